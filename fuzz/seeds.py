@@ -57,6 +57,17 @@ SEEDS = {
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
     ],
+    "throughput": [
+        b'{"message":"ask","version":1,"protocol":"udp","direction":"both","streams":2,'
+        b'"duration_ns":1000000000,"rate_bit_s":null,"datagram_bytes":1448,"congestion":null,"dscp":46}\n'
+        b'{"message":"start"}\n{"message":"end"}\n',
+        b'{"message":"granted","token":"00000000000000ab"}\n{"message":"ready"}\n{"message":"started"}\n'
+        b'{"message":"intervals","sent":[],"received":[],"variation":[],"cpu":[{"index":0,"from_ns":0,'
+        b'"to_ns":1,"process_ns":1,"rcvbuf_errors":0,"cores":[{"core":0,"busy_permille":1,'
+        b'"softirq_permille":0,"steal_permille":0}]}]}\n{"message":"done"}\n',
+        b"NTPs\x01\x00\x00\x07" + bytes(8),
+        b"NTPd\x01\x01\x00\x07" + bytes(24) + b"payload",
+    ],
     "frame_echo": [
         b"NEPH\x01\x00\x00\x00" + struct.pack(">II", 100, 0),
         b"NEPR\x01\x03\x00\x00" + struct.pack(">II", 100, 1000),

@@ -30,6 +30,7 @@ pub mod sections;
 pub mod stored;
 pub mod syn_answers;
 pub mod table;
+pub mod throughput;
 pub mod trace;
 pub mod version;
 pub mod when;

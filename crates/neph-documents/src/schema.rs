@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 use crate::version::VERSION;
 use crate::{
     agents, alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops, lab,
-    ping, reflected, stored, trace,
+    ping, reflected, stored, throughput, trace,
 };
 
 /// A kind of document.
@@ -91,6 +91,12 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Vec<generated::CpuRow>>("stress-cpu", "neph stress cpu --format json"),
     Kind::of::<Vec<generated::FlowRow>>("stress-flow", "neph stress flow --format json"),
     Kind::of::<Vec<generated::StreamRow>>("stress-stream", "neph stress stream --format json"),
+    Kind::of::<throughput::ThroughputDocument>("throughput", "neph throughput --format json"),
+    Kind::of::<throughput::ThroughputLine>("throughput-line", "neph throughput --format ndjson"),
+    Kind::of::<throughput::ServedLine>(
+        "throughput-serve-line",
+        "neph throughput serve --format ndjson",
+    ),
     Kind::of::<Vec<gallery::EntryRow>>("gallery", "neph gallery --format json"),
     Kind::of::<exported::OfExperiment<exported::SampleRow>>(
         "export-samples",

@@ -1,5 +1,5 @@
 //! Generated traffic and work: CPUs that hash, TCP that is bulk, requests in turn or small transfers, UDP
-//! in frames as a video has them.
+//! in frames as a video has them; and the throughput of a path, with what limits it.
 //!
 //! Owns the loads, whether they were held, and when they began to work. Says nothing to people: who asks
 //! for a load shows what it did.
@@ -16,6 +16,7 @@ mod pace;
 mod pinned;
 mod room;
 mod stream;
+pub mod throughput;
 mod transfer;
 mod upload;
 mod video;

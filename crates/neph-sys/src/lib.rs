@@ -6,6 +6,7 @@
 
 pub mod awake;
 pub mod bpf;
+pub mod bulk;
 pub mod clock;
 pub mod deadline;
 pub mod destination;
@@ -24,6 +25,7 @@ pub mod ppoll;
 pub mod process;
 pub mod pulse;
 pub mod queue;
+pub mod random;
 pub mod restrict;
 pub mod ring;
 pub mod sched;

@@ -21,4 +21,5 @@ pub mod mqtt;
 pub mod probe;
 pub mod stamp;
 pub mod syn;
+pub mod throughput;
 pub mod ws;

@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, health, hops,
-    import, lab, list, ping, read, reflect, report, shell, show, stress, trace, version, watch,
+    import, lab, list, ping, read, reflect, report, shell, show, stress, throughput, trace,
+    version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Emulated networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
     Lab(lab::Args),
+    /// Goodput of a path over TCP or UDP, and what limits it.
+    Throughput(Box<throughput::Args>),
     /// Load for machines that are measured: a share of their processors' time, or traffic.
     Stress(stress::Args),
     /// The controller of agents at other sites: serve, invite, revoke.

@@ -44,6 +44,7 @@ mod sink;
 mod stress;
 mod telling;
 mod text_file;
+mod throughput;
 mod topology;
 mod trace;
 mod value;
@@ -93,6 +94,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Throughput(args) => throughput::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Completions(args) => shell::completions(&args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),

@@ -117,6 +117,8 @@ mod stresses;
 mod stresses_planned;
 #[path = "cli/syns.rs"]
 mod syns;
+#[path = "cli/throughputs.rs"]
+mod throughputs;
 #[path = "cli/traces.rs"]
 mod traces;
 #[path = "../../neph-lab/tests/lab/undisturbed.rs"]

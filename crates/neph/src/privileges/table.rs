@@ -66,6 +66,11 @@ const IDLE: Kept = kept(
 );
 const LOCKED: Kept = kept(CAP_IPC_LOCK, "", "receive ring in locked memory");
 const ICMP: Kept = kept(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
+const BUFFERS: Kept = kept(
+    CAP_NET_ADMIN,
+    "",
+    "socket buffers above net.core.rmem_max and wmem_max, any congestion control",
+);
 const FAST: Kept = kept(
     CAP_NET_ADMIN,
     "an interval below 1 ms",
@@ -187,6 +192,8 @@ impl Row {
         ],
         USUAL,
     );
+    pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], USUAL);
+    pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
 }
 
 const SITE: Kept = kept(
@@ -218,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 12] = [
+    const ALL: [Row; 14] = [
         Row::REFLECT,
         Row::HEALTH,
         Row::PING,
@@ -231,6 +238,8 @@ mod tests {
         Row::HOPS_LIVE,
         Row::STRESS,
         Row::AGENT,
+        Row::THROUGHPUT,
+        Row::THROUGHPUT_SERVE,
     ];
 
     /// The table in Markdown.

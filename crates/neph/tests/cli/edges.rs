@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 28] = [
+pub(crate) const COMMANDS: [&str; 29] = [
     "demo",
     "gallery",
     "ping",
@@ -31,6 +31,7 @@ pub(crate) const COMMANDS: [&str; 28] = [
     "export",
     "import",
     "lab",
+    "throughput",
     "stress",
     "control",
     "agents",

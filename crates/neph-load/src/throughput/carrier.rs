@@ -1,0 +1,66 @@
+//! What carries the data of one stream: its socket, as it has to be before data flows.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use neph_sys::bulk;
+use neph_sys::stamp::{self, Family};
+use neph_wire::throughput::Ask;
+
+use super::tcp_sender;
+
+/// Room for datagrams that are not read yet: at 70 Gbit/s some milliseconds.
+const RECEIVE_ROOM: i32 = 32 << 20;
+
+/// The socket of a stream.
+#[derive(Debug)]
+pub(super) enum Carrier {
+    /// A connection.
+    Tcp(TcpStream),
+    /// A socket that is connected to its peer.
+    Udp(UdpSocket),
+}
+
+impl Carrier {
+    /// Prepares a connection; `sends`: whether this end sends on it.
+    pub(super) fn tcp(stream: TcpStream, ask: &Ask, sends: bool) -> io::Result<Self> {
+        if sends {
+            tcp_sender::prepare(&stream, ask.congestion.as_deref())?;
+        }
+        mark(stream.as_fd(), stream.peer_addr()?, ask)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    /// Prepares a socket for datagrams before it is connected to `peer`, so that what comes first finds
+    /// it ready; `sends`: whether this end sends on it.
+    pub(super) fn udp(
+        socket: UdpSocket,
+        peer: SocketAddr,
+        ask: &Ask,
+        sends: bool,
+    ) -> io::Result<Self> {
+        if !sends {
+            stamp::make_room(socket.as_fd(), RECEIVE_ROOM)?;
+            bulk::enable_stamps(socket.as_fd())?;
+            // Kernels before 5.0 give one datagram in each call.
+            let _ = bulk::join_datagrams(socket.as_fd());
+        }
+        mark(socket.as_fd(), peer, ask)?;
+        socket.connect(peer)?;
+        Ok(Self::Udp(socket))
+    }
+}
+
+fn mark(socket: BorrowedFd<'_>, peer: SocketAddr, ask: &Ask) -> io::Result<()> {
+    let Some(dscp) = ask.dscp else { return Ok(()) };
+    match peer {
+        SocketAddr::V4(_) => bulk::set_code_point(socket, Family::V4, dscp),
+        SocketAddr::V6(address) => {
+            if address.ip().to_ipv4_mapped().is_some() {
+                bulk::set_code_point(socket, Family::V4, dscp)?;
+            }
+            bulk::set_code_point(socket, Family::V6, dscp)
+        }
+    }
+}

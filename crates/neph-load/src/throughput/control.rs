@@ -1,0 +1,135 @@
+//! The control connection of one end.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+
+use neph_model::{Span, Stop};
+use neph_sys::tcp;
+use neph_wire::throughput::{Lines, encode_line};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::ThroughputError;
+use super::run::TICK;
+use crate::transfer::now;
+
+/// How long the peer may take to read.
+const PATIENCE: Span = Span::from_secs(5);
+
+/// Lines of JSON both ways.
+#[derive(Debug)]
+pub(super) struct Control {
+    stream: TcpStream,
+    peer: SocketAddr,
+    lines: Lines,
+    buffer: Vec<u8>,
+}
+
+impl Control {
+    /// On a connection of which these bytes were read already.
+    pub(super) fn new(
+        stream: TcpStream,
+        peer: SocketAddr,
+        first: &[u8],
+    ) -> Result<Self, ThroughputError> {
+        stream
+            .set_nodelay(true)
+            .and_then(|()| stream.set_read_timeout(Some(TICK.to_duration())))
+            .and_then(|()| stream.set_write_timeout(Some(PATIENCE.to_duration())))
+            .map_err(ThroughputError::socket("set up the connection to", peer))?;
+        let mut lines = Lines::default();
+        lines.push(first);
+        Ok(Self {
+            stream,
+            peer,
+            lines,
+            buffer: vec![0; 1 << 14],
+        })
+    }
+
+    /// The other end.
+    pub(super) const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// This end's address.
+    pub(super) fn local(&self) -> Result<SocketAddr, ThroughputError> {
+        let local = self.stream.local_addr();
+        local.map_err(ThroughputError::socket(
+            "ask for our address towards",
+            self.peer,
+        ))
+    }
+
+    /// Whether connections of this end can have this congestion control: one sentence if not.
+    pub(super) fn try_congestion(&self, name: &str) -> Result<(), String> {
+        let chosen = tcp::set_congestion_control(self.stream.as_fd(), name);
+        chosen.map_err(|error| {
+            format!("congestion control {name} cannot be had at this end: {error}")
+        })
+    }
+
+    /// Sends a message.
+    pub(super) fn send(&mut self, message: &impl Serialize) -> Result<(), ThroughputError> {
+        let sent = self.stream.write_all(&encode_line(message));
+        sent.map_err(ThroughputError::socket("write to", self.peer))
+    }
+
+    /// The next message, if one comes within a twentieth of a second.
+    pub(super) fn poll<M: DeserializeOwned>(
+        &mut self,
+        awaited: &'static str,
+    ) -> Result<Option<M>, ThroughputError> {
+        if let Some(message) = self.next()? {
+            return Ok(Some(message));
+        }
+        match self.stream.read(&mut self.buffer) {
+            Ok(0) => Err(self.closed(awaited)),
+            Ok(count) => {
+                self.lines.push(&self.buffer[..count]);
+                self.next()
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(None),
+                ErrorKind::ConnectionReset => Err(self.closed(awaited)),
+                _ => Err(ThroughputError::socket("read from", self.peer)(error)),
+            },
+        }
+    }
+
+    fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, ThroughputError> {
+        let peer = self.peer;
+        let next = self.lines.next_message();
+        next.map_err(|source| ThroughputError::Foreign { peer, source })
+    }
+
+    const fn closed(&self, awaited: &'static str) -> ThroughputError {
+        ThroughputError::Closed {
+            peer: self.peer,
+            awaited,
+        }
+    }
+
+    /// Waits for a message.
+    pub(super) fn await_message<M: DeserializeOwned>(
+        &mut self,
+        awaited: &'static str,
+        patience: Span,
+        stop: &Stop,
+    ) -> Result<M, ThroughputError> {
+        let latest = now() + patience;
+        loop {
+            if let Some(message) = self.poll(awaited)? {
+                return Ok(message);
+            }
+            if stop.is_set() {
+                return Err(ThroughputError::Stopped);
+            }
+            if now() >= latest {
+                let peer = self.peer;
+                return Err(ThroughputError::Silent { peer, awaited });
+            }
+        }
+    }
+}

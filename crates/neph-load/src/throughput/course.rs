@@ -1,0 +1,120 @@
+//! The course of one stream at one end: which interval it is in, how long its thread worked and waited.
+
+use std::collections::BTreeMap;
+
+use neph_model::Span;
+use neph_sys::{clock, sched};
+
+/// An interval's length.
+pub(super) const INTERVAL: Span = Span::from_secs(1);
+
+/// The bounds of an interval that is over, and what its thread did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    /// From 0 on.
+    pub(super) index: u32,
+    /// Since the beginning, nanoseconds.
+    pub(super) from_ns: u64,
+    /// Since the beginning, nanoseconds.
+    pub(super) to_ns: u64,
+    /// CPU time of the thread, nanoseconds.
+    pub(super) cpu_ns: u64,
+    /// Waiting for the socket, nanoseconds.
+    pub(super) waited_ns: u64,
+    /// Waiting for the rate, nanoseconds.
+    pub(super) paced_ns: u64,
+    /// Where it was most often.
+    pub(super) core: Option<u32>,
+}
+
+/// Belongs to the thread that made it.
+#[derive(Debug)]
+pub(super) struct Course {
+    began: i64,
+    index: u32,
+    from: Span,
+    cpu_before: i64,
+    waited: Span,
+    paced: Span,
+    cores: BTreeMap<u32, u32>,
+}
+
+impl Course {
+    /// Begins now.
+    pub(super) fn begin() -> Self {
+        Self {
+            began: clock::raw().0,
+            index: 0,
+            from: Span::ZERO,
+            cpu_before: clock::thread_cpu(),
+            waited: Span::ZERO,
+            paced: Span::ZERO,
+            cores: BTreeMap::new(),
+        }
+    }
+
+    /// Since the beginning.
+    pub(super) fn elapsed(&self) -> Span {
+        Span::from_nanos(clock::raw().0 - self.began)
+    }
+
+    /// The moment on the monotonic clock.
+    pub(super) fn moment(&self, since: Span) -> clock::RawNanos {
+        clock::RawNanos(self.began.saturating_add(since.nanos()))
+    }
+
+    /// When the interval is over: whole seconds since the beginning, however late the last one ended.
+    pub(super) fn due(&self) -> Span {
+        INTERVAL.times(i64::from(self.index) + 1)
+    }
+
+    /// The thread waited for its socket since then.
+    pub(super) fn waited_since(&mut self, since: Span) {
+        let waited = self.elapsed() - since;
+        self.waited += waited;
+        self.look();
+    }
+
+    /// The thread waited for its time since then.
+    pub(super) fn paced_since(&mut self, since: Span) {
+        let paced = self.elapsed() - since;
+        self.paced += paced;
+        self.look();
+    }
+
+    /// Looks at which core the thread is on.
+    pub(super) fn look(&mut self) {
+        if let Some(core) = sched::current_cpu() {
+            *self.cores.entry(core).or_default() += 1;
+        }
+    }
+
+    /// The interval ends now.
+    pub(super) fn pass(&mut self, now: Span) -> Passed {
+        self.look();
+        let cores = std::mem::take(&mut self.cores);
+        let core = cores.into_iter().max_by_key(|(_, often)| *often);
+        let cpu = clock::thread_cpu();
+        let passed = Passed {
+            index: self.index,
+            from_ns: positive(self.from),
+            to_ns: positive(now),
+            cpu_ns: positive(Span::from_nanos(cpu - self.cpu_before)),
+            waited_ns: positive(std::mem::take(&mut self.waited)),
+            paced_ns: positive(std::mem::take(&mut self.paced)),
+            core: core.map(|(core, _)| core),
+        };
+        self.cpu_before = cpu;
+        self.from = now;
+        // A thread that was held up for seconds does not make empty intervals of them.
+        let whole = now.nanos() / INTERVAL.nanos();
+        let whole = u32::try_from(whole).unwrap_or(u32::MAX);
+        self.index = whole.max(self.index.saturating_add(1));
+        passed
+    }
+}
+
+/// Nanoseconds of a time that is not negative.
+pub(super) fn positive(span: Span) -> u64 {
+    u64::try_from(span.nanos()).unwrap_or(0)
+}

@@ -1,0 +1,10 @@
+//! The two ends of one direction of a test.
+
+use neph_wire::throughput::Intervals;
+
+/// The two ends of one direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends<'a> {
+    pub(super) sender: &'a Intervals,
+    pub(super) receiver: &'a Intervals,
+}

@@ -1,0 +1,167 @@
+//! Runs the streams of one end, each on a thread of its own, and its CPU meter.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use neph_model::{Span, Stop};
+use neph_sys::clock;
+use neph_wire::throughput::{Ask, Token};
+
+use super::board::Board;
+use super::carrier::Carrier;
+use super::cores::CpuMeter;
+use super::course::INTERVAL;
+use super::error::ThroughputError;
+use super::run::{Run, TICK};
+use super::{tcp_receiver, tcp_sender, udp_receiver, udp_sender};
+use crate::transfer::now;
+
+/// Which end this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Client,
+    Server,
+}
+
+impl End {
+    /// Whether this end sends on the stream.
+    pub(super) fn sends(self, ask: &Ask, stream: u16) -> bool {
+        ask.is_up(stream) == (self == Self::Client)
+    }
+}
+
+/// What a watching function is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn<'a> {
+    /// What was counted and not taken yet.
+    pub(super) board: &'a Board,
+    /// Ends all streams, once set.
+    pub(super) halt: &'a Stop,
+    /// All threads have ended.
+    pub(super) is_over: bool,
+}
+
+/// What one end does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Engine<'a> {
+    pub(super) end: End,
+    pub(super) ask: &'a Ask,
+    pub(super) token: Token,
+    pub(super) read_pause: Span,
+}
+
+/// What a turn has decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    GoOn,
+    /// Nothing more is to be looked at: only once all is over.
+    Leave,
+}
+
+impl Engine<'_> {
+    /// Moves data until all streams have ended; `turn` is asked all the while, and has to wait a moment
+    /// each time. The first fault of a stream, if one broke.
+    pub(super) fn run(
+        &self,
+        carriers: BTreeMap<u16, Carrier>,
+        turn: &mut dyn FnMut(Turn<'_>) -> Result<Decision, ThroughputError>,
+    ) -> Result<Option<String>, ThroughputError> {
+        let (board, halt) = (Board::default(), Stop::new());
+        let left = AtomicUsize::new(carriers.len() + 1);
+        let streams = AtomicUsize::new(carriers.len());
+        let faults = Mutex::new(None);
+        let run = Run {
+            ask: self.ask,
+            token: self.token,
+            board: &board,
+            stop: &halt,
+            read_pause: self.read_pause,
+        };
+        let (board, halt, left) = (&board, &halt, &left);
+        let (streams, faults_there) = (&streams, &faults);
+        let ended = thread::scope(|scope| {
+            let spawned = carriers.into_iter().try_for_each(|(stream, carrier)| {
+                let work = move || {
+                    if let Err(error) = self.carry(carrier, stream, run) {
+                        let mut faults =
+                            faults_there.lock().unwrap_or_else(PoisonError::into_inner);
+                        faults.get_or_insert_with(|| format!("stream {stream}: {error}"));
+                        halt.set();
+                    }
+                    streams.fetch_sub(1, Ordering::Release);
+                    left.fetch_sub(1, Ordering::Release);
+                };
+                spawn(scope, work)
+            });
+            let spawned = spawned.and_then(|()| {
+                spawn(scope, || {
+                    meter(board, streams);
+                    left.fetch_sub(1, Ordering::Release);
+                })
+            });
+            let watched = spawned.map_err(ThroughputError::Thread).and_then(|()| {
+                loop {
+                    let is_over = left.load(Ordering::Acquire) == 0;
+                    let told = Turn {
+                        board,
+                        halt,
+                        is_over,
+                    };
+                    if turn(told)? == Decision::Leave {
+                        return Ok(());
+                    }
+                }
+            });
+            if watched.is_err() {
+                halt.set();
+            }
+            watched
+        });
+        ended?;
+        Ok(faults.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn carry(&self, carrier: Carrier, stream: u16, run: Run<'_>) -> io::Result<()> {
+        match (carrier, self.end.sends(self.ask, stream)) {
+            (Carrier::Tcp(socket), true) => tcp_sender::send(socket, stream, run),
+            (Carrier::Tcp(socket), false) => tcp_receiver::receive(&socket, stream, run),
+            (Carrier::Udp(socket), true) => udp_sender::send(&socket, stream, run),
+            (Carrier::Udp(socket), false) => udp_receiver::receive(&socket, stream, run),
+        }
+    }
+}
+
+fn spawn<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    work: impl FnOnce() + Send + 'scope,
+) -> io::Result<()> {
+    thread::Builder::new().spawn_scoped(scope, work).map(drop)
+}
+
+/// Measures the CPU each second until no stream is left.
+fn meter(board: &Board, streams: &AtomicUsize) {
+    let began = now();
+    let mut meter = CpuMeter::begin();
+    let mut due = INTERVAL;
+    loop {
+        let is_over = streams.load(Ordering::Acquire) == 0;
+        let elapsed = now() - began;
+        if elapsed >= due || is_over {
+            let interval = meter.pass(elapsed);
+            board.lock().cpu.push(interval);
+            due += INTERVAL;
+        }
+        if is_over {
+            return;
+        }
+        clock::nap(
+            TICK.min(due - elapsed)
+                .max(Span::from_millis(1))
+                .to_duration(),
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! What limits a throughput, from what both ends counted: a pure function, with its evidence in words.
+
+use neph_model::BitRate;
+use neph_text::counted::counted;
+
+use super::rates::ratio;
+use super::totals::{TcpTotals, Totals, UdpTotals};
+use super::usage::Usage;
+
+/// What was asked for is met from this share on.
+const MET: f64 = 0.99;
+/// A thread or core without a moment to spare.
+const FULL: f64 = 0.97;
+/// A core that is as good as full: what it is asked meanwhile waits.
+const BUSY: f64 = 0.90;
+/// A thread, or the soft interrupts of its core, that has a good part of it.
+const AT_WORK: f64 = 0.25;
+/// A thread that hardly ever waits for its socket: it always has something to do.
+const NEVER: f64 = 0.10;
+/// A thread that mostly waits for its socket.
+const MOSTLY: f64 = 0.30;
+/// Share of TCP's busy time from which a window or buffer counts as the limit.
+const LIMITED: f64 = 0.30;
+/// Loss from which UDP is limited by it.
+const LOSS: f64 = 0.005;
+/// Drops at the receiver's socket, as a share of what was sent, from which it is the limit.
+const DROPS: f64 = 0.001;
+
+/// Who or what limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// The sending program or its host.
+    Sender,
+    /// The receiving program or its host.
+    Receiver,
+    /// The network between them, with its queues and losses.
+    Path,
+    /// The receive window: the receiver's buffer is too small for the path's delay.
+    ReceiveWindow,
+    /// The rate that was asked for.
+    RateAsked,
+    /// Nothing that was counted shows it.
+    Unknown,
+}
+
+/// What limits, and what shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Who or what.
+    pub kind: LimitKind,
+    /// One sentence: the limit and its evidence.
+    pub sentence: String,
+}
+
+impl LimitKind {
+    /// The beginning of the sentence.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Sender => "The sender is the limit",
+            Self::Receiver => "The receiver is the limit",
+            Self::Path => "The path is the limit",
+            Self::ReceiveWindow => "The receive window is the limit",
+            Self::RateAsked => "The rate that was asked for is the limit",
+            Self::Unknown => "The limit is not known",
+        }
+    }
+
+    /// As documents have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+            Self::Path => "path",
+            Self::ReceiveWindow => "receive_window",
+            Self::RateAsked => "rate_asked",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+fn limit(kind: LimitKind, evidence: &str) -> Limit {
+    Limit {
+        kind,
+        sentence: format!("{}: {evidence}.", kind.words()),
+    }
+}
+
+/// Names the limit. The rules are asked in turn; the first one that applies answers.
+pub(super) fn judge(totals: &Totals) -> Limit {
+    if totals.sent_bytes == 0 {
+        return limit(LimitKind::Unknown, "nothing was sent");
+    }
+    let judged = asked(totals).or_else(|| match (&totals.tcp, &totals.udp) {
+        (Some(tcp), _) => of_tcp(totals, tcp),
+        (None, Some(udp)) => Some(of_udp(totals, udp)),
+        (None, None) => None,
+    });
+    judged.unwrap_or_else(|| {
+        let (sender, receiver) = (work(&totals.sender), work(&totals.receiver));
+        let evidence = format!("the sender's {sender}; the receiver's {receiver}");
+        limit(LimitKind::Unknown, &evidence)
+    })
+}
+
+/// What was asked for was sent, and it arrived.
+fn asked(totals: &Totals) -> Option<Limit> {
+    let asked = totals.asked?;
+    let met = |rate: BitRate| ratio(rate.0, asked.0) >= MET;
+    let is_met = met(totals.sent) && met(totals.goodput);
+    is_met.then(|| {
+        let mut evidence = format!("{asked} was asked for, {} arrived", totals.goodput);
+        if let Some(udp) = totals.udp.filter(|udp| udp.lost > 0) {
+            evidence.push_str(&format!(" ({} of datagrams lost)", percent(udp.loss())));
+        }
+        limit(LimitKind::RateAsked, &evidence)
+    })
+}
+
+fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
+    let drops = ratio(udp.socket_drops, udp.sent);
+    if drops >= DROPS && udp.socket_drops >= udp.lost_on_the_path() {
+        let evidence = format!(
+            "its socket dropped {} of what was sent; its {}",
+            percent(drops),
+            work(&totals.receiver)
+        );
+        return limit(LimitKind::Receiver, &evidence);
+    }
+    if udp.loss() >= LOSS {
+        let lost = counted(udp.lost_on_the_path(), "datagram");
+        let evidence = format!(
+            "{lost} of {} ({}) were lost on the way and none of them at the receiver's socket",
+            udp.sent,
+            percent(ratio(udp.lost_on_the_path(), udp.sent))
+        );
+        return limit(LimitKind::Path, &evidence);
+    }
+    if udp.refused > udp.sent / 100 {
+        let evidence = format!(
+            "its kernel refused {} for want of buffers",
+            counted(udp.refused, "datagram")
+        );
+        return limit(LimitKind::Sender, &evidence);
+    }
+    if totals.sender.waited >= MOSTLY {
+        let evidence = format!(
+            "the sender waited {} of the time for room in its send buffer, and all that it sent arrived",
+            percent(totals.sender.waited)
+        );
+        return limit(LimitKind::Path, &evidence);
+    }
+    let arrived = if udp.lost == 0 {
+        "all of it arrived".to_owned()
+    } else {
+        format!("only {} of it was lost", percent(udp.loss()))
+    };
+    let evidence = format!(
+        "it sent {} although {}, and {arrived}; its {}",
+        totals.sent,
+        wanted(totals.asked),
+        work(&totals.sender)
+    );
+    limit(LimitKind::Sender, &evidence)
+}
+
+fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
+    let (sender, receiver) = (&totals.sender, &totals.receiver);
+    if tcp.rwnd_limited >= LIMITED {
+        return Some(by_window(tcp, receiver));
+    }
+    let never_waits = sender.waited < NEVER && sender.paced < NEVER;
+    if sender.thread >= FULL || never_waits {
+        let evidence = format!(
+            "it waited only {} of the time for room in its send buffer; its {}",
+            percent(sender.waited),
+            work(sender)
+        );
+        return Some(limit(LimitKind::Sender, &evidence));
+    }
+    let has_no_time = |end: &Usage| end.thread >= FULL || is_full(end, FULL) && end.waited < MOSTLY;
+    if has_no_time(receiver) {
+        return Some(limit(
+            LimitKind::Receiver,
+            &format!("its {}", work(receiver)),
+        ));
+    }
+    if has_no_time(sender) {
+        return Some(limit(LimitKind::Sender, &format!("its {}", work(sender))));
+    }
+    for (end, kind) in [(receiver, LimitKind::Receiver), (sender, LimitKind::Sender)] {
+        if is_full(end, BUSY) && is_at_work(end) {
+            return Some(limit(kind, &format!("its {}", work(end))));
+        }
+    }
+    if tcp.sndbuf_limited >= 0.5 && tcp.retransmissions == 0 {
+        let evidence = format!(
+            "its send buffer (net.ipv4.tcp_wmem) was full {} of the time while the congestion window \
+             had room",
+            percent(tcp.sndbuf_limited)
+        );
+        return Some(limit(LimitKind::Sender, &evidence));
+    }
+    (sender.waited >= MOSTLY).then(|| limit(LimitKind::Path, &path(sender, tcp)))
+}
+
+/// The receiver's window was closed: because its program does not read, or because it is small.
+fn by_window(tcp: &TcpTotals, receiver: &Usage) -> Limit {
+    let share = percent(tcp.rwnd_limited);
+    if receiver.waited < MOSTLY || receiver.thread >= BUSY {
+        let evidence = format!(
+            "its window was closed {share} of the time and it waited for data {}; its {}",
+            percent(receiver.waited),
+            work(receiver)
+        );
+        return limit(LimitKind::Receiver, &evidence);
+    }
+    let evidence = format!(
+        "it was full {share} of the time although the receiver took all data at once; raise \
+         net.ipv4.tcp_rmem there (round-trip time {})",
+        tcp.srtt_mean
+    );
+    limit(LimitKind::ReceiveWindow, &evidence)
+}
+
+fn path(sender: &Usage, tcp: &TcpTotals) -> String {
+    let mut evidence = format!(
+        "the sender waited {} of the time for acknowledgements, and neither end was short of CPU",
+        percent(sender.waited)
+    );
+    if tcp.retransmissions > 0 {
+        evidence.push_str(&format!(
+            "; {} retransmitted ({})",
+            counted(tcp.retransmissions, "segment"),
+            percent(ratio(tcp.retransmissions, tcp.segments))
+        ));
+    }
+    if tcp.srtt_mean.nanos() > tcp.min_rtt.nanos().saturating_mul(3) / 2 {
+        evidence.push_str(&format!(
+            "; the round-trip time rose from {} to {}",
+            tcp.min_rtt, tcp.srtt_mean
+        ));
+    }
+    evidence
+}
+
+fn is_full(end: &Usage, least: f64) -> bool {
+    end.core_busy.is_some_and(|busy| busy >= least)
+}
+
+/// Whether a good part of what its core does is this test's: the core may be busy with other programs.
+fn is_at_work(end: &Usage) -> bool {
+    end.thread >= AT_WORK || end.core_softirq.is_some_and(|share| share >= AT_WORK)
+}
+
+fn wanted(asked: Option<BitRate>) -> String {
+    asked.map_or_else(
+        || "as much as goes was asked for".to_owned(),
+        |asked| format!("{asked} was asked for"),
+    )
+}
+
+/// How an end's thread and core were used.
+fn work(end: &Usage) -> String {
+    let mut words = format!("thread was busy {} of the time", percent(end.thread));
+    if let (Some(core), Some(busy)) = (end.core, end.core_busy) {
+        words.push_str(&format!(", its core {core} {}", percent(busy)));
+    }
+    if let Some(steal) = end.core_steal.filter(|steal| *steal >= 0.05) {
+        words.push_str(&format!(" ({} taken by the hypervisor)", percent(steal)));
+    }
+    words
+}
+
+/// A share in percent, with a digit where it is small.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.1 {
+        return "less than 0.1 %".to_owned();
+    }
+    if percent < 10.0 && percent > 0.0 {
+        return format!("{percent:.1} %");
+    }
+    format!("{percent:.0} %")
+}
+
+#[cfg(test)]
+#[path = "limit_tests.rs"]
+mod tests;

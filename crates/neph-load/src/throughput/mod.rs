@@ -1,0 +1,47 @@
+//! The throughput of a path, over TCP or UDP, between two processes of neph, and what limits it.
+//!
+//! A [`Server`] serves one test after the other; [`measure`] is the client. Both ends count on their own
+//! clock, second by second; the client puts it together ([`Measured`]) and names the limit ([`Limit`]).
+//! Threads block on sockets with timeouts; counting and judging are functions without input or output.
+
+mod board;
+mod carrier;
+mod client;
+mod control;
+mod cores;
+mod counters;
+mod course;
+mod ends;
+mod engine;
+mod error;
+mod limit;
+mod measured;
+mod opening;
+mod rates;
+mod reservoir;
+mod run;
+mod second;
+mod sequence;
+mod served;
+mod server;
+mod session;
+mod slot;
+mod tcp_receiver;
+mod tcp_sender;
+#[cfg(test)]
+mod tests;
+mod totals;
+mod udp_receiver;
+mod udp_sender;
+mod usage;
+mod variation;
+
+pub use client::measure;
+pub use error::ThroughputError;
+pub use limit::{Limit, LimitKind};
+pub use measured::{DirectionResult, Measured};
+pub use second::Second;
+pub use served::{ServedEvent, ServerCaps, ServerSpec};
+pub use server::Server;
+pub use totals::{TcpTotals, Totals, UdpTotals};
+pub use usage::Usage;

@@ -1,0 +1,174 @@
+//! A second of one direction, all streams together, for those who watch.
+
+use neph_model::{BitRate, Span};
+use neph_wire::throughput::{Direction, ReceivedInterval, SentInterval};
+
+use super::ends::Ends;
+use super::measured::Measured;
+use super::rates::{nanos, rate};
+use super::usage::{Threaded, busiest, core_busy};
+
+/// A second of one direction, all streams together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Second {
+    /// Its number, from 0.
+    pub index: u32,
+    /// Up or down; absent of none.
+    pub direction: Option<Direction>,
+    /// When it ended.
+    pub to: Span,
+    /// Payload that the sender's kernel took.
+    pub sent: BitRate,
+    /// Payload that the receiver received.
+    pub goodput: BitRate,
+    /// Segments that TCP retransmitted.
+    pub retransmissions: u64,
+    /// TCP's congestion windows together, bytes.
+    pub cwnd_bytes: Option<u64>,
+    /// TCP's longest smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// UDP datagrams that came.
+    pub datagrams: u64,
+    /// UDP datagrams that are missing.
+    pub lost: u64,
+    /// Of these, dropped at the receiver's socket.
+    pub socket_drops: u64,
+    /// UDP datagrams that came out of order.
+    pub reordered: u64,
+    /// The largest interarrival jitter of a stream (RFC 3550).
+    pub jitter: Option<Span>,
+    /// The largest 95th percentile of a stream's PDV.
+    pub pdv_p95: Option<Span>,
+    /// The busiest sending thread, share of a core.
+    pub sender_thread: f64,
+    /// The core of that thread, share that it was busy.
+    pub sender_core: Option<f64>,
+    /// The busiest receiving thread, share of a core.
+    pub receiver_thread: f64,
+    /// The core of that thread, share that it was busy.
+    pub receiver_core: Option<f64>,
+}
+
+/// Which seconds were given out.
+#[derive(Debug, Default)]
+pub(super) struct Seconds {
+    next: u32,
+}
+
+impl Seconds {
+    /// Those that both ends have counted on all streams, each once. One of which something is missing
+    /// is given out when the second after the next is there.
+    pub(super) fn complete(&mut self, measured: &Measured) -> Vec<Second> {
+        let mut seconds = Vec::new();
+        while is_complete(measured, self.next) || is_passed(measured, self.next) {
+            seconds.extend(of(measured, self.next));
+            self.next += 1;
+        }
+        seconds
+    }
+
+    /// Those that are left at the end. What is shorter than a tenth of a second is none.
+    pub(super) fn rest(&mut self, measured: &Measured) -> Vec<Second> {
+        const SHORTEST: u64 = 100_000_000;
+        let all = [&measured.client, &measured.server];
+        let lasting = all.into_iter().flat_map(|end| &end.received);
+        let lasting = lasting.filter(|one| !one.is_late && one.to_ns >= one.from_ns + SHORTEST);
+        let end = lasting.map(|one| one.index + 1).max().unwrap_or(0);
+        let seconds = (self.next..end).flat_map(|index| of(measured, index));
+        let seconds = seconds.collect();
+        self.next = self.next.max(end);
+        seconds
+    }
+}
+
+fn is_complete(measured: &Measured, index: u32) -> bool {
+    let streams = usize::from(measured.ask.streams);
+    measured.directions().all(|direction| {
+        let (sent, received) = of_second(measured.ends(direction), index);
+        let has_cpu =
+            |cpu: &[neph_wire::throughput::CpuInterval]| cpu.iter().any(|one| one.index == index);
+        let ends = measured.ends(direction);
+        sent.len() >= streams
+            && received.len() >= streams
+            && has_cpu(&ends.sender.cpu)
+            && has_cpu(&ends.receiver.cpu)
+    })
+}
+
+fn is_passed(measured: &Measured, index: u32) -> bool {
+    let all = [&measured.client, &measured.server];
+    let mut received = all.into_iter().flat_map(|end| &end.received);
+    received.any(|one| !one.is_late && one.index >= index + 2)
+}
+
+fn of_second(ends: Ends<'_>, index: u32) -> (Vec<&SentInterval>, Vec<&ReceivedInterval>) {
+    let sent = ends.sender.sent.iter().filter(|one| one.index == index);
+    let received = ends.receiver.received.iter();
+    let received = received.filter(|one| one.index == index && !one.is_late);
+    (sent.collect(), received.collect())
+}
+
+/// The second of each direction.
+fn of(measured: &Measured, index: u32) -> Vec<Second> {
+    let seconds = measured.directions().filter_map(|direction| {
+        let ends = measured.ends(direction);
+        let (sent, received) = of_second(ends, index);
+        if sent.is_empty() && received.is_empty() {
+            return None;
+        }
+        let mut second = Second {
+            index,
+            direction: Some(direction),
+            ..Second::default()
+        };
+        add_sent(&mut second, &sent, ends);
+        add_received(&mut second, &received, ends);
+        Some(second)
+    });
+    seconds.collect()
+}
+
+fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
+    second.sent = sum(sent
+        .iter()
+        .map(|one| rate(one.bytes, one.from_ns, one.to_ns)));
+    let tcp = sent.iter().filter_map(|one| one.tcp);
+    for one in tcp {
+        second.retransmissions += one.retransmissions;
+        let window = u64::from(one.cwnd_segments) * u64::from(one.mss_bytes);
+        second.cwnd_bytes = Some(second.cwnd_bytes.unwrap_or(0).saturating_add(window));
+        let srtt = Span::from_micros(i64::from(one.srtt_us));
+        second.srtt = second.srtt.max(Some(srtt));
+    }
+    let threads = sent.iter().map(Threaded::thread);
+    if let Some(busiest) = busiest(threads) {
+        second.sender_thread = busiest.share;
+        second.sender_core = core_busy(&ends.sender.cpu, second.index, busiest.core);
+    }
+}
+
+fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: Ends<'_>) {
+    let goodput = received
+        .iter()
+        .map(|one| rate(one.bytes, one.from_ns, one.to_ns));
+    second.goodput = sum(goodput);
+    let to = received.iter().map(|one| one.to_ns).max().unwrap_or(0);
+    second.to = Span::from_nanos(i64::try_from(to).unwrap_or(i64::MAX));
+    for one in received.iter().filter_map(|one| one.udp) {
+        second.datagrams = second.datagrams.saturating_add(one.datagrams);
+        second.lost = second.lost.saturating_add(one.lost);
+        second.socket_drops = second.socket_drops.saturating_add(one.socket_drops);
+        second.reordered = second.reordered.saturating_add(one.reordered);
+        second.jitter = second.jitter.max(Some(nanos(one.jitter_ns)));
+        second.pdv_p95 = second.pdv_p95.max(one.variation.pdv_p95_ns.map(nanos));
+    }
+    let threads = received.iter().map(Threaded::thread);
+    if let Some(busiest) = busiest(threads) {
+        second.receiver_thread = busiest.share;
+        second.receiver_core = core_busy(&ends.receiver.cpu, second.index, busiest.core);
+    }
+}
+
+fn sum(rates: impl Iterator<Item = BitRate>) -> BitRate {
+    BitRate(rates.fold(0, |all, one| one.bits_per_second().saturating_add(all)))
+}

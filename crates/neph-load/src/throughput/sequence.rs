@@ -1,0 +1,235 @@
+//! Which datagrams are missing, late or there twice, from their sequence numbers alone (RFC 4737).
+//!
+//! Reads no clock. Memory is bounded: of very many separate losses the oldest are no longer looked for.
+
+use std::collections::BTreeMap;
+
+/// Ranges of missing numbers that are remembered.
+const MOST_GAPS: usize = 4096;
+
+/// Numbers that are missing, without those that came late.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    /// The first number behind it.
+    end: u64,
+    /// How many datagrams had come when it was seen, with the one that showed it.
+    seen_at: u64,
+}
+
+/// What was counted since it was last taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// That came, duplicates not counted.
+    pub(crate) datagrams: u64,
+    /// That became missing.
+    pub(crate) missing: u64,
+    /// That were missing and came.
+    pub(crate) filled: u64,
+    /// That came after one with a higher number.
+    pub(crate) reordered: u64,
+    /// The largest reordering extent: how many datagrams came from the first one with a higher number
+    /// on, before it (RFC 4737, section 4.2.1).
+    pub(crate) extent: u64,
+    /// That came once more.
+    pub(crate) duplicates: u64,
+}
+
+impl Counted {
+    /// Lost: more became missing than came late.
+    pub(crate) fn lost(&self) -> u64 {
+        self.missing.saturating_sub(self.filled)
+    }
+
+    /// Found: more came late than became missing.
+    pub(crate) fn found(&self) -> u64 {
+        self.filled.saturating_sub(self.missing)
+    }
+}
+
+/// What a datagram is among those of its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Its number is the one after the highest.
+    Next,
+    /// Its number is higher: some are missing.
+    Ahead,
+    /// It was missing.
+    Late,
+    /// It came before.
+    Duplicate,
+}
+
+/// The numbers of one stream, from 0 on.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    /// The number after the highest that came (RFC 4737: `NextExp`).
+    next: u64,
+    /// Datagrams that came, duplicates not counted.
+    came: u64,
+    gaps: BTreeMap<u64, Gap>,
+    /// Below this number gaps are no longer remembered.
+    horizon: u64,
+    counted: Counted,
+}
+
+impl Sequence {
+    /// A datagram with this number came.
+    pub(crate) fn arrive(&mut self, number: u64) -> Arrival {
+        if number == self.next {
+            self.next = number.saturating_add(1);
+            self.count();
+            return Arrival::Next;
+        }
+        if number > self.next {
+            self.count();
+            self.counted.missing += number - self.next;
+            let gap = Gap {
+                end: number,
+                seen_at: self.came,
+            };
+            self.gaps.insert(self.next, gap);
+            if self.gaps.len() > MOST_GAPS
+                && let Some((_, forgotten)) = self.gaps.pop_first()
+            {
+                self.horizon = forgotten.end;
+            }
+            self.next = number.saturating_add(1);
+            return Arrival::Ahead;
+        }
+        self.arrive_late(number)
+    }
+
+    fn arrive_late(&mut self, number: u64) -> Arrival {
+        let around = self.gaps.range(..=number).next_back();
+        let around = around.map(|(start, gap)| (*start, *gap));
+        if let Some((start, gap)) = around.filter(|(_, gap)| number < gap.end) {
+            self.gaps.remove(&start);
+            if start < number {
+                self.gaps.insert(start, Gap { end: number, ..gap });
+            }
+            if number + 1 < gap.end {
+                self.gaps.insert(number + 1, gap);
+            }
+            self.count();
+            self.counted.extent = self.counted.extent.max(self.came - gap.seen_at);
+        } else if number < self.horizon {
+            // It cannot be known whether it was missing; of those this old most were.
+            self.count();
+        } else {
+            self.counted.duplicates += 1;
+            return Arrival::Duplicate;
+        }
+        self.counted.reordered += 1;
+        self.counted.filled += 1;
+        Arrival::Late
+    }
+
+    fn count(&mut self) {
+        self.came += 1;
+        self.counted.datagrams += 1;
+    }
+
+    /// What was counted since this was last asked.
+    pub(crate) fn take(&mut self) -> Counted {
+        std::mem::take(&mut self.counted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn count(numbers: &[u64]) -> Counted {
+        let mut sequence = Sequence::default();
+        for number in numbers {
+            sequence.arrive(*number);
+        }
+        sequence.take()
+    }
+
+    #[test]
+    fn what_comes_in_order_is_only_counted() {
+        let counted = Counted {
+            datagrams: 4,
+            ..Counted::default()
+        };
+        assert_eq!(count(&[0, 1, 2, 3]), counted);
+    }
+
+    /// RFC 4737, section 5.1 (sample 1): 1, 2, 3, 5, 4, 6: the one with number 4 is reordered, extent 1.
+    #[test]
+    fn one_that_is_overtaken_by_one_is_reordered_by_one() {
+        let counted = count(&[0, 1, 2, 4, 3, 5]);
+        assert_eq!((counted.reordered, counted.extent), (1, 1));
+        assert_eq!((counted.lost(), counted.duplicates), (0, 0));
+    }
+
+    /// Arrival order 4 0 1 2 3: by RFC 4737 all four are reordered, with extents 1, 2, 3, 4.
+    #[test]
+    fn the_extent_counts_from_the_first_that_overtook() {
+        let counted = count(&[4, 0, 1, 2, 3]);
+        assert_eq!((counted.reordered, counted.extent), (4, 4));
+        assert_eq!(counted.lost(), 0);
+    }
+
+    #[test]
+    fn missing_is_lost_until_it_comes_in_a_later_interval() {
+        let mut sequence = Sequence::default();
+        for number in [0, 1, 5] {
+            sequence.arrive(number);
+        }
+        let first = sequence.take();
+        assert_eq!((first.lost(), first.found()), (3, 0));
+        assert_eq!(sequence.arrive(3), Arrival::Late);
+        assert_eq!(sequence.arrive(3), Arrival::Duplicate);
+        assert_eq!(sequence.arrive(5), Arrival::Duplicate);
+        let second = sequence.take();
+        assert_eq!((second.lost(), second.found()), (0, 1));
+        assert_eq!((second.duplicates, second.reordered), (2, 1));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_highest_number_does_no_harm() {
+        let mut sequence = Sequence::default();
+        for number in 0..100_000 {
+            sequence.arrive(number * 2);
+        }
+        assert_eq!(sequence.gaps.len(), MOST_GAPS);
+        assert_eq!(sequence.arrive(1), Arrival::Late);
+        sequence.arrive(u64::MAX);
+        sequence.arrive(u64::MAX);
+        assert_eq!(sequence.take().filled, 1);
+    }
+
+    /// A plain account of the same, for any order of few numbers.
+    #[test]
+    fn each_number_is_counted_as_a_plain_account_does() {
+        let mut state = 88_172_645_463_325_252_u64;
+        for _ in 0..2_000 {
+            let numbers: Vec<u64> = (0..30)
+                .map(|_| {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    state % 20
+                })
+                .collect();
+            let (mut there, mut highest, mut late, mut twice) = (BTreeSet::new(), None, 0, 0);
+            for number in &numbers {
+                if !there.insert(*number) {
+                    twice += 1;
+                } else if highest.is_some_and(|highest| *number < highest) {
+                    late += 1;
+                }
+                highest = highest.max(Some(*number));
+            }
+            let counted = count(&numbers);
+            assert_eq!(counted.datagrams, there.len() as u64);
+            assert_eq!((counted.reordered, counted.duplicates), (late, twice));
+            let all = highest.map_or(0, |highest| highest + 1);
+            assert_eq!(counted.lost(), all - there.len() as u64, "{numbers:?}");
+        }
+    }
+}

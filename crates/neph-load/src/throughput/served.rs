@@ -1,0 +1,128 @@
+//! What a server serves, what it grants at most, and what happens there.
+
+use std::net::SocketAddr;
+
+use neph_model::{BitRate, Span};
+use neph_wire::throughput::Ask;
+
+/// What a server grants at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerCaps {
+    /// How long a test may last.
+    pub duration: Span,
+    /// Streams of a direction.
+    pub streams: u16,
+    /// The rate of a direction; without one as much as goes.
+    pub rate: Option<BitRate>,
+}
+
+impl ServerCaps {
+    /// Whether a test is within the caps; one sentence if it is not.
+    pub(super) fn admit(&self, ask: &Ask) -> Result<(), String> {
+        let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX));
+        if duration > self.duration {
+            let most = self.duration;
+            return Err(format!(
+                "{duration} is asked for, this server grants {most}"
+            ));
+        }
+        if ask.streams > self.streams {
+            let (asked, most) = (ask.streams, self.streams);
+            return Err(format!(
+                "{asked} streams are asked for, this server grants {most}"
+            ));
+        }
+        let Some(most) = self.rate else { return Ok(()) };
+        match ask.rate_bit_s.map(BitRate) {
+            Some(rate) if rate <= most => Ok(()),
+            Some(rate) => Err(format!("{rate} is asked for, this server grants {most}")),
+            None => Err(format!(
+                "as much as goes is asked for, this server grants {most}: name a rate"
+            )),
+        }
+    }
+}
+
+/// What serves.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerSpec {
+    /// Where; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// What is granted at most.
+    pub caps: ServerCaps,
+    /// Receivers wait this long before each read, as busy ones would.
+    pub read_pause: Span,
+}
+
+/// What happens at a server.
+#[derive(Clone, Debug)]
+pub enum ServedEvent {
+    /// A test begins.
+    Began {
+        /// The client.
+        peer: SocketAddr,
+        /// What it asks for.
+        ask: Ask,
+    },
+    /// A test is over.
+    Ended {
+        /// The client.
+        peer: SocketAddr,
+        /// Why it broke off, if it did.
+        fault: Option<String>,
+    },
+    /// A test was refused.
+    Refused {
+        /// The client.
+        peer: SocketAddr,
+        /// One sentence.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_wire::throughput::{Direction, Protocol, VERSION};
+
+    use super::*;
+
+    #[test]
+    fn what_is_above_a_cap_is_refused_with_the_cap() {
+        let caps = ServerCaps {
+            duration: Span::from_secs(60),
+            streams: 4,
+            rate: Some(BitRate(1_000_000_000)),
+        };
+        let ask = Ask {
+            version: VERSION,
+            protocol: Protocol::Tcp,
+            direction: Direction::Up,
+            streams: 4,
+            duration_ns: 60_000_000_000,
+            rate_bit_s: Some(1_000_000_000),
+            datagram_bytes: 1448,
+            congestion: None,
+            dscp: None,
+        };
+        assert_eq!(caps.admit(&ask), Ok(()));
+        let refused = |change: fn(&mut Ask)| {
+            let mut one = ask.clone();
+            change(&mut one);
+            caps.admit(&one).expect_err("above the cap")
+        };
+        assert!(
+            refused(|ask| ask.duration_ns += 1)
+                .ends_with(&format!("this server grants {}", caps.duration))
+        );
+        assert!(refused(|ask| ask.streams = 5).ends_with("this server grants 4"));
+        let most = "this server grants 1 Gbit/s";
+        assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(most));
+        assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": name a rate"));
+        let free = ServerCaps { rate: None, ..caps };
+        let all = Ask {
+            rate_bit_s: None,
+            ..ask
+        };
+        assert_eq!(free.admit(&all), Ok(()));
+    }
+}

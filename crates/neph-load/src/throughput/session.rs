@@ -1,0 +1,213 @@
+//! One test at the server, from the client's first message to the last one.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Span, Stop};
+use neph_sys::random;
+use neph_wire::throughput::{Ask, ClientMessage, ServerMessage, Token};
+
+use super::carrier::Carrier;
+use super::control::Control;
+use super::engine::{Decision, End, Engine, Turn};
+use super::error::ThroughputError;
+use super::served::{ServedEvent, ServerSpec};
+use super::slot::{Active, Slot};
+use crate::transfer::now;
+
+/// How long the client may take for each step.
+const PATIENCE: Span = Span::from_secs(10);
+/// Beyond a test's duration: opening streams, what is under way, last messages.
+const ALLOWANCE: Span = Span::from_secs(30);
+const FIRST: &str = "what is asked for";
+const LATER: &str = "the end of the test";
+
+/// Serves what a connection asks for.
+pub(super) struct Session<'a> {
+    pub(super) control: Control,
+    pub(super) spec: &'a ServerSpec,
+    pub(super) slot: &'a Slot,
+    pub(super) stop: &'a Stop,
+    pub(super) event: &'a (dyn Fn(ServedEvent) + Sync),
+}
+
+impl Session<'_> {
+    /// Serves it to its end.
+    pub(super) fn serve(mut self) -> Result<(), ThroughputError> {
+        let first = self.control.await_message(FIRST, PATIENCE, self.stop)?;
+        let ClientMessage::Ask(ask) = first else {
+            return Err(self.unexpected(FIRST));
+        };
+        let token = match self.admit(&ask) {
+            Ok(token) => token,
+            Err(reason) => return self.refuse(reason),
+        };
+        let _released = Released {
+            slot: self.slot,
+            token,
+        };
+        let peer = self.control.peer();
+        (self.event)(ServedEvent::Began {
+            peer,
+            ask: ask.clone(),
+        });
+        let ended = self.carry_out(&ask, token);
+        let fault = match &ended {
+            Ok(fault) => fault.clone(),
+            Err(error) => Some(error.to_string()),
+        };
+        (self.event)(ServedEvent::Ended { peer, fault });
+        ended.map(drop)
+    }
+
+    /// Takes the one place there is, if what is asked for may be.
+    fn admit(&self, ask: &Ask) -> Result<Token, String> {
+        ask.check().map_err(|error| error.to_string())?;
+        self.spec.caps.admit(ask)?;
+        if let Some(name) = ask
+            .congestion
+            .as_deref()
+            .filter(|_| ask.direction.has_down())
+        {
+            self.control.try_congestion(name)?;
+        }
+        let local = self.control.local().map_err(|error| error.to_string())?;
+        let token = Token(random::token().map_err(|error| error.to_string())?);
+        let mut slot = self.slot.lock();
+        if let Some(active) = slot.as_ref() {
+            let left = (active.until - now()).max(Span::ZERO).nanos() / 1_000_000_000;
+            let other = active.peer.ip().to_canonical();
+            return Err(format!(
+                "busy with a test of {other} for up to {left} s more; retry then"
+            ));
+        }
+        let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
+        *slot = Some(Active {
+            token,
+            ask: ask.clone(),
+            peer: self.control.peer(),
+            local,
+            until: now() + duration + ALLOWANCE,
+            carriers: BTreeMap::new(),
+            is_started: false,
+        });
+        Ok(token)
+    }
+
+    fn refuse(mut self, reason: String) -> Result<(), ThroughputError> {
+        let peer = self.control.peer();
+        (self.event)(ServedEvent::Refused {
+            peer,
+            reason: reason.clone(),
+        });
+        self.control.send(&ServerMessage::Refused { reason })?;
+        self.await_close();
+        Ok(())
+    }
+
+    /// The fault of a stream, if one broke.
+    fn carry_out(&mut self, ask: &Ask, token: Token) -> Result<Option<String>, ThroughputError> {
+        self.control.send(&ServerMessage::Granted { token })?;
+        let carriers = self.gather(ask)?;
+        self.control.send(&ServerMessage::Ready)?;
+        let start = "the start";
+        match self.control.await_message(start, PATIENCE, self.stop)? {
+            ClientMessage::Start => {}
+            _ => return Err(self.unexpected(start)),
+        }
+        self.control.send(&ServerMessage::Started)?;
+        let engine = Engine {
+            end: End::Server,
+            ask,
+            token,
+            read_pause: self.spec.read_pause,
+        };
+        let mut is_ended = false;
+        let fault = engine.run(carriers, &mut |turn| self.turn(turn, &mut is_ended))?;
+        let last = match &fault {
+            Some(reason) => ServerMessage::Failed {
+                reason: reason.clone(),
+            },
+            None => ServerMessage::Done,
+        };
+        self.control.send(&last)?;
+        // The next client need not wait for this one's last words.
+        self.slot.free(token);
+        self.await_close();
+        Ok(fault)
+    }
+
+    /// Waits until all streams came.
+    fn gather(&mut self, ask: &Ask) -> Result<BTreeMap<u16, Carrier>, ThroughputError> {
+        let latest = now() + PATIENCE;
+        loop {
+            if let Some(active) = self.slot.lock().as_mut()
+                && active.carriers.len() == usize::from(ask.all_streams())
+            {
+                active.is_started = true;
+                return Ok(std::mem::take(&mut active.carriers));
+            }
+            if self.stop.is_set() {
+                return Err(ThroughputError::Stopped);
+            }
+            let awaited = "a stream";
+            if self.control.poll::<ClientMessage>(awaited)?.is_some() {
+                return Err(self.unexpected(awaited));
+            }
+            if now() >= latest {
+                let peer = self.control.peer();
+                return Err(ThroughputError::Silent { peer, awaited });
+            }
+        }
+    }
+
+    /// Sends what was counted, and hears whether the client has ended.
+    fn turn(&mut self, turn: Turn<'_>, is_ended: &mut bool) -> Result<Decision, ThroughputError> {
+        let intervals = turn.board.take();
+        if !intervals.is_empty() {
+            self.control.send(&ServerMessage::Intervals(intervals))?;
+        } else if turn.is_over {
+            return Ok(Decision::Leave);
+        }
+        if self.stop.is_set() {
+            turn.halt.set();
+        }
+        match self.control.poll(LATER)? {
+            Some(ClientMessage::End) if !*is_ended => {
+                *is_ended = true;
+                turn.halt.set();
+            }
+            Some(_) => return Err(self.unexpected(LATER)),
+            None => {}
+        }
+        Ok(Decision::GoOn)
+    }
+
+    /// A connection that is closed while something is unread is reset, and what was sent last is lost.
+    fn await_close(&mut self) {
+        let latest = now() + PATIENCE;
+        while now() < latest && !self.stop.is_set() {
+            if self.control.poll::<ClientMessage>(LATER).is_err() {
+                return;
+            }
+        }
+    }
+
+    const fn unexpected(&self, awaited: &'static str) -> ThroughputError {
+        ThroughputError::Unexpected {
+            peer: self.control.peer(),
+            awaited,
+        }
+    }
+}
+
+/// Gives the place free, however the session ends.
+struct Released<'a> {
+    slot: &'a Slot,
+    token: Token,
+}
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.slot.free(self.token);
+    }
+}

@@ -1,0 +1,84 @@
+//! Receives on one TCP connection and discards what comes.
+
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+
+use neph_model::Span;
+use neph_sys::bulk;
+use neph_sys::clock;
+use neph_sys::ppoll::{self, Awaited};
+use neph_wire::throughput::ReceivedInterval;
+
+use super::course::{Course, Passed};
+use super::run::{Run, TICK};
+
+/// Taken at once.
+const CHUNK: usize = 1 << 20;
+/// How long the first byte may take until time is counted anyway.
+const FIRST: Span = Span::from_secs(1);
+
+/// Receives until the sender ends, the test's time is over, or it is stopped.
+pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    await_first(stream, run)?;
+    let mut course = Course::begin();
+    let (mut received, mut counted) = (0, 0);
+    let end = run.duration();
+    let ended = loop {
+        let now = course.elapsed();
+        if now >= end || run.stop.is_set() {
+            break Ok(());
+        }
+        if now >= course.due() {
+            put(id, run, course.pass(now), received - counted);
+            counted = received;
+        }
+        if run.read_pause > Span::ZERO {
+            clock::nap(run.read_pause.to_duration());
+        }
+        match bulk::discard(stream.as_fd(), &mut buffer) {
+            Ok(0) => break Ok(()),
+            Ok(count) => received += count as u64,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let until = end.min(course.due()).min(now + TICK);
+                let most = (until - now).to_duration();
+                ppoll::wait(&mut [Awaited::readable(stream.as_fd())], Some(most))?;
+                course.waited_since(now);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    put(id, run, course.pass(course.elapsed()), received - counted);
+    ended
+}
+
+/// Time counts from the first byte on: until then it was under way.
+fn await_first(stream: &TcpStream, run: Run<'_>) -> io::Result<()> {
+    let start = Course::begin();
+    while start.elapsed() < FIRST && !run.stop.is_set() {
+        let mut awaited = [Awaited::readable(stream.as_fd())];
+        ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
+        if awaited[0].has_something() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn put(id: u16, run: Run<'_>, passed: Passed, bytes: u64) {
+    let interval = ReceivedInterval {
+        stream: id,
+        index: passed.index,
+        from_ns: passed.from_ns,
+        to_ns: passed.to_ns,
+        bytes,
+        waited_ns: passed.waited_ns,
+        cpu_ns: passed.cpu_ns,
+        core: passed.core,
+        ..ReceivedInterval::default()
+    };
+    run.board.lock().received.push(interval);
+}

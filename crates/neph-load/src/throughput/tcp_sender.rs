@@ -1,0 +1,156 @@
+//! Sends on one TCP connection as much as goes, or at a rate.
+//!
+//! Large writes: over veth 512 KiB in each call and a receiver that discards reached 36 to 49 Gbit/s,
+//! sendfile(2) 29 to 33, since its 4 KiB pages make smaller packets.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use neph_model::{BitRate, Span};
+use neph_sys::clock::{self, Spin};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::tcp;
+use neph_wire::throughput::SentInterval;
+
+use super::counters::{Counters, difference};
+use super::course::{Course, Passed};
+use super::run::{Run, TICK};
+use crate::pace::Pace;
+
+/// Written at once.
+const CHUNK: usize = 512 << 10;
+/// What a rate may send at once: so much time's worth.
+const STEP: Span = Span::from_millis(1);
+
+/// Sends until the test's time is over or it is stopped.
+pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let mut sender = Sender {
+        before: Counters::read(&stream)?,
+        course: Course::begin(),
+        pace: Pace::new(run.rate()),
+        buffer: pattern(run.rate()),
+        sent: 0,
+        counted: 0,
+        stream,
+        id,
+        run,
+    };
+    let ended = sender.work();
+    let passed = sender.course.pass(sender.course.elapsed());
+    sender.put(passed)?;
+    // What the network still holds is not part of the test: a connection that is reset leaves the path
+    // free at once.
+    let socket = socket2::Socket::from(sender.stream);
+    socket.set_linger(Some(Duration::ZERO))?;
+    ended
+}
+
+/// Bytes that no link compresses, as many as are written at once.
+fn pattern(rate: Option<BitRate>) -> Vec<u8> {
+    let step = |rate: BitRate| {
+        let bytes = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs())
+            / 8_000_000_000;
+        usize::try_from(bytes).unwrap_or(CHUNK).clamp(1448, CHUNK)
+    };
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut bytes = Vec::with_capacity(CHUNK);
+    while bytes.len() < rate.map_or(CHUNK, step) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_ne_bytes());
+    }
+    bytes
+}
+
+struct Sender<'a> {
+    stream: TcpStream,
+    id: u16,
+    run: Run<'a>,
+    course: Course,
+    pace: Pace,
+    buffer: Vec<u8>,
+    sent: u64,
+    counted: u64,
+    before: Counters,
+}
+
+impl Sender<'_> {
+    fn work(&mut self) -> io::Result<()> {
+        let end = self.run.duration();
+        loop {
+            let now = self.course.elapsed();
+            if now >= end || self.run.stop.is_set() {
+                return Ok(());
+            }
+            if now >= self.course.due() {
+                let passed = self.course.pass(now);
+                self.put(passed)?;
+            }
+            let until = end.min(self.course.due()).min(now + TICK);
+            let due = self.pace.due(now, self.sent);
+            if due > now {
+                clock::sleep_until(self.course.moment(due.min(until)), Spin::NONE);
+                self.course.paced_since(now);
+                continue;
+            }
+            match self.stream.write(&self.buffer) {
+                Ok(count) => self.sent += count as u64,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let mut awaited = [Awaited::writable(self.stream.as_fd())];
+                    ppoll::wait(&mut awaited, Some((until - now).to_duration()))?;
+                    self.course.waited_since(now);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The receiver ends when its time is over, which may be a moment before ours.
+                Err(error) if is_closed(&error) && now + ENDS_EARLY >= end => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn put(&mut self, passed: Passed) -> io::Result<()> {
+        let now = Counters::read(&self.stream)?;
+        let interval = SentInterval {
+            stream: self.id,
+            index: passed.index,
+            from_ns: passed.from_ns,
+            to_ns: passed.to_ns,
+            bytes: self.sent - self.counted,
+            waited_ns: passed.waited_ns,
+            paced_ns: passed.paced_ns,
+            cpu_ns: passed.cpu_ns,
+            core: passed.core,
+            tcp: Some(difference(&self.before, &now)),
+            ..SentInterval::default()
+        };
+        self.run.board.lock().sent.push(interval);
+        (self.counted, self.before) = (self.sent, now);
+        Ok(())
+    }
+}
+
+/// How much earlier than the sender a receiver may end.
+const ENDS_EARLY: Span = Span::from_secs(1);
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+    )
+}
+
+/// Chooses what the connection sends with.
+pub(super) fn prepare(stream: &TcpStream, congestion: Option<&str>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let Some(name) = congestion else {
+        return Ok(());
+    };
+    tcp::set_congestion_control(stream.as_fd(), name).map_err(|error| {
+        let why = format!("congestion control {name}: {error}");
+        io::Error::new(error.kind(), why)
+    })
+}

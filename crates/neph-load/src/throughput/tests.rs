@@ -1,0 +1,211 @@
+//! Tests over loopback: both ends in this process.
+
+use std::net::TcpStream;
+use std::thread;
+
+use neph_model::{BitRate, Span, Stop};
+use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
+
+use super::*;
+
+fn ask(protocol: Protocol, direction: Direction) -> Ask {
+    Ask {
+        version: VERSION,
+        protocol,
+        direction,
+        streams: 1,
+        duration_ns: 2_000_000_000,
+        rate_bit_s: Some(50_000_000),
+        datagram_bytes: 1448,
+        congestion: None,
+        dscp: None,
+    }
+}
+
+fn spec(read_pause: Span) -> ServerSpec {
+    ServerSpec {
+        listen: ([127, 0, 0, 1], 0).into(),
+        caps: ServerCaps {
+            duration: Span::from_secs(60),
+            streams: 16,
+            rate: None,
+        },
+        read_pause,
+    }
+}
+
+/// Stops a server, also where the work panics.
+struct Stopped<'a>(&'a Stop);
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Does something while a server is there.
+fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
+    let server = Server::bind(spec).expect("a port");
+    let stop = Stop::new();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(&stop, &|_| {}));
+        let stopped = Stopped(&stop);
+        let worked = work(&server);
+        drop(stopped);
+        serving.join().expect("no panic").expect("it serves");
+        worked
+    })
+}
+
+fn measured(ask: &Ask, spec: &ServerSpec) -> (Measured, Vec<Second>) {
+    with_server(spec, |server| {
+        let mut seconds = Vec::new();
+        let measured = measure(server.address(), ask, &Stop::new(), &mut |second| {
+            seconds.push(second.clone());
+        });
+        (measured.expect("it is measured"), seconds)
+    })
+}
+
+/// Within so many percent of 50 Mbit/s.
+fn is_near(rate: BitRate, percent: f64) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let share = rate.bits_per_second() as f64 / 50e6;
+    (share - 1.0).abs() * 100.0 <= percent
+}
+
+#[test]
+fn a_rate_that_is_asked_is_held_and_named_with_each_protocol_and_direction() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        for direction in [Direction::Up, Direction::Down] {
+            let (measured, seconds) = measured(&ask(protocol, direction), &spec(Span::ZERO));
+            assert_eq!(measured.fault, None);
+            let [result] = &measured.results()[..] else {
+                panic!("one direction")
+            };
+            let totals = &result.totals;
+            assert!(is_near(totals.sent, 1.0), "{protocol:?} {totals:?}");
+            assert!(is_near(totals.goodput, 1.0), "{protocol:?} {totals:?}");
+            let sentence = &result.limit.sentence;
+            assert_eq!(result.limit.kind, LimitKind::RateAsked, "{sentence}");
+            assert_eq!(seconds.len(), 2, "{seconds:?}");
+            assert!(seconds.iter().all(|second| is_near(second.goodput, 3.0)));
+            if let Some(udp) = totals.udp {
+                assert_eq!((udp.lost, udp.reordered, udp.duplicates), (0, 0, 0));
+                assert!(udp.variation.pdv_p99_ns.is_some(), "{udp:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_directions_are_measured_at_the_same_time_on_all_streams() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let two = Ask {
+            streams: 2,
+            ..ask(protocol, Direction::Both)
+        };
+        let (measured, seconds) = measured(&two, &spec(Span::ZERO));
+        let results = measured.results();
+        let directions = results.iter().map(|one| one.direction);
+        assert!(directions.eq([Direction::Up, Direction::Down]));
+        for result in &results {
+            let goodput = result.totals.goodput;
+            assert!(is_near(goodput, 1.0), "{protocol:?} {:?}", result.totals);
+        }
+        assert_eq!(seconds.len(), 4);
+        let streams = |all: &[neph_wire::throughput::SentInterval]| {
+            let mut streams: Vec<u16> = all.iter().map(|one| one.stream).collect();
+            streams.sort_unstable();
+            streams.dedup();
+            streams
+        };
+        assert_eq!(streams(&measured.client.sent), [0, 1]);
+        assert_eq!(streams(&measured.server.sent), [2, 3]);
+    }
+}
+
+#[test]
+fn a_receiver_that_reads_slowly_is_named() {
+    let slow = spec(Span::from_millis(100));
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let most = Ask {
+            rate_bit_s: None,
+            ..ask(protocol, Direction::Up)
+        };
+        let (measured, _) = measured(&most, &slow);
+        let limit = &measured.results()[0].limit;
+        assert_eq!(limit.kind, LimitKind::Receiver, "{}", limit.sentence);
+    }
+}
+
+#[test]
+fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measured() {
+    with_server(&spec(Span::ZERO), |server| {
+        let (stop, address) = (Stop::new(), server.address());
+        let long = Ask {
+            duration_ns: 30_000_000_000,
+            ..ask(Protocol::Tcp, Direction::Up)
+        };
+        let other = ask(Protocol::Udp, Direction::Down);
+        let mut refusal = None;
+        let measured = measure(address, &long, &stop, &mut |_| {
+            refusal.get_or_insert_with(|| {
+                measure(address, &other, &Stop::new(), &mut |_| {})
+                    .expect_err("it is busy")
+                    .to_string()
+            });
+            stop.set();
+        });
+        let measured = measured.expect("what was measured is kept");
+        assert!(
+            measured.is_stopped && measured.fault.is_none(),
+            "{:?}",
+            measured.fault
+        );
+        let refusal = refusal.expect("a second was measured");
+        assert!(
+            refusal.contains("busy with a test of 127.0.0.1 for up to "),
+            "{refusal}"
+        );
+        let totals = &measured.results()[0].totals;
+        assert!(totals.lasted < Span::from_secs(20));
+        assert!(is_near(totals.goodput, 3.0), "{totals:?}");
+        // The place is free at once.
+        let next = measure(address, &other, &Stop::new(), &mut |_| {});
+        next.expect("it is measured");
+    });
+}
+
+#[test]
+fn what_is_no_client_does_no_harm() {
+    use std::io::Write;
+    with_server(&spec(Span::ZERO), |server| {
+        for nonsense in [
+            &b"GET / HTTP/1.1\r\n\r\n"[..],
+            b"{\"message\":\"start\"}\n",
+            b"{nonsense and more of it\n",
+            b"NTPs\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01",
+        ] {
+            let mut stream = TcpStream::connect(server.address()).expect("it listens");
+            stream.write_all(nonsense).expect("it is sent");
+        }
+        let measured = measure(
+            server.address(),
+            &ask(Protocol::Tcp, Direction::Up),
+            &Stop::new(),
+            &mut |_| {},
+        );
+        measured.expect("it is measured");
+    });
+}
+
+#[test]
+fn a_datagram_above_the_mtu_goes_in_fragments() {
+    let large = Ask {
+        datagram_bytes: 65_507,
+        ..ask(Protocol::Udp, Direction::Up)
+    };
+    let (measured, _) = measured(&large, &spec(Span::ZERO));
+    let totals = &measured.results()[0].totals;
+    assert!(is_near(totals.goodput, 1.5), "{totals:?}");
+}

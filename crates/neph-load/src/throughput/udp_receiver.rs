@@ -1,0 +1,225 @@
+//! Receives UDP datagrams of one stream: what is missing, late or there twice, and how delays vary.
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use neph_model::Span;
+use neph_sys::bulk::{self, Burst};
+use neph_sys::clock;
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp;
+use neph_wire::throughput::{Content, Header, ReceivedInterval, StreamVariation, UdpCounters};
+
+use super::course::{Course, Passed};
+use super::run::{Run, TICK};
+use super::sequence::{Arrival, Sequence};
+use super::variation::Delays;
+
+/// The largest datagram, or as many as one call joins.
+const BUFFER: usize = 1 << 16;
+/// How long the first datagram may take until time is counted anyway.
+const FIRST: Span = Span::from_secs(1);
+/// After the test's time: nothing more is expected when nothing came for so long,
+const QUIET: Span = Span::from_millis(300);
+/// and nothing more is waited for after this time.
+const LATEST: Span = Span::from_secs(2);
+
+/// Receives until the test's time is over or it is stopped, and then what is still under way.
+pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> {
+    let mut receiver = Receiver {
+        buffer: vec![0; BUFFER],
+        course: Course::begin(),
+        sequence: Sequence::default(),
+        delays: Delays::default(),
+        bytes: 0,
+        dropped: 0,
+        given: Given::default(),
+        offset: clock::pair().offset(),
+        socket,
+        id,
+        run,
+    };
+    receiver.await_first()?;
+    receiver.course = Course::begin();
+    receiver.work()?;
+    receiver.put(false);
+    receiver.drain()?;
+    receiver.put(true);
+    let variation = receiver.delays.whole();
+    let whole = StreamVariation {
+        stream: id,
+        variation,
+    };
+    run.board.lock().variation.push(whole);
+    Ok(())
+}
+
+/// Datagrams that were dropped at the socket, from the kernel's counter of packets and its last value.
+/// Where the kernel joins datagrams (GRO), a packet that it drops has as many as one that it gives, on
+/// the average.
+fn dropped_datagrams(packets: u64, given: Given) -> u64 {
+    let datagrams = u128::from(packets) * u128::from(given.datagrams.max(1));
+    let datagrams = datagrams / u128::from(given.calls.clamp(1, given.datagrams.max(1)));
+    u64::try_from(datagrams).unwrap_or(u64::MAX)
+}
+
+/// What receive calls gave, since the beginning.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    calls: u64,
+    datagrams: u64,
+}
+
+struct Receiver<'a> {
+    socket: &'a UdpSocket,
+    id: u16,
+    run: Run<'a>,
+    buffer: Vec<u8>,
+    course: Course,
+    sequence: Sequence,
+    delays: Delays,
+    bytes: u64,
+    /// Packets that the kernel dropped at this socket until now.
+    dropped: u64,
+    given: Given,
+    /// Wall minus monotonic clock, nanoseconds.
+    offset: i64,
+}
+
+impl Receiver<'_> {
+    /// Time counts from the first datagram on: until then it was under way.
+    fn await_first(&self) -> io::Result<()> {
+        while self.course.elapsed() < FIRST && !self.run.stop.is_set() {
+            let mut awaited = [Awaited::readable(self.socket.as_fd())];
+            ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
+            if awaited[0].is_readable() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&mut self) -> io::Result<()> {
+        let end = self.run.duration();
+        loop {
+            let now = self.course.elapsed();
+            if now >= end || self.run.stop.is_set() {
+                return Ok(());
+            }
+            if now >= self.course.due() {
+                self.put(false);
+            }
+            if self.run.read_pause > Span::ZERO {
+                clock::nap(self.run.read_pause.to_duration());
+            }
+            let until = end.min(self.course.due()).min(now + TICK);
+            self.hear(now, until)?;
+        }
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        let began = self.course.elapsed();
+        let mut heard = began;
+        loop {
+            let now = self.course.elapsed();
+            if now >= heard + QUIET || now >= began + LATEST {
+                return Ok(());
+            }
+            if self.hear(now, now + TICK)? {
+                heard = self.course.elapsed();
+            }
+        }
+    }
+
+    /// Takes what one call gives, or waits for something until then; whether something came.
+    fn hear(&mut self, now: Span, until: Span) -> io::Result<bool> {
+        match bulk::receive(self.socket.as_fd(), &mut self.buffer) {
+            Ok(burst) => {
+                self.take(burst);
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let most = (until - now).to_duration();
+                ppoll::wait(&mut [Awaited::readable(self.socket.as_fd())], Some(most))?;
+                self.course.waited_since(now);
+                Ok(false)
+            }
+            // An ICMP error about what was sent earlier on this socket.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn take(&mut self, burst: Burst) {
+        self.given.calls += 1;
+        let stamp = burst.stamp.map(|stamp| stamp.0.saturating_sub(self.offset));
+        let came_ns = stamp.unwrap_or_else(|| clock::raw().0);
+        for datagram in burst.datagrams(&self.buffer) {
+            let Ok(header) = Header::decode(datagram) else {
+                continue;
+            };
+            let is_ours = header.token == self.run.token && header.stream == self.id;
+            if !is_ours || header.content != Content::Data {
+                continue;
+            }
+            self.given.datagrams += 1;
+            let arrival = self.sequence.arrive(header.sequence);
+            if arrival != Arrival::Duplicate {
+                self.bytes += datagram.len() as u64;
+            }
+            let transit = came_ns.saturating_sub(header.sent_ns);
+            self.delays.arrive(arrival, transit);
+        }
+    }
+
+    fn put(&mut self, is_late: bool) {
+        let passed: Passed = self.course.pass(self.course.elapsed());
+        let counted = self.sequence.take();
+        // A kernel without the counter (before 4.12) shows none.
+        let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
+        let packets = dropped.saturating_sub(self.dropped);
+        self.dropped = dropped;
+        let udp = UdpCounters {
+            datagrams: counted.datagrams,
+            lost: counted.lost(),
+            found: counted.found(),
+            reordered: counted.reordered,
+            reordering_extent: counted.extent,
+            duplicates: counted.duplicates,
+            socket_drops: dropped_datagrams(packets, self.given),
+            jitter_ns: self.delays.jitter(),
+            variation: self.delays.take_interval(),
+        };
+        let interval = ReceivedInterval {
+            stream: self.id,
+            index: passed.index,
+            is_late,
+            from_ns: passed.from_ns,
+            to_ns: passed.to_ns,
+            bytes: std::mem::take(&mut self.bytes),
+            waited_ns: passed.waited_ns,
+            cpu_ns: passed.cpu_ns,
+            core: passed.core,
+            udp: Some(udp),
+        };
+        self.run.board.lock().received.push(interval);
+        // A slewed or stepped wall clock moves the stamps.
+        self.offset = clock::pair().offset();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_packet_has_as_many_datagrams_as_one_that_is_given() {
+        let given = |calls, datagrams| Given { calls, datagrams };
+        assert_eq!(dropped_datagrams(0, given(10, 450)), 0);
+        assert_eq!(dropped_datagrams(7, given(10, 450)), 315);
+        assert_eq!(dropped_datagrams(7, given(10, 10)), 7);
+        assert_eq!(dropped_datagrams(7, Given::default()), 7);
+    }
+}

@@ -1,0 +1,205 @@
+//! Sends UDP datagrams of one size as much as goes, or at a rate, many in each call (GSO).
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use neph_model::{BitRate, Span};
+use neph_sys::clock::{self, Spin};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::{bulk, sched};
+use neph_wire::throughput::{Content, Header, SentInterval};
+
+use super::course::{Course, Passed};
+use super::run::{Run, TICK};
+use crate::pace::Pace;
+
+/// A rate sends at once what is due within this time, and at least one datagram: bursts of a whole
+/// pacing timer overflow small queues (iperf issues 296 and 386).
+const STEP: Span = Span::from_micros(200);
+/// Room for what is not sent yet.
+const SEND_ROOM: i32 = 4 << 20;
+/// After a refusal for want of buffers.
+const PAUSE: Span = Span::from_micros(100);
+const EMSGSIZE: i32 = 90;
+const EINVAL: i32 = 22;
+const ENOBUFS: i32 = 105;
+
+/// Sends until the test's time is over or it is stopped.
+pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    bulk::make_send_room(socket.as_fd(), SEND_ROOM)?;
+    // Late by the wake-up only; where it is refused, sending is a little less even.
+    let _ = sched::set_timer_slack(std::time::Duration::from_nanos(1));
+    let size = usize::try_from(run.ask.datagram_bytes).unwrap_or(usize::MAX);
+    let mut sender = Sender {
+        burst: burst(run.rate(), size),
+        buffer: vec![
+            0x5a;
+            size.saturating_mul(bulk::MOST_SEGMENTS)
+                .min(bulk::LARGEST_BURST)
+        ],
+        course: Course::begin(),
+        pace: Pace::new(run.rate()),
+        size,
+        sequence: 0,
+        counted: 0,
+        refused: 0,
+        socket,
+        id,
+        run,
+    };
+    sender.begin_segments();
+    let ended = sender.work();
+    let passed = sender.course.pass(sender.course.elapsed());
+    sender.put(passed);
+    ended
+}
+
+/// How many datagrams go in one call.
+fn burst(rate: Option<BitRate>, size: usize) -> usize {
+    let most = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MOST_SEGMENTS);
+    let Some(rate) = rate else { return most };
+    let bits = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs());
+    let bytes = bits / 8_000_000_000;
+    let count = usize::try_from(bytes).unwrap_or(usize::MAX) / size.max(1);
+    count.clamp(1, most)
+}
+
+struct Sender<'a> {
+    socket: &'a UdpSocket,
+    id: u16,
+    run: Run<'a>,
+    course: Course,
+    pace: Pace,
+    buffer: Vec<u8>,
+    size: usize,
+    burst: usize,
+    sequence: u64,
+    counted: u64,
+    refused: u64,
+}
+
+impl Sender<'_> {
+    /// Several datagrams a call, where the kernel has it.
+    fn begin_segments(&mut self) {
+        let segment = u16::try_from(self.size).unwrap_or(0);
+        let is_possible = bulk::segment_datagrams(self.socket.as_fd(), segment).is_ok();
+        if self.burst == 1 || !is_possible {
+            self.end_segments();
+        }
+    }
+
+    /// One datagram a call: a datagram above the MTU cannot be a segment, it goes in fragments.
+    fn end_segments(&mut self) {
+        // Where it cannot be switched off it was never on.
+        let _ = bulk::segment_datagrams(self.socket.as_fd(), 0);
+        self.burst = 1;
+    }
+
+    fn work(&mut self) -> io::Result<()> {
+        let end = self.run.duration();
+        loop {
+            let now = self.course.elapsed();
+            if now >= end || self.run.stop.is_set() {
+                return Ok(());
+            }
+            if now >= self.course.due() {
+                let passed = self.course.pass(now);
+                self.put(passed);
+            }
+            let until = end.min(self.course.due()).min(now + TICK);
+            let due = self.pace.due(now, self.sequence * self.size as u64);
+            if due > now {
+                clock::sleep_until(self.course.moment(due.min(until)), Spin::NONE);
+                self.course.paced_since(now);
+                continue;
+            }
+            self.send_burst(now, until)?;
+        }
+    }
+
+    fn send_burst(&mut self, now: Span, until: Span) -> io::Result<()> {
+        let length = self.fill();
+        let Err(error) = self.socket.send(&self.buffer[..length]) else {
+            self.sequence += self.burst as u64;
+            if self.sequence & 0x3f < self.burst as u64 {
+                self.course.look();
+            }
+            return Ok(());
+        };
+        match (error.kind(), error.raw_os_error()) {
+            (ErrorKind::WouldBlock, _) => {
+                let mut awaited = [Awaited::writable(self.socket.as_fd())];
+                ppoll::wait(&mut awaited, Some((until - now).to_duration()))?;
+                self.course.waited_since(now);
+                Ok(())
+            }
+            (_, Some(EINVAL | EMSGSIZE)) if self.burst > 1 => {
+                self.end_segments();
+                Ok(())
+            }
+            (ErrorKind::Interrupted, _) => Ok(()),
+            (_, Some(ENOBUFS)) | (ErrorKind::ConnectionRefused, _) => {
+                self.refused += self.burst as u64;
+                clock::nap(PAUSE.to_duration());
+                self.course.waited_since(now);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Writes the headers of the next datagrams; how many bytes they have together.
+    fn fill(&mut self) -> usize {
+        let sent_ns = clock::raw().0;
+        let datagrams = self.buffer.chunks_exact_mut(self.size).take(self.burst);
+        for (sequence, datagram) in (self.sequence..).zip(datagrams) {
+            let header = Header {
+                content: Content::Data,
+                stream: self.id,
+                token: self.run.token,
+                sequence,
+                sent_ns,
+            };
+            datagram[..Header::LEN].copy_from_slice(&header.encode());
+        }
+        self.burst * self.size
+    }
+
+    fn put(&mut self, passed: Passed) {
+        let datagrams = self.sequence - self.counted;
+        let interval = SentInterval {
+            stream: self.id,
+            index: passed.index,
+            from_ns: passed.from_ns,
+            to_ns: passed.to_ns,
+            bytes: datagrams * self.size as u64,
+            datagrams,
+            refused: std::mem::take(&mut self.refused),
+            waited_ns: passed.waited_ns,
+            paced_ns: passed.paced_ns,
+            cpu_ns: passed.cpu_ns,
+            core: passed.core,
+            tcp: None,
+        };
+        self.run.board.lock().sent.push(interval);
+        self.counted = self.sequence;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_sends_200_us_at_once_and_as_much_as_goes_a_whole_call() {
+        assert_eq!(burst(None, 1448), 45);
+        assert_eq!(burst(None, 64), 64);
+        assert_eq!(burst(None, 65_507), 1);
+        assert_eq!(burst(Some(BitRate(50_000_000)), 1448), 1);
+        // 200 us of 1 Gbit/s are 25,000 bytes.
+        assert_eq!(burst(Some(BitRate(1_000_000_000)), 1448), 17);
+        assert_eq!(burst(Some(BitRate(100_000_000_000)), 1448), 45);
+    }
+}

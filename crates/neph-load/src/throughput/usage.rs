@@ -1,0 +1,158 @@
+//! How busy the threads and cores of an end were.
+
+use std::collections::BTreeSet;
+
+use neph_model::Span;
+use neph_wire::throughput::{CpuInterval, ReceivedInterval, SentInterval};
+
+use super::rates::{nanos, ratio};
+
+/// How an end's threads and host were used, for one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// The busiest stream's thread, share of a core (0 to 1).
+    pub thread: f64,
+    /// The core that this thread was on most often in the busiest second.
+    pub core: Option<u32>,
+    /// That core: share of the time that it was busy, with all that the host did.
+    pub core_busy: Option<f64>,
+    /// Of that, in soft interrupts.
+    pub core_softirq: Option<f64>,
+    /// Of that, taken by the hypervisor.
+    pub core_steal: Option<f64>,
+    /// Share of the time that the streams' threads waited for their sockets.
+    pub waited: f64,
+    /// Share of the time that the streams' threads waited so that the rate was not exceeded.
+    pub paced: f64,
+    /// CPU time of the end's whole process.
+    pub process: Span,
+    /// Datagrams that the kernel of the end dropped at full receive buffers, of all programs.
+    pub rcvbuf_errors: u64,
+}
+
+/// How busy a thread was, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thread {
+    pub(super) share: f64,
+    pub(super) core: Option<u32>,
+    length_ns: u64,
+    cpu_ns: u64,
+    waited_ns: u64,
+    paced_ns: u64,
+    index: u32,
+    stream: u16,
+}
+
+/// An interval of a stream's thread.
+pub(super) trait Threaded {
+    fn thread(&self) -> Thread;
+}
+
+impl Threaded for SentInterval {
+    fn thread(&self) -> Thread {
+        let length_ns = self.to_ns.saturating_sub(self.from_ns);
+        Thread {
+            share: ratio(self.cpu_ns, length_ns),
+            core: self.core,
+            length_ns,
+            cpu_ns: self.cpu_ns,
+            waited_ns: self.waited_ns,
+            paced_ns: self.paced_ns,
+            index: self.index,
+            stream: self.stream,
+        }
+    }
+}
+
+impl Threaded for ReceivedInterval {
+    fn thread(&self) -> Thread {
+        let length_ns = self.to_ns.saturating_sub(self.from_ns);
+        Thread {
+            share: ratio(self.cpu_ns, length_ns),
+            core: self.core,
+            length_ns,
+            cpu_ns: self.cpu_ns,
+            waited_ns: self.waited_ns,
+            paced_ns: 0,
+            index: self.index,
+            stream: self.stream,
+        }
+    }
+}
+
+impl<T: Threaded> Threaded for &T {
+    fn thread(&self) -> Thread {
+        (*self).thread()
+    }
+}
+
+/// The busiest of these threads.
+pub(super) fn busiest(threads: impl Iterator<Item = Thread>) -> Option<Thread> {
+    threads.max_by(|one, other| one.share.total_cmp(&other.share))
+}
+
+/// Share of the interval that the core was busy.
+pub(super) fn core_busy(cpu: &[CpuInterval], index: u32, core: Option<u32>) -> Option<f64> {
+    let interval = cpu.iter().find(|one| one.index == index)?;
+    let share = interval.cores.iter().find(|one| Some(one.core) == core)?;
+    Some(f64::from(share.busy_permille) / 1000.0)
+}
+
+pub(super) fn usage<T: Threaded>(
+    intervals: impl IntoIterator<Item = T>,
+    cpu: &[CpuInterval],
+) -> Usage {
+    let threads: Vec<Thread> = intervals.into_iter().map(|one| one.thread()).collect();
+    let sum = |of: &dyn Fn(&Thread) -> u64| threads.iter().map(of).fold(0, u64::saturating_add);
+    let length = sum(&|one| one.length_ns);
+    let mut usage = Usage {
+        waited: ratio(sum(&|one| one.waited_ns), length),
+        paced: ratio(sum(&|one| one.paced_ns), length),
+        process: nanos(
+            cpu.iter()
+                .map(|one| one.process_ns)
+                .fold(0, u64::saturating_add),
+        ),
+        rcvbuf_errors: cpu
+            .iter()
+            .map(|one| one.rcvbuf_errors)
+            .fold(0, u64::saturating_add),
+        ..Usage::default()
+    };
+    let streams = threads.iter().map(|one| one.stream);
+    let all: BTreeSet<u16> = streams.collect();
+    let shares = all.into_iter().map(|stream| {
+        let own = || threads.iter().filter(move |one| one.stream == stream);
+        let worked = own().map(|one| one.cpu_ns).fold(0, u64::saturating_add);
+        let lasted = own().map(|one| one.length_ns).fold(0, u64::saturating_add);
+        (ratio(worked, lasted), stream)
+    });
+    let Some((share, stream)) = shares.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+        return usage;
+    };
+    usage.thread = share;
+    let own = threads.iter().filter(|one| one.stream == stream);
+    add_core(&mut usage, own.copied().collect(), cpu);
+    usage
+}
+
+/// What the cores did that a thread was on, second by second: where it moves, so does the look.
+fn add_core(usage: &mut Usage, threads: Vec<Thread>, cpu: &[CpuInterval]) {
+    let (mut busy, mut softirq, mut steal, mut count) = (0.0, 0.0, 0.0, 0.0);
+    for thread in &threads {
+        let interval = cpu.iter().find(|one| one.index == thread.index);
+        let cores = interval.map_or(&[][..], |one| &one.cores);
+        if let Some(core) = cores.iter().find(|one| Some(one.core) == thread.core) {
+            busy += f64::from(core.busy_permille) / 1000.0;
+            softirq += f64::from(core.softirq_permille) / 1000.0;
+            steal += f64::from(core.steal_permille) / 1000.0;
+            count += 1.0;
+        }
+    }
+    usage.core = busiest(threads.into_iter()).and_then(|one| one.core);
+    if count > 0.0 {
+        usage.core_busy = Some(busy / count);
+        usage.core_softirq = Some(softirq / count);
+        usage.core_steal = Some(steal / count);
+    }
+}

@@ -1,0 +1,209 @@
+//! Jitter (RFC 3550) and delay variation (RFC 5481) from when datagrams were sent and came.
+//!
+//! Sender and receiver need no common clock: only differences of delays are used. Reads no clock.
+
+use neph_wire::throughput::Variation;
+
+use super::reservoir::Reservoir;
+use super::sequence::Arrival;
+
+/// Delays that an interval's percentiles are of, at most.
+const OF_INTERVAL: usize = 2048;
+/// Delays that a whole stream's percentiles are of, at most.
+const OF_STREAM: usize = 1 << 15;
+
+/// Interarrival jitter, in sixteenths of nanoseconds (RFC 3550, appendix A.8).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Jitter {
+    sixteenths: u64,
+    last: Option<i64>,
+}
+
+impl Jitter {
+    /// A datagram came that was under way so long, by the two clocks.
+    pub(crate) fn arrive(&mut self, transit_ns: i64) {
+        if let Some(last) = self.last.replace(transit_ns) {
+            let difference = transit_ns.abs_diff(last);
+            self.sixteenths = self
+                .sixteenths
+                .saturating_add(difference)
+                .saturating_sub((self.sixteenths.saturating_add(8)) >> 4);
+        }
+    }
+
+    /// The jitter now.
+    pub(crate) const fn nanos(&self) -> u64 {
+        self.sixteenths >> 4
+    }
+}
+
+/// Delays over the least, and differences of neighbours.
+#[derive(Debug)]
+struct Samples {
+    delays: Reservoir<i64>,
+    differences: Reservoir<u64>,
+    longest: Option<i64>,
+}
+
+impl Samples {
+    fn new(capacity: usize) -> Self {
+        Self {
+            delays: Reservoir::new(capacity),
+            differences: Reservoir::new(capacity),
+            longest: None,
+        }
+    }
+
+    fn variation(&self, least: i64) -> Variation {
+        let over = |delay: i64| delay.abs_diff(least.min(delay));
+        let delays = self.delays.sorted();
+        let differences = self.differences.sorted();
+        let pdv = |percent| quantile(&delays, percent).map(over);
+        Variation {
+            samples: delays.len() as u64,
+            pdv_p50_ns: pdv(50),
+            pdv_p95_ns: pdv(95),
+            pdv_p99_ns: pdv(99),
+            pdv_max_ns: self.longest.map(over),
+            ipdv_p50_ns: quantile(&differences, 50),
+            ipdv_p95_ns: quantile(&differences, 95),
+            ipdv_p99_ns: quantile(&differences, 99),
+        }
+    }
+}
+
+/// The delay variation of one stream.
+#[derive(Debug)]
+pub(crate) struct Delays {
+    jitter: Jitter,
+    least: i64,
+    /// Of the datagram with the highest number.
+    last: Option<i64>,
+    interval: Samples,
+    stream: Samples,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self {
+            jitter: Jitter::default(),
+            least: i64::MAX,
+            last: None,
+            interval: Samples::new(OF_INTERVAL),
+            stream: Samples::new(OF_STREAM),
+        }
+    }
+}
+
+impl Delays {
+    /// A datagram came, so long after it was sent by the two clocks; duplicates do not count.
+    pub(crate) fn arrive(&mut self, arrival: Arrival, transit_ns: i64) {
+        if arrival == Arrival::Duplicate {
+            return;
+        }
+        self.jitter.arrive(transit_ns);
+        self.least = self.least.min(transit_ns);
+        let neighbour = match arrival {
+            Arrival::Next => self.last,
+            _ => None,
+        };
+        for samples in [&mut self.interval, &mut self.stream] {
+            samples.delays.push(transit_ns);
+            samples.longest = samples.longest.max(Some(transit_ns));
+            if let Some(neighbour) = neighbour {
+                samples.differences.push(transit_ns.abs_diff(neighbour));
+            }
+        }
+        if arrival != Arrival::Late {
+            self.last = Some(transit_ns);
+        }
+    }
+
+    /// The jitter now, nanoseconds.
+    pub(crate) const fn jitter(&self) -> u64 {
+        self.jitter.nanos()
+    }
+
+    /// What came since this was last asked; its PDV is over the stream's least delay until now.
+    pub(crate) fn take_interval(&mut self) -> Variation {
+        let samples = std::mem::replace(&mut self.interval, Samples::new(OF_INTERVAL));
+        samples.variation(self.least)
+    }
+
+    /// All that came.
+    pub(crate) fn whole(&self) -> Variation {
+        self.stream.variation(self.least)
+    }
+}
+
+/// The nearest rank; absent where the sample is too small for an upper confidence bound of 95 %.
+fn quantile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+    let least = match percent {
+        99 => 299,
+        95 => 59,
+        _ => 1,
+    };
+    if sorted.len() < least {
+        return None;
+    }
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, after RFC 3550: J += (|D| - J) / 16.
+    #[test]
+    fn jitter_is_the_smoothed_difference_of_transits() {
+        let mut jitter = Jitter::default();
+        jitter.arrive(1_000_000);
+        assert_eq!(jitter.nanos(), 0);
+        jitter.arrive(1_160_000);
+        assert_eq!(jitter.nanos(), 10_000, "160 us / 16");
+        jitter.arrive(1_160_000);
+        assert_eq!(jitter.nanos(), 9_375, "10 us x 15 / 16");
+        for step in 0..1_000 {
+            jitter.arrive(1_000_000 + (step % 2) * 50_000);
+        }
+        assert!(jitter.nanos().abs_diff(50_000) <= 16, "{}", jitter.nanos());
+    }
+
+    #[test]
+    fn pdv_is_over_the_least_delay_and_a_clock_offset_does_not_matter() {
+        for offset in [0_i64, -7_000_000_000, i64::MAX / 4] {
+            let mut delays = Delays::default();
+            for number in 0..1_000 {
+                // 20 ms, and of each hundred the last ten 1 to 10 ms more.
+                let more = (number % 100 - 89_i64).max(0);
+                delays.arrive(Arrival::Next, offset + (20 + more) * 1_000_000);
+            }
+            let told = delays.take_interval();
+            assert_eq!(told.samples, 1_000);
+            assert_eq!(told.pdv_p50_ns, Some(0));
+            assert_eq!(told.pdv_p95_ns, Some(5_000_000));
+            assert_eq!(told.pdv_p99_ns, Some(9_000_000));
+            assert_eq!(told.pdv_max_ns, Some(10_000_000));
+            // Of each hundred neighbours 89 are alike, ten differ by 1 ms and one by 10.
+            assert_eq!(told.ipdv_p50_ns, Some(0));
+            assert_eq!(told.ipdv_p95_ns, Some(1_000_000));
+            assert_eq!(delays.take_interval(), Variation::default());
+            assert_eq!(delays.whole(), told);
+        }
+    }
+
+    #[test]
+    fn ipdv_is_of_neighbours_by_number_and_duplicates_do_not_count() {
+        let mut delays = Delays::default();
+        delays.arrive(Arrival::Next, 10);
+        delays.arrive(Arrival::Ahead, 500);
+        delays.arrive(Arrival::Late, 900);
+        delays.arrive(Arrival::Duplicate, 10_000);
+        delays.arrive(Arrival::Next, 530);
+        let told = delays.take_interval();
+        assert_eq!((told.samples, told.pdv_max_ns), (4, Some(890)));
+        assert_eq!(told.ipdv_p50_ns, Some(30));
+        assert_eq!(told.pdv_p95_ns, None, "too few");
+    }
+}

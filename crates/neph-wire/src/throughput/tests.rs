@@ -1,0 +1,197 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn ask() -> Ask {
+    Ask {
+        version: VERSION,
+        protocol: Protocol::Udp,
+        direction: Direction::Both,
+        streams: 3,
+        duration_ns: 10_000_000_000,
+        rate_bit_s: Some(50_000_000),
+        datagram_bytes: 1448,
+        congestion: None,
+        dscp: None,
+    }
+}
+
+#[test]
+fn a_header_is_32_bytes_in_network_order() {
+    let header = Header {
+        content: Content::Data,
+        stream: 0x0102,
+        token: Token(0x1122_3344_5566_7788),
+        sequence: 5,
+        sent_ns: -2,
+    };
+    let bytes = header.encode();
+    let mut expected = b"NTPd\x01\x01\x01\x02\x11\x22\x33\x44\x55\x66\x77\x88".to_vec();
+    expected.extend([0, 0, 0, 0, 0, 0, 0, 5]);
+    expected.extend([255, 255, 255, 255, 255, 255, 255, 254]);
+    assert_eq!(bytes.to_vec(), expected);
+    assert_eq!(Header::decode(&bytes), Ok(header));
+}
+
+#[test]
+fn what_is_too_short_or_foreign_is_no_header() {
+    let mut bytes = [0; Header::LEN];
+    assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
+    assert_eq!(Header::decode(&bytes[1..]), Err(HeaderError::Short(31)));
+    bytes[..6].copy_from_slice(b"NTPd\x01\x02");
+    assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
+    bytes[4] = 2;
+    assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
+}
+
+#[test]
+fn a_preamble_reads_as_it_was_written_and_is_no_line() {
+    let preamble = Preamble {
+        stream: 7,
+        token: Token(u64::MAX - 1),
+    };
+    let bytes = preamble.encode();
+    assert_eq!(Preamble::decode(&bytes), Some(preamble));
+    assert_ne!(bytes[0], b'{');
+    let mut other = bytes;
+    other[4] = 9;
+    assert_eq!(Preamble::decode(&other), None);
+}
+
+#[test]
+fn a_token_is_16_hexadecimal_digits_and_never_shown() {
+    let granted = ServerMessage::Granted { token: Token(0xab) };
+    let line = encode_line(&granted);
+    let text = String::from_utf8_lossy(&line);
+    assert_eq!(
+        text,
+        "{\"message\":\"granted\",\"token\":\"00000000000000ab\"}\n"
+    );
+    assert!(!format!("{granted:?}").contains("ab"));
+    let mut lines = Lines::default();
+    lines.push(b"{\"message\":\"granted\",\"token\":\"+0000000000000ab\"}\n");
+    assert!(lines.next_message::<ServerMessage>().is_err());
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+    let mut lines = Lines::default();
+    lines.push(&vec![b' '; LONGEST_LINE]);
+    assert!(matches!(lines.next_message::<ClientMessage>(), Ok(None)));
+    lines.push(b"  ");
+    assert!(matches!(
+        lines.next_message::<ClientMessage>(),
+        Err(LineError::Long)
+    ));
+}
+
+#[test]
+fn streams_that_the_server_sends_on_follow_those_of_the_client() {
+    let both = ask();
+    assert_eq!(both.all_streams(), 6);
+    assert!(both.is_up(2) && !both.is_up(3));
+    let down = Ask {
+        direction: Direction::Down,
+        ..ask()
+    };
+    assert_eq!(down.all_streams(), 3);
+    assert!(!down.is_up(0));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_by_its_field() {
+    assert_eq!(ask().check(), Ok(()));
+    let refused = |change: fn(&mut Ask)| {
+        let mut one = ask();
+        change(&mut one);
+        one.check().expect_err("it cannot be meant").to_string()
+    };
+    assert!(refused(|ask| ask.version = 2).contains("version 2"));
+    assert_eq!(
+        refused(|ask| ask.streams = 0),
+        "streams is 0, from 1 to 64 is possible"
+    );
+    assert!(refused(|ask| ask.duration_ns = 1).starts_with("duration_ns"));
+    assert!(refused(|ask| ask.datagram_bytes = 31).starts_with("datagram_bytes"));
+    assert!(refused(|ask| ask.datagram_bytes = 65_508).starts_with("datagram_bytes"));
+    assert!(refused(|ask| ask.rate_bit_s = Some(1)).starts_with("rate_bit_s"));
+    assert!(refused(|ask| ask.dscp = Some(64)).starts_with("dscp"));
+    assert!(refused(|ask| ask.congestion = Some("a b".to_owned())).contains("congestion"));
+}
+
+proptest! {
+    #[test]
+    fn headers_survive(stream: u16, token: u64, sequence: u64, sent_ns: i64, is_data: bool) {
+        let content = if is_data { Content::Data } else { Content::Hello };
+        let header = Header { content, stream, token: Token(token), sequence, sent_ns };
+        let mut datagram = header.encode().to_vec();
+        datagram.extend([9; 11]);
+        prop_assert_eq!(Header::decode(&datagram), Ok(header));
+    }
+
+    #[test]
+    fn messages_are_the_same_however_the_bytes_are_cut(cuts in prop::collection::vec(1_usize..40, 1..30)) {
+        let sent = [ClientMessage::Ask(ask()), ClientMessage::Start, ClientMessage::End];
+        let bytes: Vec<u8> = sent.iter().flat_map(encode_line).collect();
+        let (mut lines, mut read, mut rest) = (Lines::default(), Vec::new(), &bytes[..]);
+        for cut in cuts.into_iter().cycle() {
+            let (now, later) = rest.split_at(cut.min(rest.len()));
+            lines.push(now);
+            while let Some(message) = lines.next_message::<ClientMessage>().expect("a message") {
+                read.push(message);
+            }
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(read, sent);
+    }
+
+    /// As the fuzz target does, near to what is meant.
+    #[test]
+    fn any_bytes_are_read_the_same_in_pieces_and_never_panic(
+        place in 0_usize..2_000,
+        byte: u8,
+        piece in 1_usize..50,
+    ) {
+        let cpu = CpuInterval {
+            cores: vec![CoreShare::default(); 2],
+            ..CpuInterval::default()
+        };
+        let received = ReceivedInterval {
+            udp: Some(UdpCounters::default()),
+            ..ReceivedInterval::default()
+        };
+        let sent = SentInterval {
+            tcp: Some(TcpCounters::default()),
+            ..SentInterval::default()
+        };
+        let intervals = Intervals {
+            sent: vec![sent],
+            received: vec![received],
+            variation: Vec::new(),
+            cpu: vec![cpu],
+        };
+        let mut bytes = encode_line(&ServerMessage::Intervals(intervals));
+        if let Some(changed) = bytes.get_mut(place) {
+            *changed = byte;
+        }
+        let _ = Header::decode(&bytes);
+        let read = |piece: usize| {
+            let (mut lines, mut read) = (Lines::default(), Vec::new());
+            for piece in bytes.chunks(piece) {
+                lines.push(piece);
+                loop {
+                    match lines.next_message::<ServerMessage>() {
+                        Ok(Some(message)) => read.push(message),
+                        Ok(None) => break,
+                        Err(_) => return read,
+                    }
+                }
+            }
+            read
+        };
+        prop_assert_eq!(read(bytes.len()), read(piece));
+    }
+}

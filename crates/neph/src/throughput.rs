@@ -1,0 +1,269 @@
+//! `neph throughput`: goodput of a path over TCP or UDP, and what limits it; `serve` is the other end.
+//!
+//! Owns the words and options. The engine is neph-load's.
+
+mod serve;
+
+use std::io::Write;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use neph_documents::Format;
+use neph_documents::rows::{self, RowWriter, json_line};
+use neph_documents::throughput::{
+    SecondRow, ThroughputDocument, ThroughputLine, heading, second_line, summary,
+};
+use neph_load::throughput::{Measured, Second, ThroughputError, measure};
+use neph_model::{BitRate, ByteSize, IpVersion, Span, Target};
+use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
+
+use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
+use crate::privileges::{Needs, Row, UserChoice};
+use crate::{congestion, format, interrupt, output, resolving, value};
+
+/// The port of `neph throughput serve`, TCP and UDP.
+pub(crate) const PORT: u16 = 7420;
+
+/// Options of `neph throughput`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "TARGET: where neph throughput serve listens, host[:port] (7420 unless another is named).\n\
+Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 usage, 130 interrupted (with what was measured)."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The server: host[:port]
+    #[arg(required = true)]
+    target: Option<String>,
+    /// Send UDP datagrams instead of TCP
+    #[arg(long)]
+    udp: bool,
+    /// Payload rate of each direction, all streams together; `max` for as much as goes
+    #[arg(long, value_name = "RATE", value_parser = most)]
+    rate: Option<Most>,
+    /// Streams for each direction, each with a socket and a thread of its own
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
+    streams: u16,
+    /// Who sends
+    #[arg(long, short, value_enum, default_value_t = DirectionChoice::Up)]
+    direction: DirectionChoice,
+    /// How long data is sent
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
+          value_parser = value::positive_span)]
+    duration: Span,
+    /// Payload of each UDP datagram, with neph's header of 32 bytes
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "1448", requires = "udp")]
+    size: ByteSize,
+    /// TCP's congestion control at the sending end
+    #[arg(long, value_name = "NAME", conflicts_with = "udp")]
+    congestion: Option<String>,
+    /// Differentiated services code point of what is sent
+    #[arg(long, value_name = "0-63", value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: Option<u8>,
+    #[command(flatten)]
+    version: IpChoice,
+    /// How to write what was measured
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+    #[command(flatten)]
+    user: UserChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves throughput tests, one at a time, until ctrl-C
+    Serve(serve::Args),
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DirectionChoice {
+    /// This end
+    Up,
+    /// The server
+    Down,
+    /// Both at the same time, each on streams of its own
+    Both,
+}
+
+/// A rate, or as much as goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Most(Option<BitRate>);
+
+fn most(text: &str) -> Result<Most, String> {
+    if text == "max" {
+        return Ok(Most(None));
+    }
+    match value::rate(text)? {
+        rate if rate.bits_per_second() < 1_000 => Err("write a rate from 1kbit/s".to_owned()),
+        rate => Ok(Most(Some(rate))),
+    }
+}
+
+/// Measures, or serves.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match (&args.command, &args.target) {
+        (Some(Command::Serve(serve)), _) => serve::run(serve),
+        (None, Some(target)) => args.measure(target),
+        (None, None) => Err(Failure::usage("name the server: host[:port]")),
+    }
+}
+
+impl Args {
+    fn ask(&self) -> Result<Ask, Failure> {
+        let datagram_bytes = u32::try_from(self.size.bytes()).unwrap_or(u32::MAX);
+        // UDP has nothing that keeps it from flooding a path: as much as goes has to be wanted.
+        let default = self.udp.then_some(BitRate(1_000_000));
+        let rate = self.rate.map_or(default, |most| most.0);
+        let ask = Ask {
+            version: VERSION,
+            protocol: if self.udp {
+                Protocol::Udp
+            } else {
+                Protocol::Tcp
+            },
+            direction: match self.direction {
+                DirectionChoice::Up => Direction::Up,
+                DirectionChoice::Down => Direction::Down,
+                DirectionChoice::Both => Direction::Both,
+            },
+            streams: self.streams,
+            duration_ns: u64::try_from(self.duration.nanos()).unwrap_or(0),
+            rate_bit_s: rate.map(BitRate::bits_per_second),
+            datagram_bytes,
+            congestion: self.congestion.clone(),
+            dscp: self.dscp,
+        };
+        if !(32..=Ask::LARGEST_DATAGRAM).contains(&datagram_bytes) {
+            let (size, most) = (self.size.exact(), Ask::LARGEST_DATAGRAM);
+            return Err(Failure::usage(format!(
+                "--size {size}: write 32 to {most} bytes"
+            )));
+        }
+        let (least, most) = (Ask::SHORTEST_NS, Ask::LONGEST_NS);
+        if !(least..=most).contains(&ask.duration_ns) {
+            let duration = self.duration;
+            return Err(Failure::usage(format!(
+                "--duration {duration}: write 100ms to 24h"
+            )));
+        }
+        ask.check().map_err(Failure::usage)?;
+        Ok(ask)
+    }
+
+    fn measure(&self, target: &str) -> Result<Outcome, Failure> {
+        if target.contains("://") {
+            return Err(Failure::Usage(format!(
+                "target '{target}': neph throughput takes no scheme; write host[:port], and --udp for UDP"
+            )));
+        }
+        let ask = self.ask()?;
+        let target = Target::with_port("tcp", target, PORT).map_err(Failure::usage)?;
+        let sends = ask.direction.has_up();
+        if let Some(name) = self.congestion.as_deref().filter(|_| sends) {
+            congestion::check(name).map_err(|unusable| {
+                let (why, loaded) = (unusable.why, unusable.loaded);
+                Failure::usage(format!("--congestion {name}: {why}; loaded here: {loaded}"))
+            })?;
+        }
+        let force = Needs::of(&Row::THROUGHPUT).restrict(&self.user)?;
+        drop(force);
+        let stop = interrupt::stop_on_ctrl_c()?;
+        let version: Option<IpVersion> = self.version.version();
+        let found = resolving::find(&target, version, None)?;
+        let mut writer = Writer::begin(self.format, &ask)?;
+        let measured = measure(found.address, &ask, &stop, &mut |second| {
+            writer.second(second);
+        });
+        let measured = measured.map_err(failure)?;
+        writer.end(&measured)?;
+        Ok(match &measured.fault {
+            Some(fault) => {
+                output::say(&format!("neph throughput: {fault}"));
+                Outcome::Nothing
+            }
+            None if measured.is_stopped => Outcome::Interrupted,
+            None => Outcome::Done,
+        })
+    }
+}
+
+fn failure(error: ThroughputError) -> Failure {
+    match error {
+        ThroughputError::Ask(error) => Failure::usage(error),
+        ThroughputError::Stopped => Failure::Interrupted(error.to_string()),
+        ThroughputError::Socket {
+            operation: "connect to",
+            ..
+        } => Failure::refused(format!("{error}; is neph throughput serve there?")),
+        other => Failure::refused(other),
+    }
+}
+
+/// Writes seconds as they come, and the end.
+struct Writer {
+    format: Format,
+    ask: Ask,
+    rows: Vec<SecondRow>,
+    /// A reader that went away ends the output, not the test.
+    failed: Option<std::io::Error>,
+}
+
+impl Writer {
+    fn begin(format: Format, ask: &Ask) -> Result<Self, Failure> {
+        output::is_open()?;
+        if format == Format::Text {
+            output::line(&heading(ask))?;
+        }
+        Ok(Self {
+            format,
+            ask: ask.clone(),
+            rows: Vec::new(),
+            failed: None,
+        })
+    }
+
+    fn second(&mut self, second: &Second) {
+        let written = match self.format {
+            Format::Text => output::line(&second_line(second, &self.ask)),
+            Format::Ndjson => {
+                let line = ThroughputLine::Second(SecondRow::from(second));
+                output::line(&json_line(&line))
+            }
+            Format::Csv => {
+                self.rows.push(SecondRow::from(second));
+                Ok(())
+            }
+            Format::Json => Ok(()),
+        };
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn end(self, measured: &Measured) -> Result<(), Failure> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        let mut out = output::data();
+        match self.format {
+            Format::Text => out.write_all(summary(measured).as_bytes())?,
+            Format::Json => rows::pretty(&ThroughputDocument::from(measured), &mut out)?,
+            Format::Ndjson => {
+                let document = Box::new(ThroughputDocument::from(measured));
+                rows::line(&ThroughputLine::Summary(document), &mut out)?;
+            }
+            Format::Csv => {
+                let mut writer = RowWriter::begin(Format::Csv, &mut out)?;
+                writer.heading::<SecondRow>()?;
+                self.rows.iter().try_for_each(|row| writer.row(row))?;
+                writer.end()?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}

@@ -1,0 +1,160 @@
+//! `neph throughput serve`: the other end, until ctrl-C.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::rows::json_line;
+use neph_documents::throughput::ServedLine;
+use neph_load::throughput::{ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
+use neph_model::{BitRate, Span};
+use neph_sys::restrict::InForce;
+use neph_wire::throughput::{Ask, Direction, Protocol};
+
+use super::{Most, most};
+use crate::exit::{Failure, Outcome};
+use crate::privileges::{self, Needs, Row, UserChoice};
+use crate::{format, interrupt, output, value};
+
+/// Options of `neph throughput serve`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Args {
+    /// Address and port to listen on, TCP and UDP; [::] is all addresses of IPv6 and IPv4
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7420",
+          value_parser = value::listening)]
+    listen: SocketAddr,
+    /// The longest test granted
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]
+    max_duration: Span,
+    /// Streams granted for each direction
+    #[arg(long, value_name = "N", default_value_t = Ask::MOST_STREAMS,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
+    max_streams: u16,
+    /// The highest rate granted for each direction; `max` for as much as goes
+    #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]
+    max_rate: Most,
+    /// Wait this long before each read, as a busy receiver would
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
+    read_pause: Span,
+    #[command(flatten)]
+    user: UserChoice,
+    /// How to write where it listens and what it serves
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
+    format: Format,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Serves until ctrl-C.
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.user.find()?;
+    let spec = ServerSpec {
+        listen: args.listen,
+        caps: ServerCaps {
+            duration: args.max_duration,
+            streams: args.max_streams,
+            rate: args.max_rate.0,
+        },
+        read_pause: args.read_pause,
+    };
+    let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
+    // No thread runs yet, and nothing more is opened but connections that come.
+    let force = Needs::of(&Row::THROUGHPUT_SERVE)
+        .without_connections()
+        .restrict(&args.user)?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    if !args.quiet {
+        show_start(server.address(), &force, args.format)?;
+    }
+    let show = |event: ServedEvent| {
+        if !args.quiet {
+            show_event(event, args.format);
+        }
+    };
+    server.run(&stop, &show).map_err(Failure::refused)?;
+    Ok(Outcome::Done)
+}
+
+fn show_start(address: SocketAddr, force: &InForce, format: Format) -> Result<(), Failure> {
+    if format == Format::Ndjson {
+        let line = ServedLine::Listening {
+            address: address.to_string(),
+            privileges: privileges::document(force),
+        };
+        return Ok(output::line(&json_line(&line))?);
+    }
+    output::say(&format!(
+        "neph throughput: {address} serves throughput tests over TCP and UDP, one at a time"
+    ));
+    output::say(&format!("neph throughput: {}", privileges::sentence(force)));
+    Ok(())
+}
+
+fn show_event(event: ServedEvent, format: Format) {
+    if format == Format::Ndjson {
+        let line = match event {
+            ServedEvent::Began { peer, ask } => ServedLine::began(peer.to_string(), &ask),
+            ServedEvent::Ended { peer, fault } => ServedLine::Ended {
+                peer: peer.to_string(),
+                fault,
+            },
+            ServedEvent::Refused { peer, reason } => ServedLine::Refused {
+                peer: peer.to_string(),
+                reason,
+            },
+        };
+        // A reader that went away ends no test.
+        let _ = output::line(&json_line(&line));
+        return;
+    }
+    let sentence = match event {
+        ServedEvent::Began { peer, ask } => format!("{peer} measures {}", in_words(&ask)),
+        ServedEvent::Ended { peer, fault: None } => format!("{peer} has measured"),
+        ServedEvent::Ended {
+            peer,
+            fault: Some(fault),
+        } => format!("the test of {peer} broke off: {fault}"),
+        ServedEvent::Refused { peer, reason } => format!("{peer} was refused: {reason}"),
+    };
+    output::say(&format!("neph throughput: {sentence}"));
+}
+
+/// What is asked for.
+fn in_words(ask: &Ask) -> String {
+    let protocol = match ask.protocol {
+        Protocol::Tcp => "TCP",
+        Protocol::Udp => "UDP",
+    };
+    let direction = match ask.direction {
+        Direction::Up => "up",
+        Direction::Down => "down",
+        Direction::Both => "both directions",
+    };
+    let rate = ask.rate_bit_s.map_or_else(
+        || "as much as goes".to_owned(),
+        |rate| BitRate(rate).to_string(),
+    );
+    let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX));
+    let streams = neph_text::counted::counted(ask.streams.into(), "stream");
+    format!("{protocol}, {direction}, {streams}, {rate}, for {duration}")
+}
+
+/// Why there is no server; where the port is the reason, with what to do.
+fn not_started(error: &ThroughputError) -> Failure {
+    let remedy = match error {
+        ThroughputError::Listen { source, .. } => match source.kind() {
+            ErrorKind::AddrInUse => {
+                "; another program listens there: end it, or choose another port with --listen"
+            }
+            ErrorKind::PermissionDenied => "; choose a port from 1024 on with --listen",
+            ErrorKind::AddrNotAvailable => {
+                "; this host has no such address: --listen names one that it has"
+            }
+            _ => "",
+        },
+        _ => "",
+    };
+    Failure::Refused(format!("{error}{remedy}"))
+}

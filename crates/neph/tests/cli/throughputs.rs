@@ -1,0 +1,277 @@
+//! `neph throughput` at the command line, over loopback and over links of the lab.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use neph_sys::process;
+use serde_json::Value;
+
+use crate::labs::{Kept, TWO, privileged};
+use crate::neph::{Ran, begin, command, eventually, neph, send};
+
+/// A server in the background on a port of its own; ended with this.
+struct Serving {
+    process: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(options: &[&str]) -> Self {
+        let mut serve = command();
+        serve.args(["throughput", "serve", "--listen", "127.0.0.1:0"]);
+        let (process, _, first) = begin(serve.args(options));
+        let words = first.split_whitespace();
+        let address = words.skip_while(|word| *word != "throughput:").nth(1);
+        let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
+        Self { process, address }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        send("TERM", self.process.id());
+        self.process.wait().expect("it ends");
+    }
+}
+
+fn document(ran: &Ran) -> Value {
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).expect("JSON")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
+    let there = Serving::start(&[]);
+    let words = |rest: &str| format!("throughput {} -w 2s --rate 50Mbit/s {rest}", there.address);
+    let ran = neph(words("--udp --format json").split_whitespace());
+    let told = document(&ran);
+    let one = &told["directions"][0];
+    assert_eq!(
+        (&told["schema"], &one["limit"]),
+        (&1.into(), &"rate_asked".into())
+    );
+    assert!(
+        (number(&one["goodput_bit_s"]) / 50e6 - 1.0).abs() < 0.01,
+        "{one}"
+    );
+    assert_eq!(told["client"]["sent"].as_array().map(Vec::len), Some(2));
+    assert!(told["server_end"]["cpu"][0]["cores"][0]["busy_percent"].is_number());
+    let text = neph(words("--direction both").split_whitespace());
+    assert_eq!(text.status, 0, "{}", text.err);
+    for part in [
+        "\nup: ",
+        "\ndown: ",
+        "The rate that was asked for is the limit: 50 Mbit/s",
+    ] {
+        assert!(text.out.contains(part), "{}", text.out);
+    }
+    let csv = neph(words("--format csv").split_whitespace());
+    assert_eq!(csv.out.lines().count(), 3, "{}", csv.out);
+    let lines = neph(words("--format ndjson").split_whitespace());
+    let kinds: Vec<Value> = lines
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["second", "second", "summary"]);
+}
+
+#[test]
+fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
+    let there = Serving::start(&[
+        "--max-duration",
+        "5s",
+        "--max-streams",
+        "2",
+        "--max-rate",
+        "1Gbit/s",
+    ]);
+    let address = there.address.as_str();
+    for (words, status, why) in [
+        ("-w 6s --rate 1Mbit/s", 1, "this server grants 5"),
+        ("-w 1s --rate 1Mbit/s -n 3", 1, "this server grants 2"),
+        ("-w 1s --rate 2Gbit/s", 1, "this server grants 1 Gbit/s"),
+        ("-w 1s", 1, "name a rate"),
+        ("-w 1ms", 2, "write 100ms to 24h"),
+        ("--udp --size 31", 2, "write 32 to 65507 bytes"),
+        (
+            "--congestion nonesuch --rate 1Mbit/s",
+            2,
+            "--congestion nonesuch",
+        ),
+    ] {
+        let ran = neph(["throughput", address].into_iter().chain(words.split(' ')));
+        assert_eq!(ran.status, status, "{words}: {}", ran.err);
+        assert!(ran.err.contains(why), "{words}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{words}: {}", ran.err);
+    }
+    let gone = there.address.clone();
+    drop(there);
+    let ran = neph(["throughput", &gone]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.err.contains("is neph throughput serve there?"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
+    let there = Serving::start(&[]);
+    let mut client = command();
+    client.args([
+        "throughput",
+        &there.address,
+        "-w",
+        "5min",
+        "--rate",
+        "10Mbit/s",
+    ]);
+    let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = client.spawn().expect("neph runs");
+    let mut out = client.stdout.take().expect("it is piped");
+    let (mut text, mut buffer) = (String::new(), [0; 1024]);
+    // The heading, and a second.
+    eventually("a second is shown", Duration::from_secs(20), || {
+        let count = out.read(&mut buffer).expect("it can be read");
+        text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        text.lines().count() >= 2
+    });
+    send("INT", client.id());
+    out.read_to_string(&mut text).expect("it ends");
+    assert_eq!(client.wait().expect("it ends").code(), Some(130));
+    assert!(
+        text.contains("\nup: ") && text.contains("is the limit"),
+        "{text}"
+    );
+    let next = neph([
+        "throughput",
+        &there.address,
+        "-w",
+        "200ms",
+        "--rate",
+        "1Mbit/s",
+    ]);
+    assert_eq!(next.status, 0, "{}", next.err);
+}
+
+/// A link of the lab between two sites, with a server at the second.
+struct Linked {
+    kept: Kept,
+    server: Child,
+}
+
+impl Linked {
+    fn up(link: &str, letter: char) -> Self {
+        let topology = TWO.replace("delay = \"2ms\"", link);
+        let kept = Kept::up(&topology, letter);
+        let mut serve = process::command("nsenter");
+        serve.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
+        serve.arg(kept.place.command([]).get_program());
+        let (server, _, first) = begin(serve.args(["throughput", "serve"]));
+        assert!(first.contains("serves throughput tests"), "{first}");
+        Self { kept, server }
+    }
+
+    /// What neph measures from the first site.
+    fn measured(&self, options: &str) -> Value {
+        let program = self.kept.place.command([]);
+        let program = program.get_program().to_string_lossy();
+        let command = format!("{program} throughput 10.80.0.2 --format json {options}");
+        document(&self.kept.at("a", &command))
+    }
+}
+
+impl Drop for Linked {
+    fn drop(&mut self) {
+        send("TERM", self.server.id());
+        self.server.wait().expect("it ends");
+    }
+}
+
+#[test]
+fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
+    if !privileged("a_link_of_20_mbit_is_measured_and_named_as_the_limit") {
+        return;
+    }
+    let linked = Linked::up(
+        "rate = \"20Mbit/s\"\ndelay = \"5ms\"\nqueue = \"64KiB\"",
+        't',
+    );
+    // The rate counts frames: of 1514 bytes at most 1448 are payload of TCP, of 1490 of UDP 1448 are.
+    let tcp = linked.measured("-w 6s --congestion cubic");
+    let one = &tcp["directions"][0];
+    let goodput = number(&one["goodput_bit_s"]) / (20e6 * 1448.0 / 1514.0);
+    assert!(
+        (goodput - 1.0).abs() < 0.03,
+        "{goodput} {}",
+        one["limit_sentence"]
+    );
+    assert_eq!(one["limit"], "path", "{}", one["limit_sentence"]);
+    let udp = linked.measured("--udp --rate 30Mbit/s -w 4s");
+    let one = &udp["directions"][0];
+    let goodput = number(&one["goodput_bit_s"]) / (20e6 * 1448.0 / 1490.0);
+    assert!(
+        (goodput - 1.0).abs() < 0.03,
+        "{goodput} {}",
+        one["limit_sentence"]
+    );
+    assert_eq!(one["limit"], "path", "{}", one["limit_sentence"]);
+    let ours = number(&tcp["directions"][0]["goodput_bit_s"]);
+    if let Some(theirs) = by_iperf3(&linked.kept) {
+        assert!(
+            (ours / theirs - 1.0).abs() < 0.05,
+            "neph {ours}, iperf3 {theirs}"
+        );
+    }
+}
+
+/// What iperf3 measures over the same link, where it is installed.
+fn by_iperf3(kept: &Kept) -> Option<f64> {
+    if process::command("iperf3")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        println!("SKIP: iperf3 is not installed");
+        return None;
+    }
+    let mut server = process::command("nsenter");
+    server.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
+    let server = server.args(["iperf3", "-s", "-1"]).stdout(Stdio::null());
+    let mut server = server.spawn().expect("nsenter runs");
+    let mut told = Value::Null;
+    eventually("iperf3 answers", Duration::from_secs(30), || {
+        let ran = kept.at("a", "iperf3 -c 10.80.0.2 -t 6 -C cubic -J");
+        told = serde_json::from_str(&ran.out).unwrap_or_default();
+        told["end"]["sum_received"]["bits_per_second"].is_number()
+    });
+    server.wait().expect("it ends");
+    Some(number(&told["end"]["sum_received"]["bits_per_second"]))
+}
+
+#[test]
+fn an_injected_loss_of_one_percent_is_found() {
+    if !privileged("an_injected_loss_of_one_percent_is_found") {
+        return;
+    }
+    let linked = Linked::up("delay = \"2ms\"\nloss = \"1%\"", 'u');
+    let told = linked.measured("--udp --rate 20Mbit/s -w 6s --direction both");
+    for one in told["directions"].as_array().expect("a list") {
+        let udp = &one["udp"];
+        let (sent, lost) = (number(&udp["sent"]), number(&udp["lost"]));
+        // 20 Mbit/s for 6 s are 10,359 datagrams, of which 103.6 are lost with a deviation of 10.1.
+        assert!(sent > 10_000.0, "{udp}");
+        let deviation = (sent * 0.01 * 0.99).sqrt();
+        assert!((lost - sent * 0.01).abs() < 4.0 * deviation, "{udp}");
+        assert_eq!(udp["socket_drops"], 0, "{udp}");
+    }
+}
