@@ -11,7 +11,7 @@ use crate::flows::{self, Ready};
 use crate::yard::{Stay, Yard};
 use crate::{caps, peer};
 
-mod start;
+pub(crate) mod start;
 
 pub(crate) type Each<T> = Vec<Result<T, OrderFailed>>;
 
@@ -22,8 +22,7 @@ pub(crate) fn carry_out(
     yard: &Yard,
 ) -> Each<ExperimentResult> {
     let ready = yard.enter(orders).and_then(|stay| {
-        let asked = orders.iter().map(|order| ask(order, desk, yard)).collect();
-        let asked = start::reached(orders, asked, desk.stop());
+        let asked = start::reached(orders, ask_all(orders, desk, yard), desk.stop());
         Ok((stay, allotted(asked)?))
     });
     let (stay, ready) = match ready {
@@ -42,6 +41,24 @@ pub(crate) fn carry_out(
 }
 
 /// Who is there, and what is to run.
+/// Asks all at the same time: one that does not answer makes no other late.
+fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> {
+    if let [only] = orders {
+        return vec![ask(only, desk, yard)];
+    }
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = orders
+            .iter()
+            .map(|order| scope.spawn(move || ask(order, desk, yard)))
+            .collect();
+        let asked = asking.into_iter().map(|one| {
+            let asked = one.join();
+            asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        asked.collect()
+    })
+}
+
 fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
     let ready = flows::ready(order, site, desk.permit())?;

@@ -14,6 +14,7 @@ use neph_probe::{
 
 use crate::caps;
 use crate::desk::Desk;
+use crate::experiments::start;
 use crate::failure::failed;
 use crate::fleet::fleet;
 use crate::follow::followed;
@@ -21,6 +22,8 @@ use crate::follow::followed;
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
+/// However long a message may take.
+const MOST_PATIENCE: Span = Span::from_secs(10);
 /// Payload of an echo, as ping's.
 pub(crate) const ECHO: usize = 56;
 
@@ -62,7 +65,7 @@ pub(crate) fn ready(
     let asking = Asking {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
-        patience: PATIENCE.max(order.timeout),
+        patience: start::patience(order, PATIENCE.max(order.timeout.min(MOST_PATIENCE))),
         site: site.clone(),
     };
     let found = discover(&main.target, main.address, &asking)

@@ -53,6 +53,8 @@ impl Sites {
 /// From sending orders to several sites to the moment at which all begin: for their way, and for finding and asking
 /// what they measure.
 const LEAD: Span = Span::from_secs(3);
+/// To write the order for a site down.
+const EACH: Span = Span::from_millis(40);
 /// How long it is waited at the end until agents know what is stored; the rest is for the next campaign.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
 
@@ -162,7 +164,8 @@ impl<B: Bus> AgentsExecutor<B> {
                 places.push(place);
                 of_site.push(one);
             }
-            let start = (by_site.len() > 1).then(|| now() + LEAD);
+            let sites = i64::try_from(by_site.len()).unwrap_or(i64::MAX);
+            let start = (sites > 1).then(|| now() + LEAD + EACH.times(sites));
             for (site, (places, mut of_site)) in by_site {
                 for one in &mut of_site {
                     one.start = start;
@@ -302,7 +305,11 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
 impl<B: Bus> Executor for AgentsExecutor<B> {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.ticket();
-        self.held.push((ticket, order));
+        if self.standing.is_ready((self.elapsed.0)()) {
+            self.send(ticket, order);
+        } else {
+            self.held.push((ticket, order));
+        }
         // The next poll sends it, with all that were submitted meanwhile.
         ticket
     }
@@ -374,3 +381,6 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         self.adopt_orders(campaign)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,11 +9,14 @@ mod network;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::BitRate;
 use bucket::Bucket;
 pub use network::{Network, NoNetwork};
+
+/// Bytes of a stream that are worth a write: a full segment.
+const WORTH_SENDING: u64 = 1448;
 
 /// Where may be sent to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +96,8 @@ struct Limits {
     bytes: Option<Bucket>,
     day_bytes: Option<u64>,
     spent_today: AtomicU64,
+    /// Something did not go since today's bytes are spent.
+    is_day_over: AtomicBool,
     forbidden: AtomicU64,
 }
 
@@ -113,6 +118,7 @@ impl Permit {
             bytes: bytes.map(Bucket::new),
             day_bytes: budgets.day_bytes,
             spent_today: AtomicU64::new(spent_today),
+            is_day_over: AtomicBool::new(false),
             forbidden: AtomicU64::new(0),
         })))
     }
@@ -138,17 +144,21 @@ impl Permit {
         limits.map_or(0, |limits| limits.forbidden.load(Ordering::Relaxed))
     }
 
-    /// Takes a message of so many bytes, its reply included, from the budget at `now` (nanoseconds of
-    /// `CLOCK_MONOTONIC_RAW`). Whether it may go.
+    /// Takes a message of so many bytes from the budget at `now` (nanoseconds of `CLOCK_MONOTONIC_RAW`); 0 bytes where
+    /// they are paid for by [`Self::spend`] as they go. Whether it may go.
     pub fn message(&self, bytes: u64, now: i64) -> bool {
         let Some(limits) = &self.0 else {
             return true;
         };
-        let may_go = limits.is_in_day(bytes)
-            && limits.bytes.as_ref().is_none_or(|one| one.take(bytes, now))
-            && limits.messages.as_ref().is_none_or(|one| one.take(1, now));
+        let messages = limits.messages.as_ref();
+        if !limits.is_in_day(bytes.max(1)) || !messages.is_none_or(|one| one.take(1, now)) {
+            return false;
+        }
+        let may_go = limits.bytes.as_ref().is_none_or(|one| one.take(bytes, now));
         if may_go {
             limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
+        } else if let Some(messages) = messages {
+            messages.give_back(1);
         }
         may_go
     }
@@ -163,6 +173,9 @@ impl Permit {
         let by_day = limits
             .day_bytes
             .map_or(u64::MAX, |most| most.saturating_sub(spent));
+        if by_day < WORTH_SENDING {
+            limits.is_day_over.store(true, Ordering::Relaxed);
+        }
         usize::try_from(by_rate.min(by_day)).unwrap_or(usize::MAX)
     }
 
@@ -186,17 +199,29 @@ impl Permit {
     pub fn begin_day(&self) {
         if let Some(limits) = &self.0 {
             limits.spent_today.store(0, Ordering::Relaxed);
+            limits.is_day_over.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Whether the bytes of today are spent.
+    /// Whether the bytes of today are spent: something did not go for want of them.
     pub fn is_spent(&self) -> bool {
-        self.0.as_ref().is_some_and(|limits| !limits.is_in_day(1))
+        let is_over = |limits: &Arc<Limits>| {
+            limits.is_day_over.load(Ordering::Relaxed) || !limits.has_in_day(1)
+        };
+        self.0.as_ref().is_some_and(is_over)
     }
 }
 
 impl Limits {
     fn is_in_day(&self, bytes: u64) -> bool {
+        let is_in = self.has_in_day(bytes);
+        if !is_in {
+            self.is_day_over.store(true, Ordering::Relaxed);
+        }
+        is_in
+    }
+
+    fn has_in_day(&self, bytes: u64) -> bool {
         let spent = self.spent_today.load(Ordering::Relaxed);
         self.day_bytes
             .is_none_or(|most| spent.saturating_add(bytes) <= most)

@@ -14,8 +14,9 @@ pub(crate) struct Gate {
     overdue: Overdue,
     cap: Option<Bucket>,
     permit: Permit,
-    /// What a message takes of the permit's bytes: request and reply.
-    bytes: u64,
+    /// Whether the message that is due then may go, as far as that was asked already: it may be built ahead of its
+    /// time, and cannot be taken back then.
+    asked: Option<(Instant<Own>, bool)>,
 }
 
 impl Gate {
@@ -31,7 +32,7 @@ impl Gate {
             overdue: spec.overdue,
             cap: spec.rate_cap.or(default).map(Bucket::new),
             permit: spec.permit.clone(),
-            bytes: (spec.request_size + spec.response_size) as u64,
+            asked: None,
         }
     }
 
@@ -51,8 +52,28 @@ impl Gate {
             return Some(LocalFault::Late);
         }
         let is_below_cap = self.cap.as_mut().is_none_or(|cap| cap.take(due.max(now)));
-        let may_go = is_below_cap && self.permit.message(self.bytes, due.max(now).nanos());
+        let may_go = is_below_cap && self.is_permitted(due, now);
         (!may_go).then_some(LocalFault::RateCap)
+    }
+}
+
+impl Gate {
+    /// Whether the permit lets the message go that is due at `due`. It is asked once for each; its bytes are paid for
+    /// as they go.
+    pub(crate) fn is_permitted(&mut self, due: Instant<Own>, now: Instant<Own>) -> bool {
+        match self.asked {
+            Some((asked, answer)) if asked == due => answer,
+            _ => {
+                let answer = self.permit.message(0, due.max(now).nanos());
+                self.asked = Some((due, answer));
+                answer
+            }
+        }
+    }
+
+    /// So many bytes went over the flow's socket, either way.
+    pub(crate) fn spend(&self, bytes: usize, now: Instant<Own>) {
+        self.permit.spend(bytes, now.nanos());
     }
 }
 

@@ -117,12 +117,11 @@ type Dialled = Result<Box<dyn Link>, EnrolError>;
 fn connect(address: &ControllerAddress, identity: &Identity) -> Dialled {
     match address {
         ControllerAddress::Port(_) => Ok(Box::new(WebSocketLink::connect(address, identity)?)),
-        ControllerAddress::Nats(servers) => {
-            let link = NatsLink::connect(servers, identity);
-            Ok(Box::new(
-                link.map_err(|error| LinkLost::new(error.to_string()))?,
-            ))
-        }
+        ControllerAddress::Nats(servers) => match NatsLink::connect(servers, identity) {
+            Ok(link) => Ok(Box::new(link)),
+            Err(error) if error.is_refused => Err(EnrolError::Revoked),
+            Err(error) => Err(LinkLost::new(error.to_string()).into()),
+        },
     }
 }
 

@@ -19,6 +19,10 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
     let Some(start) = orders.iter().find_map(|order| order.start) else {
         return ready;
     };
+    if stop.is_set() {
+        let why = |_| Err(failed("begin an experiment", "it was cancelled before"));
+        return ready.into_iter().map(|one| one.and_then(why)).collect();
+    }
     if let Some(late) = lateness(start, now()) {
         let missed = |_| Err(missed(late));
         return ready.into_iter().map(|one| one.and_then(missed)).collect();
@@ -35,6 +39,18 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
 
 fn now() -> Wall {
     Wall::from_unix_nanos(clock::wall().0)
+}
+
+/// How long what answers may be asked for: no longer than it takes to be late.
+pub(crate) fn patience(order: &ExperimentOrder, usual: Span) -> Span {
+    const LEAST: Span = Span::from_millis(300);
+    match order.start {
+        None => usual,
+        Some(start) => {
+            let left = start.unix_nanos().saturating_sub(now().unix_nanos());
+            usual.min(Span::from_nanos(left) - GUARD).max(LEAST)
+        }
+    }
 }
 
 /// By how much the start was missed, if it was.
@@ -93,6 +109,7 @@ mod tests {
         let stop = Stop::new();
         stop.set();
         let start = now() + Span::from_secs(3600);
-        assert_eq!(reached(&at(Some(start)), vec![Ok(())], &stop), vec![Ok(())]);
+        let ended = reached(&at(Some(start)), vec![Ok(())], &stop).remove(0);
+        assert!(ended.is_err(), "nothing begins");
     }
 }

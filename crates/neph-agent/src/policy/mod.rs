@@ -11,8 +11,8 @@ mod refusal;
 use std::ops::RangeInclusive;
 
 use neph_model::{
-    AllowedTargets, BitRate, Budgets, ExperimentOrder, LoadWork, Order, Permit, ReflectorIdentity,
-    SecretSource, Span, ThroughputTool, Traffic, Wall,
+    AllowedTargets, BitRate, Budgets, ByteSize, ExperimentOrder, LoadWork, Order, Permit,
+    ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Traffic, Wall,
 };
 
 pub use hours::Hours;
@@ -24,6 +24,8 @@ pub const POLICY_FILE: &str = "agent.toml";
 /// Its content: probes, traces and transfers to other hosts, within limits that harm nobody.
 pub const DEFAULT_POLICY: &str = include_str!("default.toml");
 
+/// The largest request or reply: the agent holds it in memory.
+const LARGEST: ByteSize = ByteSize(64 << 20);
 const UNLIMITED: &str = "as fast as the path takes it";
 
 /// What an agent may do.
@@ -129,6 +131,13 @@ impl Policy {
     }
 
     fn judge_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
+        let scenario = &order.scenario;
+        let largest = scenario.request_size.max(scenario.response_size);
+        if largest > LARGEST {
+            let asked = format!("messages of {largest}");
+            let most = LARGEST.to_string();
+            return Err(Refusal::Rate { asked, most });
+        }
         let parameters = &order.scenario.parameters;
         let named = [parameters.key_file(), parameters.ca_file()];
         named
@@ -155,6 +164,11 @@ impl Policy {
         if !self.listen.iter().any(|ports| ports.contains(&port)) {
             return Err(Refusal::Port(port));
         }
+        if !is_modest(&order.spec.caps) {
+            let asked = "of its peers more than neph reflect bears by default".to_owned();
+            let most = "the default caps".to_owned();
+            return Err(Refusal::Rate { asked, most });
+        }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.judge_file(&certificate.to_string_lossy())?;
             self.judge_file(&key.to_string_lossy())?;
@@ -165,6 +179,21 @@ impl Policy {
             None => Ok(()),
         }
     }
+}
+
+/// Whether no cap of a reflector is above its default: its replies are limited by its caps, and by no budget.
+fn is_modest(caps: &ReflectorCaps) -> bool {
+    let usual = ReflectorCaps::default();
+    caps.reply_size <= usual.reply_size
+        && caps.request_size <= usual.request_size
+        && caps.memory <= usual.memory
+        && caps.messages_per_second <= usual.messages_per_second
+        && caps.reply_rate <= usual.reply_rate
+        && caps.connections <= usual.connections
+        && caps.connections_per_peer <= usual.connections_per_peer
+        && caps.idle <= usual.idle
+        && caps.handshake <= usual.handshake
+        && caps.bulk <= usual.bulk
 }
 
 /// What a load sends, bits a second, both ways; `None` is as much as goes.

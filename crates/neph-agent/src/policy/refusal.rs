@@ -14,6 +14,12 @@ pub enum Refusal {
     /// The time in which it may be begun is over.
     #[error("the time in which it may be carried out ended {0} ago")]
     Expired(Span),
+    /// It is not known how far this host's clock is from the controller's.
+    #[error("this host's clock is not compared with the controller's yet")]
+    Clock,
+    /// Too many run already.
+    #[error("{0} orders run already")]
+    Busy(usize),
     /// Its result is stored: it came a second time.
     #[error("it was carried out already")]
     Replay,
@@ -68,6 +74,8 @@ impl Refusal {
             Self::Signature => "signature",
             Self::OtherAgent(_) => "other agent",
             Self::Expired(_) => "expired",
+            Self::Clock => "clock",
+            Self::Busy(_) => "busy",
             Self::Replay => "replay",
             Self::Kind(_) => "kind",
             Self::Rate { .. } => "rate",

@@ -15,6 +15,8 @@ use super::grant::{Grant, Verifier};
 use super::message::ClockApart;
 use crate::policy::{Policy, Refusal};
 
+/// Orders that run at the same time, at most: each has threads of its own.
+const MOST_RUNNING: usize = 64;
 const DAY_NANOS: i64 = 86_400_000_000_000;
 /// What was spent is written down this often at most, nanoseconds.
 const WRITTEN: i64 = 1_000_000_000;
@@ -115,8 +117,8 @@ impl Guard {
         *self.refusals.entry(reason.to_owned()).or_default() += 1;
     }
 
-    /// How far this host's clock is from the controller's.
-    pub(super) const fn set_clock(&mut self, clock: ClockApart) {
+    /// How far this host's clock is from the controller's. No order begins before that is known.
+    pub const fn set_clock(&mut self, clock: ClockApart) {
         self.clock = Some(clock);
     }
 
@@ -128,18 +130,18 @@ impl Guard {
         if granted.agent != self.name {
             return self.ignored(Refusal::OtherAgent(granted.agent));
         }
-        let left = self.left(granted.until, now);
+        let Some(clock) = self.clock else {
+            // The first sign of life is answered within a round trip, and the order comes a second time.
+            return Admission::Ignored(Refusal::Clock);
+        };
+        let left = left(granted.until, clock, now);
         if left <= Span::ZERO {
-            // With a clock that is far off every order looks late, until it is known how far.
-            let refusal = Refusal::Expired(-left);
-            return if self.clock.is_some() {
-                self.ignored(refusal)
-            } else {
-                Admission::Ignored(refusal)
-            };
+            return self.ignored(Refusal::Expired(-left));
         }
-        let ahead = self.clock.map_or(Span::ZERO, |clock| clock.offset);
-        let order = granted.order.by_clock_ahead(ahead);
+        if self.leases.len() >= MOST_RUNNING {
+            return self.ignored(Refusal::Busy(MOST_RUNNING));
+        }
+        let order = granted.order.by_clock_ahead(clock.offset);
         if let Err(refusal) = self.policy.judge(&order, &self.permit, now.wall) {
             self.count(refusal.code());
             return Admission::Refused(order, refusal);
@@ -148,13 +150,6 @@ impl Guard {
         let lease = RawNanos(now.raw.0.saturating_add(left.min(most).nanos()));
         self.leases.insert(id, lease);
         Admission::Granted(order)
-    }
-
-    /// How much of a lease is left: it ends by the controller's clock.
-    fn left(&self, until: Wall, now: Moment) -> Span {
-        let offset = self.clock.map_or(Span::ZERO, |clock| clock.offset);
-        let ours = until.unix_nanos().saturating_add(offset.nanos());
-        Span::from_nanos(ours.saturating_sub(now.wall.unix_nanos()))
     }
 
     fn ignored(&mut self, refusal: Refusal) -> Admission {
@@ -209,6 +204,12 @@ impl Guard {
         }
         self.spent.keep(self.permit.spent_today(), now.raw)
     }
+}
+
+/// How much of a lease is left: it ends by the controller's clock.
+fn left(until: Wall, clock: ClockApart, now: Moment) -> Span {
+    let ours = until.unix_nanos().saturating_add(clock.offset.nanos());
+    Span::from_nanos(ours.saturating_sub(now.wall.unix_nanos()))
 }
 
 fn day_of(now: Wall) -> i64 {

@@ -15,6 +15,7 @@ mod json;
 mod link;
 mod message;
 mod shelf;
+mod timed;
 mod websocket;
 mod worker;
 

@@ -4,7 +4,7 @@
 //! agent.
 
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +23,13 @@ use super::address::ControllerAddress;
 use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
 use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
 use super::invitation::{Enrolled, Enrolment, Invitation};
+use super::timed::Timed;
 use super::{FromAgent, Link, LinkLost, ToAgent};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a message may take to be sent.
-const SEND: Duration = Duration::from_secs(30);
+/// How long a message may take to be sent: what is measured is not looked after meanwhile.
+const SEND: Duration = Duration::from_secs(4);
 
 /// An agent could not be enrolled.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +54,7 @@ pub enum EnrolError {
     Identity(#[from] IdentityError),
 }
 
-type Socket = WebSocket<StreamOwned<ClientConnection, TcpStream>>;
+type Socket = WebSocket<StreamOwned<ClientConnection, Timed>>;
 
 /// A connection to a controller.
 pub struct WebSocketLink {
@@ -96,9 +97,8 @@ fn handshake(stream: TcpStream, path: &str, tls: &Arc<ClientConfig>) -> Result<S
     let failed = lost("connect");
     let set = stream
         .set_nodelay(true)
-        .and_then(|()| stream.set_read_timeout(Some(CONNECT)))
-        .and_then(|()| stream.set_write_timeout(Some(SEND)));
-    set.map_err(|error| failed(&error))?;
+        .map(|()| Timed::within(stream, CONNECT));
+    let stream = set.map_err(|error| failed(&error))?;
     let name = ServerName::try_from(CONTROLLER_NAME).map_err(|error| failed(&error))?;
     let connection = ClientConnection::new(Arc::clone(tls), name);
     let connection = connection.map_err(|error| failed(&error))?;
@@ -173,6 +173,7 @@ impl Link for WebSocketLink {
     fn send(&mut self, message: FromAgent) -> Result<(), LinkLost> {
         let failed = lost("send");
         let bytes = encode_from_agent(&message).map_err(|error| failed(&error))?;
+        self.socket.get_mut().get_mut().limit(SEND);
         let sent = self.socket.send(Message::binary(bytes));
         sent.map_err(|error| failed(&error))
     }
@@ -180,8 +181,7 @@ impl Link for WebSocketLink {
     fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
         let failed = lost("receive");
         let wait = patience.to_duration().max(Duration::from_millis(1));
-        let set = |stream: &TcpStream| -> io::Result<()> { stream.set_read_timeout(Some(wait)) };
-        set(self.socket.get_ref().get_ref()).map_err(|error| failed(&error))?;
+        self.socket.get_mut().get_mut().limit(wait);
         match self.socket.read() {
             Ok(Message::Binary(bytes)) => {
                 let message = decode_to_agent(&bytes);
@@ -191,6 +191,7 @@ impl Link for WebSocketLink {
             Ok(Message::Close(_)) => Err(failed(&"the controller has closed it")),
             Ok(_) => {
                 // A ping is answered by its library; the answer must not wait for the next message.
+                self.socket.get_mut().get_mut().limit(SEND);
                 let flushed = self.socket.flush();
                 flushed.map_err(|error| failed(&error)).map(|()| None)
             }

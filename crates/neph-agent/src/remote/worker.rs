@@ -108,7 +108,7 @@ impl<E: Executor> Worker<E> {
     pub fn take(&mut self, message: ToAgent) -> Result<Option<FromAgent>, ShelfError> {
         let id = match message {
             ToAgent::Begin { id, grant } => {
-                if !self.begin(id, &grant)? {
+                if !self.begin(id, &grant) {
                     return Ok(None);
                 }
                 id
@@ -141,14 +141,14 @@ impl<E: Executor> Worker<E> {
     }
 
     /// Begins an order, if it may begin; whether its state is to be reported.
-    fn begin(&mut self, id: OrderId, grant: &Grant) -> Result<bool, ShelfError> {
+    fn begin(&mut self, id: OrderId, grant: &Grant) -> bool {
         match self.shelf.state(id) {
             OrderState::Unknown => {}
             OrderState::Forgotten => {
                 self.guard.count(Refusal::Replay.code());
-                return Ok(true);
+                return true;
             }
-            OrderState::Running { .. } | OrderState::Ended(_) => return Ok(true),
+            OrderState::Running { .. } | OrderState::Ended(_) => return true,
         }
         match self.guard.admit(id, grant, moment()) {
             Admission::Granted(order) => {
@@ -157,22 +157,26 @@ impl<E: Executor> Worker<E> {
                     tracing::warn!("an order cannot be kept: {why}");
                     self.guard.count("disk");
                     self.guard.ended(id);
-                    return Ok(false);
+                    return false;
                 }
                 self.running.insert(self.executor.submit(order), id);
             }
             Admission::Refused(order, why) => {
                 tracing::warn!("an order is refused: {why}");
-                self.shelf.add(id, order)?;
                 let why = failed("begin an order", why);
-                self.shelf.end(id, Err(why))?;
+                let kept = self.shelf.add(id, order);
+                if let Err(why) = kept.and_then(|()| self.shelf.end(id, Err(why))) {
+                    tracing::warn!("a refusal cannot be kept: {why}");
+                    self.guard.count("disk");
+                    return false;
+                }
             }
             Admission::Ignored(why) => {
                 tracing::warn!("an order is ignored: {why}");
-                return Ok(false);
+                return false;
             }
         }
-        Ok(true)
+        true
     }
 
     /// Ends what may not go on, and writes down what was spent.

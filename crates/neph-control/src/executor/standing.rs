@@ -10,6 +10,7 @@ use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
 const PATIENCE: Span = Span::from_secs(20);
 /// From the end of one to the next order for it.
 const REST: Span = Span::from_secs(1);
+const LONGEST_REST: Span = Span::from_secs(60);
 
 /// The reflectors of a campaign.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct Standing {
     ready: BTreeSet<AgentName>,
     /// When the next order of those that are not ordered is due.
     due: BTreeMap<AgentName, Span>,
+    /// How long each rested last.
+    rests: BTreeMap<AgentName, Span>,
     /// Since when it is waited.
     since: Option<Span>,
     is_over: bool,
@@ -74,8 +77,15 @@ impl Standing {
                     tracing::warn!("the reflector at agent {agent} does not answer: {why}");
                 }
                 self.ordered.remove(&id);
-                self.ready.remove(&agent);
-                self.due.insert(agent, now + REST);
+                // One that answered is ordered at once; one that is refused is asked less and less often.
+                let rest = if self.ready.remove(&agent) {
+                    REST
+                } else {
+                    let last = self.rests.get(&agent).copied().unwrap_or(REST);
+                    last.times(2).min(LONGEST_REST)
+                };
+                self.rests.insert(agent.clone(), rest);
+                self.due.insert(agent, now + rest);
                 true
             }
             _ => false,
@@ -86,6 +96,7 @@ impl Standing {
     /// Whether all answer, or were waited for long enough.
     pub(super) fn is_ready(&mut self, now: Span) -> bool {
         if self.ready.len() == self.wanted.len() {
+            self.since = None;
             return true;
         }
         let since = *self.since.get_or_insert(now);

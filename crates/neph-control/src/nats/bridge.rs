@@ -2,14 +2,14 @@
 //!
 //! Owns who of them is there: NATS does not report it, so an agent is there as long as it gives signs of life.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use async_nats::{Client, Event, Message};
 use futures_util::StreamExt;
-use neph_agent::remote::{ToAgent, encode_to_agent};
+use neph_agent::remote::{FromAgent, ToAgent, decode_from_agent, encode_to_agent};
 use neph_model::{AgentName, Wall};
 use neph_sys::clock::{self, RawNanos};
 use rustls::ClientConfig;
@@ -46,6 +46,8 @@ struct Carrier {
     registry: Arc<Registry>,
     hub: Arc<Hub>,
     present: BTreeMap<AgentName, Present>,
+    /// Agents that cannot be served until they greet anew.
+    refused: BTreeSet<AgentName>,
 }
 
 impl Bridge {
@@ -59,6 +61,7 @@ impl Bridge {
         let failed = |why: String| NatsError {
             servers: servers.to_owned(),
             why,
+            is_refused: false,
         };
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder
@@ -74,6 +77,7 @@ impl Bridge {
             registry,
             hub,
             present: BTreeMap::new(),
+            refused: BTreeSet::new(),
         };
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("nats".to_owned());
@@ -132,12 +136,20 @@ impl Carrier {
         if !self.is_present(&agent) && !self.registry.is_enrolled(&agent) {
             return;
         }
+        let is_greeting = matches!(decode_from_agent(&message.payload), Ok(FromAgent::Hello(_)));
+        if self.refused.contains(&agent) && !is_greeting {
+            return;
+        }
+        self.refused.remove(&agent);
         let present = self.greet(&agent);
         present.heard = clock::raw();
         match receive(&self.hub, &agent, &message.payload, now()) {
             Reception::Taken => {}
             Reception::Answer(answer) => send(&self.client, &agent, &answer).await,
-            Reception::CutOff => self.lose(&agent),
+            Reception::CutOff => {
+                self.lose(&agent);
+                self.refused.insert(agent);
+            }
         }
     }
 

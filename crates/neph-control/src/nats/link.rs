@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use async_nats::Event;
 use futures_util::StreamExt;
@@ -15,9 +16,13 @@ use neph_agent::remote::{
 };
 use neph_model::{AgentName, Span};
 use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 
 use super::{NatsError, WAITING, connect, from_agent, to_agent};
 
+/// For a message, and for the last of them.
+const SEND: Duration = Duration::from_secs(4);
+const LAST: Duration = Duration::from_secs(1);
 /// Messages that wait to be sent.
 const SENDING: usize = 16;
 
@@ -43,6 +48,7 @@ impl NatsLink {
         let failed = |why: String| NatsError {
             servers: servers.to_owned(),
             why,
+            is_refused: false,
         };
         let agent = identity.name().map_err(|error| failed(error.to_string()))?;
         let tls = identity.tls().map_err(|error| failed(error.to_string()))?;
@@ -118,10 +124,11 @@ async fn carry(client: &async_nats::Client, mut parts: Parts, broken: &Notify) {
             }
             sending = parts.sending.recv() => {
                 let Some(bytes) = sending else {
-                    let _ = client.flush().await;
+                    let _ = timeout(LAST, client.flush()).await;
                     return;
                 };
-                if client.publish(subject.clone(), bytes.into()).await.is_err() {
+                let published = timeout(SEND, client.publish(subject.clone(), bytes.into()));
+                if !matches!(published.await, Ok(Ok(()))) {
                     return;
                 }
             }
@@ -134,9 +141,10 @@ impl Link for NatsLink {
     fn send(&mut self, message: FromAgent) -> Result<(), LinkLost> {
         let bytes =
             encode_from_agent(&message).map_err(|error| LinkLost::new(error.to_string()))?;
-        let sent = self.to.as_ref().map(|to| to.blocking_send(bytes));
+        let sent = self.to.as_ref().map(|to| to.try_send(bytes));
         match sent {
-            Some(Ok(())) => Ok(()),
+            // What does not fit is asked for a second time; a server that takes nothing does not answer either.
+            Some(Ok(()) | Err(mpsc::error::TrySendError::Full(_))) => Ok(()),
             _ => Err(LinkLost::new("NATS has closed it")),
         }
     }
@@ -154,9 +162,8 @@ impl Link for NatsLink {
 
 impl Drop for NatsLink {
     fn drop(&mut self) {
+        // Its thread ends by itself: what is measured does not wait for a server that hangs.
         self.to = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        drop(self.thread.take());
     }
 }

@@ -34,6 +34,8 @@ pub struct NatsError {
     pub servers: String,
     /// What is wrong.
     pub why: String,
+    /// It knows no user with this certificate.
+    pub is_refused: bool,
 }
 
 fn to_agent(agent: &AgentName) -> String {
@@ -59,6 +61,7 @@ pub(crate) async fn connect(
     let failed = |why: String| NatsError {
         servers: servers.to_owned(),
         why,
+        is_refused: false,
     };
     let options = ConnectOptions::new()
         .name(name)
@@ -75,10 +78,13 @@ pub(crate) async fn connect(
         .split(',')
         .map(|one| format!("nats://{one}"))
         .collect();
-    let client = options
-        .connect(addresses)
-        .await
-        .map_err(|error| failed(sentence(&error)))?;
+    let client = options.connect(addresses).await.map_err(|error| {
+        use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};
+        NatsError {
+            is_refused: matches!(error.kind(), Authentication | AuthorizationViolation),
+            ..failed(sentence(&error))
+        }
+    })?;
     let largest = client.server_info().max_payload;
     if largest < LONGEST_FRAME {
         return Err(failed(format!(

@@ -175,6 +175,7 @@ impl Driver {
                     return traffic.closed(now() - began).map(|()| false).map_err(other);
                 }
                 Ok(count) => {
+                    self.permit.spend(count, clock::raw().0);
                     let at = now() - began;
                     traffic.heard(&self.buffer[..count], at).map_err(&other)?;
                 }

@@ -44,6 +44,12 @@ impl Bucket {
         taken.is_ok()
     }
 
+    /// Gives tokens back that were taken and not used.
+    pub(super) fn give_back(&self, tokens: u64) {
+        let worth = self.worth(tokens);
+        self.taken_until.fetch_sub(worth, Ordering::Relaxed);
+    }
+
     /// How many tokens are there; they may be taken afterwards by [`Self::spend`].
     pub(super) fn room(&self, now: i64) -> u64 {
         let until = self.taken_until.load(Ordering::Relaxed).max(now);

@@ -87,6 +87,12 @@ impl FromStr for Network {
         if prefix > longest {
             return Err(no());
         }
+        if let (IpAddr::V6(v6), 96..) = (address, prefix)
+            && let IpAddr::V4(v4) = plain(v6.into())
+        {
+            // As addresses are compared.
+            return format!("{v4}/{}", prefix - 96).parse();
+        }
         let base: IpAddr = match address {
             IpAddr::V4(v4) => Ipv4Addr::from(masked_v4(v4, prefix)).into(),
             IpAddr::V6(v6) => Ipv6Addr::from(masked_v6(v6, prefix)).into(),
@@ -145,6 +151,14 @@ mod tests {
         assert!(network("::1").contains(ip("::")));
         assert!(network("0.0.0.0/0").contains(ip("203.0.113.9")));
         assert!(network("::/0").contains(ip("2001:db8::1")));
+    }
+
+    #[test]
+    fn an_ipv4_network_that_is_written_as_ipv6_is_the_same() {
+        for same in ["::ffff:10.0.0.0/104", "64:ff9b::a00:0/104"] {
+            assert_eq!(network(same), network("10.0.0.0/8"), "{same}");
+        }
+        assert!(network("::ffff:10.0.0.7").contains(ip("10.0.0.7")));
     }
 
     #[test]

@@ -194,6 +194,7 @@ impl Driver {
             return;
         };
         self.vigil.sent(at);
+        self.gate.spend(self.request.len(), at);
         if let Err(earlier) = send(self.socket.as_fd(), &self.request) {
             // An ICMP error that an earlier datagram met is reported here: sent once more, it goes.
             match send(self.socket.as_fd(), &self.request) {
@@ -272,6 +273,7 @@ impl Driver {
         match stamp::receive(self.socket.as_fd(), &mut self.buffer) {
             Ok(received) => {
                 let at = now();
+                self.gate.spend(received.len, at);
                 let bytes = &self.buffer[..received.len];
                 let latest = self.session.next_seq();
                 if let Some(answer) = self.codec.answer(bytes, latest) {

@@ -136,7 +136,7 @@ impl Driver<'_> {
     /// Does what a message that is due soon demands. Returns until when there is time for other
     /// things, if there is any.
     fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
-        if due - now() <= AHEAD {
+        if due - now() <= AHEAD && self.gate.is_permitted(due, now()) {
             let wants_socket = self.session.prepare(now());
             if wants_socket && self.spare.is_none() {
                 // What fails now fails again when the message is due, and is told then.
@@ -283,7 +283,10 @@ impl Driver<'_> {
         };
         while let Some((bytes, ending)) = self.session.to_write(number) {
             match stamp::send(open.socket.as_fd(), bytes, ending) {
-                Ok(count) => self.session.wrote(number, count),
+                Ok(count) => {
+                    self.gate.spend(count, now());
+                    self.session.wrote(number, count);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     let parting = fault::parting("send", &error, Known::AtOnce);
@@ -305,6 +308,7 @@ impl Driver<'_> {
             Ok(received) => {
                 let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                 let bytes = &self.buffer[..received.len];
+                self.gate.spend(received.len, now());
                 self.session.received(number, bytes, stamp, &mut now);
                 if self.sampler.is_per_message() {
                     self.outlet.tcp(&open.socket);

@@ -35,15 +35,34 @@ fn module(place: &str) -> Option<&str> {
     Some(stem)
 }
 
+/// The folder in which a file is, or whose `mod.rs` it is.
+fn folder_of(path: &str) -> String {
+    let path = Path::new(path.strip_suffix("/mod.rs").unwrap_or(path));
+    path.parent()
+        .map_or_else(String::new, |folder| folder.display().to_string())
+}
+
+/// The folder in which the modules are that a file names.
+fn children_of(path: &str) -> String {
+    let own = Path::new(path);
+    let stem = own
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default();
+    if in_crate(path).is_some_and(|(_, place)| is_root(place)) || stem == "mod" {
+        return own
+            .parent()
+            .map_or_else(String::new, |folder| folder.display().to_string());
+    }
+    own.with_extension("").display().to_string()
+}
+
 #[test]
 fn every_file_of_a_crate_is_named_by_a_mod() {
     let sources = sources();
-    let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut named: BTreeSet<(String, &str)> = BTreeSet::new();
     let mut paths = BTreeSet::new();
     for (path, text) in &sources {
-        let Some((of, _)) = in_crate(path) else {
-            continue;
-        };
         for line in text.lines().map(str::trim) {
             if let Some(by_path) = line.strip_prefix("#[path = \"") {
                 paths.extend(
@@ -56,15 +75,16 @@ fn every_file_of_a_crate_is_named_by_a_mod() {
             let module = line
                 .strip_suffix(';')
                 .and_then(|line| line.split_once("mod "));
-            named.extend(module.map(|(_, name)| (of, name)));
+            named.extend(module.map(|(_, name)| (children_of(path), name)));
         }
     }
     let lost: Vec<&String> = sources
         .iter()
         .filter(|(path, _)| {
-            let (of, place) = in_crate(path).expect("a file of a crate");
+            let (_, place) = in_crate(path).expect("a file of a crate");
             let file = place.rsplit('/').next().unwrap_or(place);
-            let is_named = module(place).is_some_and(|name| named.contains(&(of, name)));
+            let is_named =
+                module(place).is_some_and(|name| named.contains(&(folder_of(path), name)));
             !is_root(place) && !is_named && !paths.contains(file)
         })
         .map(|(path, _)| path)

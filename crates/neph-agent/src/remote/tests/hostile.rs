@@ -288,11 +288,7 @@ fn not_from_the_controller(hand: &Hand) -> Vec<(&'static str, ToAgent)> {
 fn an_order_that_is_not_the_controllers_is_as_if_it_had_not_come() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = Hand::new();
-    let mut guard = guard(folder.path(), &hand, POLICY);
-    guard.set_clock(crate::remote::ClockApart {
-        offset: Span::ZERO,
-        bound: Span::from_millis(1),
-    });
+    let guard = guard(folder.path(), &hand, POLICY);
     let mut worker = Worker::new(folder.path(), Never, "1", guard).expect("writable");
     for (reason, message) in not_from_the_controller(&hand) {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);

@@ -74,6 +74,19 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
 }
 
 #[test]
+fn no_order_begins_before_the_clocks_are_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
+    let guard = Guard::open(folder.path(), name("ams"), &hand.certificate, policy, now());
+    let mut guard = guard.expect("a guard");
+    let one = granted(reflector(600), Span::from_secs(300));
+    let admission = guard.admit(one.id, &hand.grant(&one), at(NOON));
+    assert!(matches!(admission, Admission::Ignored(_)), "{admission:?}");
+    assert!(guard.refusals().is_empty(), "it comes a second time");
+}
+
+#[test]
 fn a_lease_is_no_longer_than_the_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = Hand::new();

@@ -9,7 +9,9 @@ use std::thread::JoinHandle;
 
 use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, Policy};
-use neph_agent::remote::{FromAgent, Guard, Link, LinkLost, Signer, ToAgent, Worker, serve};
+use neph_agent::remote::{
+    ClockApart, FromAgent, Guard, Link, LinkLost, Signer, ToAgent, Worker, serve,
+};
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
 use neph_model::executor::contract;
@@ -104,7 +106,13 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
         .replace("\"127.0.0.0/8\", \"::1/128\", ", "");
     let policy = Policy::parse(&Source::new("agent.toml", policy)).expect("a good policy");
     let now = Wall::from_unix_nanos(clock::wall().0);
-    Guard::open(folder, agent.clone(), authority, policy, now).expect("a certificate")
+    let guard = Guard::open(folder, agent.clone(), authority, policy, now);
+    let mut guard = guard.expect("a certificate");
+    guard.set_clock(ClockApart {
+        offset: Span::ZERO,
+        bound: Span::from_millis(1),
+    });
+    guard
 }
 
 impl OneAgent {

@@ -1,0 +1,97 @@
+//! A socket whose calls together take no longer than a limit.
+//!
+//! A peer that sends a byte now and then would keep a timeout for each call from ever passing, and what runs would not
+//! be looked after.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use neph_sys::deadline::Deadline;
+
+/// A TCP connection, and until when it may be waited for.
+#[derive(Debug)]
+pub(super) struct Timed {
+    stream: TcpStream,
+    until: Deadline,
+}
+
+impl Timed {
+    /// All calls from now on end within this time.
+    pub(super) fn within(stream: TcpStream, time: Duration) -> Self {
+        Self {
+            stream,
+            until: Deadline::after(time),
+        }
+    }
+
+    /// The same, from now on.
+    pub(super) fn limit(&mut self, time: Duration) {
+        self.until = Deadline::after(time);
+    }
+
+    fn left(&self) -> io::Result<Option<Duration>> {
+        if self.until.has_passed() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        Ok(Some(self.until.left().max(Duration::from_micros(1))))
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use neph_sys::deadline::Stopwatch;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_that_sends_a_byte_now_and_then_is_not_waited_for_longer() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (ended, is_over) = channel::<()>();
+        let trickle = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("it connects");
+            while is_over.recv_timeout(Duration::from_millis(5)).is_err() {
+                peer.write_all(b"x").expect("it is read");
+            }
+        });
+        let stream = TcpStream::connect(address).expect("it listens");
+        let mut timed = Timed::within(stream, Duration::from_millis(200));
+        let began = Stopwatch::start();
+        let mut all = vec![0; 1 << 20];
+        let failed = timed.read_exact(&mut all).expect_err("it would take hours");
+        assert!(
+            matches!(failed.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock),
+            "{failed}"
+        );
+        let took = began.elapsed();
+        assert!(
+            took >= Duration::from_millis(150) && took < Duration::from_secs(5),
+            "{took:?}"
+        );
+        ended.send(()).expect("it waits");
+        trickle.join().expect("it ended well");
+    }
+}
