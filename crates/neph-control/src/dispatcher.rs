@@ -29,6 +29,8 @@ pub(crate) struct Dispatcher {
     inbox: Inbox,
     signer: Signer,
     out: BTreeMap<OrderId, Out>,
+    /// The time of day, as of the last [`Self::due`].
+    wall: Wall,
     /// How much of a file is asked for at once.
     pub(crate) part_bytes: u32,
     /// Messages about orders that are not the sender's, or that make no sense.
@@ -51,6 +53,7 @@ impl Dispatcher {
             out: out.collect(),
             inbox,
             signer,
+            wall: Wall::from_unix_nanos(0),
             part_bytes: PART_BYTES,
             rejected: 0,
         })
@@ -123,6 +126,7 @@ impl Dispatcher {
 
     /// What is to be sent by `now`, which is `wall` by the clock.
     pub(crate) fn due(&mut self, now: Span, wall: Wall) -> Vec<(AgentName, ToAgent)> {
+        self.wall = wall;
         let mut messages = Vec::new();
         for (id, out) in &mut self.out {
             // An order of another campaign rests until that goes on.
@@ -186,12 +190,19 @@ impl Dispatcher {
         id: OrderId,
         state: OrderState,
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
+        let wall = self.wall;
         let Some(out) = self.of(agent, id) else {
             return Ok(Vec::new());
         };
         let mut updates = Vec::new();
         match (&out.stage, state) {
             (Stage::Sent | Stage::Running, OrderState::Running { prepared }) => {
+                if out.is_overdue(wall) {
+                    return Ok(vec![(
+                        id,
+                        out.lost("the agent reports it as under way after its lease"),
+                    )]);
+                }
                 out.stage = Stage::Running;
                 let count = prepared.as_ref().map(Vec::len);
                 if count.is_some_and(|count| !has_experiments(&out.order, count)) {
@@ -229,7 +240,9 @@ impl Dispatcher {
         };
         if !fits(&out.order, &ended) {
             self.rejected += 1;
-            return Ok(Vec::new());
+            let lost = out.is_overdue(self.wall);
+            let lost = lost.then(|| (id, out.lost("what the agent reports is no result of it")));
+            return Ok(lost.into_iter().collect());
         }
         let mut updates = Vec::new();
         if let Some(prepared) = ended.prepared.clone().filter(|_| !out.is_prepared) {

@@ -19,6 +19,9 @@ const MISSED: Span = Span::from_secs(5);
 /// How long an order may be under way before it begins.
 const UNDER_WAY: Span = Span::from_secs(60);
 
+/// How long after its lease an agent may report an order as under way.
+const GRACE: Span = Span::from_secs(180);
+
 /// What a message about an order is made with.
 #[derive(Debug)]
 pub(super) struct Asking<'a> {
@@ -71,6 +74,8 @@ pub(super) struct Out {
     /// When that was sent first.
     pub(super) cancelled: Option<Span>,
     pub(super) is_prepared: bool,
+    /// When it has to be over, once it is known to run.
+    pub(super) until: Option<Wall>,
 }
 
 impl Out {
@@ -86,6 +91,7 @@ impl Out {
             is_cancelled: false,
             cancelled: None,
             is_prepared: false,
+            until: None,
         }
     }
 
@@ -144,6 +150,12 @@ impl Out {
                 None
             }
         }
+    }
+
+    /// Whether it cannot be under way any more at `wall`: its agent had to end it long ago.
+    pub(super) fn is_overdue(&mut self, wall: Wall) -> bool {
+        let longest = self.order.longest(wall) + UNDER_WAY;
+        wall > *self.until.get_or_insert(wall + longest) + GRACE
     }
 
     /// There will be no result.

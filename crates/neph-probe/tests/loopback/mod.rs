@@ -1,6 +1,9 @@
 use std::net::SocketAddr;
 
-use neph_model::{Message, ReflectorIdentity, ReflectorSpec, Span, Stage, Stop, Tally, Target};
+use neph_model::{
+    AllowedTargets, Budgets, Message, Permit, ReflectorIdentity, ReflectorSpec, Span, Stage, Stop,
+    Tally, Target,
+};
 use neph_probe::{
     Asking, ConnectionUse, Flow, FlowSpec, Priority, Reflector, Report, Resolve, Schedule, Trust,
     discover,
@@ -204,5 +207,57 @@ fn a_reflector_on_all_addresses_answers_stamp_from_the_one_that_was_asked() {
         let port = reflector.address().port();
         let (_, tally) = measure(flow(&format!("udp://127.0.0.2:{port}"), 5));
         assert_eq!((tally.messages, tally.replies), (5, 5), "{all}");
+    }
+}
+
+/// Two flows of each kind at 200 messages a second, under one permit of 100, and then one of few bytes.
+#[test]
+fn flows_of_every_kind_keep_to_the_permit_that_they_share() {
+    let reflector = reflector(Span::ZERO);
+    let address = reflector.address();
+    let targets = AllowedTargets::default();
+    for scheme in ["ws", "wss", "http", "tcp", "udp"] {
+        let url = format!("{scheme}://{address}");
+        let budgets = Budgets {
+            messages: Some(100),
+            ..Budgets::default()
+        };
+        let permit = Permit::new(targets.clone(), budgets, 0);
+        let flows = [0, 1].map(|_| {
+            let permit = permit.clone();
+            let spec = FlowSpec {
+                permit,
+                ..flow(&url, 200)
+            };
+            std::thread::spawn(move || measure(spec).1)
+        });
+        let sent = flows.map(|one| one.join().expect("no panic"));
+        let replies: u64 = sent.iter().map(|tally| tally.replies).sum();
+        let all: u64 = sent.iter().map(|tally| tally.messages).sum();
+        // A second of it, a burst, and a little for a machine that is late.
+        assert!(
+            (60..=125).contains(&replies),
+            "{scheme}: {replies} of {all}"
+        );
+        assert_eq!(all, 400, "{scheme}: those that were not sent count");
+
+        let budgets = Budgets {
+            day_bytes: Some(20_000),
+            ..Budgets::default()
+        };
+        let permit = Permit::new(targets.clone(), budgets, 0);
+        let spec = FlowSpec {
+            permit: permit.clone(),
+            ..flow(&url, 200)
+        };
+        let (_, tally) = measure(spec);
+        assert!(permit.is_spent(), "{scheme}: {}", permit.spent_today());
+        // What was under way when the budget ended comes on top.
+        assert!(
+            permit.spent_today() < 24_000,
+            "{scheme}: {}",
+            permit.spent_today()
+        );
+        assert!(tally.failed > 100, "{scheme}: {tally:?}");
     }
 }
