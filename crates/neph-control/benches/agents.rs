@@ -1,9 +1,9 @@
 //! How many agents a controller serves: connections, the time of an order to each, its memory and CPU.
 //!
-//! `NEPH=target/release/neph cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS]` starts a
+//! `NEPH=target/release/neph cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS [nats]]` starts a
 //! controller as a process of its own, connects that many stub agents (TLS with a certificate each, as real
 //! ones; they answer an order at once, without measuring) and sends each an order per round, over the socket
-//! of campaigns.
+//! of campaigns. With `nats` the agents speak over a NATS server (`nats-server` on the path) in between.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use neph_agent::remote::{
-    CONTROLLER_NAME, Ended, Enrolment, FromAgent, Hello, Identity, OrderState, PROTOCOL, ToAgent,
-    Verifier, decode_to_agent, encode_from_agent,
+    Beat, CONTROLLER_NAME, Ended, Enrolment, FromAgent, Hello, Identity, OrderState, PROTOCOL,
+    ToAgent, Verifier, decode_to_agent, encode_from_agent,
 };
-use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, random};
+use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, random, write_nats_config};
 use neph_model::{
     AgentName, Executor, Order, OrderResult, Span, Ticket, TraceLimits, Traceroute,
     TracerouteOrder, Update, Wall,
@@ -41,12 +41,18 @@ fn main() {
     let rounds = numbers.next().unwrap_or(3);
     let folder = tempfile::tempdir().unwrap();
     let identities = enrol(folder.path(), agents);
-    let (controller, port) = controller(folder.path());
+    let bus = std::env::args()
+        .any(|argument| argument == "nats")
+        .then(|| nats(folder.path()));
+    let (controller, port) = controller(folder.path(), bus.as_ref().map(|(_, port)| *port));
     let controller = Running(controller);
 
     let connected = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
-    connect(identities, port, &connected);
+    match &bus {
+        None => connect(identities, port, &connected),
+        Some((_, port)) => connect_over_nats(identities, *port, &connected),
+    }
     while connected.load(Ordering::Relaxed) < agents {
         std::thread::sleep(Duration::from_millis(5));
         assert!(began.elapsed() < Duration::from_mins(5), "not all connect");
@@ -59,23 +65,26 @@ fn main() {
     println!(
         "controller: {} KiB, {:.1} KiB an agent; idle {:.2} % of a core",
         idle.kib,
-        per(idle.kib, agents),
+        idle.kib as f64 / agents as f64,
         (idle.cpu - before.cpu) * 10.0
     );
     for round in 1..=rounds {
         order_all(folder.path(), agents, round);
     }
     let after = usage(controller.0.id());
+    if let Some((server, _)) = &bus {
+        let server = usage(server.0.id());
+        println!(
+            "nats-server: {} KiB, {:.1} s CPU in all",
+            server.kib, server.cpu
+        );
+    }
     println!(
         "controller: {} KiB, {:.3} s CPU for {} orders",
         after.kib,
         after.cpu - idle.cpu,
         agents * rounds
     );
-}
-
-fn per(kib: u64, agents: usize) -> f64 {
-    kib as f64 / agents as f64
 }
 
 /// Ends the controller with the benchmark.
@@ -109,11 +118,105 @@ fn enrol(folder: &Path, agents: usize) -> Vec<Identity> {
     (0..agents).map(one).collect()
 }
 
-fn controller(folder: &Path) -> (Child, u16) {
+/// A NATS server with a user for each agent, and its port.
+fn nats(folder: &Path) -> (Running, u16) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let registry = Registry::open(folder).unwrap();
+    let (listen, names) = (format!("127.0.0.1:{port}"), ["127.0.0.1".to_owned()]);
+    let files = write_nats_config(&registry, &folder.join("nats"), &listen, &names).unwrap();
+    let mut server = Command::new("nats-server");
+    let server = server
+        .arg("-c")
+        .arg(files.config)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (Running(server), port)
+}
+
+/// Connects stubs over NATS from a thread of their own.
+fn connect_over_nats(identities: Vec<Identity>, port: u16, connected: &Arc<AtomicUsize>) {
+    let connected = Arc::clone(connected);
+    std::thread::spawn(move || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut all = tokio::task::JoinSet::new();
+            for identity in identities {
+                let tls = Arc::unwrap_or_clone(identity.tls().unwrap());
+                let options = async_nats::ConnectOptions::new().require_tls(true);
+                let options = options.tls_client_config(tls).subscription_capacity(64);
+                let client = options
+                    .connect(format!("nats://127.0.0.1:{port}"))
+                    .await
+                    .unwrap();
+                let verifier = Verifier::of(identity.authority()).unwrap();
+                all.spawn(stub_over_nats(
+                    client,
+                    identity,
+                    verifier,
+                    Arc::clone(&connected),
+                ));
+            }
+            while all.join_next().await.is_some() {}
+        });
+    });
+}
+
+async fn stub_over_nats(
+    client: async_nats::Client,
+    identity: Identity,
+    verifier: Verifier,
+    connected: Arc<AtomicUsize>,
+) {
+    use futures_util::StreamExt;
+    let name = identity.name().unwrap();
+    let from = format!("neph.from.{name}");
+    let mut heard = client.subscribe(format!("neph.to.{name}")).await.unwrap();
+    // As a real agent, which gives a sign of life every 5 s.
+    let mut beats = tokio::time::interval(Duration::from_secs(5));
+    let mut is_first = true;
+    loop {
+        let message = tokio::select! {
+            message = heard.next() => match message {
+                Some(message) => match answer(&decode_to_agent(&message.payload).unwrap(), &verifier) {
+                    Some(answer) => answer,
+                    None => continue,
+                },
+                None => return,
+            },
+            _ = beats.tick() => {
+                if is_first {
+                    is_first = false;
+                    connected.fetch_add(1, Ordering::Relaxed);
+                    hello()
+                } else {
+                    let sent = Wall::from_unix_nanos(1);
+                    let (running, clock, refusals) = (0, None, BTreeMap::new());
+                    FromAgent::Beat(Beat { sent, running, clock, refusals })
+                }
+            }
+        };
+        let bytes = encode_from_agent(&message).unwrap();
+        if client.publish(from.clone(), bytes.into()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn controller(folder: &Path, bus: Option<u16>) -> (Child, u16) {
     let neph = std::env::var("NEPH").unwrap_or_else(|_| "target/release/neph".to_owned());
     let mut child = Command::new(neph)
         .args(["control", "serve", "--listen", "127.0.0.1:0", "--folder"])
         .arg(folder)
+        .args(bus.map(|port| format!("--bus=nats://127.0.0.1:{port}")))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -162,31 +265,42 @@ async fn stub(
     let stream = tls.connect(server, stream).await.unwrap();
     let url = format!("wss://{CONTROLLER_NAME}/agent");
     let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
-    let hello = FromAgent::Hello(Hello {
-        protocol: PROTOCOL,
-        version: "stub".to_owned(),
-        holds: Vec::new(),
-    });
-    let bytes = encode_from_agent(&hello).unwrap();
+    let bytes = encode_from_agent(&hello()).unwrap();
     socket.send(Message::binary(bytes)).await.unwrap();
     connected.fetch_add(1, Ordering::Relaxed);
     while let Some(Ok(message)) = socket.next().await {
         let Message::Binary(bytes) = message else {
             continue;
         };
-        let (id, state) = match decode_to_agent(&bytes).unwrap() {
-            ToAgent::Begin { id, grant } => (id, ended(&verifier.open(&grant).unwrap().order)),
-            ToAgent::Stored { id } => (id, OrderState::Forgotten),
-            ToAgent::Beat { .. } => continue,
-            ToAgent::Ask { id } | ToAgent::Cancel { id } | ToAgent::Fetch { id, .. } => {
-                (id, OrderState::Unknown)
-            }
+        let Some(answer) = answer(&decode_to_agent(&bytes).unwrap(), &verifier) else {
+            continue;
         };
-        let bytes = encode_from_agent(&FromAgent::State { id, state }).unwrap();
+        let bytes = encode_from_agent(&answer).unwrap();
         if socket.send(Message::binary(bytes)).await.is_err() {
             return;
         }
     }
+}
+
+fn hello() -> FromAgent {
+    FromAgent::Hello(Hello {
+        protocol: PROTOCOL,
+        version: "stub".to_owned(),
+        holds: Vec::new(),
+    })
+}
+
+/// What a stub answers.
+fn answer(message: &ToAgent, verifier: &Verifier) -> Option<FromAgent> {
+    let (id, state) = match message {
+        ToAgent::Begin { id, grant } => (*id, ended(&verifier.open(grant).unwrap().order)),
+        ToAgent::Stored { id } => (*id, OrderState::Forgotten),
+        ToAgent::Beat { .. } => return None,
+        ToAgent::Ask { id } | ToAgent::Cancel { id } | ToAgent::Fetch { id, .. } => {
+            (*id, OrderState::Unknown)
+        }
+    };
+    Some(FromAgent::State { id, state })
 }
 
 /// A traceroute that found nothing.
