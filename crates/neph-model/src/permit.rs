@@ -44,10 +44,10 @@ pub struct Budgets {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
     /// It is in no network that is allowed.
-    #[error("{0} is in no network that this agent's policy allows")]
+    #[error("{0} is in no network that targets.allow of the agent's agent.toml names")]
     Outside(IpAddr),
     /// It is in one that is denied.
-    #[error("{address} is in {network}, which this agent's policy denies")]
+    #[error("{address} is in {network}, which targets.deny of the agent's agent.toml names")]
     Denied {
         /// The address.
         address: IpAddr,
@@ -58,7 +58,7 @@ pub enum Forbidden {
     #[error("{0} is an address of many hosts, which no policy allows")]
     Many(IpAddr),
     /// The port is not allowed.
-    #[error("port {0} is none that this agent's policy allows")]
+    #[error("port {0} is none that targets.ports of the agent's agent.toml names")]
     Port(u16),
 }
 
