@@ -1,5 +1,6 @@
-//! The Debian package and the container image, made of the static binary. Not part of `make test`, which does not
-//! build that: `make test-delivery` does, and runs these.
+//! The Debian package and the container image, made of the static binary, and the manifests against the schemas of
+//! Kubernetes. Not part of `make test`, which builds no static binary and fetches no Go modules: `make test-delivery`
+//! does, and runs these.
 
 #[path = "delivery/image.rs"]
 mod image;
@@ -7,3 +8,5 @@ mod image;
 mod needs;
 #[path = "delivery/package.rs"]
 mod package;
+#[path = "delivery/schemas.rs"]
+mod schemas;

@@ -3,10 +3,9 @@
 
 use std::fs;
 
-use neph_sys::process;
 use neph_text::{Node, Problems, Source, Value, parse_yaml};
 
-use crate::needs::{has, neph, ran, root};
+use crate::needs::{neph, ran, root};
 
 /// The objects of a manifest.
 fn objects(file: &str) -> Vec<Node> {
@@ -68,33 +67,6 @@ fn list(node: &Node, path: &str) -> Vec<String> {
         other => panic!("{path}: {other:?}"),
     });
     texts.collect()
-}
-
-#[test]
-fn the_api_of_kubernetes_takes_the_manifests() {
-    if !has(
-        "the_api_of_kubernetes_takes_the_manifests",
-        &["go", "python3"],
-    ) {
-        return;
-    }
-    let mut tool = process::command(root().join("tools/manifests"));
-    let (is_good, printed) = ran(&mut tool);
-    assert!(is_good, "{printed}");
-    assert!(
-        printed.contains("Valid: 8, Invalid: 0, Errors: 0, Skipped: 0"),
-        "{printed}"
-    );
-    // A key that no container has.
-    let folder = tempfile::tempdir().expect("a folder");
-    let wrong = folder.path().join("wrong.yaml");
-    let manifest = fs::read_to_string(root().join("deploy/kubernetes/reflector.yaml"));
-    let manifest = manifest
-        .expect("a manifest")
-        .replace("containerPort:", "containerport:");
-    fs::write(&wrong, manifest).expect("writable");
-    let (is_good, printed) = ran(tool.arg(&wrong));
-    assert!(!is_good && printed.contains("containerport"), "{printed}");
 }
 
 #[test]

@@ -1,0 +1,34 @@
+//! The manifests against the schemas of Kubernetes, which Go fetches from its modules.
+
+use std::fs;
+
+use neph_sys::process;
+
+use crate::needs::{has, ran, root};
+
+#[test]
+fn the_api_of_kubernetes_takes_the_manifests() {
+    if !has(
+        "the_api_of_kubernetes_takes_the_manifests",
+        &["go", "python3"],
+    ) {
+        return;
+    }
+    let mut tool = process::command(root().join("tools/manifests"));
+    let (is_good, printed) = ran(&mut tool);
+    assert!(is_good, "{printed}");
+    assert!(
+        printed.contains("Valid: 8, Invalid: 0, Errors: 0, Skipped: 0"),
+        "{printed}"
+    );
+    // A key that no container has.
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = folder.path().join("wrong.yaml");
+    let manifest = fs::read_to_string(root().join("deploy/kubernetes/reflector.yaml"));
+    let manifest = manifest
+        .expect("a manifest")
+        .replace("containerPort:", "containerport:");
+    fs::write(&wrong, manifest).expect("writable");
+    let (is_good, printed) = ran(tool.arg(&wrong));
+    assert!(!is_good && printed.contains("containerport"), "{printed}");
+}
