@@ -50,7 +50,7 @@ lab-packages:
 test-packages: lab-packages
 	@tools/need python3:python3 iperf3:iperf3 nft:nftables openssl:openssl bird:bird2 haproxy:haproxy \
 		nginx:nginx-light dockerd:docker.io busybox:busybox-static mtr:mtr-tiny scamper:scamper \
-		ping:iputils-ping tshark:tshark tcpdump:tcpdump zstd:zstd dnsmasq:dnsmasq-base mosquitto:mosquitto systemd-analyze:systemd linux.uml:user-mode-linux qemu-system-x86_64:qemu-system-x86
+		ping:iputils-ping tshark:tshark tcpdump:tcpdump zstd:zstd dnsmasq:dnsmasq-base mosquitto:mosquitto systemd-analyze:systemd prometheus:prometheus linux.uml:user-mode-linux qemu-system-x86_64:qemu-system-x86
 	@ls /boot/vmlinuz-* >/dev/null 2>&1 || tools/need no-such-program:linux-image-cloud-amd64
 	@python3 -m ensurepip --version >/dev/null 2>&1 || tools/need no-such-program:python3-venv
 

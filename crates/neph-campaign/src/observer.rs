@@ -2,8 +2,8 @@
 
 use neph_model::alarm::Change;
 use neph_model::{
-    Campaign, CampaignStatus, Experiment, ExperimentId, Progress, Records, Scenario, Span,
-    Throughput, ThroughputOrder, Traceroute, Wall,
+    Campaign, CampaignStatus, Experiment, ExperimentId, FleetMessage, Message, Progress, Records,
+    Scenario, Span, Throughput, ThroughputOrder, Traceroute, Wall,
 };
 
 use crate::agenda::Standing;
@@ -75,6 +75,16 @@ pub enum News<'a> {
         experiment: ExperimentId,
         /// What it measured since the last time.
         records: &'a Records,
+    },
+    /// What an experiment at another host measured is here, and is counted; it is not in the store yet. Comes once or
+    /// more for each.
+    Received {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// Messages that were not among those before.
+        messages: &'a [Message],
+        /// The same of its fleet.
+        fleet: &'a [FleetMessage],
     },
     /// An alarm of a running experiment was raised or has ended; it is in the store.
     Alarm {

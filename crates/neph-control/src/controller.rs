@@ -19,6 +19,7 @@ use neph_text::{DiskError, Existing, lock_folder, write_whole};
 
 use crate::campaign_socket::{self, socket_path};
 use crate::hub::{Hub, Presence};
+use crate::monitor::Monitor;
 use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
@@ -56,6 +57,7 @@ pub struct Controller {
     stop: Stop,
     threads: Vec<JoinHandle<()>>,
     pulses: Vec<Pulse>,
+    monitor: Monitor,
     socket: PathBuf,
     _lock: File,
 }
@@ -84,13 +86,10 @@ impl Controller {
             Bridge::start(servers, tls, registry, hub).map_err(ControllerError::from)
         });
         let bridge = bridge.transpose()?;
+        let monitor = Monitor::new(Arc::clone(&hub), Arc::clone(&registry));
         let server = Server::start(address, registry, Arc::clone(&hub))?;
         let socket = socket_path(folder);
-        // By the lock no other controller has it.
-        let _ = fs::remove_file(&socket);
-        let listener = UnixListener::bind(&socket).map_err(DiskError::of("listen at", &socket))?;
-        let set = listener.set_nonblocking(true);
-        set.map_err(DiskError::of("listen at", &socket))?;
+        let listener = campaign_listener(&socket)?;
         let stop = Stop::new();
         let mut threads = Vec::new();
         let (campaigns_turn, presence_turns) = (Pulse::new("campaigns"), Pulse::new("presence"));
@@ -128,6 +127,7 @@ impl Controller {
             stop,
             threads,
             pulses,
+            monitor,
             socket,
             _lock: lock,
         })
@@ -138,6 +138,11 @@ impl Controller {
     /// 10 s.
     pub fn pulses(&self) -> &[Pulse] {
         &self.pulses
+    }
+
+    /// Reads how it stands, for metrics.
+    pub const fn monitor(&self) -> &Monitor {
+        &self.monitor
     }
 
     /// Where it listens for agents.
@@ -154,6 +159,15 @@ impl Drop for Controller {
         }
         let _ = fs::remove_file(&self.socket);
     }
+}
+
+/// Listens for campaigns. By the lock of the folder no other controller has the socket.
+fn campaign_listener(socket: &Path) -> Result<UnixListener, DiskError> {
+    let _ = fs::remove_file(socket);
+    let listener = UnixListener::bind(socket).map_err(DiskError::of("listen at", socket))?;
+    let set = listener.set_nonblocking(true);
+    set.map_err(DiskError::of("listen at", socket))?;
+    Ok(listener)
 }
 
 fn presence_path(folder: &Path) -> PathBuf {

@@ -59,6 +59,8 @@ struct Inner {
     agents: BTreeMap<AgentName, Connected>,
     campaign: Option<SyncSender<FromBus>>,
     connections: u64,
+    /// When agents that are gone were heard last.
+    gone: BTreeMap<AgentName, Wall>,
 }
 
 /// All that are connected.
@@ -119,6 +121,7 @@ impl Hub {
                 refusals: BTreeMap::new(),
             },
         };
+        inner.gone.remove(agent);
         inner.agents.insert(agent.clone(), connected);
         (number, queue)
     }
@@ -153,11 +156,24 @@ impl Hub {
             .get(agent)
             .is_some_and(|one| one.number == number)
         {
-            inner.agents.remove(agent);
+            let heard = inner.agents.remove(agent).map(|one| one.presence.heard);
+            if let Some(heard) = heard {
+                inner.gone.insert(agent.clone(), heard);
+            }
             if let Some(campaign) = &inner.campaign {
                 let _ = campaign.try_send(FromBus::Gone(agent.clone()));
             }
         }
+    }
+
+    /// When agents that are gone were heard last.
+    pub(crate) fn gone_agents(&self) -> BTreeMap<AgentName, Wall> {
+        self.lock().gone.clone()
+    }
+
+    /// Whether a campaign is attached.
+    pub(crate) fn has_campaign(&self) -> bool {
+        self.lock().campaign.is_some()
     }
 
     /// Who is connected, by name.

@@ -5,12 +5,16 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use neph_model::Span;
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::http::{Connection, ResponseLine, parse_request};
+
+use crate::metric::Exported;
+use crate::page::Page;
 
 /// A request may take this long, and so may the answer.
 const PATIENCE: Span = Span::from_secs(2);
@@ -47,16 +51,10 @@ impl Door {
     /// # Errors
     /// The address is taken, or no one of this host.
     pub fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
-        let listener = TcpListener::bind(address)?;
-        let bound = listener.local_addr()?;
+        let port = BoundPort::bind(address)?;
+        let bound = port.address;
         let (asking, askers) = sync_channel(1);
-        // It ends with the process: it holds nothing but the door.
-        std::thread::spawn(move || {
-            for peer in listener.incoming().flatten() {
-                // Who breaks off or asks for nonsense is not served.
-                let _ = serve(peer, &asking);
-            }
-        });
+        port.answer(move |patience| asked_for(&asking, patience))?;
         Ok((Self { askers, page: None }, bound))
     }
 
@@ -77,15 +75,78 @@ impl Door {
     }
 }
 
-fn serve(mut peer: TcpStream, asking: &SyncSender<Asker>) -> io::Result<()> {
+/// Has the page written by who watches; `None` where that takes too long.
+fn asked_for(asking: &SyncSender<Asker>, patience: Duration) -> Option<String> {
+    let (answer, waiting) = sync_channel(1);
+    asking.try_send(answer).ok()?;
+    waiting.recv_timeout(patience).ok()
+}
+
+/// A port for Prometheus that is bound, and not served yet: a command binds it before it gives up privileges and
+/// starts threads.
+#[derive(Debug)]
+pub struct BoundPort {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl BoundPort {
+    /// Binds it; port 0 is a free one.
+    ///
+    /// # Errors
+    /// The address is taken, or no one of this host.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it is.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves what is exported from now on, on a thread of its own that ends with the process. A snapshot is taken
+    /// once a second at most, however often it is asked for.
+    ///
+    /// # Errors
+    /// The thread cannot be made.
+    pub fn serve(self, exported: Arc<dyn Exported>) -> io::Result<()> {
+        let mut last: Option<(RawNanos, String)> = None;
+        self.answer(move |_| {
+            let now = clock::raw();
+            let fresh = last
+                .take()
+                .filter(|(written, _)| now.0 - written.0 < FRESH.nanos());
+            let page = || (now, Page::of(&exported.snapshot()).into_text());
+            let (_, text) = last.insert(fresh.unwrap_or_else(page));
+            Some(text.clone())
+        })
+    }
+
+    fn answer(
+        self,
+        mut page: impl FnMut(Duration) -> Option<String> + Send + 'static,
+    ) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name("prometheus".to_owned());
+        // It ends with the process: it holds nothing but the port.
+        let started = thread.spawn(move || {
+            for peer in self.listener.incoming().flatten() {
+                // Who breaks off or asks for nonsense is not served.
+                let _ = serve(peer, &mut page);
+            }
+        });
+        started.map(drop)
+    }
+}
+
+fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<String>) -> io::Result<()> {
     let mut status = asked(&mut peer, Deadline::begin())?;
     let mut body = String::new();
     if status == 200 {
-        let (answer, waiting) = sync_channel(1);
-        let is_asked = asking.try_send(answer).is_ok();
-        match waiting.recv_timeout(Deadline::begin().left()?) {
-            Ok(page) if is_asked => body = page,
-            _ => status = 503,
+        match page(Deadline::begin().left()?) {
+            Some(page) => body = page,
+            None => status = 503,
         }
     }
     let head = ResponseLine {

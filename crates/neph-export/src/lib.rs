@@ -1,12 +1,22 @@
-//! What leaves neph while it runs: metrics for Prometheus, and a POST for each alarm.
+//! What leaves neph while it runs: metrics for Prometheus and for receivers of OTLP, and a POST for each alarm.
 //!
-//! Owns the text format, the bound on labels, the door at which Prometheus asks, and the thread that
-//! posts. Does not own what is counted.
+//! Owns metrics as values, the two forms in which they leave, the bound on labels, the port at which Prometheus asks,
+//! and the threads that post. Does not own what is counted.
 
 mod door;
+mod histogram;
+mod http;
+mod metric;
+mod otlp;
 mod page;
+mod push;
 mod webhook;
 
-pub use door::{Door, address};
-pub use page::{Histograms, Kind, Page};
-pub use webhook::{Url, Webhook, url};
+pub use door::{BoundPort, Door, address};
+pub use histogram::Histogram;
+pub use http::{Url, url};
+pub use metric::{Definition, Exported, Kind, Metric, Sample, Unit, Value};
+pub use otlp::Resource;
+pub use page::{Histograms, Page};
+pub use push::{Push, Pushing, otlp_url};
+pub use webhook::Webhook;

@@ -4,41 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// Upper bounds of the buckets in nanoseconds, 10 us to 10 s; longer ones count in all only.
-const BOUNDS: [u64; 19] = [
-    10_000,
-    25_000,
-    50_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_500_000_000,
-    5_000_000_000,
-    10_000_000_000,
-];
+use crate::histogram::{BOUNDS, Histogram, seconds};
+use crate::metric::{Kind, Metric, Value};
+
 /// What stands in the labels of those that have none of their own.
 const OTHERS: &str = "other";
-
-/// What kind of metric it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It only grows.
-    Counter,
-    /// It is what it is now.
-    Gauge,
-    /// Counts by bounds.
-    Histogram,
-}
 
 impl Kind {
     const fn word(self) -> &'static str {
@@ -72,6 +42,31 @@ impl Page {
         self.0.push_str(&format!("{name}{{{labels}}} {value}\n"));
     }
 
+    /// A metric with its head and its samples; nothing where it has no sample.
+    pub fn metric(&mut self, metric: &Metric) {
+        if metric.samples.is_empty() {
+            return;
+        }
+        let name = metric.definition.name;
+        self.head(name, metric.definition.kind, metric.definition.help);
+        for sample in &metric.samples {
+            let labels: Vec<_> = metric.labelled(sample).collect();
+            match &sample.value {
+                Value::Histogram(histogram) => histogram.write(self, name, &labels),
+                plain => self.value(name, &labels, plain.text().unwrap_or_default()),
+            }
+        }
+    }
+
+    /// All metrics.
+    pub fn of(metrics: &[Metric]) -> Self {
+        let mut page = Self::default();
+        for metric in metrics {
+            page.metric(metric);
+        }
+        page
+    }
+
     /// The page as text.
     pub fn into_text(self) -> String {
         self.0
@@ -83,14 +78,6 @@ fn written(labels: &[(&str, &str)]) -> String {
         .iter()
         .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
     each.collect::<Vec<_>>().join(",")
-}
-
-/// Counts of times by bounds, 10 us to 10 s; longer ones count in all only.
-#[derive(Debug, Default)]
-struct Histogram {
-    buckets: [u64; BOUNDS.len()],
-    n: u64,
-    nanos: u128,
 }
 
 /// Histograms of times, each with labels. Whose they are (`O`) is bounded; the rest share one for each
@@ -162,15 +149,6 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
 }
 
 impl Histogram {
-    fn add(&mut self, nanos: u64, weight: u64) {
-        let place = BOUNDS.partition_point(|bound| *bound < nanos);
-        if let Some(bucket) = self.buckets.get_mut(place) {
-            *bucket += weight;
-        }
-        self.n += weight;
-        self.nanos += u128::from(nanos) * u128::from(weight);
-    }
-
     fn write(&self, page: &mut Page, name: &str, labels: &[(&str, &str)]) {
         let bucket = format!("{name}_bucket");
         let mut up_to = 0;
@@ -186,13 +164,6 @@ impl Histogram {
         page.value(&format!("{name}_sum"), labels, seconds(self.nanos));
         page.value(&format!("{name}_count"), labels, self.n);
     }
-}
-
-/// Nanoseconds as seconds, exactly.
-fn seconds(nanos: u128) -> String {
-    const IN_SECOND: u128 = 1_000_000_000;
-    let text = format!("{}.{:09}", nanos / IN_SECOND, nanos % IN_SECOND);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn escaped(text: &str) -> String {

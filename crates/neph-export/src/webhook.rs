@@ -1,82 +1,17 @@
 //! Alarms for another program: a POST for each, on a thread of its own, so that a slow receiver keeps
 //! nothing waiting.
 //!
-//! Owns the queue and the limits. HTTP is ureq's; where a host is, the caller finds out.
+//! Owns the queue. Requests are `http`'s.
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use rustls::crypto::ring;
-use ureq::config::Config;
-use ureq::http::Uri;
-use ureq::tls::TlsConfig;
-use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Error};
+use crate::http::{Find, Say, Url, agent, post};
 
-/// Connecting, sending and the answer may take this long each.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// What is not told yet at the end may take this long.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// Alarms that wait to be told; more are not.
 const WAITING: usize = 64;
-/// The head of an answer, at most.
-const LONGEST_HEAD: usize = 8 << 10;
-/// Addresses of a host that are tried, at most.
-const MOST_ADDRESSES: usize = 16;
-
-/// Where alarms are told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Url {
-    scheme: &'static str,
-    /// Name or address, and port.
-    authority: String,
-    port: u16,
-    target: String,
-}
-
-/// `http://HOST[:PORT][/PATH]`, or the same with `https://`.
-///
-/// # Errors
-/// It is none, in a sentence with what to write.
-pub fn url(text: &str) -> Result<Url, String> {
-    const WRITE: &str = "write http://HOST:PORT/PATH, or https://HOST/PATH";
-    let schemes = [("http", 80), ("https", 443)];
-    let known = schemes.into_iter().find_map(|(scheme, port)| {
-        let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
-        Some((scheme, port, rest))
-    });
-    let (scheme, default_port, rest) = known.ok_or(WRITE)?;
-    let (authority, target) = match rest.find('/') {
-        Some(slash) => rest.split_at(slash),
-        None => (rest, "/"),
-    };
-    // The last colon, unless it is within an address of IPv6.
-    let port = match authority.rsplit_once(':') {
-        Some((_, port)) if !authority.ends_with(']') => port
-            .parse()
-            .map_err(|_| format!("'{port}' is no port; {WRITE}"))?,
-        _ => default_port,
-    };
-    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if !plain(authority) || !plain(target) || authority.contains('@') {
-        return Err(WRITE.to_owned());
-    }
-    Ok(Url {
-        scheme,
-        authority: authority.to_owned(),
-        port,
-        target: target.to_owned(),
-    })
-}
-
-/// Takes a sentence for people.
-type Say = fn(&str);
-/// Gives the addresses of a host and port, in the order in which they are to be tried.
-type Find = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// A thread that tells.
 #[derive(Debug)]
@@ -94,7 +29,7 @@ impl Webhook {
     /// Tells in the name of a command, `neph watch`.
     pub fn begin(url: Url, who: &'static str, say: Say, find: Find) -> Self {
         let (alarms, told) = sync_channel::<String>(WAITING);
-        let authority = url.authority.clone();
+        let authority = url.authority().to_owned();
         let (ended, telling) = sync_channel(0);
         // It ends with the process if its hearer is silent for longer than is waited for.
         std::thread::spawn(move || {
@@ -102,7 +37,7 @@ impl Webhook {
             let agent = agent(&url, find);
             for body in told {
                 if let Err(error) = post(&agent, &url, &body) {
-                    let authority = &url.authority;
+                    let authority = url.authority();
                     say(&format!("{who}: tell {authority} of an alarm: {error}"));
                 }
             }
@@ -140,105 +75,18 @@ impl Webhook {
     }
 }
 
-/// Where the receiver is: asked anew for each connection, as it may move.
-#[derive(Debug)]
-struct Addresses {
-    host: String,
-    port: u16,
-    find: Find,
-}
-
-impl Resolver for Addresses {
-    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
-        let found = (self.find)(&self.host, self.port)?;
-        if found.is_empty() {
-            return Err(Error::HostNotFound);
-        }
-        let mut addresses = self.empty();
-        for address in found.into_iter().take(MOST_ADDRESSES) {
-            addresses.push(address);
-        }
-        Ok(addresses)
-    }
-}
-
-impl Url {
-    /// The name or address alone, with its zone.
-    fn host(&self) -> &str {
-        let host = self.authority.strip_suffix(&format!(":{}", self.port));
-        let host = host.unwrap_or(&self.authority);
-        host.trim_start_matches('[').trim_end_matches(']')
-    }
-
-    /// As a request has it: a zone means something to this host only (RFC 6874).
-    fn uri(&self) -> String {
-        let (scheme, target) = (self.scheme, &self.target);
-        let authority = match (
-            self.authority.split_once('%'),
-            self.authority.split_once(']'),
-        ) {
-            (Some((address, _)), Some((_, port))) => format!("{address}]{port}"),
-            _ => self.authority.clone(),
-        };
-        format!("{scheme}://{authority}{target}")
-    }
-}
-
-/// One connection for each alarm; nothing is sent twice, elsewhere or by a proxy.
-fn agent(url: &Url, find: Find) -> Agent {
-    let tls = TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
-        .build();
-    let config = Agent::config_builder()
-        .tls_config(tls)
-        .user_agent("neph")
-        .accept("")
-        .accept_encoding("")
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_idle_connections(0)
-        .max_response_header_size(LONGEST_HEAD)
-        .proxy(None)
-        .timeout_connect(Some(PATIENCE))
-        .timeout_send_request(Some(PATIENCE))
-        .timeout_send_body(Some(PATIENCE))
-        .timeout_recv_response(Some(PATIENCE))
-        .build();
-    let addresses = Addresses {
-        host: url.host().to_owned(),
-        port: url.port,
-        find,
-    };
-    Agent::with_parts(config, DefaultConnector::new(), addresses)
-}
-
-fn post(agent: &Agent, url: &Url, body: &str) -> io::Result<()> {
-    let answer = agent
-        .post(url.uri())
-        .header("Content-Type", "application/json")
-        .header("Connection", "close")
-        .send(body)
-        .map_err(|error| match error {
-            Error::Io(error) => error,
-            other => io::Error::other(other),
-        })?;
-    if answer.status().is_success() {
-        return Ok(());
-    }
-    let (version, status) = (answer.version(), answer.status().as_u16());
-    Err(io::Error::other(format!(
-        "it answered \"{version:?} {status}\""
-    )))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+    use std::io::{self, Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+
+    use std::sync::Arc;
 
     use rustls::ServerConfig;
+    use rustls::crypto::ring;
 
     use super::*;
+    use crate::http::url;
 
     fn find(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
@@ -254,38 +102,6 @@ mod tests {
             heard.extend_from_slice(&some[..n]);
         }
         heard
-    }
-
-    #[test]
-    fn a_url_is_http_with_a_host() {
-        let right = url("http://[::1]:9/a?b").expect("a URL");
-        assert_eq!((right.authority.as_str(), right.port), ("[::1]:9", 9));
-        assert_eq!(right.target, "/a?b");
-        assert_eq!(url("http://x").map(|url| url.port), Ok(80));
-        assert_eq!(url("http://[::1]").map(|url| url.port), Ok(80));
-        assert_eq!(url("https://x/").map(|url| url.port), Ok(443));
-        for wrong in [
-            "ftp://x/",
-            "x",
-            "http://",
-            "http://a b/",
-            "http://x:99999/",
-            "http://a@b/",
-        ] {
-            assert!(url(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_zone_is_for_finding_the_host_and_not_for_the_request() {
-        let zoned = url("http://[fe80::1%eth0]:9/a").expect("a URL");
-        assert_eq!(zoned.host(), "fe80::1%eth0");
-        assert_eq!(zoned.uri(), "http://[fe80::1]:9/a");
-        let plain = url("https://x:8443").expect("a URL");
-        assert_eq!(
-            (plain.host(), plain.uri().as_str()),
-            ("x", "https://x:8443/")
-        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `neph agent`: carries out orders of a controller at this host, until ctrl-C.
 //!
 //! Owns the command: which controller, when to dial it, and the privileges that its policy needs. What an agent does
-//! is neph-agent's. It dials out and listens nowhere, but for reflectors that it is ordered and its policy allows.
+//! is neph-agent's. It dials out, and listens only for metrics and for reflectors that it is ordered and its policy
+//! allows.
 
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -20,6 +21,8 @@ use neph_sys::clock;
 use neph_text::{Existing, FileKind, Source, read_text, write_whole};
 
 use crate::exit::{Failure, Outcome};
+use crate::metrics::MetricsArgs;
+use crate::metrics::agent::AgentMetrics;
 use crate::service::Service;
 use crate::{interrupt, output, version};
 
@@ -51,6 +54,8 @@ pub(crate) struct Args {
     /// What the agent may do; agent.toml in its folder unless another file is named
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 /// Serves controllers until ctrl-C.
@@ -59,27 +64,51 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let identity = identity(args)?;
     identity.tls().map_err(Failure::usage)?;
     let policy = policy(args)?;
+    let metrics = args.metrics.bind("neph agent")?;
     privileges::give_up(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut worker = worker(args, &identity, policy)?;
+    let exporting = metrics.begin(AgentMetrics {
+        name: identity.name().map_err(Failure::usage)?,
+        status: worker.status().clone(),
+    })?;
     // Ready before its controller answers: a start that waited for it would fail where the controller is
     // away, and what was measured would wait for an agent that is ended and started in turns.
     service.ready("looks for its controller", vec![worker.pulse().clone()]);
+    let served = serve_all(args, &identity, &mut worker, &Around { service, stop });
+    exporting.finish();
+    served
+}
+
+/// What an agent runs in.
+struct Around {
+    service: Service,
+    stop: Stop,
+}
+
+/// Serves one controller after the other.
+fn serve_all(
+    args: &Args,
+    identity: &Identity,
+    worker: &mut Worker<LocalExecutor>,
+    around: &Around,
+) -> Result<Outcome, Failure> {
+    let Around { service, stop } = around;
     let mut rest = FIRST_REST;
     let mut addresses = args.controller.iter().cycle();
     while !stop.is_set() {
         let Some(address) = addresses.next() else {
             break;
         };
-        match dial(address, &identity, &mut worker, &stop)? {
+        match dial(address, identity, worker, stop)? {
             None => break,
             Some(Ok(mut link)) => {
                 rest = FIRST_REST;
                 output::say(&format!("neph agent: connected to {address}"));
                 service.status(&format!("connected to {address}"));
-                match serve(&mut worker, link.as_mut(), &stop) {
+                match serve(worker, link.as_mut(), stop) {
                     Ok(()) => break,
-                    Err(ServeError::Link(why)) => without(&service, &why.to_string()),
+                    Err(ServeError::Link(why)) => without(service, &why.to_string()),
                     Err(ServeError::Worker(why)) => return Err(Failure::refused(why)),
                 }
             }
@@ -87,10 +116,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 if matches!(why, EnrolError::Revoked) {
                     worker.revoked();
                 }
-                without(&service, &format!("{address}: {why}"));
+                without(service, &format!("{address}: {why}"));
             }
         }
-        wait(rest, &mut worker, &stop)?;
+        wait(rest, worker, stop)?;
         rest = rest.times(2).min(LONGEST_REST);
     }
     Ok(Outcome::Done)

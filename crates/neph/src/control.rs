@@ -19,6 +19,8 @@ use neph_model::{AgentName, Wall};
 use neph_sys::{clock, files};
 
 use crate::exit::{Failure, Outcome};
+use crate::metrics::MetricsArgs;
+use crate::metrics::control::ControlMetrics;
 use crate::service::Service;
 use crate::{format, interrupt, output, value};
 
@@ -67,6 +69,8 @@ struct ServeArgs {
     bus: Option<ControllerAddress>,
     #[command(flatten)]
     folder: ControlFolder,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -137,6 +141,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
             )));
         }
     };
+    let metrics = args.metrics.bind("neph control")?;
     let controller = Controller::start(folder, args.listen, nats).map_err(Failure::refused)?;
     output::say(&format!(
         "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
@@ -144,12 +149,14 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         controller.address(),
         folder.display()
     ));
+    let exporting = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
     let status = format!("listens at {}", controller.address());
     service.ready(&status, controller.pulses().to_vec());
     while !stop.is_set() {
         clock::nap(PATIENCE);
     }
     drop(service);
+    exporting.finish();
     drop(controller);
     Ok(Outcome::Done)
 }

@@ -16,6 +16,7 @@ use neph_text::{Existing, write_whole};
 use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
+use crate::metrics::MetricsArgs;
 use crate::output;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         no_report: false,
         acknowledge: None,
         webhook: None,
+        metrics: MetricsArgs::default(),
         approval: args.approval.clone(),
     };
     match whether_in_a_lab() {

@@ -27,6 +27,7 @@ mod interrupt;
 mod ip_choice;
 mod lab;
 mod list;
+mod metrics;
 mod output;
 mod packet_choice;
 mod ping;

@@ -21,6 +21,8 @@ mod cues;
 mod cut;
 #[path = "cli/cut_short.rs"]
 mod cut_short;
+#[path = "cli/dashboard.rs"]
+mod dashboard;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
 #[path = "cli/distant.rs"]
@@ -53,6 +55,8 @@ mod latency_tester;
 mod limits;
 #[path = "cli/live_hops.rs"]
 mod live_hops;
+#[path = "cli/metrics.rs"]
+mod metrics;
 #[path = "cli/moved.rs"]
 mod moved;
 #[path = "cli/mqtt.rs"]

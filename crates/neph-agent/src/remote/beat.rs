@@ -15,8 +15,6 @@ use super::message::{Beat, ClockApart};
 const EVERY: i64 = 5_000_000_000;
 /// After how long without an answer the controller is gone, nanoseconds.
 const SILENT: i64 = 20_000_000_000;
-/// How fast two clocks may drift apart: an offset that was good is worth less as it gets older.
-const DRIFT_PPM: i64 = 100;
 
 /// The signs of life on one connection.
 #[derive(Debug, Default)]
@@ -36,10 +34,10 @@ struct Known {
 }
 
 impl Known {
-    /// Its bound by now.
-    fn bound(&self, now: RawNanos) -> Span {
-        let age = now.0.saturating_sub(self.at.0);
-        self.clock.bound + Span::from_nanos(age / 1_000_000 * DRIFT_PPM)
+    /// What it is worth by now.
+    fn now(&self, now: RawNanos) -> ClockApart {
+        let age = Span::from_nanos(now.0.saturating_sub(self.at.0));
+        self.clock.after(age)
     }
 }
 
@@ -63,10 +61,7 @@ impl Beats {
 
     /// How far our clock is from the controller's, as far as that is known by now.
     pub(super) fn clock(&self, now: RawNanos) -> Option<ClockApart> {
-        self.best.map(|known| ClockApart {
-            bound: known.bound(now),
-            ..known.clock
-        })
+        self.best.map(|known| known.now(now))
     }
 
     /// Whether the controller has answered nothing for long: a connection does not show by itself that
@@ -91,7 +86,7 @@ impl Beats {
         };
         let is_better = self
             .best
-            .is_none_or(|known| clock.bound <= known.bound(now));
+            .is_none_or(|known| clock.bound <= known.now(now).bound);
         if is_better {
             self.best = Some(Known { clock, at: now });
         }
@@ -101,6 +96,8 @@ impl Beats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DRIFT_PPM: i64 = 100;
 
     const SECOND: i64 = 1_000_000_000;
     const MS: i64 = 1_000_000;

@@ -13,6 +13,7 @@ use neph_text::{DiskError, Existing, write_whole};
 
 use super::grant::{Grant, Verifier};
 use super::message::ClockApart;
+use super::status::AgentStatus;
 use crate::policy::{Policy, Refusal};
 
 /// Orders that run at the same time, at most: each has threads of its own.
@@ -42,8 +43,8 @@ pub struct Guard {
     spent: Spent,
     /// When what runs has to be over.
     leases: BTreeMap<OrderId, RawNanos>,
-    /// How far this host's clock is from the controller's, once that is known.
-    clock: Option<ClockApart>,
+    /// How far this host's clock is from the controller's, once that is known, and when that was measured.
+    clock: Option<(ClockApart, RawNanos)>,
     refusals: BTreeMap<String, u64>,
 }
 
@@ -117,9 +118,20 @@ impl Guard {
         *self.refusals.entry(reason.to_owned()).or_default() += 1;
     }
 
-    /// How far this host's clock is from the controller's. No order begins before that is known.
-    pub const fn set_clock(&mut self, clock: ClockApart) {
-        self.clock = Some(clock);
+    /// How far this host's clock is from the controller's at `now`. No order begins before that is known.
+    pub const fn set_clock(&mut self, clock: ClockApart, now: RawNanos) {
+        self.clock = Some((clock, now));
+    }
+
+    /// What a status has of this: what was spent and refused, and the clock.
+    pub(super) fn status(&self) -> AgentStatus {
+        AgentStatus {
+            spent_today: self.permit.spent_today(),
+            day_bytes: self.policy.budgets.day_bytes,
+            refusals: self.refusals(),
+            clock: self.clock,
+            ..AgentStatus::default()
+        }
     }
 
     /// Judges an order that came under this id.
@@ -130,7 +142,7 @@ impl Guard {
         if granted.agent != self.name {
             return self.ignored(Refusal::OtherAgent(granted.agent));
         }
-        let Some(clock) = self.clock else {
+        let Some((clock, _)) = self.clock else {
             // The first sign of life is answered within a round trip, and the order comes a second time.
             return Admission::Ignored(Refusal::Clock);
         };

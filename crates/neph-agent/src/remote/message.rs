@@ -117,6 +117,21 @@ pub struct ClockApart {
     pub bound: Span,
 }
 
+impl ClockApart {
+    /// How fast two clocks may drift, ppm: an offset that was good is worth less as it gets older.
+    const DRIFT_PPM: i64 = 100;
+
+    /// What is still known so much later: the bound grows.
+    #[must_use]
+    pub fn after(self, age: Span) -> Self {
+        let drifted = Span::from_nanos(age.nanos().max(0) / 1_000_000 * Self::DRIFT_PPM);
+        Self {
+            bound: self.bound + drifted,
+            ..self
+        }
+    }
+}
+
 /// Who an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,12 +10,13 @@ use neph_model::{
     Ending, Executor, ExecutorLost, ExperimentResult, Order, OrderFailed, OrderId, OrderResult,
     Prepared, Span, Stop, Ticket, Update, Wall,
 };
-use neph_sys::clock;
+use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
 
 use super::beat::Beats;
 use super::guard::Admission;
 use super::shelf::{Shelf, ShelfError};
+use super::status::{AgentStatus, StatusBoard};
 use super::{
     Beat, FromAgent, Grant, Guard, Hello, Link, LinkLost, Moment, OrderState, PROTOCOL, ToAgent,
 };
@@ -25,6 +26,8 @@ use crate::policy::Refusal;
 
 /// How long a message is waited for before what is measured is looked at.
 const PATIENCE: Span = Span::from_millis(20);
+/// Time between two writings of the status, nanoseconds.
+const STATUS_EVERY: i64 = 250_000_000;
 
 /// Carries orders out for a controller, and keeps their results until they are stored.
 #[derive(Debug)]
@@ -35,6 +38,11 @@ pub struct Worker<E> {
     version: String,
     guard: Guard,
     pulse: Pulse,
+    status: StatusBoard,
+    /// When it was written last.
+    status_at: Option<RawNanos>,
+    is_connected: bool,
+    connections: u64,
 }
 
 impl<E: Executor> Worker<E> {
@@ -65,6 +73,10 @@ impl<E: Executor> Worker<E> {
             version: version.to_owned(),
             guard,
             pulse: Pulse::new("agent"),
+            status: StatusBoard::default(),
+            status_at: None,
+            is_connected: false,
+            connections: 0,
         })
     }
 
@@ -85,6 +97,27 @@ impl<E: Executor> Worker<E> {
     /// The loop in which orders are looked after: it turns with each call of [`Self::work`].
     pub const fn pulse(&self) -> &Pulse {
         &self.pulse
+    }
+
+    /// What it is doing, as of a quarter of a second ago or less.
+    pub const fn status(&self) -> &StatusBoard {
+        &self.status
+    }
+
+    /// Writes its status for those who ask, when that is due.
+    fn report(&mut self, now: RawNanos) {
+        let is_due = self
+            .status_at
+            .is_none_or(|last| now.0 - last.0 >= STATUS_EVERY);
+        let status = || AgentStatus {
+            is_connected: self.is_connected,
+            connections: self.connections,
+            running: self.running(),
+            ..self.guard.status()
+        };
+        if is_due && self.status.write(status()) {
+            self.status_at = Some(now);
+        }
     }
 
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
@@ -211,6 +244,7 @@ impl<E: Executor> Worker<E> {
     pub fn work(&mut self, patience: Span) -> Result<Vec<FromAgent>, WorkerLost> {
         self.pulse.beat();
         self.watch()?;
+        self.report(clock::raw());
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
             let Some(id) = self.running.get(&ticket).copied() else {
@@ -251,6 +285,18 @@ pub fn serve<E: Executor>(
     link: &mut dyn Link,
     stop: &Stop,
 ) -> Result<(), ServeError> {
+    worker.is_connected = true;
+    worker.connections += 1;
+    let served = converse(worker, link, stop);
+    worker.is_connected = false;
+    served
+}
+
+fn converse<E: Executor>(
+    worker: &mut Worker<E>,
+    link: &mut dyn Link,
+    stop: &Stop,
+) -> Result<(), ServeError> {
     link.send(worker.hello())?;
     let mut beats = Beats::default();
     while !stop.is_set() {
@@ -270,8 +316,9 @@ pub fn serve<E: Executor>(
         let answer = match received? {
             Some(ToAgent::Beat { sent, received }) => {
                 beats.answered(sent, received, clock::raw());
-                if let Some(clock) = beats.clock(clock::raw()) {
-                    worker.guard.set_clock(clock);
+                let now = clock::raw();
+                if let Some(clock) = beats.clock(now) {
+                    worker.guard.set_clock(clock, now);
                 }
                 None
             }

@@ -1,11 +1,13 @@
 //! Experiments that run at the same time, mostly one: from their slots to their place in the store.
 
+mod intake;
+
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    EchoTo, Ending, Event, EventKind, Experiment, ExperimentId, ExperimentOrder, ExperimentResult,
+    EchoTo, Ending, Event, EventKind, Experiment, ExperimentOrder, ExperimentResult,
     ExperimentStatus, FlowIndex, FlowTrace, HostFacts, Load, Order, OrderFailed, OrderResult,
-    Prepared, Progress, Provenance, Recorder, Records, Ticket, Update, Warning,
+    Prepared, Progress, Provenance, Recorder, Ticket, Update, Warning,
 };
 
 use super::recording::{Outcome, Recording};
@@ -73,11 +75,7 @@ impl Run<'_, '_> {
                 Ok(())
             }
             Update::Recorded(experiment, records) => run.keep(&mut begun, experiment, &records),
-            Update::Journalled(experiment, folder) => {
-                let mut begun = begun.iter_mut();
-                let found = begun.find(|one| one.order.experiment.id == experiment);
-                found.map_or(Ok(()), |one| one.recording.journals(folder))
-            }
+            Update::Journalled(experiment, folder) => run.receive(&mut begun, experiment, folder),
             Update::Progress(progress) => {
                 run.show(&begun, progress);
                 Ok(())
@@ -114,28 +112,6 @@ impl Run<'_, '_> {
         let each = slots.iter().zip(orders).zip(prepared);
         each.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
             .collect()
-    }
-
-    /// Keeps what an experiment measured.
-    fn keep(
-        &mut self,
-        begun: &mut [Begun],
-        experiment: ExperimentId,
-        records: &Records,
-    ) -> Result<(), RunError> {
-        let mut begun = begun.iter_mut();
-        let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
-            return Ok(());
-        };
-        storing(
-            "record what is measured",
-            one.recording.recorder().keep(records),
-        )?;
-        self.crew.observer.tell(&News::Kept {
-            experiment,
-            records,
-        });
-        Ok(())
     }
 
     /// Shows how far they are.

@@ -73,11 +73,16 @@ impl Recording {
     }
 
     /// Its journals are here: what is in them is counted.
-    pub(super) fn journals(&mut self, folder: PathBuf) -> Result<(), RunError> {
+    /// `each` sees the messages too.
+    pub(super) fn journals(
+        &mut self,
+        folder: PathBuf,
+        each: &mut dyn FnMut(&[Message], &[FleetMessage]),
+    ) -> Result<(), RunError> {
         let Self::Whole(received) = self else {
             return Ok(());
         };
-        let read = received.read(&folder);
+        let read = received.read(&folder, each);
         received.folder = Some(folder);
         read
     }
@@ -132,7 +137,11 @@ fn without_journal(
 }
 
 impl Received {
-    fn read(&mut self, folder: &Path) -> Result<(), RunError> {
+    fn read(
+        &mut self,
+        folder: &Path,
+        each: &mut dyn FnMut(&[Message], &[FleetMessage]),
+    ) -> Result<(), RunError> {
         let id = self.metered.experiment();
         let path = journal_path(folder, id);
         let contents = storing("read a journal", Contents::of(&path, id))?;
@@ -147,13 +156,18 @@ impl Received {
             batch.push(message);
             if batch.len() == BATCH {
                 self.count(&batch)?;
+                each(&batch, &[]);
                 batch.clear();
             }
             Ok::<(), RunError>(())
         })?;
         self.count(&batch)?;
-        let mut fleet =
-            |batch: &[FleetMessage]| storing("count what was measured", self.metered.fleet(batch));
+        each(&batch, &[]);
+        let mut fleet = |batch: &[FleetMessage]| {
+            storing("count what was measured", self.metered.fleet(batch))?;
+            each(&[], batch);
+            Ok::<(), RunError>(())
+        };
         visit_fleet(&fleet_folder(folder, id), id, &mut fleet)?;
         let samples = contents.samples.iter();
         for sample in samples {

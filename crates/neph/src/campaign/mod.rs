@@ -9,6 +9,7 @@ mod locked;
 mod outside;
 mod power;
 mod preview;
+mod real_clock;
 mod run;
 mod scenes;
 mod unfinished;

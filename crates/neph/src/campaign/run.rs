@@ -4,22 +4,25 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
-use neph_campaign::{Build, Clock, Crew, Observer, Plan, RunError, Standing, expand, together};
+use neph_campaign::{
+    Build, Clock as _, Crew, Observer, Plan, RunError, Standing, expand, together,
+};
 use neph_documents::plan::notes;
 use neph_model::{
-    BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins, Span,
-    Stop, Wall,
+    BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins,
 };
 use neph_store::Store;
-use neph_sys::clock;
 
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
 use super::ground::{check_rights, executor};
+use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{Read, read, scenes, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
+use crate::metrics::run::RunMetrics;
+use crate::metrics::{MetricsArgs, Ready};
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
 use neph_export::Url;
@@ -100,6 +103,8 @@ pub(crate) struct Settings {
     /// Have the sites of the plan measured by agents of the controller that runs in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) control: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) approval: Approval,
 }
@@ -190,6 +195,7 @@ pub(crate) fn carry_out(
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     settings.approval.ask(read.source.name(), topologies)?;
     check_files(&read.plan)?;
+    let exporters = settings.metrics.bind("neph run")?;
     let mut store = settings.workspace.write()?;
     store.recover()?;
     let season = match earlier {
@@ -197,7 +203,7 @@ pub(crate) fn carry_out(
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
     let mut executor = executor(read, season.as_deref(), settings.control.as_deref(), &stop)?;
-    let mut watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
+    let mut watch = watch(settings, exporters)?;
     let mut acknowledging;
     let observer: &mut dyn Observer = match &settings.acknowledge {
         None => &mut watch,
@@ -238,6 +244,14 @@ pub(crate) fn carry_out(
     // Last: who does not hear must not keep the report back.
     watch.finish();
     ended
+}
+
+/// Shows progress, and exports it.
+fn watch(settings: &Settings, exporters: Ready) -> Result<Watch, Failure> {
+    let metrics = RunMetrics::default();
+    let exporting = exporters.begin(metrics.clone())?;
+    let watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
+    Ok(watch.exporting(metrics, exporting))
 }
 
 /// Whether this process may open the files of all fleets that the plan runs at the same time.
@@ -333,27 +347,6 @@ fn with_the_way_on(error: &RunError, resume: Option<String>) -> String {
             format!("{error}; what was measured is kept: free space, then {resume}")
         }
         (_, Some(resume)) => format!("{error}; what was measured is kept: {resume} goes on"),
-    }
-}
-
-/// This machine's clock.
-#[derive(Debug)]
-struct RealClock;
-
-impl Clock for RealClock {
-    fn now(&self) -> Wall {
-        neph_probe::anchor().wall
-    }
-
-    fn wait_until(&self, until: Wall, stop: &Stop) {
-        const TICK: Span = Span::from_millis(100);
-        while !stop.is_set() {
-            let left = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());
-            if left <= Span::ZERO {
-                return;
-            }
-            clock::nap(left.min(TICK).to_duration());
-        }
     }
 }
 

@@ -10,6 +10,8 @@ use neph_model::{
 };
 
 use super::alarming::Alarming;
+use crate::metrics::Exporting;
+use crate::metrics::run::RunMetrics;
 use crate::{output, when};
 use neph_documents::plan::time;
 use neph_text::counted::counted;
@@ -26,6 +28,8 @@ pub(super) struct Watch {
     /// Why there are no echoes, as far as it is said.
     without_echo: BTreeSet<String>,
     alarming: Alarming,
+    metrics: RunMetrics,
+    exporting: Option<Exporting>,
 }
 
 impl Watch {
@@ -38,12 +42,26 @@ impl Watch {
             campaign: None,
             without_echo: BTreeSet::new(),
             alarming,
+            metrics: RunMetrics::default(),
+            exporting: None,
+        }
+    }
+
+    /// The same, with counts that are exported.
+    pub(super) fn exporting(self, metrics: RunMetrics, exporting: Exporting) -> Self {
+        Self {
+            metrics,
+            exporting: Some(exporting),
+            ..self
         }
     }
 
     /// Nothing more happens: what was told elsewhere arrives, or is given up.
     pub(super) fn finish(self) {
         self.alarming.finish();
+        if let Some(exporting) = self.exporting {
+            exporting.finish();
+        }
     }
 
     pub(super) const fn campaign(&self) -> Option<CampaignId> {
@@ -98,6 +116,7 @@ impl Watch {
 
 impl Observer for Watch {
     fn tell(&mut self, news: &News<'_>) {
+        self.metrics.count(news);
         match news {
             News::Begun {
                 campaign,

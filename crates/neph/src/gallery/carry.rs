@@ -14,6 +14,7 @@ use neph_text::Source;
 use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
+use crate::metrics::MetricsArgs;
 use crate::report;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
@@ -55,6 +56,7 @@ impl Gallery {
             no_report: false,
             acknowledge: None,
             webhook: None,
+            metrics: MetricsArgs::default(),
             approval: self.approval.clone(),
         };
         let outcome = campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)?;

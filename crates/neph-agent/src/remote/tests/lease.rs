@@ -63,7 +63,7 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
         let mut guard = guard(folder.path(), &hand, POLICY);
         let offset = Span::from_secs(apart);
         let bound = Span::from_millis(1);
-        guard.set_clock(ClockApart { offset, bound });
+        guard.set_clock(ClockApart { offset, bound }, neph_sys::clock::raw());
         let controller = at(NOON).wall + -offset;
         let id = admitted(&mut guard, &hand, controller, Span::from_secs(300));
         assert_eq!(guard.lapsed(at(NOON + 299)), []);

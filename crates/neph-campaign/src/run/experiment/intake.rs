@@ -1,0 +1,54 @@
+//! What experiments measure, as it comes: record by record, or whole from another host.
+
+use std::path::PathBuf;
+
+use neph_model::{ExperimentId, Records};
+
+use super::Begun;
+use crate::observer::News;
+use crate::run::{Run, RunError, storing};
+
+impl Run<'_, '_> {
+    /// Keeps what an experiment measured.
+    pub(super) fn keep(
+        &mut self,
+        begun: &mut [Begun],
+        experiment: ExperimentId,
+        records: &Records,
+    ) -> Result<(), RunError> {
+        let mut begun = begun.iter_mut();
+        let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
+            return Ok(());
+        };
+        storing(
+            "record what is measured",
+            one.recording.recorder().keep(records),
+        )?;
+        self.crew.observer.tell(&News::Kept {
+            experiment,
+            records,
+        });
+        Ok(())
+    }
+
+    /// Counts what an experiment at another host measured.
+    pub(super) fn receive(
+        &mut self,
+        begun: &mut [Begun],
+        experiment: ExperimentId,
+        folder: PathBuf,
+    ) -> Result<(), RunError> {
+        let mut begun = begun.iter_mut();
+        let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
+            return Ok(());
+        };
+        let observer = &mut *self.crew.observer;
+        one.recording.journals(folder, &mut |messages, fleet| {
+            observer.tell(&News::Received {
+                experiment,
+                messages,
+                fleet,
+            });
+        })
+    }
+}

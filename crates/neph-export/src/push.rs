@@ -1,0 +1,278 @@
+//! Metrics pushed to a receiver of OTLP over HTTP, on a thread of its own.
+//!
+//! Owns when a push is due, and what is reported of a receiver that is away: once, until it is back.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use neph_model::Wall;
+use neph_sys::clock;
+use ureq::Agent;
+
+use crate::http::{Find, Say, Url, agent, exchange, url};
+use crate::metric::Exported;
+use crate::otlp::{Period, Resource, rejected, request};
+
+/// Time between two pushes.
+const EVERY: Duration = Duration::from_secs(15);
+/// How long the last push may take.
+const LAST: Duration = Duration::from_secs(5);
+/// Where receivers take metrics by the specification of OTLP.
+const PATH: &str = "/v1/metrics";
+
+/// `http://HOST:PORT` or `https://HOST:PORT` of a receiver; `/v1/metrics` unless a path is written.
+///
+/// # Errors
+/// It is none, in a sentence with what to write.
+pub fn otlp_url(text: &str) -> Result<Url, String> {
+    url(text).map(|url| url.or_path(PATH))
+}
+
+/// What a push needs to know.
+#[derive(Clone, Debug)]
+pub struct Push {
+    /// The receiver.
+    pub url: Url,
+    /// Who exports.
+    pub resource: Resource,
+    /// Takes a sentence for people.
+    pub say: fn(&str),
+    /// Gives the addresses of a host and port.
+    pub find: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+}
+
+/// A thread that pushes every 15 s until [`Self::finish`].
+#[derive(Debug)]
+pub struct Pushing {
+    who: &'static str,
+    say: Say,
+    authority: String,
+    /// Dropped to end it.
+    stop: SyncSender<()>,
+    /// Hangs up when it has ended.
+    ended: Receiver<()>,
+}
+
+impl Pushing {
+    /// Begins to push what is exported.
+    ///
+    /// # Errors
+    /// The thread cannot be made.
+    pub fn begin(push: Push, exported: Arc<dyn Exported>) -> io::Result<Self> {
+        Self::every(EVERY, push, exported)
+    }
+
+    fn every(interval: Duration, push: Push, exported: Arc<dyn Exported>) -> io::Result<Self> {
+        let (stop, stopped) = sync_channel(0);
+        let (running, ended) = sync_channel(0);
+        let (who, say) = (push.resource.service, push.say);
+        let authority = push.url.authority().to_owned();
+        let thread = std::thread::Builder::new().name("otlp".to_owned());
+        thread.spawn(move || {
+            let _running: SyncSender<()> = running;
+            let mut pusher = Pusher::new(push, exported);
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(interval) {
+                pusher.push();
+            }
+            pusher.push();
+        })?;
+        Ok(Self {
+            who,
+            say,
+            authority,
+            stop,
+            ended,
+        })
+    }
+
+    /// Pushes a last time, and waits for that 5 s at most.
+    pub fn finish(self) {
+        drop(self.stop);
+        if self.ended.recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
+            (self.say)(&format!(
+                "{}: {} did not take the last metrics within {} s",
+                self.who,
+                self.authority,
+                LAST.as_secs()
+            ));
+        }
+    }
+}
+
+/// What the thread has.
+struct Pusher {
+    push: Push,
+    agent: Agent,
+    exported: Arc<dyn Exported>,
+    from: Wall,
+    /// Whether the last push failed, which was reported.
+    is_away: bool,
+}
+
+impl Pusher {
+    fn new(push: Push, exported: Arc<dyn Exported>) -> Self {
+        let find: Find = push.find;
+        Self {
+            agent: agent(&push.url, find),
+            push,
+            exported,
+            from: now(),
+            is_away: false,
+        }
+    }
+
+    fn push(&mut self) {
+        let period = Period {
+            from: self.from,
+            until: now(),
+        };
+        let request = request(self.push.resource, &self.exported.snapshot(), period);
+        let answer = exchange(&self.agent, &self.push.url, &request.to_string());
+        let answer = answer.and_then(|answer| match rejected(&answer) {
+            Some(why) => Err(io::Error::other(why)),
+            None => Ok(()),
+        });
+        let (who, authority) = (self.push.resource.service, self.push.url.authority());
+        match answer {
+            Ok(()) if self.is_away => {
+                (self.push.say)(&format!("{who}: {authority} takes metrics"));
+                self.is_away = false;
+            }
+            Err(why) if !self.is_away => {
+                let every = EVERY.as_secs();
+                (self.push.say)(&format!(
+                    "{who}: push metrics to {authority}: {why}; it is tried every {every} s, and reported when \
+                     it succeeds"
+                ));
+                self.is_away = true;
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{TcpListener, ToSocketAddrs};
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::metric::{Definition, Kind, Metric, Unit, Value};
+
+    const RUNNING: Definition = Definition {
+        name: "t_running",
+        help: "Orders.",
+        unit: Unit::None,
+        kind: Kind::Gauge,
+        labels: &[],
+    };
+
+    struct One;
+
+    impl Exported for One {
+        fn snapshot(&self) -> Vec<Metric> {
+            vec![Metric::of(&RUNNING, &[], Value::Count(3))]
+        }
+    }
+
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    fn say(text: &str) {
+        SAID.lock().expect("no panic").push(text.to_owned());
+    }
+
+    fn find(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok((host, port).to_socket_addrs()?.collect())
+    }
+
+    fn push(address: SocketAddr) -> Push {
+        Push {
+            url: otlp_url(&format!("http://{address}")).expect("a URL"),
+            resource: Resource {
+                service: "neph test",
+                version: "1",
+            },
+            say,
+            find,
+        }
+    }
+
+    /// Takes one request and answers it; its first line and its body.
+    fn receive(listener: &TcpListener, status: &str) -> (String, String) {
+        let (peer, _) = listener.accept().expect("accept");
+        let mut reader = BufReader::new(peer.try_clone().expect("a clone"));
+        let (mut first, mut length) = (String::new(), 0);
+        reader.read_line(&mut first).expect("a line");
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).expect("a line");
+            if line.trim().is_empty() {
+                break;
+            }
+            let (name, value) = line.split_once(':').expect("a field");
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.trim().parse().expect("a number");
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("a body");
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\n{{}}");
+        (&peer).write_all(answer.as_bytes()).expect("answer");
+        (
+            first.trim().to_owned(),
+            String::from_utf8(body).expect("text"),
+        )
+    }
+
+    #[test]
+    fn a_path_is_added_where_none_is_written() {
+        let uri = |text: &str| otlp_url(text).expect("a URL").uri();
+        assert_eq!(uri("http://x:4318"), "http://x:4318/v1/metrics");
+        assert_eq!(
+            uri("https://x/otlp/v1/metrics"),
+            "https://x/otlp/v1/metrics"
+        );
+        assert!(otlp_url("x:4318").is_err());
+    }
+
+    #[test]
+    fn metrics_are_pushed_at_the_end_too_and_a_receiver_that_is_away_is_reported_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
+        let address = listener.local_addr().expect("an address");
+        let mut pusher = Pusher::new(push(address), Arc::new(One));
+        let receiving = std::thread::spawn(move || {
+            let refused = ["503 Service Unavailable", "503 Service Unavailable"];
+            for status in refused {
+                receive(&listener, status);
+            }
+            for _ in 0..2 {
+                receive(&listener, "200 OK");
+            }
+            receive(&listener, "200 OK")
+        });
+        for _ in 0..4 {
+            pusher.push();
+        }
+        let minute = Duration::from_mins(1);
+        let pushing = Pushing::every(minute, push(address), Arc::new(One)).expect("a thread");
+        pushing.finish();
+        let (first, body) = receiving.join().expect("received");
+        assert_eq!(first, "POST /v1/metrics HTTP/1.1");
+        assert!(body.contains("\"asInt\":\"3\""), "{body}");
+        let said = SAID.lock().expect("no panic");
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(
+            said[0].contains("answered \"HTTP/1.1 503\"; it is tried every 15 s"),
+            "{said:?}"
+        );
+        assert!(said[1].ends_with("takes metrics"), "{said:?}");
+    }
+}

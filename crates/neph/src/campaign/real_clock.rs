@@ -1,0 +1,26 @@
+//! The clock by which a campaign waits and stamps.
+
+use neph_campaign::Clock;
+use neph_model::{Span, Stop, Wall};
+use neph_sys::clock;
+
+/// This machine's clock.
+#[derive(Debug)]
+pub(super) struct RealClock;
+
+impl Clock for RealClock {
+    fn now(&self) -> Wall {
+        neph_probe::anchor().wall
+    }
+
+    fn wait_until(&self, until: Wall, stop: &Stop) {
+        const TICK: Span = Span::from_millis(100);
+        while !stop.is_set() {
+            let left = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());
+            if left <= Span::ZERO {
+                return;
+            }
+            clock::nap(left.min(TICK).to_duration());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What an agent exports.
+
+use neph_agent::remote::{AgentStatus, StatusBoard};
+use neph_export::{Exported, Metric, Value};
+use neph_model::AgentName;
+
+use super::definitions::{
+    AGENT_BOUND, AGENT_CONNECTED, AGENT_CONNECTIONS, AGENT_LIMIT, AGENT_OFFSET, AGENT_ORDERS,
+    AGENT_REFUSALS, AGENT_SPENT,
+};
+
+/// The metrics of an agent.
+#[derive(Debug)]
+pub(crate) struct AgentMetrics {
+    pub(crate) name: AgentName,
+    pub(crate) status: StatusBoard,
+}
+
+impl Exported for AgentMetrics {
+    fn snapshot(&self) -> Vec<Metric> {
+        metrics(self.name.as_str(), &self.status.read())
+    }
+}
+
+fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
+    let of = |definition, value| Metric::of(definition, &[agent], value);
+    let mut all = vec![
+        of(&AGENT_CONNECTED, Value::Count(status.is_connected.into())),
+        of(&AGENT_CONNECTIONS, Value::Count(status.connections)),
+        of(&AGENT_ORDERS, Value::Count(status.running.into())),
+        of(&AGENT_SPENT, Value::Count(status.spent_today)),
+    ];
+    all.extend(
+        status
+            .day_bytes
+            .map(|most| of(&AGENT_LIMIT, Value::Count(most))),
+    );
+    let mut refusals = Metric::new(&AGENT_REFUSALS);
+    for (reason, count) in &status.refusals {
+        refusals.add(&[agent, reason], Value::Count(*count));
+    }
+    all.push(refusals);
+    if let Some(clock) = status.clock() {
+        all.push(of(&AGENT_OFFSET, Value::Time(clock.offset)));
+        all.push(of(&AGENT_BOUND, Value::Time(clock.bound)));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_export::Page;
+
+    use super::*;
+
+    #[test]
+    fn what_an_agent_does_and_refuses_is_exported() {
+        let mut status = AgentStatus {
+            is_connected: true,
+            connections: 4,
+            running: 1,
+            spent_today: 5_000,
+            day_bytes: Some(100_000),
+            ..AgentStatus::default()
+        };
+        status.refusals.insert("bytes a day".to_owned(), 7);
+        let page = Page::of(&metrics("ams", &status)).into_text();
+        for line in [
+            "neph_agent_connected{agent=\"ams\"} 1",
+            "neph_agent_connections_total{agent=\"ams\"} 4",
+            "neph_agent_orders_running{agent=\"ams\"} 1",
+            "neph_agent_sent_today_bytes{agent=\"ams\"} 5000",
+            "neph_agent_day_limit_bytes{agent=\"ams\"} 100000",
+            "neph_agent_refusals_total{agent=\"ams\",reason=\"bytes a day\"} 7",
+        ] {
+            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+        }
+        assert!(!page.contains("clock"), "nothing is known of it: {page}");
+    }
+}

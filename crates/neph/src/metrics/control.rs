@@ -1,0 +1,113 @@
+//! What a controller exports.
+
+use neph_control::{ControllerStatus, Monitor};
+use neph_export::{Exported, Metric, Value};
+use neph_model::{Span, Wall};
+use neph_sys::clock;
+
+use super::definitions::{
+    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED, ENROLLED, ORDERS, REFUSALS, SILENCE,
+};
+
+/// The metrics of a controller.
+#[derive(Debug)]
+pub(crate) struct ControlMetrics(pub(crate) Monitor);
+
+impl Exported for ControlMetrics {
+    fn snapshot(&self) -> Vec<Metric> {
+        metrics(&self.0.read(), Wall::from_unix_nanos(clock::wall().0))
+    }
+}
+
+fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
+    let mut enrolled = Metric::new(&ENROLLED);
+    let mut connected = Metric::new(&CONNECTED);
+    let mut silence = Metric::new(&SILENCE);
+    if let Some(names) = &status.enrolled {
+        enrolled.add(&[], Value::Count(names.len() as u64));
+        for name in names {
+            let is_connected = status.connected.iter().any(|one| one.agent == *name);
+            connected.add(&[name.as_str()], Value::Count(is_connected.into()));
+            if let Some(heard) = status.gone.get(name) {
+                silence.add(&[name.as_str()], since(*heard, now));
+            }
+        }
+    }
+    let [mut orders, mut refusals, mut offset, mut bound] =
+        [&ORDERS, &REFUSALS, &CLOCK_OFFSET, &CLOCK_BOUND].map(Metric::new);
+    for one in &status.connected {
+        let agent = one.agent.as_str();
+        orders.add(&[agent], Value::Count(one.running.into()));
+        silence.add(&[agent], since(one.heard, now));
+        for (reason, count) in &one.refusals {
+            refusals.add(&[agent, reason], Value::Count(*count));
+        }
+        if let Some(clock) = one.clock {
+            offset.add(&[agent], Value::Time(clock.offset));
+            bound.add(&[agent], Value::Time(clock.bound));
+        }
+    }
+    let campaign = Metric::of(&CAMPAIGN, &[], Value::Count(status.has_campaign.into()));
+    vec![
+        enrolled, connected, orders, refusals, offset, bound, silence, campaign,
+    ]
+}
+
+/// A clock that was set back has heard nothing in the future.
+fn since(heard: Wall, now: Wall) -> Value {
+    let nanos = now.unix_nanos().saturating_sub(heard.unix_nanos());
+    Value::Time(Span::from_nanos(nanos.max(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use neph_agent::remote::ClockApart;
+    use neph_control::Presence;
+    use neph_export::Page;
+
+    use super::*;
+
+    #[test]
+    fn agents_that_are_connected_and_those_that_are_gone_are_exported() {
+        let wall = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
+        let presence = Presence {
+            agent: "ams".parse().expect("a name"),
+            connected: wall(1),
+            heard: wall(98),
+            version: None,
+            holds: 0,
+            running: 2,
+            clock: Some(ClockApart {
+                offset: Span::from_micros(-250),
+                bound: Span::from_millis(1),
+            }),
+            refusals: BTreeMap::from([("kind".to_owned(), 3)]),
+        };
+        let names = ["ams", "lju", "new"].map(|name| name.parse().expect("a name"));
+        let status = ControllerStatus {
+            enrolled: Some(names.to_vec()),
+            connected: vec![presence],
+            gone: BTreeMap::from([("lju".parse().expect("a name"), wall(40))]),
+            has_campaign: true,
+        };
+        let page = Page::of(&metrics(&status, wall(100))).into_text();
+        for line in [
+            "# TYPE neph_control_refusals_total counter",
+            "neph_control_agents_enrolled 3",
+            "neph_control_agent_connected{agent=\"ams\"} 1",
+            "neph_control_agent_connected{agent=\"lju\"} 0",
+            "neph_control_orders_running{agent=\"ams\"} 2",
+            "neph_control_refusals_total{agent=\"ams\",reason=\"kind\"} 3",
+            "neph_control_clock_offset_seconds{agent=\"ams\"} -0.00025",
+            "neph_control_clock_bound_seconds{agent=\"ams\"} 0.001",
+            "neph_control_agent_silence_seconds{agent=\"ams\"} 2",
+            "neph_control_agent_silence_seconds{agent=\"lju\"} 60",
+            "neph_control_campaign_attached 1",
+        ] {
+            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+        }
+        assert!(!page.contains("silence_seconds{agent=\"new\"}"), "{page}");
+    }
+}

@@ -1,0 +1,289 @@
+//! The table of all metrics of agents, controllers and campaigns. docs/metrics.md shows it.
+
+use neph_export::{Definition, Kind, Unit};
+
+const fn gauge(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Definition {
+    Definition {
+        name,
+        help,
+        unit: Unit::None,
+        kind: Kind::Gauge,
+        labels,
+    }
+}
+
+const fn counter(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Definition {
+    Definition {
+        kind: Kind::Counter,
+        ..gauge(name, labels, help)
+    }
+}
+
+const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
+    Definition {
+        unit,
+        ..*definition
+    }
+}
+
+pub(super) static BUILD: Definition = gauge(
+    "neph_build_info",
+    &["version", "commit"],
+    "1, with the version of the program.",
+);
+
+pub(super) static ENROLLED: Definition = gauge(
+    "neph_control_agents_enrolled",
+    &[],
+    "Agents that are enrolled.",
+);
+pub(super) static CONNECTED: Definition = gauge(
+    "neph_control_agent_connected",
+    &["agent"],
+    "1 if the agent is connected, 0 if it is enrolled and not connected.",
+);
+pub(super) static ORDERS: Definition = gauge(
+    "neph_control_orders_running",
+    &["agent"],
+    "Orders that the connected agent carries out.",
+);
+pub(super) static REFUSALS: Definition = counter(
+    "neph_control_refusals_total",
+    &["agent", "reason"],
+    "What the connected agent refused since its start, by reason.",
+);
+pub(super) static CLOCK_OFFSET: Definition = in_unit(
+    Unit::Seconds,
+    &gauge(
+        "neph_control_clock_offset_seconds",
+        &["agent"],
+        "Clock of the agent minus clock of the controller.",
+    ),
+);
+pub(super) static CLOCK_BOUND: Definition = in_unit(
+    Unit::Seconds,
+    &gauge(
+        "neph_control_clock_bound_seconds",
+        &["agent"],
+        "Error bound of the clock offset, in each direction.",
+    ),
+);
+pub(super) static SILENCE: Definition = in_unit(
+    Unit::Seconds,
+    &gauge(
+        "neph_control_agent_silence_seconds",
+        &["agent"],
+        "Time since the last message of the agent, if it was connected since the controller's start.",
+    ),
+);
+pub(super) static CAMPAIGN: Definition = gauge(
+    "neph_control_campaign_attached",
+    &[],
+    "1 while a campaign uses the controller.",
+);
+
+pub(super) static AGENT_CONNECTED: Definition = gauge(
+    "neph_agent_connected",
+    &["agent"],
+    "1 while a controller is connected.",
+);
+pub(super) static AGENT_CONNECTIONS: Definition = counter(
+    "neph_agent_connections_total",
+    &["agent"],
+    "Connections to controllers since the agent's start.",
+);
+pub(super) static AGENT_ORDERS: Definition = gauge(
+    "neph_agent_orders_running",
+    &["agent"],
+    "Orders that the agent carries out.",
+);
+pub(super) static AGENT_SPENT: Definition = in_unit(
+    Unit::Bytes,
+    &gauge(
+        "neph_agent_sent_today_bytes",
+        &["agent"],
+        "Bytes that the agent has sent since 00:00 UTC, as its policy counts them.",
+    ),
+);
+pub(super) static AGENT_LIMIT: Definition = in_unit(
+    Unit::Bytes,
+    &gauge(
+        "neph_agent_day_limit_bytes",
+        &["agent"],
+        "Bytes that the agent's policy allows a day; absent without a limit.",
+    ),
+);
+pub(super) static AGENT_REFUSALS: Definition = counter(
+    "neph_agent_refusals_total",
+    &["agent", "reason"],
+    "What the agent refused since its start, by reason.",
+);
+pub(super) static AGENT_OFFSET: Definition = in_unit(
+    Unit::Seconds,
+    &gauge(
+        "neph_agent_clock_offset_seconds",
+        &["agent"],
+        "Clock of the agent minus clock of the controller.",
+    ),
+);
+pub(super) static AGENT_BOUND: Definition = in_unit(
+    Unit::Seconds,
+    &gauge(
+        "neph_agent_clock_bound_seconds",
+        &["agent"],
+        "Error bound of the clock offset, in each direction; it grows while no controller answers.",
+    ),
+);
+
+pub(super) static PLANNED: Definition = gauge(
+    "neph_run_experiments",
+    &["state"],
+    "Experiments of the campaign: complete, open, given_up.",
+);
+pub(super) static ENDED: Definition = counter(
+    "neph_run_experiments_ended_total",
+    &["site", "endpoint", "kind", "status"],
+    "Experiments that ended in this process, each try counted: complete, failed, interrupted.",
+);
+pub(super) static MESSAGES: Definition = counter(
+    "neph_run_messages_total",
+    &["site", "endpoint", "kind", "outcome"],
+    "Messages, as their results arrive: reply, error, lost, failed (not sent).",
+);
+pub(super) static RESPONSE: Definition = Definition {
+    name: "neph_run_response_time_seconds",
+    help: "Response times of messages with a reply, from when the schedule has them sent; of many flows at a time, \
+           network round trips.",
+    unit: Unit::Seconds,
+    kind: Kind::Histogram,
+    labels: &["site", "endpoint", "kind"],
+};
+pub(super) static FLAGS: Definition = counter(
+    "neph_run_flags_total",
+    &["site", "endpoint", "kind", "flag"],
+    "Flags of experiments that ended: what makes them less trustworthy.",
+);
+pub(super) static ALARM: Definition = gauge(
+    "neph_run_alarm",
+    &["site", "endpoint", "kind", "rule"],
+    "1 while the alarm is raised.",
+);
+pub(super) static ALARMS: Definition = counter(
+    "neph_run_alarms_total",
+    &["site", "endpoint", "kind", "rule"],
+    "How often the alarm was raised.",
+);
+
+/// All of them, in the order of their page.
+#[cfg(test)]
+static ALL: [&Definition; 24] = [
+    &BUILD,
+    &ENROLLED,
+    &CONNECTED,
+    &ORDERS,
+    &REFUSALS,
+    &CLOCK_OFFSET,
+    &CLOCK_BOUND,
+    &SILENCE,
+    &CAMPAIGN,
+    &AGENT_CONNECTED,
+    &AGENT_CONNECTIONS,
+    &AGENT_ORDERS,
+    &AGENT_SPENT,
+    &AGENT_LIMIT,
+    &AGENT_REFUSALS,
+    &AGENT_OFFSET,
+    &AGENT_BOUND,
+    &PLANNED,
+    &ENDED,
+    &MESSAGES,
+    &RESPONSE,
+    &FLAGS,
+    &ALARM,
+    &ALARMS,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const OPEN: &str = "<!-- metrics -->\n";
+    const CLOSE: &str = "<!-- end of metrics -->\n";
+
+    fn table() -> String {
+        let mut text = "| metric | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
+        for one in ALL {
+            let kind = match one.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            let labels: Vec<String> = one
+                .labels
+                .iter()
+                .map(|label| format!("`{label}`"))
+                .collect();
+            let (name, labels, help) = (one.name, labels.join(", "), one.help);
+            text.push_str(&format!("| `{name}` | {kind} | {labels} | {help} |\n"));
+        }
+        text
+    }
+
+    #[test]
+    fn the_page_shows_this_table() {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+        let page = fs::read_to_string(&path).expect("docs/metrics.md");
+        let (before, rest) = page.split_once(OPEN).expect("the mark");
+        let (_, after) = rest.split_once(CLOSE).expect("the second mark");
+        let right = format!("{before}{OPEN}{}{CLOSE}{after}", table());
+        if std::env::var_os("NEPH_BLESS").is_some() {
+            fs::write(&path, right).expect("a page of ours");
+        } else {
+            assert!(
+                page == right,
+                "NEPH_BLESS=1 cargo test -p neph --lib metrics"
+            );
+        }
+    }
+
+    #[test]
+    fn names_follow_the_conventions_of_prometheus() {
+        for one in ALL {
+            let name = one.name;
+            let total = if one.kind == Kind::Counter {
+                "_total"
+            } else {
+                ""
+            };
+            let end = format!("{}{total}", one.unit.suffix());
+            assert!(name.starts_with("neph_") && name.ends_with(&end), "{name}");
+            let is_total = name.ends_with("_total");
+            assert_eq!(is_total, one.kind == Kind::Counter, "{name}");
+            assert!(one.help.ends_with('.'), "{name}");
+            for flow in ["flow", "port", "lane", "experiment"] {
+                assert!(
+                    !one.labels.contains(&flow),
+                    "{name} has one series a {flow}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_metric_of_the_sources_is_in_the_table() {
+        let source = include_str!("definitions.rs");
+        let defined = source.matches("pub(super) static ").count() - 1;
+        assert_eq!(defined, ALL.len(), "the search itself is one more");
+    }
+}

@@ -1,0 +1,367 @@
+//! What a campaign exports: counted as results are stored, by site, endpoint and kind.
+//!
+//! Owns the counts. The campaign's thread adds to them between measurements; a reader holds the lock as long as a copy
+//! takes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_campaign::{News, Standing};
+use neph_export::{Definition, Exported, Histogram, Metric, Value};
+use neph_model::alarm::Change;
+use neph_model::{
+    Experiment, ExperimentId, FleetMessage, FleetOutcome, FlowIndex, Message, Outcome, Scenario,
+    Span, Warning,
+};
+
+use super::definitions::{ALARM, ALARMS, ENDED, FLAGS, MESSAGES, PLANNED, RESPONSE};
+
+/// Where messages went: site, endpoint and kind of a probe.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Circuit {
+    site: String,
+    endpoint: String,
+    kind: &'static str,
+}
+
+impl Circuit {
+    fn of(scenario: &Scenario) -> Self {
+        Self {
+            site: scenario.site().unwrap_or_default().to_owned(),
+            endpoint: scenario.endpoint.clone(),
+            kind: scenario.probe().name(),
+        }
+    }
+
+    /// The labels, and one more.
+    fn labels<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
+        [&self.site, &self.endpoint, self.kind, more]
+    }
+}
+
+/// The circuits of an experiment: that of its main flow or fleet, and of the flows that go with it.
+#[derive(Clone, Debug)]
+struct Circuits {
+    main: Circuit,
+    flows: BTreeMap<FlowIndex, Circuit>,
+}
+
+impl Circuits {
+    fn of(experiment: &Experiment, scenario: &Scenario) -> Self {
+        let main = Circuit::of(scenario);
+        let flows = experiment.flows.iter().map(|flow| {
+            let circuit = Circuit {
+                site: main.site.clone(),
+                endpoint: flow.name.clone(),
+                kind: flow.probe.name(),
+            };
+            (flow.index, circuit)
+        });
+        let flows = flows.collect();
+        Self { main, flows }
+    }
+}
+
+/// What an alarm has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Raised {
+    times: u64,
+    /// Experiments in which it is raised.
+    standing: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    standing: Option<Standing>,
+    running: BTreeMap<ExperimentId, Circuits>,
+    ended: BTreeMap<(Circuit, &'static str), u64>,
+    /// By outcome, in the order of [`Outcome::ALL`]: one that has not come is 0, so that its rate is too.
+    messages: BTreeMap<Circuit, [u64; Outcome::ALL.len()]>,
+    response: BTreeMap<Circuit, Histogram>,
+    flags: BTreeMap<(Circuit, String), u64>,
+    alarms: BTreeMap<(Circuit, String), Raised>,
+    /// Alarms that are raised, by experiment: they end with it.
+    raised: BTreeMap<(ExperimentId, String), Circuit>,
+}
+
+/// The metrics of a campaign; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunMetrics(Arc<Mutex<Counts>>);
+
+impl RunMetrics {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what happened.
+    pub(crate) fn count(&self, news: &News<'_>) {
+        let mut counts = self.lock();
+        match news {
+            News::Begun { standing, .. } | News::Ended { standing, .. } => {
+                counts.standing = Some(*standing);
+            }
+            News::ExperimentBegun {
+                experiment,
+                scenario,
+                standing,
+                ..
+            } => {
+                counts.standing = Some(*standing);
+                let circuits = Circuits::of(experiment, scenario);
+                counts.messages.entry(circuits.main.clone()).or_default();
+                counts.running.insert(experiment.id, circuits);
+            }
+            News::Kept {
+                experiment,
+                records,
+            } => counts.add(*experiment, &records.messages, &records.fleet),
+            News::Received {
+                experiment,
+                messages,
+                fleet,
+            } => counts.add(*experiment, messages, fleet),
+            News::Alarm {
+                experiment,
+                scenario,
+                change,
+            } => counts.alarm(experiment.id, Circuit::of(scenario), change),
+            News::ExperimentEnded {
+                experiment,
+                scenario,
+                standing,
+                ..
+            } => {
+                counts.standing = Some(*standing);
+                counts.end(experiment, scenario);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, experiment: ExperimentId, messages: &[Message], fleet: &[FleetMessage]) {
+        let Some(circuits) = self.running.get(&experiment) else {
+            return;
+        };
+        for message in messages {
+            let circuit = circuits.flows.get(&message.flow).unwrap_or(&circuits.main);
+            count(&mut self.messages, circuit, message.outcome);
+            if let Some(ledger) = message.ledger() {
+                let response = self.response.entry(circuit.clone()).or_default();
+                response.add(nanos(ledger.response_time()), 1);
+            }
+        }
+        for message in fleet {
+            let outcome = match message.outcome {
+                FleetOutcome::Reply(_) => Outcome::Reply,
+                FleetOutcome::Lost => Outcome::Lost,
+                FleetOutcome::Failed => Outcome::Failed,
+            };
+            count(&mut self.messages, &circuits.main, outcome);
+            if let Some(reply) = message.reply() {
+                let response = self.response.entry(circuits.main.clone()).or_default();
+                response.add(nanos(reply.network()), 1);
+            }
+        }
+    }
+
+    fn alarm(&mut self, experiment: ExperimentId, circuit: Circuit, change: &Change) {
+        let of_experiment = (experiment, change.rule.clone());
+        let was_raised = self.raised.contains_key(&of_experiment);
+        let raised = self.alarms.entry((circuit.clone(), change.rule.clone()));
+        let raised = raised.or_default();
+        if change.is_raised && !was_raised {
+            raised.times += 1;
+            raised.standing += 1;
+            self.raised.insert(of_experiment, circuit);
+        } else if !change.is_raised && was_raised {
+            raised.standing = raised.standing.saturating_sub(1);
+            self.raised.remove(&of_experiment);
+        }
+    }
+
+    /// Its alarms are over.
+    fn quiet(&mut self, experiment: ExperimentId) {
+        let mut over = Vec::new();
+        for key in self.raised.keys().filter(|(id, _)| *id == experiment) {
+            over.push(key.clone());
+        }
+        for key in over {
+            if let Some(circuit) = self.raised.remove(&key)
+                && let Some(raised) = self.alarms.get_mut(&(circuit, key.1))
+            {
+                raised.standing = raised.standing.saturating_sub(1);
+            }
+        }
+    }
+
+    fn end(&mut self, experiment: &Experiment, scenario: &Scenario) {
+        let circuit = Circuit::of(scenario);
+        self.running.remove(&experiment.id);
+        self.quiet(experiment.id);
+        for warning in &experiment.warnings {
+            let key = (circuit.clone(), flag(warning));
+            *self.flags.entry(key).or_default() += 1;
+        }
+        let key = (circuit, experiment.status.name());
+        *self.ended.entry(key).or_default() += 1;
+    }
+}
+
+fn count(
+    messages: &mut BTreeMap<Circuit, [u64; Outcome::ALL.len()]>,
+    circuit: &Circuit,
+    outcome: Outcome,
+) {
+    if !messages.contains_key(circuit) {
+        messages.insert(circuit.clone(), Default::default());
+    }
+    let place = Outcome::ALL.iter().position(|one| *one == outcome);
+    if let Some(counts) = messages.get_mut(circuit)
+        && let Some(count) = place.and_then(|place| counts.get_mut(place))
+    {
+        *count += 1;
+    }
+}
+
+fn nanos(time: Span) -> u64 {
+    u64::try_from(time.nanos()).unwrap_or(0)
+}
+
+/// The word of a flag in JSON.
+fn flag(warning: &Warning) -> String {
+    let json = serde_json::to_value(warning).unwrap_or_default();
+    let word = json.get("warning").and_then(serde_json::Value::as_str);
+    word.unwrap_or("other").to_owned()
+}
+
+fn counted<L: AsRef<str>>(
+    definition: &'static Definition,
+    counts: &BTreeMap<(Circuit, L), u64>,
+) -> Metric {
+    let mut metric = Metric::new(definition);
+    for ((circuit, label), count) in counts {
+        metric.add(&circuit.labels(label.as_ref()), Value::Count(*count));
+    }
+    metric
+}
+
+impl Exported for RunMetrics {
+    fn snapshot(&self) -> Vec<Metric> {
+        let counts = self.lock();
+        let mut planned = Metric::new(&PLANNED);
+        if let Some(standing) = counts.standing {
+            for (state, count) in [
+                ("complete", standing.complete),
+                ("open", standing.open),
+                ("given_up", standing.given_up),
+            ] {
+                planned.add(&[state], Value::Count(count));
+            }
+        }
+        let mut response = Metric::new(&RESPONSE);
+        for (circuit, histogram) in &counts.response {
+            let [site, endpoint, kind, _] = circuit.labels("");
+            let value = Value::Histogram(Box::new(histogram.clone()));
+            response.add(&[site, endpoint, kind], value);
+        }
+        let mut messages = Metric::new(&MESSAGES);
+        for (circuit, by_outcome) in &counts.messages {
+            for (outcome, count) in Outcome::ALL.iter().zip(by_outcome) {
+                messages.add(&circuit.labels(outcome.name()), Value::Count(*count));
+            }
+        }
+        let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
+        for ((circuit, rule), raised) in &counts.alarms {
+            let is_raised = raised.standing > 0;
+            alarm.add(&circuit.labels(rule), Value::Count(is_raised.into()));
+            alarms.add(&circuit.labels(rule), Value::Count(raised.times));
+        }
+        vec![
+            planned,
+            counted(&ENDED, &counts.ended),
+            messages,
+            response,
+            counted(&FLAGS, &counts.flags),
+            alarm,
+            alarms,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_export::Page;
+    use neph_model::{Marks, Records};
+
+    use super::*;
+
+    fn circuit() -> Circuit {
+        Circuit {
+            site: "at ams".to_owned(),
+            endpoint: "fra".to_owned(),
+            kind: "ws",
+        }
+    }
+
+    fn line(metrics: &RunMetrics, line: &str) {
+        let page = Page::of(&metrics.snapshot()).into_text();
+        assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+    }
+
+    #[test]
+    fn each_outcome_has_a_series_as_soon_as_one_message_is_stored() {
+        let metrics = RunMetrics::default();
+        let id = ExperimentId::new();
+        let circuits = Circuits {
+            main: circuit(),
+            flows: BTreeMap::new(),
+        };
+        metrics.lock().running.insert(id, circuits);
+        let marks = Marks::intended_at(neph_model::Instant::from_nanos(0));
+        let message = Message::new(FlowIndex(0), neph_model::Seq(0), marks);
+        let records = Records {
+            messages: vec![message],
+            ..Records::default()
+        };
+        let experiment = id;
+        metrics.count(&News::Kept {
+            experiment,
+            records: &records,
+        });
+        let labels = "{site=\"at ams\",endpoint=\"fra\",kind=\"ws\",outcome=";
+        for (outcome, count) in [("reply", 0), ("error", 0), ("lost", 0), ("failed", 1)] {
+            let name = "neph_run_messages_total";
+            line(&metrics, &format!("{name}{labels}\"{outcome}\"}} {count}"));
+        }
+    }
+
+    #[test]
+    fn an_alarm_ends_with_its_experiment_and_stays_counted() {
+        let metrics = RunMetrics::default();
+        let id = ExperimentId::new();
+        let change = |is_raised| Change {
+            rule: "round_trip > 2ms p99".to_owned(),
+            at: Span::ZERO,
+            is_raised,
+            longer: 1,
+            of: 1,
+            limit: Span::ZERO,
+        };
+        let standing = |count: u32| {
+            let labels =
+                "{site=\"at ams\",endpoint=\"fra\",kind=\"ws\",rule=\"round_trip > 2ms p99\"}";
+            line(&metrics, &format!("neph_run_alarm{labels} {count}"));
+            line(&metrics, &format!("neph_run_alarms_total{labels} 1"));
+        };
+        for _ in 0..2 {
+            metrics.lock().alarm(id, circuit(), &change(true));
+            standing(1);
+        }
+        metrics.lock().quiet(id);
+        standing(0);
+        metrics.lock().alarm(id, circuit(), &change(false));
+        standing(0);
+    }
+}
