@@ -332,6 +332,9 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             }
         }
         self.send_due();
+        if let Some(why) = self.standing.refused() {
+            return Err(ExecutorLost(why.to_owned()));
+        }
         // What was reported is taken first.
         let silent = self.dispatcher.unanswered((self.elapsed.0)());
         match silent.filter(|_| updates.is_empty()) {

@@ -17,6 +17,7 @@ use neph_documents::agents::AgentRow;
 use neph_documents::rows;
 use neph_model::{AgentName, Wall};
 use neph_sys::{clock, files};
+use neph_text::counted::counted;
 
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
@@ -171,10 +172,10 @@ fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
     let files = write_nats_config(&registry, &out, &listen, &args.names);
     let files = files.map_err(Failure::refused)?;
     output::say(&format!(
-        "neph control: wrote {config} for {count} agents; start it with nats-server -c {config}, then neph \
-         control serve --bus nats://HOST:PORT",
+        "neph control: wrote {config} for {count}; start it with nats-server -c {config}, then neph control \
+         serve --bus nats://HOST:PORT; one that runs: nats-server --signal reload",
         config = files.config.display(),
-        count = files.agents,
+        count = counted(files.agents as u64, "agent"),
     ));
     Ok(Outcome::Done)
 }
@@ -196,7 +197,7 @@ fn invite(name: &AgentName, folder: &Path) -> Result<Outcome, Failure> {
 pub(crate) fn existing(folder: &Path) -> Result<Registry, Failure> {
     if !folder.join("authority.pem").exists() {
         return Err(Failure::usage(format!(
-            "{} is the folder of no controller; neph control serve makes one, --folder names another",
+            "{} is the folder of no controller; name the folder in which neph control serve runs",
             folder.display()
         )));
     }

@@ -39,4 +39,4 @@ pub use message::{Beat, ClockApart, Ended, FromAgent, Hello, OrderState, PROTOCO
 pub use shelf::{ShelfError, read_pings};
 pub use status::{AgentStatus, StatusBoard};
 pub use websocket::{EnrolError, WebSocketLink, enrol};
-pub use worker::{ServeError, Worker, WorkerLost, serve};
+pub use worker::{REFUSED, ServeError, Worker, WorkerLost, serve};

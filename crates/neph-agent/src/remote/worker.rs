@@ -24,6 +24,9 @@ use crate::JournallingExecutor;
 use crate::failure::failed;
 use crate::policy::Refusal;
 
+/// The operation of an order that the agent's policy refuses.
+pub const REFUSED: &str = "begin an order";
+
 /// How long a message is waited for before what is measured is looked at.
 const PATIENCE: Span = Span::from_millis(20);
 /// Time between two writings of the status, nanoseconds.
@@ -196,7 +199,7 @@ impl<E: Executor> Worker<E> {
             }
             Admission::Refused(order, why) => {
                 tracing::warn!("an order is refused: {why}");
-                let why = failed("begin an order", why);
+                let why = failed(REFUSED, why);
                 let kept = self.shelf.add(id, order);
                 if let Err(why) = kept.and_then(|()| self.shelf.end(id, Err(why))) {
                     tracing::warn!("a refusal cannot be kept: {why}");

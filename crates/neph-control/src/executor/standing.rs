@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use neph_agent::remote::REFUSED;
 use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
 
 /// How long experiments wait for reflectors: an agent may be away, and its site is not all of a campaign.
@@ -24,6 +25,8 @@ pub(super) struct Standing {
     due: BTreeMap<AgentName, Span>,
     /// How long each rested last.
     rests: BTreeMap<AgentName, Span>,
+    /// Why one will never answer: its agent refuses it.
+    refused: Option<String>,
     /// Since when it is waited.
     since: Option<Span>,
     is_over: bool,
@@ -75,6 +78,11 @@ impl Standing {
                     && !self.is_over
                 {
                     tracing::warn!("the reflector at agent {agent} does not answer: {why}");
+                    if why.operation == REFUSED {
+                        let reason = &why.reason;
+                        self.refused =
+                            Some(format!("agent {agent} refuses its reflector: {reason}"));
+                    }
                 }
                 self.ordered.remove(&id);
                 // One that answered is ordered at once; one that is refused is asked less and less often.
@@ -91,6 +99,11 @@ impl Standing {
             _ => false,
         };
         Some(is_over)
+    }
+
+    /// Why one will never answer, if that is so.
+    pub(super) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
     }
 
     /// Whether all answer, or were waited for long enough.

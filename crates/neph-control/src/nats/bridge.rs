@@ -68,7 +68,10 @@ impl Bridge {
             .enable_all()
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        let heard = |event: Event| tracing::warn!("NATS: {event}");
+        let heard = |event: Event| match event {
+            Event::Connected => tracing::info!("NATS: connected"),
+            other => tracing::warn!("NATS: {other}"),
+        };
         let client = runtime.block_on(connect(servers, tls, "controller", heard))?;
         let heard = runtime.block_on(client.subscribe("neph.from.*"));
         let heard = heard.map_err(|error| failed(error.to_string()))?;

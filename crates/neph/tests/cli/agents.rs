@@ -199,6 +199,21 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
             .all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err())
             && is_empty(&sites.place.path("control/inbox"))
     });
+    // One that its agent refuses will never answer: nothing is measured without it.
+    let (mut sites, path) = (sites, "agent-lju/agent.toml");
+    sites.agents.remove("lju");
+    fs::write(sites.place.path(path), DEFAULT_POLICY).expect("writable");
+    sites.start_agent("lju", None);
+    let ran = sites
+        .place
+        .neph(["run", "p.toml", "--control", "control", "-q", "--no-report"]);
+    let part = "agent lju refuses its reflector: this agent's policy does not allow 'reflector'";
+    assert!(
+        ran.status == 1 && ran.err.contains(part),
+        "{}: {}",
+        ran.status,
+        ran.err
+    );
 }
 
 fn free_port() -> u16 {
