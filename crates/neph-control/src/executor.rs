@@ -1,10 +1,11 @@
 //! The executor whose orders are carried out by agents at a distance.
 //!
-//! Owns which agent a site is, and joins what several agents report of one order. What is measured comes in
+//! Owns the orders of a campaign and their shares, and joins what several agents report of one. What is measured comes in
 //! journals, after the measurement.
 
 mod adopt;
 mod shares;
+mod sites;
 mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,42 +14,17 @@ use std::path::Path;
 
 use neph_agent::remote::Signer;
 use neph_model::{
-    AgentName, CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId,
-    ReflectorOrder, Span, Ticket, Update, Wall,
+    CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span, Ticket,
+    Update, Wall,
 };
 use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
 use shares::{Running, Share};
+pub use sites::Sites;
+pub use standing::AgentReflector;
 use standing::Standing;
-
-/// Which agent is at which site.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sites {
-    /// By the name of the site in the plan.
-    pub agents: BTreeMap<String, AgentName>,
-    /// Who carries out orders that name no site.
-    pub default: Option<AgentName>,
-    /// Agents that answer probes as long as the executor is there.
-    pub reflectors: BTreeMap<AgentName, ReflectorOrder>,
-}
-
-impl Sites {
-    fn agent_at(&self, site: Option<&str>) -> Result<AgentName, OrderFailed> {
-        let found = match site {
-            Some(site) => self.agents.get(site),
-            None => self.default.as_ref(),
-        };
-        found.cloned().ok_or_else(|| OrderFailed {
-            operation: "send an order".to_owned(),
-            reason: match site {
-                Some(site) => format!("site '{site}' has no agent"),
-                None => "it names no site, and no agent is the default".to_owned(),
-            },
-        })
-    }
-}
 
 /// From sending orders to several sites to the moment at which all begin: for their way, and for finding and asking
 /// what they measure.
@@ -154,9 +130,14 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Sends an order to those that it concerns.
     fn send(&mut self, ticket: Ticket, order: Order) {
-        let mut experiments = Vec::new();
+        let (mut experiments, mut targets) = (Vec::new(), Vec::new());
         let mut shares = Vec::new();
         if let Order::Experiments(orders) = order {
+            targets.extend(
+                orders
+                    .iter()
+                    .map(|one| one.scenario.target.first().cloned()),
+            );
             experiments.extend(orders.iter().map(|one| one.experiment.id));
             let mut by_site: BTreeMap<Option<String>, (Vec<usize>, Vec<_>)> = BTreeMap::new();
             for (place, one) in orders.into_iter().enumerate() {
@@ -182,6 +163,8 @@ impl<B: Bus> AgentsExecutor<B> {
             experiments,
             is_prepared: false,
             held: Vec::new(),
+            targets,
+            lost: BTreeMap::new(),
         };
         if let Some(result) = running.all_done() {
             self.waiting.push((ticket, Update::Done(result)));
@@ -211,8 +194,12 @@ impl<B: Bus> AgentsExecutor<B> {
     fn heard(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
         match self.standing.note(id, &update, (self.elapsed.0)()) {
             None => self.join(id, update),
-            Some(is_over) => {
-                if is_over {
+            Some(noted) => {
+                if let Some(lost) = &noted.lost {
+                    let running = self.running.values_mut();
+                    running.for_each(|running| running.note_lost(lost));
+                }
+                if noted.is_over {
                     self.dispatcher.stored(id)?;
                 }
                 Ok(Vec::new())

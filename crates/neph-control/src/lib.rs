@@ -23,7 +23,7 @@ pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
 pub use campaign_socket::{CampaignSocket, CampaignSocketError};
 pub use controller::{Controller, ControllerError, connected};
-pub use executor::{AgentsExecutor, Sites};
+pub use executor::{AgentReflector, AgentsExecutor, Sites};
 pub use hub::Presence;
 pub use inbox::InboxError;
 pub use monitor::{ControllerStatus, Monitor};

@@ -207,7 +207,8 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
     let path = args.policy.as_deref().unwrap_or(&own);
     let text = read_text(FileKind::Policy, path).map_err(|error| {
         Failure::usage(format!(
-            "policy {}: {error}; an agent does nothing without one, --policy names another file",
+            "policy {}: {error}; an agent does nothing without one: --policy names another file, and an \
+             enrolment writes the usual one",
             path.display()
         ))
     })?;

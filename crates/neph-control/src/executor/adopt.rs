@@ -1,6 +1,6 @@
 //! Orders that an earlier process submitted: those of this campaign go on, what is not an experiment is ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
 
@@ -37,6 +37,10 @@ impl<B: Bus> AgentsExecutor<B> {
                 continue;
             }
             let experiments: Vec<ExperimentId> = experiments.iter().map(|one| one.id).collect();
+            let targets = orders
+                .iter()
+                .map(|one| one.scenario.target.first().cloned());
+            let targets = targets.collect();
             let share = Share {
                 id: Some(id),
                 places: (0..experiments.len()).collect(),
@@ -52,6 +56,8 @@ impl<B: Bus> AgentsExecutor<B> {
                     experiments,
                     is_prepared: false,
                     held: Vec::new(),
+                    targets,
+                    lost: BTreeMap::new(),
                 },
             );
             adopted.push((ticket, order));

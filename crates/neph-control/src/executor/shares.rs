@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Update};
+use neph_model::{
+    AgentName, Ending, ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Target, Update,
+};
+
+use super::standing::Lost;
 
 /// What one agent does of an order.
 #[derive(Debug)]
@@ -23,6 +27,10 @@ pub(super) struct Running {
     pub(super) is_prepared: bool,
     /// What has to wait until all of them are prepared.
     pub(super) held: Vec<Update>,
+    /// What each experiment is aimed at.
+    pub(super) targets: Vec<Option<Target>>,
+    /// Experiments whose reflector has ended while they ran, and its agent.
+    pub(super) lost: BTreeMap<usize, AgentName>,
 }
 
 impl Share {
@@ -61,8 +69,33 @@ impl Running {
         Some(all.into_values().collect())
     }
 
+    /// A reflector of the campaign has ended: experiments that measure it have measured its silence.
+    pub(super) fn note_lost(&mut self, lost: &Lost) {
+        for (place, target) in self.targets.iter().enumerate() {
+            let is_its = |target: &Target| target.host() == lost.host && target.port() == lost.port;
+            if target.as_ref().is_some_and(is_its) {
+                self.lost.insert(place, lost.agent.clone());
+            }
+        }
+    }
+
     /// The result, when every agent has ended.
     pub(super) fn all_done(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
+        let mut result = self.joined()?;
+        if let Ok(OrderResult::Experiments(results)) = &mut result {
+            for (place, agent) in &self.lost {
+                if let Some(Ok(one)) = results.get_mut(*place)
+                    && one.ending == Ending::Complete
+                {
+                    let why = format!("the reflector at agent {agent} ended while it was measured");
+                    one.ending = Ending::Failed(why);
+                }
+            }
+        }
+        Some(result)
+    }
+
+    fn joined(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
         if !self.shares.iter().all(|share| share.result.is_some()) {
             return None;
         }

@@ -13,10 +13,35 @@ const PATIENCE: Span = Span::from_secs(20);
 const REST: Span = Span::from_secs(1);
 const LONGEST_REST: Span = Span::from_secs(60);
 
+/// A reflector at the site of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentReflector {
+    /// What it is.
+    pub order: ReflectorOrder,
+    /// The host by which targets reach it.
+    pub host: String,
+}
+
+/// A reflector that answered and has ended, though nobody ended it.
+#[derive(Debug)]
+pub(super) struct Lost {
+    pub(super) agent: AgentName,
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+/// What an update of a reflector means.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    /// Its order is over.
+    pub(super) is_over: bool,
+    pub(super) lost: Option<Lost>,
+}
+
 /// The reflectors of a campaign.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    wanted: BTreeMap<AgentName, ReflectorOrder>,
+    wanted: BTreeMap<AgentName, AgentReflector>,
     /// Those that are ordered.
     ordered: BTreeMap<OrderId, AgentName>,
     /// Those that answer.
@@ -33,7 +58,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    pub(super) fn new(wanted: BTreeMap<AgentName, ReflectorOrder>) -> Self {
+    pub(super) fn new(wanted: BTreeMap<AgentName, AgentReflector>) -> Self {
         let due = wanted.keys().map(|agent| (agent.clone(), Span::ZERO));
         Self {
             due: due.collect(),
@@ -55,7 +80,7 @@ impl Standing {
             .collect();
         let each = due.into_iter().filter_map(|agent| {
             self.due.remove(&agent);
-            let order = self.wanted.get(&agent)?.clone();
+            let order = self.wanted.get(&agent)?.order.clone();
             Some((agent, order))
         });
         each.collect()
@@ -65,13 +90,13 @@ impl Standing {
         self.ordered.insert(id, agent);
     }
 
-    /// Takes note of an update, if it is of a reflector; whether its order is over.
-    pub(super) fn note(&mut self, id: OrderId, update: &Update, now: Span) -> Option<bool> {
+    /// Takes note of an update, if it is of a reflector.
+    pub(super) fn note(&mut self, id: OrderId, update: &Update, now: Span) -> Option<Noted> {
         let agent = self.ordered.get(&id)?.clone();
-        let is_over = match update {
+        let mut noted = Noted::default();
+        match update {
             Update::Progress(_) => {
                 self.ready.insert(agent);
-                false
             }
             Update::Done(result) => {
                 if let Err(why) = result
@@ -87,6 +112,7 @@ impl Standing {
                 self.ordered.remove(&id);
                 // One that answered is ordered at once; one that is refused is asked less and less often.
                 let rest = if self.ready.remove(&agent) {
+                    noted.lost = self.lost(&agent);
                     REST
                 } else {
                     let last = self.rests.get(&agent).copied().unwrap_or(REST);
@@ -94,11 +120,20 @@ impl Standing {
                 };
                 self.rests.insert(agent.clone(), rest);
                 self.due.insert(agent, now + rest);
-                true
+                noted.is_over = true;
             }
-            _ => false,
-        };
-        Some(is_over)
+            _ => {}
+        }
+        Some(noted)
+    }
+
+    fn lost(&self, agent: &AgentName) -> Option<Lost> {
+        let wanted = self.wanted.get(agent).filter(|_| !self.is_over)?;
+        Some(Lost {
+            agent: agent.clone(),
+            host: wanted.host.clone(),
+            port: wanted.order.spec.address.port(),
+        })
     }
 
     /// Why one will never answer, if that is so.

@@ -9,7 +9,7 @@ use neph_campaign::Plan;
 use neph_campaign::estimate::estimate;
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::AgentSite;
-use neph_control::{AgentsExecutor, CampaignSocket, Sites};
+use neph_control::{AgentReflector, AgentsExecutor, CampaignSocket, Sites};
 use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
@@ -98,7 +98,7 @@ fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failur
 
 /// The reflectors that a plan wants at its sites: for longer than it can take, but no longer than a day, after which
 /// each is ordered anew.
-fn reflectors(plan: &Plan) -> BTreeMap<AgentName, ReflectorOrder> {
+fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     const LEAST: Span = Span::from_secs(600);
     const MOST: Span = Span::from_secs(23 * 3600);
     let whole = estimate(plan, &scenarios(plan)).whole;
@@ -106,7 +106,9 @@ fn reflectors(plan: &Plan) -> BTreeMap<AgentName, ReflectorOrder> {
     let sites = plan.agents.iter();
     let order = |site: &AgentSite| {
         let spec = site.reflector.clone()?;
-        Some((site.agent.value.clone(), ReflectorOrder { spec, duration }))
+        let order = ReflectorOrder { spec, duration };
+        let host = site.address.as_ref().unwrap_or(&site.name.value).clone();
+        Some((site.agent.value.clone(), AgentReflector { order, host }))
     };
     sites.filter_map(order).collect()
 }

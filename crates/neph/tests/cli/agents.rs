@@ -163,23 +163,29 @@ fn circuits_in_conflict_never_overlap_and_those_of_a_round_do() {
     assert_eq!(pairs, BLOCKS * 2, "{experiments:?}");
 }
 
-/// Agents that answer for each other: no reflector but theirs.
-#[test]
-fn sites_measure_each_other_by_reflectors_of_their_agents() {
-    let sites = Sites::new(&["127.0.0.1"]);
-    let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
+/// A plan in which the sites measure each other at these ports of their reflectors.
+fn mesh(ports: &[u16], messages: usize) -> String {
     let names = SITES.map(|site| format!("\"{site}\"")).join(", ");
     let mut plan = format!(
-        "version = 1\nname = \"mesh\"\ninterval = \"10ms\"\nmessages = 40\nblocks = 3\n\
+        "version = 1\nname = \"mesh\"\ninterval = \"10ms\"\nmessages = {messages}\nblocks = 3\n\
          from = [{names}]\n[companion]\nenabled = false\n"
     );
-    for (site, port) in SITES.iter().zip(&ports) {
+    for (site, port) in SITES.iter().zip(ports) {
         plan.push_str(&format!(
             "[[site]]\nname = \"{site}\"\nagent = \"{site}\"\naddress = \"127.0.0.1\"\n\
              reflector = [\"--listen\", \"127.0.0.1:{port}\"]\n\
              [[endpoint]]\nname = \"to {site}\"\nurl = \"udp://{site}:{port}\"\n"
         ));
     }
+    plan
+}
+
+/// Agents that answer for each other: no reflector but theirs.
+#[test]
+fn sites_measure_each_other_by_reflectors_of_their_agents() {
+    let sites = Sites::new(&["127.0.0.1"]);
+    let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
+    let plan = mesh(&ports, 40);
     fs::write(sites.place.path("p.toml"), plan).expect("writable");
     let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
     let experiments = sites.experiments();
@@ -213,6 +219,33 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
         "{}: {}",
         ran.status,
         ran.err
+    );
+}
+
+/// What was measured while its reflector was killed is no loss of the network.
+#[test]
+fn an_experiment_whose_reflector_is_killed_fails_and_is_tried_anew() {
+    let mut sites = Sites::new(&["127.0.0.1"]);
+    let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
+    fs::write(sites.place.path("p.toml"), mesh(&ports, 600)).expect("writable");
+    let mut run = sites.run(&["run", "p.toml"]);
+    sites.measures("lju");
+    sites.agents.remove("ams").expect("it runs").kill();
+    sites.start_agent("ams", None);
+    assert!(run.0.wait().expect("it ends").success());
+    let experiments = sites.experiments();
+    let whole = experiments.iter().filter(|one| one["status"] == "complete");
+    assert_eq!(whole.clone().count(), 6, "{experiments:?}");
+    for one in whole {
+        assert_eq!(one["lost"].as_u64().unwrap_or(0), 0, "{one}");
+    }
+    let show = |one: &Value| sites.neph(&["show", one["id"].as_str().expect("an id")]);
+    let failed = experiments.iter().filter(|one| one["status"] == "failed");
+    let reasons: Vec<String> = failed.map(show).collect();
+    let part = "the reflector at agent ams ended while it was measured";
+    assert!(
+        reasons.iter().any(|text| text.contains(part)),
+        "{reasons:?}"
     );
 }
 
