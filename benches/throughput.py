@@ -72,8 +72,8 @@ def run(server, client, seconds):
 def neph(options):
     def measure(args):
         client = [args.neph, "throughput", ADDRESS, *options, "-w", f"{args.seconds}s", "--format", "json"]
-        told, cpu = run([args.neph, "throughput", "serve"], client, args.seconds)
-        [one] = told["directions"]
+        printed, cpu = run([args.neph, "throughput", "serve"], client, args.seconds)
+        [one] = printed["directions"]
         return {
             "bit_s": one["goodput_bit_s"],
             "cpu_per_gb": cpu / (one["received_bytes"] / 1e9),
@@ -87,8 +87,8 @@ def neph(options):
 def iperf3(options):
     def measure(args):
         client = ["iperf3", "-J", "-c", ADDRESS, "-t", str(args.seconds), *options]
-        told, cpu = run(["iperf3", "-s"], client, args.seconds)
-        end = told["end"]
+        printed, cpu = run(["iperf3", "-s"], client, args.seconds)
+        end = printed["end"]
         # Of UDP `sum` has what the client sent, and what the server counted as lost.
         if "-u" in options:
             received = end["sum"]["bytes"] * (1 - end["sum"]["lost_percent"] / 100)

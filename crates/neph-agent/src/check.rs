@@ -29,13 +29,11 @@ pub(crate) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> T
 }
 
 /// The address as iperf3 takes it, with the zone of a link-local one.
-fn without_port(mut address: SocketAddr) -> String {
-    address.set_port(0);
-    let text = address.to_string();
-    let host = text.strip_suffix(":0").unwrap_or(&text);
-    host.trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned()
+fn without_port(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
+        _ => address.ip().to_string(),
+    }
 }
 
 fn transfer(

@@ -58,11 +58,9 @@ impl LocalExecutor {
 
     /// The same for a process that may send no more than this.
     #[must_use]
-    pub fn with_permit(self, permit: Permit) -> Self {
-        // The whole of it may not be moved out of: it has a destructor.
-        let mut executor = self;
-        executor.permit = permit;
-        executor
+    pub fn with_permit(mut self, permit: Permit) -> Self {
+        self.permit = permit;
+        self
     }
 
     fn within(yard: Yard) -> Self {

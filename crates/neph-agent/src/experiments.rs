@@ -40,7 +40,6 @@ pub(crate) fn carry_out(
     run(orders, ready, desk, stay)
 }
 
-/// Who is there, and what is to run.
 /// Asks all at the same time: one that does not answer makes no other late.
 fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> {
     if let [only] = orders {
@@ -59,6 +58,7 @@ fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> 
     })
 }
 
+/// Who is there, and what is to run.
 fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
     let ready = flows::ready(order, site, desk.permit())?;

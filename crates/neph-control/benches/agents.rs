@@ -25,7 +25,7 @@ use neph_agent::remote::{
     Beat, CONTROLLER_NAME, Ended, Enrolment, FromAgent, Grant, Granted, Hello, Identity,
     OrderState, PROTOCOL, ToAgent, decode_to_agent, encode_from_agent,
 };
-use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, random, write_nats_config};
+use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, write_nats_config};
 use neph_model::{
     AgentName, Executor, Order, OrderResult, Span, Ticket, TraceLimits, Traceroute,
     TracerouteOrder, Update, Wall,
@@ -106,7 +106,9 @@ fn enrol(folder: &Path, agents: usize) -> Vec<Identity> {
     let registry = Registry::open(folder).unwrap();
     let now = Wall::from_unix_nanos(1);
     let one = |at| {
-        let invitation = registry.invite(name(at), now, random().unwrap()).unwrap();
+        let invitation = registry
+            .invite(name(at), now, neph_sys::random::bytes().unwrap())
+            .unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
         let asked = Enrolment {
             secret: invitation.secret,
@@ -214,9 +216,10 @@ fn controller(folder: &Path, bus: Option<u16>) -> (Child, u16) {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.next().unwrap().unwrap();
+    // A bus may have reported something before.
+    let line = lines.find_map(|line| Some(line.unwrap().split_once("listening at ")?.1.to_owned()));
     std::thread::spawn(move || lines.for_each(drop));
-    let address = line.split("listening at ").nth(1).unwrap();
+    let address = line.unwrap();
     let port = address
         .split(',')
         .next()

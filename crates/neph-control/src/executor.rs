@@ -15,11 +15,12 @@ use std::path::Path;
 use neph_agent::remote::Signer;
 use neph_model::{
     CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span, Ticket,
-    Update, Wall,
+    Update,
 };
 use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
+use crate::now::now;
 use crate::{Bus, FromBus, InboxError};
 use shares::{Running, Share};
 pub use sites::Sites;
@@ -33,10 +34,6 @@ const LEAD: Span = Span::from_secs(3);
 const EACH: Span = Span::from_millis(40);
 /// How long it is waited at the end until agents know what is stored; the rest is for the next campaign.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(clock::wall().0)
-}
 
 /// The time since the executor was made.
 struct Elapsed(Box<dyn Fn() -> Span + Send>);
@@ -180,7 +177,7 @@ impl<B: Bus> AgentsExecutor<B> {
             let id = self
                 .dispatcher
                 .submit(agent.clone(), Order::Reflector(order))?;
-            self.standing.ordered(agent, id);
+            self.standing.ordered(&agent, id);
         }
         if !self.held.is_empty() && self.standing.is_ready(now) {
             for (ticket, order) in std::mem::take(&mut self.held) {
@@ -208,8 +205,8 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     fn send_due(&mut self) {
-        let now = (self.elapsed.0)();
-        for (agent, message) in self.dispatcher.due(now, self::now()) {
+        let elapsed = (self.elapsed.0)();
+        for (agent, message) in self.dispatcher.due(elapsed, now()) {
             if let Err(error) = self.bus.send(&agent, message) {
                 tracing::debug!("{error}");
             }

@@ -4,7 +4,7 @@
 //! and the running controller use it at the same time, so each step is one file that is made or removed.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -67,16 +67,6 @@ pub struct EnrolledAgent {
 pub struct Registry {
     folder: PathBuf,
     authority: Authority,
-}
-
-/// Bytes for an invitation that cannot be guessed.
-///
-/// # Errors
-/// The system gives none.
-pub fn random() -> io::Result<[u8; 32]> {
-    let mut bytes = [0; 32];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// The end of each agent's user of NATS.

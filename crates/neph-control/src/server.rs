@@ -19,8 +19,6 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use neph_agent::remote::{Enrolled, LONGEST_FRAME, ToAgent, encode_to_agent};
 use neph_model::AgentName;
-use neph_model::Wall;
-use neph_sys::clock;
 use neph_sys::pulse::Pulse;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
@@ -30,6 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::authority::AuthorityError;
 use crate::hub::Hub;
+use crate::now::now;
 use crate::reception::{Reception, receive};
 use crate::registry::Registry;
 
@@ -86,10 +85,6 @@ struct Shared {
 struct Proved {
     name: AgentName,
     certificate: Arc<[u8]>,
-}
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(clock::wall().0)
 }
 
 impl Server {

@@ -131,7 +131,7 @@ impl Url {
     }
 }
 
-/// One connection for each request; nothing is sent twice, elsewhere or by a proxy.
+/// One connection for each request; nothing is sent twice, to another address or by a proxy.
 pub(crate) fn agent(url: &Url, find: Find) -> Agent {
     let tls = TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))

@@ -183,10 +183,10 @@ mod tests {
         }
     }
 
-    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     fn say(text: &str) {
-        SAID.lock().expect("no panic").push(text.to_owned());
+        REPORTS.lock().expect("no panic").push(text.to_owned());
     }
 
     fn find(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
@@ -267,12 +267,12 @@ mod tests {
         let (first, body) = receiving.join().expect("received");
         assert_eq!(first, "POST /v1/metrics HTTP/1.1");
         assert!(body.contains("\"asInt\":\"3\""), "{body}");
-        let said = SAID.lock().expect("no panic");
-        assert_eq!(said.len(), 2, "{said:?}");
+        let reported = REPORTS.lock().expect("no panic");
+        assert_eq!(reported.len(), 2, "{reported:?}");
         assert!(
-            said[0].contains("answered \"HTTP/1.1 503\"; it is tried every 15 s"),
-            "{said:?}"
+            reported[0].contains("answered \"HTTP/1.1 503\"; it is tried every 15 s"),
+            "{reported:?}"
         );
-        assert!(said[1].ends_with("takes metrics"), "{said:?}");
+        assert!(reported[1].ends_with("takes metrics"), "{reported:?}");
     }
 }

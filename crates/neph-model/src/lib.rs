@@ -114,7 +114,7 @@ pub use order::{
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
-pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit};
+pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit, TokenBucket};
 pub use ping_between::PingBetween;
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::BitRate;
-use bucket::Bucket;
+pub use bucket::TokenBucket;
 pub use network::{Network, NoNetwork};
 
 /// Bytes of a stream that are worth a write: a full segment.
@@ -92,8 +92,8 @@ impl AllowedTargets {
 #[derive(Debug)]
 struct Limits {
     targets: AllowedTargets,
-    messages: Option<Bucket>,
-    bytes: Option<Bucket>,
+    messages: Option<TokenBucket>,
+    bytes: Option<TokenBucket>,
     day_bytes: Option<u64>,
     spent_today: AtomicU64,
     /// Something did not go since today's bytes are spent.
@@ -114,8 +114,8 @@ impl Permit {
         let bytes = budgets.rate.map(|rate| rate.0 / 8);
         Self(Some(Arc::new(Limits {
             targets,
-            messages: budgets.messages.map(|rate| Bucket::new(rate.into())),
-            bytes: bytes.map(Bucket::new),
+            messages: budgets.messages.map(|rate| TokenBucket::new(rate.into())),
+            bytes: bytes.map(TokenBucket::new),
             day_bytes: budgets.day_bytes,
             spent_today: AtomicU64::new(spent_today),
             is_day_over: AtomicBool::new(false),

@@ -4,7 +4,7 @@
 //! Stands right before the socket, so that a cap holds for what is sent and not only for what was
 //! planned. Time is an argument. When a message is due is the schedule's.
 
-use neph_model::{Instant, LocalFault, Own, Permit, SYNS_A_SECOND_EACH, Span};
+use neph_model::{Instant, LocalFault, Own, Permit, SYNS_A_SECOND_EACH, TokenBucket};
 
 use crate::spec::{FlowSpec, Overdue};
 
@@ -12,7 +12,7 @@ use crate::spec::{FlowSpec, Overdue};
 #[derive(Debug)]
 pub(crate) struct Gate {
     overdue: Overdue,
-    cap: Option<Bucket>,
+    cap: Option<TokenBucket>,
     permit: Permit,
     /// Whether the message that is due then may go, as far as that was asked already: it may be built ahead of its
     /// time, and cannot be taken back then.
@@ -28,9 +28,10 @@ impl Gate {
             .facts()
             .may_alarm
             .then_some(SYNS_A_SECOND_EACH);
+        let cap = spec.rate_cap.or(default);
         Self {
             overdue: spec.overdue,
-            cap: spec.rate_cap.or(default).map(Bucket::new),
+            cap: cap.map(|rate| TokenBucket::new(rate.into())),
             permit: spec.permit.clone(),
             asked: None,
         }
@@ -51,7 +52,10 @@ impl Gate {
         if is_late || end.is_some_and(|end| now >= end) {
             return Some(LocalFault::Late);
         }
-        let is_below_cap = self.cap.as_mut().is_none_or(|cap| cap.take(due.max(now)));
+        let is_below_cap = self
+            .cap
+            .as_ref()
+            .is_none_or(|cap| cap.take(1, due.max(now).nanos()));
         let may_go = is_below_cap && self.is_permitted(due, now);
         (!may_go).then_some(LocalFault::RateCap)
     }
@@ -77,44 +81,13 @@ impl Gate {
     }
 }
 
-/// A token bucket: a rate that holds over any time, but for a burst of a tenth of a second's worth.
-#[derive(Debug)]
-struct Bucket {
-    /// From one token to the next.
-    each: Span,
-    /// How far ahead of the rate a burst may be.
-    burst: Span,
-    /// When the tokens taken so far would have come one by one.
-    taken_until: Option<Instant<Own>>,
-}
-
-impl Bucket {
-    fn new(a_second: u32) -> Self {
-        let each = Span::from_nanos(1_000_000_000 / i64::from(a_second.max(1)));
-        Self {
-            each,
-            burst: Span::from_millis(100).max(each),
-            taken_until: None,
-        }
-    }
-
-    fn take(&mut self, now: Instant<Own>) -> bool {
-        let from = self.taken_until.map_or(now, |until| until.max(now));
-        let is_there = from - now <= self.burst - self.each;
-        if is_there {
-            self.taken_until = Some(from + self.each);
-        }
-        is_there
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
 
     use proptest::prelude::*;
 
-    use neph_model::{AllowedTargets, Budgets, Target};
+    use neph_model::{AllowedTargets, Budgets, Span, Target};
 
     use super::*;
 
@@ -189,12 +162,12 @@ mod tests {
             rate in 1_u32..5_000,
             steps in prop::collection::vec(0_i64..3_000_000, 1..600),
         ) {
-            let mut bucket = Bucket::new(rate);
+            let bucket = TokenBucket::new(rate.into());
             let mut now = at(0);
             let mut went = Vec::new();
             for step in steps {
                 now = now + Span::from_nanos(step);
-                if bucket.take(now) {
+                if bucket.take(1, now.nanos()) {
                     went.push(now);
                 }
             }

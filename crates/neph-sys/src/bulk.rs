@@ -5,7 +5,10 @@
 //! veth on 2 cores: 1448-byte datagrams one at a time 2 Gbit/s, 45 of them in each call 70 Gbit/s; TCP
 //! with 128 KiB copied on both sides 31 Gbit/s, discarded 49 Gbit/s.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block has the reason why it is sound"
+)]
 
 use std::io;
 use std::mem::{size_of, zeroed};

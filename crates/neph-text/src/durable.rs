@@ -1,4 +1,4 @@
-//! Files and folders of our own, which nobody names: state and keys. They survive a loss of power, and one
+//! Files and folders of our own, which no user names: state and keys. They survive a loss of power, and one
 //! process at a time has them. For files that people name see `whole`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -9,14 +9,12 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_agent::remote::ControllerAddress;
-use neph_control::{
-    Controller, INVITATION, Presence, Registry, connected, random, write_nats_config,
-};
+use neph_control::{Controller, INVITATION, Presence, Registry, connected, write_nats_config};
 use neph_documents::Format;
 use neph_documents::agents::AgentRow;
 use neph_documents::rows;
 use neph_model::{AgentName, Wall};
-use neph_sys::{clock, files};
+use neph_sys::{clock, files, random};
 use neph_text::counted::counted;
 
 use crate::exit::{Failure, Outcome};
@@ -182,7 +180,7 @@ fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
 
 fn invite(name: &AgentName, folder: &Path) -> Result<Outcome, Failure> {
     let registry = Registry::open(folder).map_err(Failure::refused)?;
-    let random = random().map_err(Failure::refused)?;
+    let random = random::bytes().map_err(Failure::refused)?;
     let invitation = registry.invite(name.clone(), now(), random);
     output::line(&invitation.map_err(Failure::usage)?.to_string())?;
     let minutes = INVITATION.nanos() / 60_000_000_000;

@@ -95,7 +95,7 @@ mod tests {
         let missed = begun(Some(start)).remove(0).expect_err("it is late");
         assert!(missed.to_string().contains("it was ready 2"), "{missed}");
         // Another reason stays.
-        let why = failed("ask who answers", "nobody");
+        let why = failed("ask who answers", "no answer");
         let failed = reached(
             &at(Some(start)),
             vec![Err::<(), _>(why.clone())],

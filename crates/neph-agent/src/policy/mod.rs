@@ -21,7 +21,7 @@ pub use refusal::Refusal;
 
 /// The file that an agent's folder has after its enrolment.
 pub const POLICY_FILE: &str = "agent.toml";
-/// Its content: probes, traces and transfers to other hosts, within limits that harm nobody.
+/// Its content: probes, traces and transfers to other hosts, within limits that do no harm.
 pub const DEFAULT_POLICY: &str = include_str!("default.toml");
 
 /// The largest request or reply: the agent holds it in memory.

@@ -51,7 +51,7 @@ impl StatusBoard {
         status.clone()
     }
 
-    /// Writes it, unless somebody reads at this moment; whether it was written.
+    /// Writes it, unless it is being read at this moment; whether it was written.
     pub(super) fn write(&self, status: AgentStatus) -> bool {
         let mut kept = match self.0.try_lock() {
             Ok(kept) => kept,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_holds_up_nobody_who_writes() {
+    fn a_reader_holds_up_no_writer() {
         let board = StatusBoard::default();
         let status = AgentStatus {
             running: 3,

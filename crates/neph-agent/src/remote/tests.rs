@@ -1,4 +1,4 @@
-//! An agent against a controller, or whoever claims to be one.
+//! An agent against a controller, and against what claims to be one.
 
 mod hostile;
 mod lease;
@@ -64,10 +64,10 @@ pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
     let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
     let guard = Guard::open(folder, name("ams"), &hand.certificate, policy, now());
     let mut guard = guard.expect("a guard");
-    let apart = ClockApart {
+    let exact = ClockApart {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(apart, clock::raw());
+    guard.set_clock(exact, clock::raw());
     guard
 }

@@ -40,7 +40,7 @@ pub enum EnrolError {
     /// It refuses.
     #[error("the controller refuses: {0}")]
     Refused(String),
-    /// A bus enrols nobody.
+    /// A bus enrols no agent.
     #[error("{0} leads to a bus; enrol at the controller's own port, wss://HOST:PORT")]
     NoPort(ControllerAddress),
     /// It knows no agent with this certificate: it was revoked, or the controller is another one.

@@ -58,8 +58,8 @@ fn circuits_without_a_common_end_run_at_the_same_time() {
 fn an_endpoint_at_a_site_shares_that_host() {
     let rest = endpoint("x", "from = \"ams\"\nat = \"lju\"") + &endpoint("y", "from = \"lju\"");
     assert_eq!(rounds_of("", &rest).len(), 2);
-    let apart = rest.replace("at = \"lju\"", "");
-    assert_eq!(rounds_of("", &apart).len(), 1);
+    let without_site = rest.replace("at = \"lju\"", "");
+    assert_eq!(rounds_of("", &without_site).len(), 1);
 }
 
 #[test]

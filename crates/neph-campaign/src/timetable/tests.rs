@@ -150,8 +150,8 @@ fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
         .map(|_| Task::new(MINUTE, [host("here", Mode::Quiet)]))
         .collect();
     assert_eq!(right(&list).makespan, MINUTE.times(50));
-    let apart: Vec<Task> = (0..50).map(|n| circuit(2 * n, 2 * n + 1, MINUTE)).collect();
-    assert_eq!(right(&apart).makespan, MINUTE);
+    let disjoint: Vec<Task> = (0..50).map(|n| circuit(2 * n, 2 * n + 1, MINUTE)).collect();
+    assert_eq!(right(&disjoint).makespan, MINUTE);
     let sides: Vec<Task> = (0..8)
         .flat_map(|from| (0..13).map(move |to| circuit(from, 100 + to, MINUTE)))
         .collect();

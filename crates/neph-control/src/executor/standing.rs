@@ -2,7 +2,7 @@
 //!
 //! Owns when one is ordered, and whether all are there. One that ends, or whose agent was killed, is ordered anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use neph_agent::remote::REFUSED;
 use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
@@ -22,12 +22,22 @@ pub struct AgentReflector {
     pub host: String,
 }
 
-/// A reflector that answered and has ended, though nobody ended it.
+/// A reflector that answered and has ended before the campaign.
 #[derive(Debug)]
 pub(super) struct Lost {
     pub(super) agent: AgentName,
     pub(super) host: String,
     pub(super) port: u16,
+}
+
+impl Lost {
+    fn of(agent: &AgentName, reflector: &AgentReflector) -> Self {
+        Self {
+            agent: agent.clone(),
+            host: reflector.host.clone(),
+            port: reflector.order.spec.address.port(),
+        }
+    }
 }
 
 /// What an update of a reflector means.
@@ -38,18 +48,42 @@ pub(super) struct Noted {
     pub(super) lost: Option<Lost>,
 }
 
+/// How far a reflector is.
+#[derive(Debug)]
+enum State {
+    /// It is ordered then.
+    Due(Span),
+    /// It is ordered.
+    Ordered(OrderId),
+    /// It answers.
+    Ready(OrderId),
+}
+
+#[derive(Debug)]
+struct Stand {
+    reflector: AgentReflector,
+    state: State,
+    /// From its last end to the next order.
+    rest: Span,
+}
+
+impl Stand {
+    const fn order(&self) -> Option<OrderId> {
+        match self.state {
+            State::Due(_) => None,
+            State::Ordered(id) | State::Ready(id) => Some(id),
+        }
+    }
+
+    const fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready(_))
+    }
+}
+
 /// The reflectors of a campaign.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    wanted: BTreeMap<AgentName, AgentReflector>,
-    /// Those that are ordered.
-    ordered: BTreeMap<OrderId, AgentName>,
-    /// Those that answer.
-    ready: BTreeSet<AgentName>,
-    /// When the next order of those that are not ordered is due.
-    due: BTreeMap<AgentName, Span>,
-    /// How long each rested last.
-    rests: BTreeMap<AgentName, Span>,
+    stands: BTreeMap<AgentName, Stand>,
     /// Why one will never answer: its agent refuses it.
     refused: Option<String>,
     /// Since when it is waited.
@@ -59,45 +93,42 @@ pub(super) struct Standing {
 
 impl Standing {
     pub(super) fn new(wanted: BTreeMap<AgentName, AgentReflector>) -> Self {
-        let due = wanted.keys().map(|agent| (agent.clone(), Span::ZERO));
+        let stand = |reflector| Stand {
+            reflector,
+            state: State::Due(Span::ZERO),
+            rest: REST,
+        };
+        let stands = wanted.into_iter();
         Self {
-            due: due.collect(),
-            wanted,
+            stands: stands.map(|(agent, one)| (agent, stand(one))).collect(),
             ..Self::default()
         }
     }
 
     /// Those that are to be ordered at `now`.
-    pub(super) fn due(&mut self, now: Span) -> Vec<(AgentName, ReflectorOrder)> {
+    pub(super) fn due(&self, now: Span) -> Vec<(AgentName, ReflectorOrder)> {
         if self.is_over {
             return Vec::new();
         }
-        let due: Vec<AgentName> = self
-            .due
-            .iter()
-            .filter(|(_, at)| **at <= now)
-            .map(|(agent, _)| agent.clone())
-            .collect();
-        let each = due.into_iter().filter_map(|agent| {
-            self.due.remove(&agent);
-            let order = self.wanted.get(&agent)?.order.clone();
-            Some((agent, order))
-        });
-        each.collect()
+        let is_due = |stand: &Stand| matches!(stand.state, State::Due(at) if at <= now);
+        let due = self.stands.iter().filter(|(_, stand)| is_due(stand));
+        due.map(|(agent, stand)| (agent.clone(), stand.reflector.order.clone()))
+            .collect()
     }
 
-    pub(super) fn ordered(&mut self, agent: AgentName, id: OrderId) {
-        self.ordered.insert(id, agent);
+    pub(super) fn ordered(&mut self, agent: &AgentName, id: OrderId) {
+        if let Some(stand) = self.stands.get_mut(agent) {
+            stand.state = State::Ordered(id);
+        }
     }
 
     /// Takes note of an update, if it is of a reflector.
     pub(super) fn note(&mut self, id: OrderId, update: &Update, now: Span) -> Option<Noted> {
-        let agent = self.ordered.get(&id)?.clone();
+        let mut stands = self.stands.iter_mut();
+        let (agent, stand) = stands.find(|(_, stand)| stand.order() == Some(id))?;
         let mut noted = Noted::default();
         match update {
-            Update::Progress(_) => {
-                self.ready.insert(agent);
-            }
+            Update::Progress(_) => stand.state = State::Ready(id),
             Update::Done(result) => {
                 if let Err(why) = result
                     && !self.is_over
@@ -109,31 +140,19 @@ impl Standing {
                             Some(format!("agent {agent} refuses its reflector: {reason}"));
                     }
                 }
-                self.ordered.remove(&id);
-                // One that answered is ordered at once; one that is refused is asked less and less often.
-                let rest = if self.ready.remove(&agent) {
-                    noted.lost = self.lost(&agent);
+                // One that answered is ordered at once; one that does not is ordered less and less often.
+                stand.rest = if stand.is_ready() {
+                    noted.lost = (!self.is_over).then(|| Lost::of(agent, &stand.reflector));
                     REST
                 } else {
-                    let last = self.rests.get(&agent).copied().unwrap_or(REST);
-                    last.times(2).min(LONGEST_REST)
+                    stand.rest.times(2).min(LONGEST_REST)
                 };
-                self.rests.insert(agent.clone(), rest);
-                self.due.insert(agent, now + rest);
+                stand.state = State::Due(now + stand.rest);
                 noted.is_over = true;
             }
             _ => {}
         }
         Some(noted)
-    }
-
-    fn lost(&self, agent: &AgentName) -> Option<Lost> {
-        let wanted = self.wanted.get(agent).filter(|_| !self.is_over)?;
-        Some(Lost {
-            agent: agent.clone(),
-            host: wanted.host.clone(),
-            port: wanted.order.spec.address.port(),
-        })
     }
 
     /// Why one will never answer, if that is so.
@@ -143,7 +162,7 @@ impl Standing {
 
     /// Whether all answer, or were waited for long enough.
     pub(super) fn is_ready(&mut self, now: Span) -> bool {
-        if self.ready.len() == self.wanted.len() {
+        if self.stands.values().all(Stand::is_ready) {
             self.since = None;
             return true;
         }
@@ -154,11 +173,11 @@ impl Standing {
     /// None is ordered any more: those that are have to be ended.
     pub(super) fn end(&mut self) -> Vec<OrderId> {
         self.is_over = true;
-        self.ordered.keys().copied().collect()
+        self.stands.values().filter_map(Stand::order).collect()
     }
 
     /// Whether one is ordered.
     pub(super) fn is_under_way(&self) -> bool {
-        !self.ordered.is_empty()
+        self.stands.values().any(|stand| stand.order().is_some())
     }
 }

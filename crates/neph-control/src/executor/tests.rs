@@ -7,6 +7,7 @@ mod fake;
 mod nats_server;
 mod over_nats;
 mod over_tls;
+mod running;
 mod wire;
 mod world;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_nats::{Client, Event, Message};
 use futures_util::StreamExt;
 use neph_agent::remote::{FromAgent, ToAgent, decode_from_agent, encode_to_agent};
-use neph_model::{AgentName, Wall};
+use neph_model::AgentName;
 use neph_sys::clock::{self, RawNanos};
 use rustls::ClientConfig;
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +18,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{NatsError, agent_of, connect, to_agent};
 use crate::hub::Hub;
+use crate::now::now;
 use crate::reception::{Reception, receive};
 use crate::registry::Registry;
 
@@ -111,10 +112,6 @@ impl Drop for Bridge {
             let _ = thread.join();
         }
     }
-}
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(clock::wall().0)
 }
 
 impl Carrier {

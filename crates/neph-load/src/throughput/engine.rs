@@ -106,12 +106,12 @@ impl Engine<'_> {
             let watched = spawned.map_err(ThroughputError::Thread).and_then(|()| {
                 loop {
                     let is_over = left.load(Ordering::Acquire) == 0;
-                    let told = Turn {
+                    let next = Turn {
                         board,
                         halt,
                         is_over,
                     };
-                    if turn(told)? == Decision::Leave {
+                    if turn(next)? == Decision::Leave {
                         return Ok(());
                     }
                 }

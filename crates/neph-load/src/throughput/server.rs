@@ -142,7 +142,7 @@ impl Server {
             return Ok(());
         };
         let (token, stream) = (hello.token, hello.stream);
-        // Whoever has the token may name any address as its own in a datagram; it must be the one that
+        // A peer that has the token may name any address as its own in a datagram; it must be the one that
         // the control connection comes from.
         if !active.awaits(token, stream, Protocol::Udp) || !active.is_from(peer.ip()) {
             return Ok(());

@@ -179,17 +179,17 @@ mod tests {
                 let more = (number % 100 - 89_i64).max(0);
                 delays.arrive(Arrival::Next, offset + (20 + more) * 1_000_000);
             }
-            let told = delays.take_interval();
-            assert_eq!(told.samples, 1_000);
-            assert_eq!(told.pdv_p50_ns, Some(0));
-            assert_eq!(told.pdv_p95_ns, Some(5_000_000));
-            assert_eq!(told.pdv_p99_ns, Some(9_000_000));
-            assert_eq!(told.pdv_max_ns, Some(10_000_000));
+            let taken = delays.take_interval();
+            assert_eq!(taken.samples, 1_000);
+            assert_eq!(taken.pdv_p50_ns, Some(0));
+            assert_eq!(taken.pdv_p95_ns, Some(5_000_000));
+            assert_eq!(taken.pdv_p99_ns, Some(9_000_000));
+            assert_eq!(taken.pdv_max_ns, Some(10_000_000));
             // Of each hundred neighbours 89 are alike, ten differ by 1 ms and one by 10.
-            assert_eq!(told.ipdv_p50_ns, Some(0));
-            assert_eq!(told.ipdv_p95_ns, Some(1_000_000));
+            assert_eq!(taken.ipdv_p50_ns, Some(0));
+            assert_eq!(taken.ipdv_p95_ns, Some(1_000_000));
             assert_eq!(delays.take_interval(), Variation::default());
-            assert_eq!(delays.whole(), told);
+            assert_eq!(delays.whole(), taken);
         }
     }
 
@@ -201,9 +201,9 @@ mod tests {
         delays.arrive(Arrival::Late, 900);
         delays.arrive(Arrival::Duplicate, 10_000);
         delays.arrive(Arrival::Next, 530);
-        let told = delays.take_interval();
-        assert_eq!((told.samples, told.pdv_max_ns), (4, Some(890)));
-        assert_eq!(told.ipdv_p50_ns, Some(30));
-        assert_eq!(told.pdv_p95_ns, None, "too few");
+        let taken = delays.take_interval();
+        assert_eq!((taken.samples, taken.pdv_max_ns), (4, Some(890)));
+        assert_eq!(taken.ipdv_p50_ns, Some(30));
+        assert_eq!(taken.pdv_p95_ns, None, "too few");
     }
 }

@@ -9,15 +9,16 @@ const SECOND: u128 = 1_000_000_000;
 /// A rate that holds over any time, but for a burst of a tenth of a second's worth. Times are nanoseconds of one
 /// monotonic clock.
 #[derive(Debug)]
-pub(super) struct Bucket {
+pub struct TokenBucket {
     /// Tokens a second; at least 1.
     rate: u64,
     /// When the tokens taken so far would have come one by one.
     taken_until: AtomicI64,
 }
 
-impl Bucket {
-    pub(super) fn new(rate: u64) -> Self {
+impl TokenBucket {
+    /// A full one; so many tokens come a second, at least 1.
+    pub fn new(rate: u64) -> Self {
         Self {
             rate: rate.max(1),
             taken_until: AtomicI64::new(i64::MIN),
@@ -32,7 +33,7 @@ impl Bucket {
 
     /// Takes so many tokens if they are there. More than a burst holds go when the bucket is full, so that a large
     /// message is late and not impossible.
-    pub(super) fn take(&self, tokens: u64, now: i64) -> bool {
+    pub fn take(&self, tokens: u64, now: i64) -> bool {
         let worth = self.worth(tokens);
         let most_before = now + (BURST - worth).max(0);
         let taken = self
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_message_larger_than_a_burst_goes_when_the_bucket_is_full_and_is_paid_for() {
-        let bucket = Bucket::new(1_000);
+        let bucket = TokenBucket::new(1_000);
         assert!(bucket.take(5_000, 0), "it would never go otherwise");
         assert!(!bucket.take(1, 4_800_000_000));
         assert!(bucket.take(1, 5_000_000_000));
@@ -89,7 +90,7 @@ mod tests {
             rate in 10_u64..1_000_000,
             steps in prop::collection::vec((0_i64..300_000_000, 1_u64..400), 1..300),
         ) {
-            let bucket = Bucket::new(rate);
+            let bucket = TokenBucket::new(rate);
             let mut now = 0;
             let mut went: Vec<(i64, u64)> = Vec::new();
             for (step, tokens) in steps {
@@ -113,7 +114,7 @@ mod tests {
 
         #[test]
         fn what_is_spent_as_room_allows_holds_the_rate_too(rate in 1_000_u64..1_000_000_000) {
-            let bucket = Bucket::new(rate);
+            let bucket = TokenBucket::new(rate);
             let mut sum = 0;
             for step in 0..1_000 {
                 let now = step * 1_000_000;

@@ -2,7 +2,7 @@
 
 use super::token::Token;
 
-/// Says to which test and stream a connection belongs: 16 bytes, numbers in network byte order.
+/// Which test and stream a connection belongs to: 16 bytes, numbers in network byte order.
 ///
 /// | bytes | field |
 /// |---|---|

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::distant::{BLOCKS, MESSAGES, SITES, Sites, is_empty};
 use crate::neph::{Place, SOON, eventually};
+use crate::servers::free_port;
 
 #[test]
 fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
@@ -247,11 +248,6 @@ fn an_experiment_whose_reflector_is_killed_fails_and_is_tried_anew() {
         reasons.iter().any(|text| text.contains(part)),
         "{reasons:?}"
     );
-}
-
-fn free_port() -> u16 {
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    socket.local_addr().expect("bound").port()
 }
 
 /// A plan of one message.

@@ -24,13 +24,13 @@ impl Program {
     /// Starts neph, and waits until its messages have this; gives the line.
     pub(crate) fn start(place: &Place, arguments: &[&str], awaited: &str) -> (Self, String) {
         let mut command = place.command(arguments.iter().copied());
-        let (child, said, mut line) = begin(&mut command);
-        let mut lines = std::io::BufRead::lines(said);
+        let (child, messages, mut line) = begin(&mut command);
+        let mut lines = std::io::BufRead::lines(messages);
         while !line.contains(awaited) {
             let next = lines.next().expect("it goes on");
             line = next.expect("readable");
         }
-        // Whatever else it says must not stop it.
+        // What else it prints must not stop it.
         thread::spawn(move || lines.for_each(drop));
         (Self(child), line)
     }

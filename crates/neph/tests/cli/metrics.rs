@@ -37,8 +37,8 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
 
 /// A program that runs, and what it printed until it had printed what was awaited.
 fn started(command: &mut Command, awaited: &str) -> (Program, Vec<String>) {
-    let (child, said, first) = begin(command);
-    let mut lines = said.lines();
+    let (child, printed, first) = begin(command);
+    let mut lines = printed.lines();
     let mut all = vec![first.trim_end().to_owned()];
     while !all.iter().any(|line| line.contains(awaited)) {
         let next = lines.next().unwrap_or_else(|| panic!("{awaited}: {all:?}"));
@@ -362,11 +362,16 @@ fn a_receiver_of_otlp_that_is_away_is_reported_and_changes_nothing() {
         "--otlp",
         &url,
     ]);
-    let (child, said, _) = begin(&mut command);
+    let (child, printed, _) = begin(&mut command);
     send("TERM", child.id());
-    let said: Vec<String> = said.lines().map(|line| line.expect("readable")).collect();
+    let printed: Vec<String> = printed
+        .lines()
+        .map(|line| line.expect("readable"))
+        .collect();
     let ran = child.wait_with_output().expect("it ends");
-    assert!(ran.status.success(), "{said:?}");
-    let away = said.iter().filter(|line| line.contains("push metrics to"));
-    assert_eq!(away.count(), 1, "{said:?}");
+    assert!(ran.status.success(), "{printed:?}");
+    let away = printed
+        .iter()
+        .filter(|line| line.contains("push metrics to"));
+    assert_eq!(away.count(), 1, "{printed:?}");
 }

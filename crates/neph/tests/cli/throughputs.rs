@@ -1,6 +1,6 @@
 //! `neph throughput` at the command line, over loopback and over links of the lab.
 
-#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+#![expect(clippy::print_stdout, reason = "a skipped test is reported")]
 
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -51,18 +51,18 @@ fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
     let there = Serving::start(&[]);
     let words = |rest: &str| format!("throughput {} -w 2s --rate 50Mbit/s {rest}", there.address);
     let ran = neph(words("--udp --format json").split_whitespace());
-    let told = document(&ran);
-    let one = &told["directions"][0];
+    let shown = document(&ran);
+    let one = &shown["directions"][0];
     assert_eq!(
-        (&told["schema"], &one["limit"]),
+        (&shown["schema"], &one["limit"]),
         (&1.into(), &"rate_asked".into())
     );
     assert!(
         (number(&one["goodput_bit_s"]) / 50e6 - 1.0).abs() < 0.01,
         "{one}"
     );
-    assert_eq!(told["client"]["sent"].as_array().map(Vec::len), Some(2));
-    assert!(told["server_end"]["cpu"][0]["cores"][0]["busy_percent"].is_number());
+    assert_eq!(shown["client"]["sent"].as_array().map(Vec::len), Some(2));
+    assert!(shown["server_end"]["cpu"][0]["cores"][0]["busy_percent"].is_number());
     let text = neph(words("--direction both").split_whitespace());
     assert_eq!(text.status, 0, "{}", text.err);
     for part in [
@@ -248,14 +248,14 @@ fn by_iperf3(kept: &Kept) -> Option<f64> {
     server.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
     let server = server.args(["iperf3", "-s", "-1"]).stdout(Stdio::null());
     let mut server = server.spawn().expect("nsenter runs");
-    let mut told = Value::Null;
+    let mut shown = Value::Null;
     eventually("iperf3 answers", Duration::from_secs(30), || {
         let ran = kept.at("a", "iperf3 -c 10.80.0.2 -t 6 -C cubic -J");
-        told = serde_json::from_str(&ran.out).unwrap_or_default();
-        told["end"]["sum_received"]["bits_per_second"].is_number()
+        shown = serde_json::from_str(&ran.out).unwrap_or_default();
+        shown["end"]["sum_received"]["bits_per_second"].is_number()
     });
     server.wait().expect("it ends");
-    Some(number(&told["end"]["sum_received"]["bits_per_second"]))
+    Some(number(&shown["end"]["sum_received"]["bits_per_second"]))
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn an_injected_loss_of_one_percent_is_found() {
         return;
     }
     let linked = Linked::up("delay = \"2ms\"\nloss = \"1%\"", 'u');
-    let told = linked.measured("--udp --rate 20Mbit/s -w 6s --direction both");
-    for one in told["directions"].as_array().expect("a list") {
+    let shown = linked.measured("--udp --rate 20Mbit/s -w 6s --direction both");
+    for one in shown["directions"].as_array().expect("a list") {
         let udp = &one["udp"];
         let (sent, lost) = (number(&udp["sent"]), number(&udp["lost"]));
         // 20 Mbit/s for 6 s are 10,359 datagrams, of which 103.6 are lost with a deviation of 10.1.

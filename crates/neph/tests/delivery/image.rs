@@ -50,7 +50,7 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// Where engines keep things beside their own folders.
+/// Where engines keep things outside of their own folders.
 const KEPT: [&str; 8] = [
     "/etc/docker",
     "/run/containerd",

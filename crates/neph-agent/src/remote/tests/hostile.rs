@@ -181,7 +181,7 @@ fn files() -> Vec<Order> {
     ]
 }
 
-/// What the controller signs by mistake, or because somebody has its place.
+/// What the controller signs by mistake, or because another has its place.
 fn signed_and_not_allowed() -> Vec<(&'static str, Order)> {
     let tcp = |keys: &str| probe("tcp://127.0.0.1:9", keys);
     let mut at_site = experiment("tcp://127.0.0.1:9", USUAL);

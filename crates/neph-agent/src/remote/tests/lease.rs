@@ -58,10 +58,10 @@ fn admitted(guard: &mut Guard, hand: &Hand, controller: Wall, lease: Span) -> Or
 #[test]
 fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
     let hand = Hand::new();
-    for apart in [0, 7 * 3600, -7 * 3600] {
+    for seconds in [0, 7 * 3600, -7 * 3600] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut guard = guard(folder.path(), &hand, POLICY);
-        let offset = Span::from_secs(apart);
+        let offset = Span::from_secs(seconds);
         let bound = Span::from_millis(1);
         guard.set_clock(ClockApart { offset, bound }, neph_sys::clock::raw());
         let controller = at(NOON).wall + -offset;

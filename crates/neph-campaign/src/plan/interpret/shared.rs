@@ -157,7 +157,7 @@ mod tests {
             assert_eq!(found.len(), 1, "{found:#?}");
             found[0].to_string()
         };
-        for (from, to, told) in [
+        for (from, to, part) in [
             ("\"load\"", "\"loud\"", "did you mean 'load'"),
             ("at = \"lju\"", "at = \"lja\"", "there is no site 'lja'"),
             (
@@ -180,7 +180,7 @@ mod tests {
             ("every = \"1h\"", "every = \"0s\"", "this time is zero"),
         ] {
             let found = one(from, to);
-            assert!(found.contains(told), "{found}");
+            assert!(found.contains(part), "{found}");
         }
         let alone = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nmode = \"load\"\n\
             [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";

@@ -108,11 +108,11 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
     let now = Wall::from_unix_nanos(clock::wall().0);
     let guard = Guard::open(folder, agent.clone(), authority, policy, now);
     let mut guard = guard.expect("a certificate");
-    let apart = ClockApart {
+    let exact = ClockApart {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(apart, clock::raw());
+    guard.set_clock(exact, clock::raw());
     guard
 }
 

@@ -204,9 +204,12 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
     for block in 0..3 {
         let of_block = experiments.iter().filter(|one| one.block == block);
         let begun: Vec<i64> = of_block.map(|one| one.started.unix_nanos()).collect();
-        let apart = begun.iter().max().zip(begun.iter().min());
-        let apart = apart.map(|(last, first)| last - first);
-        assert!(apart.is_some_and(|apart| apart < 200_000_000), "{begun:?}");
+        let ends = begun.iter().max().zip(begun.iter().min());
+        let spread = ends.map(|(last, first)| last - first);
+        assert!(
+            spread.is_some_and(|spread| spread < 200_000_000),
+            "{begun:?}"
+        );
     }
     for one in &experiments {
         assert_eq!(

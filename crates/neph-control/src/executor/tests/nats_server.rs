@@ -89,7 +89,7 @@ impl Server {
         self.process = Self::run(&self.config, self.port);
     }
 
-    /// As a network that is cut off: it says nothing, and loses nothing.
+    /// As a network that is cut off: it answers nothing, and loses nothing.
     pub(super) fn pause(&self, signal: &str) {
         let pid = self.process.id().to_string();
         let sent = command("kill")

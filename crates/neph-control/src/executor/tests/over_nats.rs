@@ -2,30 +2,22 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use neph_agent::LocalExecutor;
-use neph_agent::remote::{
-    ControllerAddress, Identity, Invitation, Link, ServeError, Worker, enrol, serve,
-};
+use neph_agent::remote::{ControllerAddress, Identity, Invitation, enrol};
 use neph_model::{
-    AgentName, Ending, Executor, ExperimentId, ExperimentOrder, Order, OrderResult, Span, Stop,
-    Update, Wall,
+    AgentName, Ending, Executor, ExperimentId, ExperimentOrder, Order, OrderResult, Span, Update,
 };
 use neph_sys::deadline::{Deadline, wait_until};
 
-use super::agent::guard;
 use super::contract;
 use super::nats_server::{Server, free_port, has_server};
+use super::running::Running;
+use crate::now::now;
 use crate::{AgentsExecutor, CampaignSocket, Controller, NatsLink, Registry, Sites};
 
 fn name() -> AgentName {
     "here".parse().expect("a name")
-}
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(neph_sys::clock::wall().0)
 }
 
 /// A controller and an agent that is enrolled there, before any bus.
@@ -83,47 +75,14 @@ impl Enrolled {
     }
 }
 
-/// An agent that connects as often as it is cut off.
-struct Running {
-    stop: Stop,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Running {
-    fn start(enrolled: &Enrolled, servers: &str) -> Self {
-        let stop = Stop::new();
-        let (ended, servers) = (stop.clone(), servers.to_owned());
-        let (identity, folder) = (enrolled.identity.clone(), enrolled.folder.join("agent"));
-        let thread = std::thread::spawn(move || {
-            let guard = guard(&folder, &name(), identity.authority());
-            let executor = LocalExecutor::new().with_permit(guard.permit().clone());
-            let mut worker = Worker::new(&folder, executor, "1", guard).expect("writable");
-            while !ended.is_set() {
-                let Ok(link) = NatsLink::connect(&servers, &identity) else {
-                    worker.work(Span::from_millis(50)).expect("writable");
-                    continue;
-                };
-                let mut link: Box<dyn Link> = Box::new(link);
-                match serve(&mut worker, link.as_mut(), &ended) {
-                    Ok(()) | Err(ServeError::Link(_)) => {}
-                    Err(error) => panic!("{error}"),
-                }
-            }
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.set();
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("it ended well");
-        }
-    }
+/// The agent, which speaks at these servers.
+fn running(enrolled: &Enrolled, servers: &str) -> Running {
+    let servers = servers.to_owned();
+    let folder = enrolled.folder.join("agent");
+    Running::start(enrolled.identity.clone(), folder, move |identity| {
+        let link = NatsLink::connect(&servers, identity).ok()?;
+        Some(Box::new(link))
+    })
 }
 
 #[test]
@@ -132,15 +91,15 @@ fn the_contract_of_executors_holds_over_nats() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut running = Vec::new();
+    let mut all = Vec::new();
     contract::hold(&mut || {
-        let enrolled = Enrolled::in_folder(&folder.path().join(running.len().to_string()));
+        let enrolled = Enrolled::in_folder(&folder.path().join(all.len().to_string()));
         let server = Server::start(&enrolled.control(), free_port(), "");
         let servers = format!("127.0.0.1:{}", server.port);
         let controller = enrolled.controller(&servers);
-        let agent = Running::start(&enrolled, &servers);
+        let agent = running(&enrolled, &servers);
         let executor = enrolled.executor();
-        running.push((agent, controller, server));
+        all.push((agent, controller, server));
         Box::new(executor)
     });
 }
@@ -208,7 +167,7 @@ fn a_server_that_is_killed_while_an_order_runs_loses_nothing() {
     let mut server = Server::start(&enrolled.control(), free_port(), "");
     let servers = format!("127.0.0.1:{}", server.port);
     let _controller = enrolled.controller(&servers);
-    let _agent = Running::start(&enrolled, &servers);
+    let _agent = running(&enrolled, &servers);
     let mut executor = enrolled.executor();
     let orders = (0..4).map(|_| order(200)).collect();
     carry_out(&mut executor, orders, &mut |_| {
@@ -242,7 +201,7 @@ fn an_agent_whose_server_hangs_in_a_cluster_of_three_goes_to_another_and_loses_n
         .collect();
     let at = |place: usize| format!("127.0.0.1:{}", servers[place].port);
     let _controller = enrolled.controller(&at(0));
-    let _agent = Running::start(&enrolled, &format!("{},{}", at(1), at(2)));
+    let _agent = running(&enrolled, &format!("{},{}", at(1), at(2)));
     let mut executor = enrolled.executor();
     let orders = (0..2).map(|_| order(200)).collect();
     carry_out(&mut executor, orders, &mut |place| {

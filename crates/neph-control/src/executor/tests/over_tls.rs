@@ -3,27 +3,21 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use neph_agent::LocalExecutor;
 use neph_agent::remote::{
-    ControllerAddress, EnrolError, Identity, Invitation, ServeError, WebSocketLink, Worker, enrol,
-    serve,
+    ControllerAddress, EnrolError, Identity, Invitation, WebSocketLink, enrol,
 };
-use neph_model::{AgentName, Span, Stop, Wall};
+use neph_model::AgentName;
 use neph_sys::deadline::wait_until;
 
-use super::agent::guard;
 use super::contract;
+use super::running::Running;
+use crate::now::now;
 use crate::{AgentsExecutor, CampaignSocket, Controller, Registry, Sites, connected};
 
 fn name(text: &str) -> AgentName {
     text.parse().expect("a name")
-}
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(neph_sys::clock::wall().0)
 }
 
 fn address_of(controller: &Controller) -> ControllerAddress {
@@ -48,66 +42,31 @@ fn controller(folder: &Path) -> Controller {
     Controller::start(folder, address, None).expect("it starts")
 }
 
-/// An agent that connects as often as it is cut off.
-#[derive(Debug)]
-struct Running {
-    stop: Stop,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Running {
-    fn start(address: ControllerAddress, identity: Identity, folder: PathBuf) -> Self {
-        let stop = Stop::new();
-        let ended = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let agent = identity.name().expect("it is enrolled");
-            let guard = guard(&folder, &agent, identity.authority());
-            let executor = LocalExecutor::new().with_permit(guard.permit().clone());
-            let mut worker = Worker::new(&folder, executor, "1", guard).expect("writable");
-            while !ended.is_set() {
-                let Ok(mut link) = WebSocketLink::connect(&address, &identity) else {
-                    worker.work(Span::from_millis(20)).expect("writable");
-                    continue;
-                };
-                match serve(&mut worker, &mut link, &ended) {
-                    Ok(()) | Err(ServeError::Link(_)) => {}
-                    Err(error) => panic!("{error}"),
-                }
-            }
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.set();
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("it ended well");
-        }
-    }
+/// An agent that dials the controller's port.
+fn running(address: ControllerAddress, identity: Identity, folder: PathBuf) -> Running {
+    Running::start(identity, folder, move |identity| {
+        let link = WebSocketLink::connect(&address, identity).ok()?;
+        Some(Box::new(link))
+    })
 }
 
 #[test]
 fn the_contract_of_executors_holds_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut running = Vec::new();
+    let mut all = Vec::new();
     contract::hold(&mut || {
-        let folder = folder.path().join(running.len().to_string());
+        let folder = folder.path().join(all.len().to_string());
         let controller = controller(&folder.join("control"));
         let invitation = invite(&folder.join("control"), "here", 1);
         let address = address_of(&controller);
         let identity = enrol(&address, &invitation, &folder.join("agent")).expect("enrolled");
-        let agent = Running::start(address, identity, folder.join("agent"));
+        let agent = running(address, identity, folder.join("agent"));
         let bus = CampaignSocket::connect(&folder.join("control")).expect("it runs");
         let sites = Sites {
             default: Some(name("here")),
             ..Sites::default()
         };
-        running.push((agent, controller));
+        all.push((agent, controller));
         let registry = Registry::open(&folder.join("control")).expect("readable");
         let signer = registry.signer().expect("a key");
         let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer);
@@ -139,7 +98,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
     drop(there);
 
-    let agent = Running::start(address, mine, folder.path().join("ams"));
+    let agent = running(address, mine, folder.path().join("ams"));
     let present = || connected(&ours).expect("readable").expect("it runs");
     eventually("it is connected", || {
         present().first().is_some_and(|one| one.version.is_some())
