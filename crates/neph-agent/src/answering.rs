@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
-use neph_probe::Reflector;
-
 use crate::desk::Desk;
 use crate::failure::failed;
+use crate::reflecting::Reflecting;
+use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
 
 /// How soon its end is seen.
 const TICK: Duration = Duration::from_millis(50);
@@ -16,7 +15,8 @@ const REPORTED: u32 = 10;
 /// Answers until the end. The first progress is reported when it listens.
 pub(crate) fn answer(order: &ReflectorOrder, desk: &Desk) -> Result<(), OrderFailed> {
     let operation = || format!("answer probes at {}", order.spec.address);
-    let reflector = Reflector::start(&order.spec).map_err(|why| failed(operation(), why))?;
+    let reflector = Reflecting::start(&order.spec, None, desk.permit());
+    let reflector = reflector.map_err(|why| failed(operation(), why))?;
     let began = neph_probe::now();
     let mut ticks = 0;
     loop {

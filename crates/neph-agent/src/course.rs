@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use neph_load::throughput::Measured;
 use neph_model::{
     Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, Identification,
     OrderFailed, Span, Stop, Transport, Update, Wall, Warning,
 };
-use neph_probe::{FleetRun, Flow as Running, ProbeError};
+use neph_probe::{FleetRun, Flow as Running};
 
 use crate::caps::Before;
 use crate::cores::Cores;
@@ -17,6 +18,7 @@ use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
 use crate::intake::Intake;
 use crate::provenance::host_of;
+use crate::transfer::TransferRun;
 use crate::{peer, trace};
 
 /// How often what the flows said is taken in and reported.
@@ -39,8 +41,11 @@ pub(crate) struct Course<'a> {
     /// The flows that run, in the order of their specifications.
     running: Vec<Option<Running>>,
     fleet: Option<FleetRun>,
+    transfer: Option<TransferRun>,
+    /// What the transfer came to.
+    measured: Option<Measured>,
     /// Why the main flow broke off.
-    fault: Option<ProbeError>,
+    fault: Option<String>,
     /// When the last of its flows was over.
     ended: Option<Wall>,
 }
@@ -94,6 +99,8 @@ impl<'a> Course<'a> {
             leash: Leash(Stop::new()),
             running: Vec::new(),
             fleet: None,
+            transfer: None,
+            measured: None,
             fault: None,
             ended: None,
         };
@@ -110,6 +117,12 @@ impl<'a> Course<'a> {
                 self.running.push(None);
                 continue;
             }
+            if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.transfer) {
+                let run = TransferRun::start(spec.clone(), stop);
+                self.transfer = Some(run.map_err(|error| failed("start the transfer", error))?);
+                self.running.push(None);
+                continue;
+            }
             let flow = Running::start(spec.clone(), stop);
             let flow = flow.map_err(|error| failed("start a flow", error))?;
             self.running.push(Some(flow));
@@ -123,16 +136,18 @@ impl<'a> Course<'a> {
             self.leash.0.set();
         }
         self.take_fleet();
+        self.take_transfer();
         if self.is_hopeless() {
             self.leash.0.set();
         }
         self.take_flows();
         self.record();
         // What runs beside the main flow ends with it.
-        if self.fleet.is_none() && self.running[0].is_none() {
+        let has_main = self.fleet.is_some() || self.transfer.is_some();
+        if !has_main && self.running[0].is_none() {
             self.leash.0.set();
         }
-        if self.fleet.is_none() && self.running.iter().all(Option::is_none) {
+        if !has_main && self.running.iter().all(Option::is_none) {
             self.ended = Some(neph_probe::anchor().wall);
         }
     }
@@ -147,7 +162,22 @@ impl<'a> Course<'a> {
             && !self.intake.take_fleet(one.reports())
             && let Some(one) = self.fleet.take()
         {
-            self.fault = one.join().err();
+            self.fault = one.join().err().map(|error| error.to_string());
+        }
+    }
+
+    fn take_transfer(&mut self) {
+        let Some(run) = &self.transfer else { return };
+        let at = (neph_probe::now() - self.ready.origin.at).nanos();
+        let may_go_on = run.take(at, self.intake.samples());
+        if let Some(run) = self.transfer.take_if(|_| !may_go_on) {
+            match run.join() {
+                Ok(measured) => {
+                    self.fault.clone_from(&measured.fault);
+                    self.measured = Some(measured);
+                }
+                Err(error) => self.fault = Some(error.to_string()),
+            }
         }
     }
 
@@ -164,6 +194,9 @@ impl<'a> Course<'a> {
     /// What nobody answered at its beginning would be worth nothing at its end. Of a single flow that
     /// is asked only where nobody had to say before who they are.
     fn is_hopeless(&self) -> bool {
+        if self.ready.transfer.is_some() {
+            return false;
+        }
         let flows = match &self.ready.fleet {
             Some(spec) => Some(spec.fleet.lanes),
             None => self.may_be_silent().then_some(1),
@@ -180,7 +213,7 @@ impl<'a> Course<'a> {
                 && let Err(error) = flow.join()
             {
                 if spec.role == FlowRole::Main {
-                    self.fault = Some(error);
+                    self.fault = Some(error.to_string());
                 } else {
                     let (name, why) = (spec.name.clone(), error.to_string());
                     self.intake.miss(Missing { name, why }, spec.index);
@@ -207,13 +240,17 @@ impl<'a> Course<'a> {
     pub(crate) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
         let stopped = self.desk.stop().is_set();
         let ending = match (self.fault.take(), stopped) {
-            (Some(error), _) => Ending::Failed(error.to_string()),
+            (_, true) if self.measured.is_some() => Ending::Interrupted,
+            (Some(fault), _) => Ending::Failed(fault),
             (None, true) => Ending::Interrupted,
+            (None, false) if self.measured.is_some() => Ending::Complete,
             (None, false) => self.intake.verdict(),
         };
         let mut warnings = self.intake.warnings();
         warnings.extend(refused);
-        warnings.extend(peer::sizes_not_applied(&self.ready.specs[0]));
+        if self.ready.transfer.is_none() {
+            warnings.extend(peer::sizes_not_applied(&self.ready.specs[0]));
+        }
         warnings.extend(around.warnings.iter().cloned());
         self.host.congestion_control = self.intake.congestion();
         let mut flows = self.ready.flows();
@@ -231,6 +268,7 @@ impl<'a> Course<'a> {
             ended: self.ended.unwrap_or_else(|| neph_probe::anchor().wall),
             flows,
             trace,
+            quantities: self.measured.as_ref().map(Measured::quantities),
             late: self.intake.fleet().map(|tally| tally.late),
             anchors: self.intake.into_anchors(),
             host: self.host,

@@ -62,6 +62,9 @@ fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> 
 fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
     let ready = flows::ready(order, site, desk.permit())?;
+    if ready.transfer.is_some() {
+        return Ok(ready);
+    }
     let expected = order.reflector || yard.reflects(ready.specs[0].address);
     peer::judge(&ready.found, &ready.specs[0], expected)?;
     Ok(ready)

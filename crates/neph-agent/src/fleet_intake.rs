@@ -63,6 +63,7 @@ impl FleetIntake {
             ending,
             ended: neph_probe::anchor().wall,
             flows: Vec::new(),
+            quantities: None,
             late: self.intake.fleet().map(|tally| tally.late),
             warnings,
             anchors: self.intake.into_anchors(),

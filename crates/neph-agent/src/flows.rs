@@ -1,5 +1,7 @@
 //! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
 
+mod beside;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
@@ -9,8 +11,11 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
-    Resolving, Schedule, Secret, SynSchedule, TargetError, Trust, discover,
+    Resolving, Schedule, Secret, SynSchedule, Trust, discover,
 };
+
+use beside::beside;
+pub(crate) use beside::echo_to;
 
 use crate::caps;
 use crate::desk::Desk;
@@ -18,6 +23,7 @@ use crate::experiments::start;
 use crate::failure::failed;
 use crate::fleet::fleet;
 use crate::follow::followed;
+use crate::transfer::{TransferSpec, transfer};
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
@@ -34,6 +40,8 @@ pub(crate) struct Ready {
     pub(crate) specs: Vec<FlowSpec>,
     /// The fleet that runs in the place of the main flow.
     pub(crate) fleet: Option<FleetSpec>,
+    /// The transfer that runs in the place of the main flow.
+    pub(crate) transfer: Option<TransferSpec>,
     /// What the order wants beside the main flow and cannot have.
     pub(crate) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
@@ -61,6 +69,9 @@ pub(crate) fn ready(
     site: Option<Place>,
     permit: &Permit,
 ) -> Result<Ready, OrderFailed> {
+    if let Some(transfer) = transfer(order, site.as_ref(), permit)? {
+        return with_transfer(order, transfer, site, permit);
+    }
     let mut main = main_flow(order, site.clone(), permit)?;
     let asking = Asking {
         tls_version: main.tls_version,
@@ -81,9 +92,40 @@ pub(crate) fn ready(
             .as_ref()
             .and_then(|fleet| caps::Before::of(&found, fleet)),
         fleet,
+        transfer: None,
         missing,
         found,
         redirects,
+        site,
+        origin: neph_probe::anchor(),
+    })
+}
+
+/// A transfer, and what runs beside it. Who serves it says so when it is asked for it.
+fn with_transfer(
+    order: &ExperimentOrder,
+    transfer: TransferSpec,
+    site: Option<Place>,
+    permit: &Permit,
+) -> Result<Ready, OrderFailed> {
+    let target = Target::icmp(&transfer.server.ip().to_string());
+    let target = target.map_err(|error| failed("find where the transfer goes", error))?;
+    let mut specs = vec![flow_to(
+        target,
+        transfer.server,
+        order,
+        site.clone(),
+        permit,
+    )?];
+    let missing = beside(order, &mut specs);
+    Ok(Ready {
+        specs,
+        fleet: None,
+        transfer: Some(transfer),
+        missing,
+        refusals: None,
+        found: Discovery::default(),
+        redirects: Vec::new(),
         site,
         origin: neph_probe::anchor(),
     })
@@ -109,9 +151,20 @@ pub(crate) fn main_flow(
     site: Option<Place>,
     permit: &Permit,
 ) -> Result<FlowSpec, OrderFailed> {
+    let (target, address) = place(order, site.as_ref(), permit)?;
+    flow_to(target, address, order, site, permit)
+}
+
+/// The flow of the scenario to where its target is.
+fn flow_to(
+    target: Target,
+    address: SocketAddr,
+    order: &ExperimentOrder,
+    site: Option<Place>,
+    permit: &Permit,
+) -> Result<FlowSpec, OrderFailed> {
     let scenario = &order.scenario;
     let parameters = &scenario.parameters;
-    let (target, address) = place(order, site.as_ref(), permit)?;
     // A fleet's rate is the plan's to allow.
     if target.kind().facts().may_alarm && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
@@ -204,84 +257,6 @@ fn read_key(path: &str) -> Result<Secret, OrderFailed> {
     Secret::in_file(Path::new(path)).map_err(|error| failed(format!("use key file {path}"), error))
 }
 
-/// ICMP echo to the endpoint's host and to every ping destination. One that cannot be resolved is
-/// left out, and returned: its messages would all be failures of the resolver.
-fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
-    let main = &specs[0];
-    let length = main
-        .schedule
-        .interval
-        .times(i64::try_from(order.scenario.messages).unwrap_or(i64::MAX));
-    let mut wanted = Vec::new();
-    if let (Some(interval), true) = (order.companion, !main.target.kind().is_echo()) {
-        let host = main.address.ip().to_string();
-        wanted.push((FlowRole::Companion, main.name.clone(), host, interval));
-    }
-    for ping in &order.pings {
-        let (name, host) = (ping.name.clone(), ping.host.clone());
-        wanted.push((FlowRole::PingDestination, name, host, ping.interval));
-    }
-    let template = main.clone();
-    let mut missing = Vec::new();
-    for (role, name, host, interval) in wanted {
-        let whole = (role == FlowRole::Companion).then_some(template.address);
-        let (target, address) =
-            match echo_to(&host, whole, template.site.as_ref(), &template.permit) {
-                Ok(place) => place,
-                Err(error) => {
-                    let why = error.to_string();
-                    missing.push(Missing { name, why });
-                    continue;
-                }
-            };
-        let count = u64::try_from(length.nanos() / interval.nanos().max(1))
-            .unwrap_or(0)
-            .max(1);
-        specs.push(FlowSpec {
-            index: FlowIndex(u32::try_from(specs.len()).unwrap_or(u32::MAX)),
-            role,
-            name,
-            target,
-            address,
-            schedule: Schedule {
-                interval,
-                count: Some(count),
-                duration: None,
-            },
-            request_size: ECHO,
-            response_size: ECHO,
-            source_port: None,
-            key: None,
-            tcp_stats: None,
-            reflector: false,
-            ..template.clone()
-        });
-    }
-    missing
-}
-
-/// Where an echo to `host` goes.
-pub(crate) fn echo_to(
-    host: &str,
-    known: Option<SocketAddr>,
-    site: Option<&Place>,
-    permit: &Permit,
-) -> Result<(Target, SocketAddr), TargetError> {
-    let target = Target::icmp(host)?;
-    if let Some(mut address) = known {
-        // The whole address: a link-local one is none without its zone.
-        address.set_port(0);
-        return Ok((target, address));
-    }
-    let how = Resolving {
-        site: site.cloned(),
-        permit: permit.clone(),
-        ..Resolving::here(None)
-    };
-    let address = target.find(&how)?.address;
-    Ok((target, address))
-}
-
 impl Ready {
     /// The flows as the store keeps them.
     pub(crate) fn flows(&self) -> Vec<Flow> {
@@ -302,7 +277,7 @@ impl Ready {
             reflector: spec.reflector,
             same_clock: self.found.same_clock && spec.role == FlowRole::Main,
         };
-        let not_run = usize::from(self.fleet.is_some());
+        let not_run = usize::from(self.fleet.is_some() || self.transfer.is_some());
         self.specs.iter().skip(not_run).map(flow).collect()
     }
 

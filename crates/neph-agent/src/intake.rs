@@ -148,6 +148,11 @@ impl Intake {
         }
     }
 
+    /// Where samples of a transfer go.
+    pub(crate) const fn samples(&mut self) -> &mut Vec<Sample> {
+        &mut self.samples
+    }
+
     /// Takes note that an echo beside the main flow does not go; `flow` is the main one's if it
     /// never came to be.
     pub(crate) fn miss(&mut self, missing: Missing, flow: FlowIndex) {

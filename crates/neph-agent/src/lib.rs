@@ -27,9 +27,11 @@ mod load;
 mod peer;
 pub mod policy;
 pub mod provenance;
+mod reflecting;
 pub mod remote;
 mod tcp_samples;
 mod trace;
+mod transfer;
 mod yard;
 
 pub use caps::refusal_warnings;
@@ -40,4 +42,5 @@ pub use fleet_intake::{FleetIntake, scenario_of};
 pub use journalling::JournallingExecutor;
 pub use links::LinkCount;
 pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
+pub use reflecting::{ReflectingError, ThroughputBound, ThroughputServing};
 pub use yard::Ground;

@@ -4,6 +4,7 @@
 //! every table. Draws nothing and stores nothing; the tests behind it are `neph-stats`'. Everything here
 //! is a pure function of a [`CampaignData`] and [`PlotSettings`], except [`load()`].
 
+pub mod circuits;
 pub mod clock_time;
 pub mod data;
 pub mod diagnosis;
@@ -16,6 +17,7 @@ pub mod layer;
 pub mod load;
 pub mod means;
 pub mod numbers;
+pub mod quantities;
 pub mod settings;
 pub mod table;
 pub mod view;
@@ -30,5 +32,6 @@ pub use findings::{
 };
 pub use layer::Layer;
 pub use load::{Include, LoadError, fleet_view, load};
+pub use quantities::{QuantityCourse, QuantitySummary};
 pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
 pub use table::{Cell, Column, LossCell, QuantileCell, SummaryRow, Table, Unit, summary, tables};

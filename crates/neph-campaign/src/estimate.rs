@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ByteSize, Scenario, Span, reply_size};
+use neph_model::{ByteSize, Scenario, Span};
 use neph_store::most_journalled;
 
+use crate::lengths::payloads;
 pub use crate::lengths::{TraceTime, length, trace_time};
 use crate::pairs::{site_of, sites_to_server};
 use crate::plan::Plan;
@@ -122,17 +123,16 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
     let pace = block.max(plan.block_interval);
     Estimate {
         experiments: blocks.saturating_mul(scenarios.len() as u64),
-        messages: sum(&Scenario::messages_of_all_flows),
-        request_bytes: ByteSize(sum(&|scenario| {
-            scenario
-                .messages_of_all_flows()
-                .saturating_mul(scenario.request_size.bytes())
-        })),
-        response_bytes: ByteSize(sum(&|scenario| {
-            scenario
-                .messages_of_all_flows()
-                .saturating_mul(reply_size(scenario.probe(), scenario.response_size).bytes())
-        })),
+        messages: sum(&|scenario| {
+            let is_transfer = scenario.measure().is_transfer();
+            if is_transfer {
+                0
+            } else {
+                scenario.messages_of_all_flows()
+            }
+        }),
+        request_bytes: ByteSize(sum(&|scenario| payloads(scenario).0)),
+        response_bytes: ByteSize(sum(&|scenario| payloads(scenario).1)),
         fleet_bytes: ByteSize(sum(&fleet_bytes)),
         journal_bytes: ByteSize(journal_bytes(scenarios, &groups)),
         block,

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{
-    ByteSize, Parameter, ParameterName, Scenario, ScenarioId, Span, reply_size_in_words,
+    ByteSize, Measure, Parameter, ParameterName, Scenario, ScenarioId, Span, reply_size_in_words,
 };
 use sha2::{Digest, Sha256};
 
-use crate::plan::{Endpoint, ParameterLists, Plan, Skip};
+use crate::plan::{Endpoint, Plan, Skip};
 
 /// One combination of an endpoint's values.
 struct Combination<'p> {
@@ -78,7 +78,10 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
                     &echoed
                 };
                 for &response_size in response_sizes {
-                    for parameters in parameter_sets(&axes.parameters) {
+                    for parameters in parameter_sets(axes.parameters.values().map(Vec::as_slice)) {
+                        if is_transfer(&parameters) {
+                            continue;
+                        }
                         found.push(Combination {
                             endpoint,
                             interval,
@@ -90,14 +93,15 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
                 }
             }
         }
+        found.extend(transfers(endpoint));
         found
     })
 }
 
 /// All ways to choose one value of each parameter.
-fn parameter_sets(parameters: &ParameterLists) -> Vec<Vec<&Parameter>> {
+fn parameter_sets<'a>(lists: impl Iterator<Item = &'a [Parameter]>) -> Vec<Vec<&'a Parameter>> {
     let mut sets = vec![Vec::new()];
-    for values in parameters.values() {
+    for values in lists {
         let with = |set: &Vec<_>, value| set.iter().copied().chain([value]).collect();
         let longer = |set| values.iter().map(move |value| with(set, value));
         sets = sets.iter().flat_map(longer).collect();
@@ -105,7 +109,52 @@ fn parameter_sets(parameters: &ParameterLists) -> Vec<Vec<&Parameter>> {
     sets
 }
 
+/// The parameters that a transfer has; what else varies is of messages.
+const OF_TRANSFERS: [ParameterName; 11] = [
+    ParameterName::Circuit,
+    ParameterName::Network,
+    ParameterName::Congestion,
+    ParameterName::Distance,
+    ParameterName::Site,
+    ParameterName::IpVersion,
+    ParameterName::Measure,
+    ParameterName::Season,
+    ParameterName::Stress,
+    ParameterName::ThroughputPort,
+    ParameterName::Timeout,
+];
+
+fn is_transfer(parameters: &[&Parameter]) -> bool {
+    let mut measured = parameters.iter().filter_map(|one| one.measure());
+    measured.any(Measure::is_transfer)
+}
+
+/// The transfers of an endpoint, each once.
+fn transfers(endpoint: &Endpoint) -> Vec<Combination<'_>> {
+    let own = endpoint.axes.parameters.iter();
+    let own = own.filter(|(name, _)| OF_TRANSFERS.contains(name));
+    let own = own.map(|(_, values)| values.as_slice());
+    let sets = parameter_sets(own).into_iter();
+    let transfers = sets.filter(|set| is_transfer(set));
+    let transfers = transfers.map(|parameters| Combination {
+        endpoint,
+        interval: Measure::SECOND,
+        request_size: ByteSize(0),
+        response_size: ByteSize(0),
+        parameters,
+    });
+    transfers.collect()
+}
+
 impl Combination<'_> {
+    /// How many there are in an experiment; of a transfer, its seconds.
+    fn messages(&self) -> u64 {
+        if is_transfer(&self.parameters) {
+            return self.endpoint.axes.seconds();
+        }
+        self.endpoint.axes.length.messages(self.interval)
+    }
+
     fn matches(&self, skip: &Skip) -> bool {
         fn among<T: PartialEq>(values: &[T], value: &T) -> bool {
             values.is_empty() || values.contains(value)
@@ -137,7 +186,7 @@ impl Combination<'_> {
             interval: self.interval,
             request_size: self.request_size,
             response_size: self.response_size,
-            messages: self.endpoint.axes.length.messages(self.interval),
+            messages: self.messages(),
             parameters: parameters.chain([timeout]).collect(),
             varied: Vec::new(),
         }
@@ -148,13 +197,14 @@ impl Combination<'_> {
 /// is known by what is asked for; its label has what is sent too.
 fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
-    for scenario in scenarios.iter() {
+    let is_of_messages = |scenario: &Scenario| !scenario.measure().is_transfer();
+    for scenario in scenarios.iter().filter(|one| is_of_messages(one)) {
         let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
         if scenario.probe().has_reply_size() {
             of_endpoint.insert(scenario.response_size);
         }
     }
-    for scenario in scenarios {
+    for scenario in scenarios.iter_mut().filter(|one| is_of_messages(one)) {
         if sizes
             .get(&scenario.endpoint)
             .is_some_and(|sizes| sizes.len() > 1)

@@ -1,6 +1,6 @@
 //! How long an experiment takes, and the trace of its flows after it.
 
-use neph_model::{Scenario, Span};
+use neph_model::{BitRate, Measure, Scenario, Span, TransferDirection, reply_size};
 
 use crate::plan::Plan;
 
@@ -8,6 +8,24 @@ use crate::plan::Plan;
 pub fn length(scenario: &Scenario) -> Span {
     let count = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
     scenario.interval.times(count)
+}
+
+/// Payload of an experiment, bytes: what the site that measures sends, and what it is sent. A transfer
+/// without a rate has none that is known. Saturates.
+pub(crate) fn payloads(scenario: &Scenario) -> (u64, u64) {
+    let messages = scenario.messages_of_all_flows();
+    let Measure::Throughput(test) = scenario.measure() else {
+        let reply = reply_size(scenario.probe(), scenario.response_size);
+        let bytes = |each: u64| messages.saturating_mul(each);
+        return (bytes(scenario.request_size.bytes()), bytes(reply.bytes()));
+    };
+    let rate = test.rate.map_or(0, BitRate::bits_per_second);
+    let bytes = (rate / 8).saturating_mul(messages);
+    match test.direction {
+        TransferDirection::Up => (bytes, 0),
+        TransferDirection::Down => (0, bytes),
+        TransferDirection::Both => (bytes, bytes),
+    }
 }
 
 /// Probes a second to each distance, and how long the last

@@ -10,6 +10,7 @@ mod compare;
 mod fleet;
 mod interpret;
 mod meaning;
+mod measure;
 mod parameter;
 mod plot;
 mod reflector;

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ByteSize, Scenario, Span, reply_size};
+use neph_model::{ByteSize, Scenario, Span};
 
-use crate::lengths::{length, trace_time};
+use crate::lengths::{length, payloads, trace_time};
 use crate::pairs::site_of;
 use crate::plan::Plan;
 use crate::timetable::{self, Claim, Mode, Resource, Task, Timetable};
@@ -148,7 +148,9 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
     let mode = endpoint.map_or(Mode::Quiet, |endpoint| endpoint.mode);
     // Fleets of other flow sets are never in one round at a site: their rates would add up.
-    let mode = if scenario.flows().is_some() {
+    let mode = if scenario.measure().is_transfer() {
+        mode.min(Mode::Load)
+    } else if scenario.flows().is_some() {
         mode.min(Mode::Quiet)
     } else {
         mode
@@ -169,9 +171,7 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
 fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<Usage> {
     let mut found: BTreeMap<Resource, Usage> = BTreeMap::new();
     for scenario in scenarios {
-        let messages = scenario.messages_of_all_flows();
-        let bytes = |each: ByteSize| messages.saturating_mul(each.bytes());
-        let reply = reply_size(scenario.probe(), scenario.response_size);
+        let (request_bytes, response_bytes) = payloads(scenario);
         // Both ends may be one host, which has the bytes once.
         for claim in Task::new(Span::ZERO, claims(plan, scenario)).claims() {
             let usage = found.entry(claim.resource.clone());
@@ -181,10 +181,10 @@ fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<Usage> {
                 request_bytes: ByteSize(0),
                 response_bytes: ByteSize(0),
             });
-            let add = |to: &mut ByteSize, each| *to = ByteSize(to.0.saturating_add(bytes(each)));
+            let add = |to: &mut ByteSize, bytes| *to = ByteSize(to.0.saturating_add(bytes));
             usage.busy += length(scenario);
-            add(&mut usage.request_bytes, scenario.request_size);
-            add(&mut usage.response_bytes, reply);
+            add(&mut usage.request_bytes, request_bytes);
+            add(&mut usage.response_bytes, response_bytes);
         }
     }
     found.into_values().collect()

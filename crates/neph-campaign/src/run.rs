@@ -198,7 +198,9 @@ fn address_of(experiment: &Experiment, scenario: &Scenario) -> Option<(String, I
         .iter()
         .find(|flow| flow.role == FlowRole::Main);
     let of_fleet = || Some(experiment.fleet.as_ref()?.endpoints.first()?.address);
-    let address = main.map(|flow| flow.target).or_else(of_fleet)?;
+    let of_transfer = || Some(experiment.quantities.as_ref()?.peer);
+    let address = main.map(|flow| flow.target).or_else(of_fleet);
+    let address = address.or_else(of_transfer)?;
     Some((scenario.endpoint.clone(), address.ip()))
 }
 

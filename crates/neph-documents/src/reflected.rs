@@ -13,6 +13,9 @@ pub enum ReflectLine {
     Listening {
         /// The address and port.
         address: String,
+        /// Where throughput tests are served beside.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        throughput: Option<String>,
         /// The certificate, where it offers TLS.
         certificate: Option<CertificateDocument>,
         /// The privileges that it has.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anchor, CampaignId, ExperimentId, Fleet, Flow, Outcome, Own, ScenarioId, Span, Unanswered,
-    Wall, Warning,
+    Anchor, CampaignId, ExperimentId, Fleet, Flow, Outcome, Own, Quantities, ScenarioId, Span,
+    Unanswered, Wall, Warning,
 };
 
 /// How an experiment stands.
@@ -142,6 +142,9 @@ pub struct Experiment {
     /// The fleet that it measures instead of a main flow.
     #[serde(default)]
     pub fleet: Option<Fleet>,
+    /// What it came to, where it is a transfer instead of messages.
+    #[serde(default)]
+    pub quantities: Option<Quantities>,
     /// How its main flow's messages ended, or its fleet's.
     pub tally: Tally,
     /// Of a fleet that ended: the median of its network round trips as it was told then, lost messages
@@ -171,6 +174,7 @@ impl Experiment {
             ended: None,
             flows: Vec::new(),
             fleet: None,
+            quantities: None,
             tally: Tally::default(),
             response_p50: None,
             warnings: Vec::new(),

@@ -30,6 +30,7 @@ mod lifetime;
 mod local_fault;
 mod mark;
 mod masked_secret;
+mod measure;
 mod message;
 mod mqtt_refusal;
 mod order;
@@ -40,6 +41,7 @@ mod permit;
 mod ping_between;
 mod pinned_transfer;
 mod provenance;
+mod quantity;
 mod recorder;
 mod reflector;
 mod result;
@@ -105,6 +107,9 @@ pub use lifetime::Lifetime;
 pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use masked_secret::without_secrets;
+pub use measure::{
+    Measure, NoMeasure, THROUGHPUT_PORT, ThroughputMeasure, TransferDirection, TransferTransport,
+};
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
@@ -118,6 +123,7 @@ pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit,
 pub use ping_between::PingBetween;
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
+pub use quantity::{Better, Quantities, Quantity, QuantityFacts, QuantityUnit};
 pub use recorder::{RecordError, Recorder};
 pub use reflector::{REFLECT_PORT, ReflectorCaps, ReflectorIdentity, ReflectorSpec};
 pub use result::{Ending, ExperimentResult, OrderFailed, Prepared, Progress, Records};

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameter_value::ParameterValue;
 use crate::{
-    ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Pins, Span, Stress, TcpStatsWhen,
-    TlsVersion, Unknown,
+    ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Measure, Pins, Span, Stress,
+    TcpStatsWhen, TlsVersion, Unknown,
 };
 
 macro_rules! parameters {
@@ -98,6 +98,8 @@ parameters! {
     Address, address = "address": IpAddr;
     /// A file (PEM) with certificate authorities that are trusted beside the public ones.
     CaFile, ca_file = "ca_file": String;
+    /// The two sites between which the endpoint is measured, by a name that is the same over all networks.
+    Circuit, circuit = "circuit": String;
     /// The sender's TCP congestion control, by the kernel's name.
     Congestion, congestion = "congestion": String;
     /// How far the endpoint is on the map.
@@ -118,6 +120,10 @@ parameters! {
     IpVersion, ip_version = "ip_version": IpVersion;
     /// A file with the key of authenticated STAMP.
     KeyFile, key_file = "key_file": String;
+    /// What is measured in the place of single messages.
+    Measure, measure = "measure": Measure;
+    /// The network over which the endpoint is reached: an overlay, or what lies under it.
+    Network, network = "network": String;
     /// Whether each message has a connection of its own.
     NewConnection, new_connection = "new_connection": bool;
     /// The fingerprints of the only certificates that are accepted.
@@ -140,6 +146,8 @@ parameters! {
     Stress, stress = "stress": Stress;
     /// When all that the kernel reports of the connection is read.
     TcpStats, tcp_stats = "tcp_stats": TcpStatsWhen;
+    /// Where the endpoint serves throughput tests.
+    ThroughputPort, throughput_port = "throughput_port": NonZeroU16;
     /// After how long a message counts as lost.
     Timeout, timeout = "timeout": Span;
     /// The only version of TLS that is offered; of an import, that it is not known.
@@ -222,6 +230,7 @@ mod tests {
         for (name, text) in [
             ("address", "192.0.2.1"),
             ("ca_file", "mine.pem"),
+            ("circuit", "ams-lju"),
             ("congestion", "bbr"),
             ("distance_km", "6.5"),
             ("expect_status", "2xx,304"),
@@ -232,6 +241,8 @@ mod tests {
             ("insecure", "false"),
             ("ip_version", "6"),
             ("key_file", "stamp.key"),
+            ("measure", "udp throughput down 100Mbit/s"),
+            ("network", "flannel"),
             ("new_connection", "true"),
             ("rate_cap", "300"),
             ("renewal", "30 s"),
@@ -243,6 +254,7 @@ mod tests {
             ("stress", "busy = vm1 98%"),
             ("tcp_stats", "100.00 ms"),
             ("tcp_stats", "message"),
+            ("throughput_port", "7421"),
             ("timeout", "5.000 s"),
             ("tls", "1.3"),
             ("tls", "unknown"),

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use crate::{
-    ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Pins, Span, Stress, TcpStatsWhen,
-    TlsVersion, Unknown,
+    ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Measure, Pins, Span, Stress,
+    TcpStatsWhen, TlsVersion, Unknown,
 };
 
 /// The value of a parameter.
@@ -40,6 +40,7 @@ as_displayed!(
     Kilometres,
     Known<TlsVersion>,
     Lifetime,
+    Measure,
     Pins,
     Stress,
     TcpStatsWhen,

@@ -4,6 +4,7 @@
 //! neph-probe starts it.
 
 use std::net::{Ipv6Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -32,6 +33,9 @@ pub struct ReflectorSpec {
     /// How long it waits before each reply, as a busy server would.
     #[serde(rename = "think_ns")]
     pub think: Span,
+    /// Where throughput tests are served beside, TCP and UDP, at the same address; none if absent.
+    #[serde(default)]
+    pub throughput: Option<NonZeroU16>,
     /// What it bears from its peers.
     pub caps: ReflectorCaps,
 }
@@ -47,6 +51,7 @@ impl ReflectorSpec {
             stamp_key: None,
             answered_ports: Vec::new(),
             think: Span::ZERO,
+            throughput: None,
             caps: ReflectorCaps::default(),
         }
     }
@@ -194,6 +199,7 @@ mod tests {
                 stamp_key,
                 answered_ports,
                 think,
+                throughput: None,
                 caps,
             }
         })

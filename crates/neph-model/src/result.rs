@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Event, Fleet, FleetMessage, Flow, FlowTrace, HostFacts, Load, Message, RecordError, Recorder,
-    Sample, Span, Wall, Warning,
+    Event, Fleet, FleetMessage, Flow, FlowTrace, HostFacts, Load, Message, Quantities, RecordError,
+    Recorder, Sample, Span, Wall, Warning,
 };
 
 /// What is known when everything is ready and before the first message goes.
@@ -46,6 +46,9 @@ pub struct ExperimentResult {
     pub ended: Wall,
     /// The flows as they were in the end.
     pub flows: Vec<Flow>,
+    /// Of a transfer: what it came to.
+    #[serde(default)]
+    pub quantities: Option<Quantities>,
     /// Of a fleet: replies that came after their message was counted lost.
     pub late: Option<u64>,
     /// The routes of a fleet's flows, where the order asks for them and they could be had.
@@ -67,6 +70,7 @@ impl ExperimentResult {
             ending,
             ended,
             flows,
+            quantities: None,
             late: None,
             trace: None,
             anchors: Vec::new(),

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress, Targets};
+use crate::{
+    ByteSize, Measure, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress, Targets,
+};
 
 /// One fixation of all parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,8 +49,11 @@ impl Scenario {
     /// A parameter's level as labels have it: `tls 1.3`; of a load that has a name the name alone.
     pub fn level(&self, name: ParameterName) -> Option<String> {
         let parameter = self.parameters.get(name)?;
+        // What is measured names itself, and so does a load that has a name.
+        let measure = parameter.measure().map(Measure::to_string);
         let own = parameter.stress().and_then(Stress::name);
-        Some(own.map_or_else(|| format!("{name} {}", parameter.text()), str::to_owned))
+        let own = measure.or_else(|| own.map(str::to_owned));
+        Some(own.unwrap_or_else(|| format!("{name} {}", parameter.text())))
     }
 
     /// Whether both fix the same, except for the load that the plan makes meanwhile.
@@ -60,6 +65,11 @@ impl Scenario {
             rest
         };
         rest(self) == rest(other)
+    }
+
+    /// What is measured.
+    pub fn measure(&self) -> Measure {
+        self.parameters.measure().copied().unwrap_or_default()
     }
 
     /// The site that it is measured from, where the plan names one.
@@ -118,16 +128,22 @@ impl Scenario {
     }
 
     /// What the label consists of: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's size, and each level
-    /// of what else varies.
+    /// of what else varies; of a transfer its seconds in the place of interval and size.
     pub fn label_parts(&self) -> Vec<String> {
         let mut parts = vec![self.endpoint.clone()];
         parts.extend(self.flows().map(|flows| format!("{flows} flows")));
-        parts.push(format!("every {}", self.interval.exact()));
-        parts.push(self.request_size.exact());
+        let measure = self.measure();
+        if measure.is_transfer() {
+            parts.push(measure.to_string());
+            parts.push(format!("{} s", self.messages));
+        } else {
+            parts.push(format!("every {}", self.interval.exact()));
+            parts.push(self.request_size.exact());
+        }
         let varied = self.varied.iter().copied();
         parts.extend(
             varied
-                .filter(|name| *name != ParameterName::Flows)
+                .filter(|name| !matches!(name, ParameterName::Flows | ParameterName::Measure))
                 .filter_map(|name| self.level(name)),
         );
         parts

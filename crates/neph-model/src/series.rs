@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TcpField;
+use crate::{Quantity, TcpField};
 
 /// Which series a sample belongs to. The unit is in the name.
 #[derive(
@@ -21,6 +21,8 @@ pub enum SeriesName {
     Net(NetCount),
     /// What the kernel reports of the main flow's TCP connection.
     Tcp(TcpField),
+    /// What a transfer came to within a second.
+    Quantity(Quantity),
 }
 
 /// What a processor's time went into.
@@ -88,7 +90,8 @@ impl NetCount {
 }
 
 /// The word for it in files: `cpu_busy_percent`, `cpu1_steal_percent`, `net_sent_bytes_per_second`,
-/// `tcp_rtt_us`.
+/// `tcp_rtt_us`,
+/// `up_goodput_bit_s`.
 impl fmt::Display for SeriesName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,6 +99,7 @@ impl fmt::Display for SeriesName {
             Self::Core(core, of) => write!(f, "cpu{core}_{}_percent", of.word()),
             Self::Net(of) => write!(f, "net_{}_per_second", of.word()),
             Self::Tcp(field) => write!(f, "tcp_{field}"),
+            Self::Quantity(quantity) => quantity.fmt(f),
         }
     }
 }
@@ -110,6 +114,9 @@ impl SeriesName {
         }
         if let Some(field) = name.strip_prefix("tcp_") {
             return TcpField::named(field).map(Self::Tcp);
+        }
+        if let Some(quantity) = Quantity::named(name) {
+            return Some(Self::Quantity(quantity));
         }
         let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;
         let word = rest.strip_suffix("_percent")?;
@@ -165,8 +172,10 @@ mod tests {
             ]
         });
         let of_net = NetCount::ALL.map(SeriesName::Net);
+        let quantities = Quantity::ALL.iter().copied().map(SeriesName::Quantity);
         for series in of_cpu
             .chain(of_net)
+            .chain(quantities)
             .chain(TcpField::all().map(SeriesName::Tcp))
         {
             assert_eq!(SeriesName::named(&series.to_string()), Some(series));

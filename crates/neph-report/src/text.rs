@@ -3,6 +3,7 @@
 
 mod fleets;
 mod layers;
+mod transfers;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose};
 use crate::shortened::shortened_among;
@@ -40,6 +41,7 @@ pub fn text(
         table(data, settings, width),
         layers::tables(data, settings),
         fleets::table(data, settings),
+        transfers::table(data, settings),
     ] {
         if !table.is_empty() {
             out.push('\n');

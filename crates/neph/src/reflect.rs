@@ -1,29 +1,30 @@
 //! `neph reflect`: the answering half, until ctrl-C.
 
-use std::io::ErrorKind;
+mod lines;
+
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use neph_agent::{ThroughputBound, ThroughputServing};
 use neph_model::{
-    BitRate, ByteSize, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
-    bracketed,
+    BitRate, ByteSize, Permit, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
 };
-use neph_probe::{Counted, ProbeError, Reflector, fitting_caps};
+use neph_probe::{Reflector, fitting_caps};
 use neph_sys::clock;
-use neph_sys::restrict::InForce;
+use neph_sys::restrict::Capability;
 use neph_sys::{files, memory};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
-use crate::privileges::{self, Needs, Row, UserChoice};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::service::Service;
-use crate::{format, interrupt, output, value};
+use crate::{format, interrupt, value};
+use lines::{not_started, say_what_fits, show_start, tell};
 use neph_documents::Format;
-use neph_documents::reflected::{CertificateDocument, ReflectLine};
-use neph_documents::rows::json_line;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
 
@@ -66,6 +67,9 @@ pub(crate) struct Args {
     /// Wait this long before each reply, as a busy server would
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
+    /// Serve throughput tests beside, one at a time, at the same address
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7420")]
+    pub(crate) throughput: Option<NonZeroU16>,
     /// Largest reply granted
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "16MiB")]
     pub(crate) max_reply: ByteSize,
@@ -123,6 +127,7 @@ impl Args {
             stamp_key: self.stamp_key.clone(),
             answered_ports: self.answer_port.clone(),
             think: self.think,
+            throughput: self.throughput,
             caps: ReflectorCaps {
                 reply_size: self.max_reply,
                 request_size: self.max_request,
@@ -159,14 +164,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         spec.caps.connections = spec.caps.connections.min(most);
     }
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
+    let throughput = ThroughputBound::beside(&spec, None, &Permit::ANYTHING);
+    let throughput = throughput.map_err(Failure::refused)?;
     let _awake = args.awake.keep();
     // No thread runs yet, and nothing more is opened but connections that come.
     let force = Needs::of(&Row::REFLECT)
+        .capability(Capability::CAP_NET_ADMIN, throughput.is_some())
         .without_connections()
         .restrict(&args.user)?;
     let reflector = bound.answer()?;
+    let throughput = throughput.map(ThroughputBound::serve).transpose();
+    let throughput = throughput.map_err(Failure::refused)?;
     if !args.quiet {
-        show_start(&reflector, &force, args.format)?;
+        let beside = throughput.as_ref().map(ThroughputServing::address);
+        show_start(&reflector, beside, &force, args.format)?;
         say_what_fits(&asked, &fitting_caps(spec.caps));
     }
     service.ready(
@@ -184,111 +195,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             tell(&mut told, reflector.counted(), args.format)?;
         }
     }
-    drop(service);
+    drop((service, throughput));
     let counted = reflector.stop();
     if !args.quiet {
         tell(&mut Vec::new(), counted, args.format)?;
     }
     Ok(Outcome::Done)
-}
-
-/// Prints the caps that the memory, or the limit on open files, does not allow.
-fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
-    if fitting != asked {
-        output::say(&format!(
-            "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
-             {} and replies up to {}",
-            asked.memory, fitting.connections, fitting.request_size, fitting.reply_size
-        ));
-    }
-}
-
-/// Shows where it listens, the certificate that its clients can pin, and which privileges it has.
-fn show_start(reflector: &Reflector, force: &InForce, format: Format) -> Result<(), Failure> {
-    let (address, certificate) = (reflector.address(), reflector.certificate());
-    if format == Format::Ndjson {
-        let certificate = certificate.map(|certificate| CertificateDocument {
-            sha256: certificate.fingerprint.to_string(),
-            names: certificate.names.clone(),
-        });
-        let line = ReflectLine::Listening {
-            address: address.to_string(),
-            certificate,
-            privileges: privileges::document(force),
-        };
-        return Ok(output::line(&json_line(&line))?);
-    }
-    let schemes = match certificate {
-        Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
-        None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
-    };
-    output::say(&format!("neph reflect: {address} answers {schemes}"));
-    if let Some(certificate) = certificate {
-        let names = match &certificate.names[..] {
-            [] => String::new(),
-            names => format!(" for {}", names.join(", ")),
-        };
-        output::say(&format!(
-            "neph reflect: certificate{names}: SHA-256 {}; clients accept it and no other with --pin",
-            certificate.fingerprint
-        ));
-    }
-    output::say(&format!("neph reflect: {}", privileges::sentence(force)));
-    Ok(())
-}
-
-/// Why there is no reflector; where the port is the reason, with what to do.
-fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
-    let remedy = match &error {
-        ProbeError::Secret(error) => return Failure::Usage(format!("--stamp-key: {error}")),
-        ProbeError::Socket { source, .. } => match source.kind() {
-            ErrorKind::AddrInUse => format!(
-                "somebody listens there already: end them, or choose another port with --listen \
-                 {}:PORT",
-                bracketed(&at.ip().to_string())
-            ),
-            ErrorKind::PermissionDenied => "choose a port from 1024 on with --listen, or allow \
-                                            this one: setcap cap_net_bind_service+ep on neph"
-                .to_owned(),
-            ErrorKind::AddrNotAvailable => {
-                "this host has no such address: --listen names one that it has".to_owned()
-            }
-            _ => return error.into(),
-        },
-        _ => return error.into(),
-    };
-    Failure::Refused(format!("{error}; {remedy}"))
-}
-
-/// Says what was counted, if it changed since it was last told.
-fn tell(
-    told: &mut Vec<(Counted, u64)>,
-    counted: Vec<(Counted, u64)>,
-    format: Format,
-) -> Result<(), Failure> {
-    if *told == counted {
-        return Ok(());
-    }
-    if format == Format::Ndjson {
-        let counts = counted.iter();
-        let counts = counts.map(|(what, count)| (what.name().to_owned(), *count));
-        let line = ReflectLine::Counted {
-            counts: counts.collect(),
-        };
-        output::line(&json_line(&line))?;
-        *told = counted;
-        return Ok(());
-    }
-    let words: Vec<String> = counted
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(what, count)| format!("{what} {count}"))
-        .collect();
-    if !words.is_empty() {
-        output::say(&format!("neph reflect: {}", words.join(", ")));
-    }
-    *told = counted;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -320,6 +232,7 @@ mod tests {
             &["--answer-port", "7", "--answer-port", "862"],
         ),
         ("think", &["--think", "0.25"]),
+        ("throughput", &["--throughput=7421"]),
         ("max-reply", &["--max-reply", "1MiB"]),
         ("max-request", &["--max-request", "100"]),
         ("max-memory", &["--max-memory", "4MiB"]),

@@ -12,17 +12,14 @@ use neph_documents::rows::{self, RowWriter, json_line};
 use neph_documents::throughput::{
     SecondRow, ThroughputDocument, ThroughputLine, heading, second_line, summary,
 };
-use neph_load::throughput::{Measured, Second, ThroughputError, measure};
-use neph_model::{BitRate, ByteSize, IpVersion, Span, Target};
+use neph_load::throughput::{Asked, Measured, Second, ThroughputError, measure};
+use neph_model::{BitRate, ByteSize, IpVersion, Permit, Span, THROUGHPUT_PORT, Target};
 use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::{congestion, format, interrupt, output, resolving, value};
-
-/// The port of `neph throughput serve`, TCP and UDP.
-pub(crate) const PORT: u16 = 7420;
 
 /// Options of `neph throughput`.
 #[derive(Debug, ClapArgs)]
@@ -162,7 +159,7 @@ impl Args {
             )));
         }
         let ask = self.ask()?;
-        let target = Target::with_port("tcp", target, PORT).map_err(Failure::usage)?;
+        let target = Target::with_port("tcp", target, THROUGHPUT_PORT).map_err(Failure::usage)?;
         let sends = ask.direction.has_up();
         if let Some(name) = self.congestion.as_deref().filter(|_| sends) {
             congestion::check(name).map_err(|unusable| {
@@ -176,7 +173,12 @@ impl Args {
         let version: Option<IpVersion> = self.version.version();
         let found = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
-        let measured = measure(found.address, &ask, &stop, &mut |second| {
+        let asked = Asked {
+            server: found.address,
+            ask: &ask,
+            permit: &Permit::ANYTHING,
+        };
+        let measured = measure(asked, &stop, &mut |second| {
             writer.second(second);
         });
         let measured = measured.map_err(failure)?;

@@ -1,7 +1,8 @@
 //! Why a lab is not up with all that it should have.
 
 use neph_lab::LabError;
-use neph_probe::ProbeError;
+
+use crate::reflecting::ReflectingError;
 
 /// A lab, or a reflector in it, could not be brought up.
 #[derive(Debug, thiserror::Error)]
@@ -14,5 +15,5 @@ pub enum GroundError {
     Site(LabError),
     /// A reflector could not be started.
     #[error(transparent)]
-    Reflector(#[from] ProbeError),
+    Reflector(#[from] ReflectingError),
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions, clear_left_labs, own_lab_name};
-use neph_model::{ReflectorSpec, SiteLoad, Stop, Warning};
-use neph_probe::{Place, Reflector};
+use neph_model::{Permit, ReflectorSpec, SiteLoad, Stop, Warning};
+use neph_probe::Place;
 
 use super::GroundError;
 use super::stressing::Stressing;
+use crate::reflecting::Reflecting;
 use crate::{Ground, LinkCount};
 
 /// Labs of campaigns are called by this and the number of their process.
@@ -37,7 +38,7 @@ pub struct LabPlan {
 /// A lab and its reflectors; both end when this is dropped, reflectors first.
 #[derive(Debug)]
 struct Stage {
-    reflectors: Vec<Reflector>,
+    reflectors: Vec<Reflecting>,
     /// Where they listen.
     reflecting: Vec<SocketAddr>,
     lab: Option<Lab>,
@@ -89,13 +90,11 @@ impl Stage {
         Ok(stage)
     }
 
-    fn reflector(&self, wanted: &SiteReflector) -> Result<Reflector, GroundError> {
+    fn reflector(&self, wanted: &SiteReflector) -> Result<Reflecting, GroundError> {
         let SiteReflector { site, spec } = wanted;
-        let started = match &self.lab {
-            Some(lab) => Reflector::start_in(spec, &lab.place(site).map_err(GroundError::Site)?),
-            None => Reflector::start(spec),
-        };
-        Ok(started?)
+        let place = self.lab.as_ref().map(|lab| lab.place(site));
+        let place = place.transpose().map_err(GroundError::Site)?;
+        Ok(Reflecting::start(spec, place.as_ref(), &Permit::ANYTHING)?)
     }
 }
 

@@ -90,7 +90,10 @@ fn of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
     let also = also
         .into_iter()
         .filter_map(|(is_done, kind)| is_done.then_some(kind));
-    std::iter::once(Kind::Probe(scenario.probe()))
-        .chain(also)
-        .collect()
+    let main = if scenario.measure().is_transfer() {
+        Kind::Throughput
+    } else {
+        Kind::Probe(scenario.probe())
+    };
+    std::iter::once(main).chain(also).collect()
 }

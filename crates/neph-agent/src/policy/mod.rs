@@ -8,6 +8,7 @@ mod kind;
 mod read;
 mod refusal;
 
+use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
 use neph_model::{
@@ -106,6 +107,9 @@ impl Policy {
                 Order::Throughput(_) => {
                     return refused(UNLIMITED.to_owned(), most.to_string());
                 }
+                Order::Experiments(orders) if orders.iter().any(is_without_rate) => {
+                    return refused(UNLIMITED.to_owned(), most.to_string());
+                }
                 Order::Load(order) => {
                     let asked = rate_of(&order.work);
                     if asked.is_none_or(|asked| asked > most.bits_per_second()) {
@@ -160,8 +164,11 @@ impl Policy {
     }
 
     fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
-        let port = order.spec.address.port();
-        if !self.listen.iter().any(|ports| ports.contains(&port)) {
+        let own = order.spec.address.port();
+        let served = order.spec.throughput.map(NonZeroU16::get);
+        let mut ports = std::iter::once(own).chain(served);
+        let is_closed = |port: &u16| !self.listen.iter().any(|ports| ports.contains(port));
+        if let Some(port) = ports.find(is_closed) {
             return Err(Refusal::Port(port));
         }
         if !is_modest(&order.spec.caps) {
@@ -204,6 +211,12 @@ fn rate_of(work: &LoadWork) -> Option<u64> {
         // The reflector sends each packet back.
         LoadWork::Stream { rate, .. } => Some(rate.bits_per_second().saturating_mul(2)),
     }
+}
+
+/// Whether it is a transfer of as much as goes.
+fn is_without_rate(order: &ExperimentOrder) -> bool {
+    let measure = order.scenario.measure();
+    measure.throughput().is_some_and(|test| test.rate.is_none())
 }
 
 fn needs_lab(order: &Order) -> bool {

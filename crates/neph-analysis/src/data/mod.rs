@@ -207,10 +207,18 @@ impl CampaignData {
             .filter_map(ExperimentData::main)
     }
 
-    /// Indices of the scenarios that have at least one experiment to show.
+    /// Whether a scenario measures a transfer in the place of messages.
+    pub(crate) fn is_transfer(&self, scenario: usize) -> bool {
+        self.scenarios[scenario].measure().is_transfer()
+    }
+
+    /// Indices of the scenarios of messages that have at least one experiment to show; those of transfers
+    /// have their own ([`Self::transfers`]).
     pub fn measured(&self, settings: &PlotSettings) -> Vec<usize> {
         (0..self.scenarios.len())
-            .filter(|index| self.experiments_of(*index, settings).next().is_some())
+            .filter(|index| {
+                !self.is_transfer(*index) && self.experiments_of(*index, settings).next().is_some()
+            })
             .collect()
     }
 

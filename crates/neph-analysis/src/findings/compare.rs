@@ -342,7 +342,28 @@ pub(crate) fn compare(
 
 /// How sure a set of comparisons is: a clause to end a sentence with.
 pub(crate) fn sureness(decided: &[Decided]) -> String {
-    let blocks = decided.iter().map(|one| one.comparison.blocks).min();
+    let sure = decided.iter().map(|one| Certainty {
+        blocks: one.comparison.blocks,
+        judgement: one.judgement,
+        least: millis(one.comparison.least),
+    });
+    certainty(&sure.collect::<Vec<_>>())
+}
+
+/// What the certainty of a comparison rests on.
+#[derive(Clone, Debug)]
+pub(crate) struct Certainty {
+    /// How many blocks both have.
+    pub(crate) blocks: usize,
+    /// What may be said of it.
+    pub(crate) judgement: Judgement,
+    /// The smallest difference that matters, with its unit.
+    pub(crate) least: String,
+}
+
+/// How sure a set of comparisons is: a clause to end a sentence with.
+pub(crate) fn certainty(decided: &[Certainty]) -> String {
+    let blocks = decided.iter().map(|one| one.blocks).min();
     let blocks = blocks.unwrap_or(0);
     let family = decided.first().map_or(1, |one| one.judgement.family);
     let needed = blocks_needed(family);
@@ -355,7 +376,7 @@ pub(crate) fn sureness(decided: &[Decided]) -> String {
         let verb = if blocks == 1 { "is" } else { "are" };
         return format!("{counted} {verb} too few for a verdict{among}; it takes {needed}");
     }
-    let is_sure = |one: &&Decided| one.verdict() != Verdict::Inconclusive;
+    let is_sure = |one: &&Certainty| one.judgement.verdict != Verdict::Inconclusive;
     let corrected = match family {
         0 | 1 => String::new(),
         all => format!(", corrected for {all} comparisons"),
@@ -363,10 +384,13 @@ pub(crate) fn sureness(decided: &[Decided]) -> String {
     match (decided.iter().filter(is_sure).count(), decided) {
         (0, [one]) => format!(
             "undecided over {counted}: not shown to be above or below the {} that matter{corrected}",
-            millis(one.comparison.least)
+            one.least
         ),
         (0, _) => format!("undecided over {counted}{corrected}"),
-        (1, [one]) => format!("significant over {counted} (p {:.3}{corrected})", one.p()),
+        (1, [one]) => format!(
+            "significant over {counted} (p {:.3}{corrected})",
+            one.judgement.p
+        ),
         (sure, all) if sure == all.len() => {
             format!("significant over {counted} in each{corrected}")
         }

@@ -3,14 +3,16 @@
 use neph_model::Scenario;
 use neph_stats::blocks_needed;
 
-use super::{fleet_levels, levels, position};
+use super::{fleet_levels, levels, networks, position, transfers};
+use crate::circuits;
 use crate::data::{Factor, factors};
 use crate::view::groups;
 
 /// The size of the family of a report of these scenarios, with so many margins of equivalence.
 pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
     let with_messages = scenarios.iter().enumerate();
-    let with_messages = with_messages.filter(|(_, one)| one.flows().is_none());
+    let with_messages =
+        with_messages.filter(|(_, one)| one.flows().is_none() && !one.measure().is_transfer());
     let shown: Vec<usize> = with_messages.map(|(index, _)| index).collect();
     let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
     let of_factor = |factor: &Factor| -> usize {
@@ -27,7 +29,10 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
             _ => 0,
         }
     };
-    let varied: usize = factors(&members).iter().map(of_factor).sum();
+    let of_circuits = circuits::are_named(scenarios);
+    let all = factors(&members).into_iter();
+    let varied = all.filter(|factor| !(of_circuits && factor.is_place()));
+    let varied: usize = varied.map(|factor| of_factor(&factor)).sum();
     let placed = groups(scenarios, &shown, &Factor::Endpoint);
     let placed = placed.iter().map(|group| {
         let names: Vec<&str> = group
@@ -38,7 +43,8 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
         position::pairs_among(scenarios, &names)
     });
     let placed: usize = placed.sum();
-    varied + placed + margins + fleet_levels::comparisons(scenarios)
+    let of_quantities = networks::comparisons(scenarios) + transfers::comparisons(scenarios);
+    varied + placed + margins + of_quantities + fleet_levels::comparisons(scenarios)
 }
 
 /// How many blocks it takes at least until such a report can give a verdict: `None` where it compares

@@ -9,6 +9,7 @@ use super::compare::{
     why_infinite,
 };
 use super::{Finding, FindingKind};
+use crate::circuits;
 use crate::data::{Factor, factors};
 use crate::view::groups;
 use crate::words::{plural, real};
@@ -93,6 +94,8 @@ pub(crate) fn prepare(
     let scenarios: Vec<&Scenario> = shown.iter().map(|index| &data.scenarios[*index]).collect();
     factors(&scenarios)
         .iter()
+        // Circuits are compared over networks, one by one.
+        .filter(|factor| !(factor.is_place() && circuits::are_named(&data.scenarios)))
         .filter_map(|factor| Some((factor, topic(factor)?)))
         .flat_map(|(factor, topic)| of_factor(data, settings, factor, topic, family))
         .collect()
@@ -126,7 +129,7 @@ fn of_factor(
     family: &mut Family,
 ) -> Vec<Level> {
     let groups = compared(data, settings, factor);
-    let levels = baseline_first(data, settings, factor);
+    let levels = baseline_first(data, &data.measured(settings), settings, factor);
     let Some((baseline, others)) = levels.split_first() else {
         return Vec::new();
     };
@@ -152,10 +155,15 @@ fn of_factor(
 /// The levels of a factor as the plan lists them, the baseline first: the one that the settings name,
 /// or the plan's first. Which one that is must not depend on what was measured: the fastest one of
 /// equals looks faster than it is.
-fn baseline_first(data: &CampaignData, settings: &PlotSettings, factor: &Factor) -> Vec<String> {
+pub(crate) fn baseline_first(
+    data: &CampaignData,
+    shown: &[usize],
+    settings: &PlotSettings,
+    factor: &Factor,
+) -> Vec<String> {
     let mut levels: Vec<String> = Vec::new();
-    for index in data.measured(settings) {
-        let level = factor.level(&data.scenarios[index]);
+    for index in shown {
+        let level = factor.level(&data.scenarios[*index]);
         if !levels.contains(&level) {
             levels.push(level);
         }

@@ -9,7 +9,7 @@ use super::{Finding, FindingKind};
 use crate::data::{Factor, factors};
 use crate::numbers::{count, percent};
 use crate::words::{plural, real};
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, ExperimentData, PlotSettings};
 
 /// Everything shown, counted.
 #[derive(Default)]
@@ -26,7 +26,8 @@ struct Count {
 impl Count {
     fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
         let mut found = Self::default();
-        for experiment in data.shown(settings) {
+        let is_of_messages = |one: &&ExperimentData| !data.is_transfer(one.scenario);
+        for experiment in data.shown(settings).filter(is_of_messages) {
             found.experiments += 1;
             found.blocks.insert(experiment.block());
             if let Some(fleet) = &experiment.fleet {
@@ -91,6 +92,10 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     } else {
         count.errors() + &count.loss() + &count.not_sent()
     };
+    let transfers = data.transfers(settings).len();
+    if scenarios.is_empty() && transfers > 0 {
+        return Vec::new();
+    }
     let text = if scenarios.is_empty() {
         format!("Nothing was measured.{}", missing(data, settings, 0))
     } else {
@@ -102,7 +107,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             plural(count.messages, "message"),
             crate::numbers::count(count.replies),
             unanswered,
-            missing(data, settings, scenarios.len()),
+            missing(data, settings, scenarios.len() + transfers),
         )
     };
     let finding = Finding::new(FindingKind::Measured, "campaign", text)

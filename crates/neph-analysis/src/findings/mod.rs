@@ -18,9 +18,12 @@ mod intervals;
 mod levels;
 mod loss;
 mod measured;
+mod networks;
 mod position;
+mod quantity_shift;
 mod spread;
 mod throughput;
+mod transfers;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +38,7 @@ pub use levels::LEAST_SHARE;
 pub use spread::spread;
 
 use crate::{CampaignData, Diagnosis, PlotSettings};
+use quantity_shift::QuantityShift;
 
 /// Which part of a report's beginning a finding belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -101,6 +105,8 @@ pub struct Statements {
     margins: Vec<equivalence::Held>,
     intervals: Vec<intervals::Effect>,
     pub fleets: Vec<Against>,
+    transfers: Vec<QuantityShift>,
+    networks: Vec<QuantityShift>,
     judged: compare::Judged,
 }
 
@@ -112,6 +118,8 @@ impl Statements {
         let margins = equivalence::prepare(data, settings, &mut family);
         let intervals = intervals::prepare(data, settings, &mut family);
         let mut fleets = fleet_levels::prepare(data, settings, &mut family);
+        let transfers = transfers::prepare(data, settings, &mut family);
+        let networks = networks::prepare(data, settings, &mut family);
         let judged = family.judged();
         fleet_levels::decide(&mut fleets, &judged);
         Self {
@@ -120,6 +128,8 @@ impl Statements {
             margins,
             intervals,
             fleets,
+            transfers,
+            networks,
             judged,
         }
     }
@@ -134,6 +144,13 @@ pub fn findings_beside(
 ) -> Vec<Finding> {
     let judged = &statements.judged;
     let mut found = measured::findings(data, settings);
+    found.extend(transfers::findings(
+        data,
+        settings,
+        &statements.transfers,
+        judged,
+    ));
+    found.extend(networks::findings(&statements.networks, judged));
     found.extend(alarms::findings(data, settings));
     found.extend(dominant::findings(data, settings));
     found.extend(beyond_ping::findings(data, settings, causes));

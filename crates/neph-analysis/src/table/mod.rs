@@ -3,6 +3,7 @@
 
 mod advice;
 mod cells;
+mod circuits;
 mod compared;
 mod fleets;
 mod grouped;
@@ -11,6 +12,7 @@ mod layers;
 mod routes;
 mod summary;
 mod throughput;
+mod transfers;
 
 pub use cells::{Cell, Column, Table};
 pub use fleets::FLEETS;
@@ -35,6 +37,8 @@ pub fn tables_with(
     let rows = summary(data, settings);
     [
         summary::table(&rows),
+        circuits::table(data, settings),
+        transfers::table(data, settings),
         throughput::table(data, settings),
         routes::table(data, settings),
         compared::table(fleets_compared),

@@ -94,6 +94,7 @@ fn result(ending: Ending) -> ExperimentResult {
         ending,
         ended: now(),
         flows: Vec::new(),
+        quantities: None,
         late: Some(1),
         trace: None,
         anchors: vec![(0, now().unix_nanos())],

@@ -4,6 +4,7 @@ mod places;
 mod scope;
 mod shared;
 mod throughput;
+mod transfers;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -245,6 +246,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         places::check(&axes, endpoint, typed, problems);
         let (target, at) = places::target(endpoint, &written.value, typed);
         places::without_itself(&mut axes, at.as_deref());
+        transfers::served(&mut axes, at.as_deref(), endpoint, typed, problems);
         let mode = endpoint.mode.as_ref().or(typed.course.mode.as_ref());
         endpoints.push(Endpoint {
             name: name.value.clone(),

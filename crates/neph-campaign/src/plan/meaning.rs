@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use neph_model::alarm::Rule;
 use neph_model::{
-    Authenticated, BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Parameter, ParameterName,
+    Authenticated, BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Measure, Parameter, ParameterName,
     ReflectorSpec, Scenario, Span, Stress, Target, ThroughputServer, ThroughputTool, TraceLimits,
     sent_size,
 };
@@ -202,6 +202,20 @@ impl Axes {
         of: impl Fn(&'a Parameter) -> Option<&'a T> + 'a,
     ) -> impl Iterator<Item = &'a T> {
         self.parameters.values().flatten().filter_map(of)
+    }
+
+    /// How many seconds a transfer takes; at least one.
+    pub(crate) fn seconds(&self) -> u64 {
+        let span = match self.length {
+            Length::Duration(span) => span,
+            Length::Messages(count) => {
+                let first = self.intervals.first().copied().unwrap_or(Measure::SECOND);
+                first.times(i64::try_from(count).unwrap_or(i64::MAX))
+            }
+        };
+        u64::try_from(span.nanos() / Measure::SECOND.nanos())
+            .unwrap_or(1)
+            .max(1)
     }
 
     /// Whether STAMP packets with these parameters have a tag.

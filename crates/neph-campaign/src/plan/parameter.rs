@@ -12,8 +12,8 @@ use neph_model::{
 };
 use neph_text::{Fault, Nanos, Node, Port, Take, Value};
 
-use super::fleet;
 use super::word::word;
+use super::{fleet, measure};
 
 /// A parameter that a plan may write.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,13 @@ pub const PARAMETERS: &[PlanParameter] = &[
         fits: Target::is_secure,
         unfit: "only targets over TLS have a certificate",
         read: |node| word(node).map(Parameter::CaFile),
+    },
+    PlanParameter {
+        name: ParameterName::Circuit,
+        about: "the two sites between which it is measured, such as \"ams-lju\": the same name over each network",
+        fits: |_| true,
+        unfit: "",
+        read: |node| word(node).map(Parameter::Circuit),
     },
     PlanParameter {
         name: ParameterName::Congestion,
@@ -103,6 +110,20 @@ pub const PARAMETERS: &[PlanParameter] = &[
         read: |node| word(node).map(Parameter::KeyFile),
     },
     PlanParameter {
+        name: ParameterName::Measure,
+        about: "what is measured: \"messages\" (if absent), \"tcp throughput\", or \"udp throughput 100Mbit/s\"; up, down or both, and a number of streams may follow",
+        fits: |_| true,
+        unfit: "",
+        read: measure::measure,
+    },
+    PlanParameter {
+        name: ParameterName::Network,
+        about: "the network over which it is reached, such as \"flannel\": circuits are compared over each, with the first as baseline",
+        fits: |_| true,
+        unfit: "",
+        read: |node| word(node).map(Parameter::Network),
+    },
+    PlanParameter {
         name: ParameterName::NewConnection,
         about: "true: each message has a connection of its own, as a REST client without keep-alive",
         fits: Target::on_connection,
@@ -164,6 +185,13 @@ pub const PARAMETERS: &[PlanParameter] = &[
         fits: Target::on_connection,
         unfit: "only TCP has TCP statistics",
         read: tcp_stats,
+    },
+    PlanParameter {
+        name: ParameterName::ThroughputPort,
+        about: "where the endpoint's host serves throughput tests (7420 if absent)",
+        fits: |_| true,
+        unfit: "",
+        read: measure::throughput_port,
     },
     PlanParameter {
         name: ParameterName::Tls,

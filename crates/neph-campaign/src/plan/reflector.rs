@@ -7,12 +7,14 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use neph_model::{ReflectorIdentity, ReflectorSpec};
+use neph_model::{ReflectorIdentity, ReflectorSpec, THROUGHPUT_PORT};
 use neph_text::{Fault, did_you_mean};
 
 use crate::option_value::{
     certificate_name, listening, memory_size, positive_span, rate, size, span,
 };
+
+const DEFAULT_THROUGHPUT: NonZeroU16 = NonZeroU16::new(THROUGHPUT_PORT).expect("no zero");
 
 /// What was read so far.
 #[derive(Default)]
@@ -30,6 +32,8 @@ enum Effect {
     Switch(fn(&mut Typed)),
     /// It has a value and stands once.
     Value(fn(&mut Typed, &str) -> Result<(), String>),
+    /// It may have a value, behind `=`, and stands once.
+    Optional(fn(&mut Typed, Option<&str>) -> Result<(), String>),
     /// It has a value and may be repeated.
     Values(fn(&mut Typed, &str) -> Result<(), String>),
 }
@@ -73,6 +77,13 @@ const FLAGS: &[(&str, Effect)] = &[
     (
         "--think",
         Effect::Value(|t, text| set(&mut t.spec.think, span(text))),
+    ),
+    (
+        "--throughput",
+        Effect::Optional(|t, text| {
+            let port = text.map_or(Ok(DEFAULT_THROUGHPUT), whole::<NonZeroU16>);
+            set(&mut t.spec.throughput, port.map(Some))
+        }),
     ),
     (
         "--max-reply",
@@ -149,6 +160,11 @@ pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Reflect
         let apply = match (effect, joined) {
             (Effect::Switch(apply), None) => {
                 apply(&mut typed);
+                continue;
+            }
+            (Effect::Optional(apply), joined) => {
+                let applied = apply(&mut typed, joined);
+                applied.map_err(|why| refused(&format!("{name}: {why}")))?;
                 continue;
             }
             (Effect::Switch(_), Some(_)) => {
@@ -239,6 +255,12 @@ mod tests {
         assert_eq!(spec.address.to_string(), "127.0.0.1:80");
         assert_eq!(spec.caps.messages_per_second, 7);
         assert_eq!(reflector([]), Ok(ReflectorSpec::default()));
+        let port = |words: &[&str]| {
+            let spec = reflector(words.iter().copied()).expect("flags");
+            spec.throughput.map(NonZeroU16::get)
+        };
+        assert_eq!(port(&["--throughput", "--tls"]), Some(7420));
+        assert_eq!(port(&["--throughput=7421"]), Some(7421));
     }
 
     #[test]

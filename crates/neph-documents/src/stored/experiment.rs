@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
-    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Span, Tally, UtcOffset,
+    Campaign, Event, Experiment, Fleet, Flow, Provenance, Quantity, Sample, Span, Tally, UtcOffset,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiment_rows::{
-    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, SeriesRow, TallyFacts,
-    WarningRow,
+    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, QuantityRow, SeriesRow,
+    TallyFacts, WarningRow,
 };
 use super::{ClassTransferRow, RoutesFacts, TracedFacts};
 use crate::sections::{Pairs, Sections};
@@ -65,6 +65,12 @@ pub struct ExperimentDocument {
     pub experiment: ExperimentFacts,
     /// How its messages ended.
     pub tally: TallyFacts,
+    /// What it came to, where it is a transfer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quantities: Vec<QuantityRow>,
+    /// Why it was not more, a sentence for each direction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
     /// Its fleet, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFacts>,
@@ -113,6 +119,8 @@ impl ExperimentDocument {
             schema: Version,
             experiment: facts(&parts),
             tally: tally(&experiment.tally),
+            quantities: quantities(experiment),
+            limits: limits(experiment),
             fleet: experiment.fleet.as_ref().map(fleet),
             flows: experiment.flows.iter().map(flow).collect(),
             traced: parts.traced,
@@ -132,7 +140,13 @@ impl ExperimentDocument {
     pub fn text(&self) -> String {
         let mut sections = Sections::default();
         sections.pairs("Experiment", &Pairs::of(&self.experiment));
-        sections.pairs("Messages", &Pairs::of(&self.tally));
+        if self.quantities.is_empty() {
+            sections.pairs("Messages", &Pairs::of(&self.tally));
+        }
+        sections.table("Transfer", &self.quantities);
+        if !self.limits.is_empty() {
+            sections.quote("What limits it", &self.limits.join("\n"));
+        }
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();
             let pairs = endpoints.fold(Pairs::of(fleet), |pairs, one| pairs.and("endpoint", one));
@@ -193,6 +207,20 @@ const fn tally(tally: &Tally) -> TallyFacts {
         reordered: tally.reordered,
         late: tally.late,
     }
+}
+
+fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
+    let all = experiment.quantities.iter().flat_map(|all| &all.values);
+    let row = |(quantity, value): (&Quantity, &f64)| QuantityRow {
+        quantity: *quantity,
+        value: *value,
+    };
+    all.map(row).collect()
+}
+
+fn limits(experiment: &Experiment) -> Vec<String> {
+    let all = experiment.quantities.as_ref();
+    all.map(|all| all.limits.clone()).unwrap_or_default()
 }
 
 fn fleet(fleet: &Fleet) -> FleetFacts {

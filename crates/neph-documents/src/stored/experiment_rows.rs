@@ -1,6 +1,6 @@
 //! The tables and facts of an experiment's document.
 
-use neph_model::{Span, UtcOffset, Wall, Warning};
+use neph_model::{Quantity, Span, UtcOffset, Wall, Warning};
 
 use super::campaign::ended;
 use super::lists::{block, share};
@@ -66,6 +66,16 @@ crate::rows! {
 impl TallyFacts {
     fn of(&self, count: u64) -> String {
         format!("{count} ({})", share(count, self.messages))
+    }
+}
+
+crate::rows! {
+    /// What a transfer came to.
+    pub struct QuantityRow {
+        /// The quantity, with its unit.
+        quantity: Quantity => left "QUANTITY" by |row| row.quantity.facts().title.to_owned(),
+        /// The value, in that unit.
+        value: f64 => right "VALUE" by |row| row.quantity.in_words(row.value),
     }
 }
 

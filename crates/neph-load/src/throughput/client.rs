@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{Instant, Own, Span, Stop, Wall};
+use neph_model::{Instant, Own, Permit, Span, Stop, Wall};
 use neph_sys::clock;
 use neph_wire::throughput::{Ask, ClientMessage, ServerMessage};
 
@@ -20,6 +20,17 @@ const GRANT: &str = "whether the test is granted";
 const STARTED: &str = "the start";
 const LAST: &str = "the end of the test";
 
+/// A test that is asked of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Where it listens.
+    pub server: SocketAddr,
+    /// What is measured.
+    pub ask: &'a Ask,
+    /// What this end may send and receive.
+    pub permit: &'a Permit,
+}
+
 /// Measures towards a server until the duration is over or `stop` is set; `on_second` is given each
 /// second of each direction once both ends have counted it.
 ///
@@ -27,11 +38,15 @@ const LAST: &str = "the end of the test";
 /// The server cannot be reached, refuses, or breaks off before anything was counted. What was counted
 /// until a later fault is kept, with the fault ([`Measured::fault`]).
 pub fn measure(
-    server: SocketAddr,
-    ask: &Ask,
+    asked: Asked<'_>,
     stop: &Stop,
     on_second: &mut dyn FnMut(&Second),
 ) -> Result<Measured, ThroughputError> {
+    let Asked {
+        server,
+        ask,
+        permit,
+    } = asked;
     ask.check()?;
     let stream = connect(server, PATIENCE);
     let stream = stream.map_err(ThroughputError::socket("connect to", server))?;
@@ -68,6 +83,7 @@ pub fn measure(
         ask,
         token,
         read_pause: Span::ZERO,
+        permit,
     };
     let fault = engine.run(carriers, &mut |turn| Ok(client.turn(turn)))?;
     Ok(client.finish(fault))

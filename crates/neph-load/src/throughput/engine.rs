@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use neph_model::{Span, Stop};
+use neph_model::{Permit, Span, Stop};
 use neph_sys::clock;
 use neph_wire::throughput::{Ask, Token};
 
@@ -52,6 +52,7 @@ pub(super) struct Engine<'a> {
     pub(super) ask: &'a Ask,
     pub(super) token: Token,
     pub(super) read_pause: Span,
+    pub(super) permit: &'a Permit,
 }
 
 /// What a turn has decided.
@@ -79,6 +80,7 @@ impl Engine<'_> {
             token: self.token,
             board: &board,
             stop: &halt,
+            permit: self.permit,
             read_pause: self.read_pause,
         };
         let (board, halt, left) = (&board, &halt, &left);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{BitRate, Span};
+use neph_model::{BitRate, Permit, Span};
 use neph_wire::throughput::Ask;
 
 /// What a server grants at most.
@@ -44,7 +44,7 @@ impl ServerCaps {
 }
 
 /// What serves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerSpec {
     /// Where; port 0 takes a free one.
     pub listen: SocketAddr,
@@ -52,6 +52,8 @@ pub struct ServerSpec {
     pub caps: ServerCaps,
     /// Receivers wait this long before each read, as busy ones would.
     pub read_pause: Span,
+    /// What may be sent and received.
+    pub permit: Permit,
 }
 
 /// What happens at a server.

@@ -53,7 +53,7 @@ impl Server {
             listener,
             hellos,
             address,
-            spec: *spec,
+            spec: spec.clone(),
             slot: Slot::default(),
         })
     }

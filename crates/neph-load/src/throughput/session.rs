@@ -120,6 +120,7 @@ impl Session<'_> {
             ask,
             token,
             read_pause: self.spec.read_pause,
+            permit: &self.spec.permit,
         };
         let mut is_ended = false;
         let fault = engine.run(carriers, &mut |turn| self.turn(turn, &mut is_ended))?;

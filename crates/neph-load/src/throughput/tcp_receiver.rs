@@ -39,7 +39,10 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
         }
         match bulk::discard(stream.as_fd(), &mut buffer) {
             Ok(0) => break Ok(()),
-            Ok(count) => received += count as u64,
+            Ok(count) => {
+                received += count as u64;
+                run.spend(count);
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let until = end.min(course.due()).min(now + TICK);
                 let most = (until - now).to_duration();

@@ -16,13 +16,15 @@ use neph_wire::throughput::SentInterval;
 
 use super::counters::{Counters, difference};
 use super::course::{Course, Passed};
-use super::run::{Run, TICK};
+use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 
 /// Written at once.
 const CHUNK: usize = 512 << 10;
 /// What a rate may send at once: so much time's worth.
 const STEP: Span = Span::from_millis(1);
+/// A permit's room that is worth a write: the least that is written at once.
+const LEAST_ROOM: usize = 1448;
 
 /// Sends until the test's time is over or it is stopped.
 pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
@@ -53,7 +55,9 @@ fn pattern(rate: Option<BitRate>) -> Vec<u8> {
     let step = |rate: BitRate| {
         let bytes = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs())
             / 8_000_000_000;
-        usize::try_from(bytes).unwrap_or(CHUNK).clamp(1448, CHUNK)
+        usize::try_from(bytes)
+            .unwrap_or(CHUNK)
+            .clamp(LEAST_ROOM, CHUNK)
     };
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut bytes = Vec::with_capacity(CHUNK);
@@ -97,8 +101,17 @@ impl Sender<'_> {
                 self.course.paced_since(now);
                 continue;
             }
-            match self.stream.write(&self.buffer) {
-                Ok(count) => self.sent += count as u64,
+            let room = self.run.room().min(self.buffer.len());
+            if room < LEAST_ROOM {
+                clock::nap(BUDGET_REST.to_duration());
+                self.course.paced_since(now);
+                continue;
+            }
+            match self.stream.write(&self.buffer[..room]) {
+                Ok(count) => {
+                    self.sent += count as u64;
+                    self.run.spend(count);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let mut awaited = [Awaited::writable(self.stream.as_fd())];
                     ppoll::wait(&mut awaited, Some((until - now).to_duration()))?;

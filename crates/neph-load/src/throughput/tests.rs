@@ -1,9 +1,12 @@
 //! Tests over loopback: both ends in this process.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
-use neph_model::{BitRate, Span, Stop};
+use neph_model::{
+    AllowedTargets, BitRate, Budgets, Permit, Quantity, Span, Stop, ThroughputMeasure,
+    TransferDirection, TransferTransport,
+};
 use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
 
 use super::*;
@@ -31,6 +34,15 @@ fn spec(read_pause: Span) -> ServerSpec {
             rate: None,
         },
         read_pause,
+        permit: Permit::ANYTHING,
+    }
+}
+
+const fn asked(server: SocketAddr, ask: &Ask) -> Asked<'_> {
+    Asked {
+        server,
+        ask,
+        permit: &Permit::ANYTHING,
     }
 }
 
@@ -59,7 +71,7 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
 fn measured(ask: &Ask, spec: &ServerSpec) -> (Measured, Vec<Second>) {
     with_server(spec, |server| {
         let mut seconds = Vec::new();
-        let measured = measure(server.address(), ask, &Stop::new(), &mut |second| {
+        let measured = measure(asked(server.address(), ask), &Stop::new(), &mut |second| {
             seconds.push(second.clone());
         });
         (measured.expect("it is measured"), seconds)
@@ -148,9 +160,9 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
         };
         let other = ask(Protocol::Udp, Direction::Down);
         let mut refusal = None;
-        let measured = measure(address, &long, &stop, &mut |_| {
+        let measured = measure(asked(address, &long), &stop, &mut |_| {
             refusal.get_or_insert_with(|| {
-                measure(address, &other, &Stop::new(), &mut |_| {})
+                measure(asked(address, &other), &Stop::new(), &mut |_| {})
                     .expect_err("it is busy")
                     .to_string()
             });
@@ -171,7 +183,7 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
         assert!(totals.lasted < Span::from_secs(20));
         assert!(is_near(totals.goodput, 3.0), "{totals:?}");
         // The place is free at once.
-        let next = measure(address, &other, &Stop::new(), &mut |_| {});
+        let next = measure(asked(address, &other), &Stop::new(), &mut |_| {});
         next.expect("it is measured");
     });
 }
@@ -190,8 +202,7 @@ fn what_is_no_client_does_no_harm() {
             stream.write_all(nonsense).expect("it is sent");
         }
         let measured = measure(
-            server.address(),
-            &ask(Protocol::Tcp, Direction::Up),
+            asked(server.address(), &ask(Protocol::Tcp, Direction::Up)),
             &Stop::new(),
             &mut |_| {},
         );
@@ -208,4 +219,59 @@ fn a_datagram_above_the_mtu_goes_in_fragments() {
     let (measured, _) = measured(&large, &spec(Span::ZERO));
     let totals = &measured.results()[0].totals;
     assert!(is_near(totals.goodput, 1.5), "{totals:?}");
+}
+
+#[test]
+fn a_permit_is_kept_to_by_what_is_sent_with_each_protocol() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let budgets = Budgets {
+            rate: Some(BitRate(20_000_000)),
+            ..Budgets::default()
+        };
+        let permit = Permit::new(AllowedTargets::default(), budgets, 0);
+        let ask = Ask {
+            rate_bit_s: None,
+            ..ask(protocol, Direction::Up)
+        };
+        let measured = with_server(&spec(Span::ZERO), |server| {
+            let within = Asked {
+                permit: &permit,
+                ..asked(server.address(), &ask)
+            };
+            measure(within, &Stop::new(), &mut |_| {}).expect("it is measured")
+        });
+        let sent = measured.results()[0].totals.sent_bytes;
+        // A bucket is full at first: one second's worth more than two seconds allow.
+        assert!(
+            (4_000_000..=7_900_000).contains(&sent),
+            "{protocol:?}: {sent}"
+        );
+        assert!(permit.spent_today() >= sent);
+    }
+}
+
+#[test]
+fn what_was_measured_comes_as_quantities_with_its_limit() {
+    let test = ThroughputMeasure {
+        transport: TransferTransport::Udp,
+        direction: TransferDirection::Both,
+        streams: 1,
+        rate: Some(BitRate(50_000_000)),
+    };
+    let ask = super::ask(&test, Span::from_secs(2), None);
+    let (measured, seconds) = measured(&ask, &spec(Span::ZERO));
+    let found = measured.quantities();
+    for (goodput, loss) in [
+        (Quantity::UpGoodput, Quantity::UpLoss),
+        (Quantity::DownGoodput, Quantity::DownLoss),
+    ] {
+        let rate = found.values[&goodput];
+        assert!((45e6..=51e6).contains(&rate), "{goodput}: {rate}");
+        assert!((0.0..=10.0).contains(&found.values[&loss]));
+    }
+    assert!(!found.values.contains_key(&Quantity::UpRetransmissions));
+    assert_eq!(found.limits.len(), 2);
+    let of_seconds = seconds.iter().flat_map(Second::quantities);
+    let ups = of_seconds.filter(|(quantity, _)| *quantity == Quantity::UpGoodput);
+    assert!(ups.count() >= 2);
 }

@@ -11,7 +11,7 @@ use neph_sys::{bulk, sched};
 use neph_wire::throughput::{Content, Header, SentInterval};
 
 use super::course::{Course, Passed};
-use super::run::{Run, TICK};
+use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 
 /// A rate sends at once what is due within this time, and at least one datagram: bursts of a whole
@@ -115,6 +115,11 @@ impl Sender<'_> {
                 self.course.paced_since(now);
                 continue;
             }
+            if self.run.room() < self.burst * self.size {
+                clock::nap(BUDGET_REST.to_duration());
+                self.course.paced_since(now);
+                continue;
+            }
             self.send_burst(now, until)?;
         }
     }
@@ -123,6 +128,7 @@ impl Sender<'_> {
         let length = self.fill();
         let Err(error) = self.socket.send(&self.buffer[..length]) else {
             self.sequence += self.burst as u64;
+            self.run.spend(length);
             if self.sequence & 0x3f < self.burst as u64 {
                 self.course.look();
             }

@@ -1,7 +1,7 @@
 //! How long an order may take, and what it sends: what a lease and a policy are measured by.
 
 use super::{ExperimentOrder, Order};
-use crate::{Span, Wall};
+use crate::{Measure, Span, ThroughputMeasure, Wall};
 
 /// To find and reach what is measured, and for its last replies.
 const AROUND: Span = Span::from_secs(60);
@@ -83,6 +83,10 @@ impl ExperimentOrder {
             .request_size
             .bytes()
             .saturating_add(scenario.response_size.bytes());
+        let measure = scenario.measure();
+        if measure.is_transfer() {
+            return self.of_transfer(measure);
+        }
         let flows = scenario.flows().unwrap_or(1);
         let messages = f64::from(flows) / scenario.interval.secs_f64().max(1e-9);
         let main = Traffic {
@@ -91,9 +95,36 @@ impl ExperimentOrder {
             bytes: each.saturating_mul(scenario.messages_of_all_flows()),
         };
         let lasts = self.scheduled();
+        self.echoes(lasts).chain([main]).sum()
+    }
+
+    /// What goes beside.
+    fn echoes(&self, lasts: Span) -> impl Iterator<Item = Traffic> {
         let companion = self.companion.map(|interval| echoes(interval, lasts));
-        let pings = self.pings.iter().map(|ping| echoes(ping.interval, lasts));
-        pings.chain(companion).chain([main]).sum()
+        let pings = self
+            .pings
+            .iter()
+            .map(move |ping| echoes(ping.interval, lasts));
+        pings.chain(companion)
+    }
+
+    /// What a transfer at a rate sends; of one without, the path decides.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rates"
+    )]
+    fn of_transfer(&self, measure: Measure) -> Traffic {
+        let asked = measure.throughput().and_then(ThroughputMeasure::asked);
+        let bits = asked.map_or(0.0, |rate| rate.bits_per_second() as f64);
+        let lasts = self.scheduled();
+        let main = Traffic {
+            messages: 0.0,
+            bits,
+            bytes: (bits * lasts.secs_f64() / 8.0) as u64,
+        };
+        self.echoes(lasts).chain([main]).sum()
     }
 }
 

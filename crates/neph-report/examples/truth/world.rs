@@ -247,6 +247,7 @@ fn experiment(
         ended: None,
         flows: vec![flow(&scenario.endpoint)],
         fleet: None,
+        quantities: None,
         tally: Tally {
             messages: scenario.messages,
             replies: scenario.messages - lost,

@@ -7,6 +7,7 @@ mod alarms;
 mod boxes;
 mod boxplot;
 mod cdf;
+mod circuits;
 mod clock_course;
 mod cwnd;
 mod flags;
@@ -73,6 +74,12 @@ pub const FIGURES: &[FigureKind] = &[
         title: "Latency, compared",
         answers: "The same measurements from each point of view: what differs between endpoints, intervals, sizes and whatever else the plan varied.",
         draw: boxes::draw,
+    },
+    FigureKind {
+        name: "circuits",
+        title: "Circuits over each network",
+        answers: "What each network costs each circuit: latency, jitter and throughput beside the first network's.",
+        draw: circuits::draw,
     },
     FigureKind {
         name: "cdf",

@@ -4,6 +4,7 @@ mod alarms;
 mod alike;
 mod causes;
 mod checks;
+mod circuits;
 mod clock_times;
 mod comparisons;
 mod files;

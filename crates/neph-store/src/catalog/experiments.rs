@@ -111,7 +111,8 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
         "UPDATE experiments SET status = :status, reason = :reason, started_unix_ns = :started,
             ended_unix_ns = :ended, messages = :messages, replies = :replies, errors = :errors, lost = :lost,
             failed = :failed, duplicates = :duplicates, reordered = :reordered, late = :late,
-            response_p50_ns = :response_p50, warnings_json = :warnings, anchors_json = :anchors, fleet_json = :fleet
+            response_p50_ns = :response_p50, warnings_json = :warnings, anchors_json = :anchors, fleet_json = :fleet,
+            quantities_json = :quantities
          WHERE id = :id",
         named_params! {
             ":id": experiment.id.to_string(),
@@ -131,6 +132,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
             ":warnings": json(&experiment.warnings),
             ":anchors": json(&experiment.anchors),
             ":fleet": experiment.fleet.as_ref().map(json),
+            ":quantities": experiment.quantities.as_ref().map(json),
         },
     )?;
     if changed == 0 {
@@ -179,6 +181,7 @@ fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
             .map(Wall::from_unix_nanos),
         flows: flows(connection, id)?,
         fleet: get_json_if_any(row, "fleet_json")?,
+        quantities: get_json_if_any(row, "quantities_json")?,
         tally: tally(row)?,
         response_p50: row
             .get::<_, Option<i64>>("response_p50_ns")?

@@ -8,8 +8,8 @@ use neph_model::{
     FleetMessage, FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute,
     FlowTrace, Hop, HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Outcome, Parameter,
     ParameterName, Parameters, PathHash, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
-    ReadBy, Scenario, ScenarioId, Seq, Span, Tally, Targets, TcpState, Throughput,
-    ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
+    Quantities, Quantity, ReadBy, Scenario, ScenarioId, Seq, Span, Tally, Targets, TcpState,
+    Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {
@@ -73,6 +73,11 @@ pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
             flow(1, FlowRole::Companion, ProbeKind::Icmp, "10.0.0.1:0"),
         ],
         fleet: None,
+        quantities: Some(Quantities {
+            peer: ([192, 0, 2, 7], 7420).into(),
+            values: [(Quantity::UpGoodput, 93.4e6), (Quantity::UpSrtt, 1.5e6)].into(),
+            limits: vec!["The path is the limit.".to_owned()],
+        }),
         tally: Tally::default(),
         response_p50: None,
         warnings: Vec::new(),

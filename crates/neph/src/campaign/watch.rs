@@ -148,11 +148,14 @@ impl Observer for Watch {
                 let left = (self.left - progress.elapsed).max(Span::ZERO);
                 let (standing, label) = (&self.standing, running(scenario, figures));
                 let (due, of) = (progress.due, scenario.messages);
-                let each = scenario.flows().map_or("", |_| " of each flow");
-                let (figures, left) = (told_of_all(figures), time(left));
-                self.live(&format!(
-                    "[{standing}] {label}: {due}/{of} messages{each}, {figures} | {left} left"
-                ));
+                let left = time(left);
+                let course = if scenario.measure().is_transfer() {
+                    format!("{due}/{of} s")
+                } else {
+                    let each = scenario.flows().map_or("", |_| " of each flow");
+                    format!("{due}/{of} messages{each}, {}", told_of_all(figures))
+                };
+                self.live(&format!("[{standing}] {label}: {course} | {left} left"));
             }
             News::ExperimentEnded {
                 experiment,
@@ -232,7 +235,10 @@ fn traced(route: &Traceroute) -> String {
 
 fn ended(experiment: &Experiment, figures: &Figures) -> String {
     match experiment.status {
-        ExperimentStatus::Complete => told(figures),
+        ExperimentStatus::Complete => match &experiment.quantities {
+            Some(quantities) => quantities.in_a_line(),
+            None => told(figures),
+        },
         status => {
             let why = experiment.reason.as_deref().unwrap_or("no reason told");
             format!("{}: {why}", status.name())

@@ -8,7 +8,7 @@ use neph_documents::Format;
 use neph_documents::rows::json_line;
 use neph_documents::throughput::ServedLine;
 use neph_load::throughput::{ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
-use neph_model::{BitRate, Span};
+use neph_model::{BitRate, Permit, Span};
 use neph_sys::restrict::InForce;
 use neph_wire::throughput::{Ask, Direction, Protocol};
 
@@ -58,6 +58,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             rate: args.max_rate.0,
         },
         read_pause: args.read_pause,
+        permit: Permit::ANYTHING,
     };
     let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
     // No thread runs yet, and nothing more is opened but connections that come.

@@ -165,7 +165,7 @@ fn circuits_in_conflict_never_overlap_and_those_of_a_round_do() {
 }
 
 /// A plan in which the sites measure each other at these ports of their reflectors.
-fn mesh(ports: &[u16], messages: usize) -> String {
+pub(crate) fn mesh(ports: &[u16], messages: usize) -> String {
     let names = SITES.map(|site| format!("\"{site}\"")).join(", ");
     let mut plan = format!(
         "version = 1\nname = \"mesh\"\ninterval = \"10ms\"\nmessages = {messages}\nblocks = 3\n\

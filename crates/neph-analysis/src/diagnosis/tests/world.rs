@@ -276,6 +276,7 @@ impl World {
                 flow(1, FlowRole::Companion, ProbeKind::Icmp, None),
             ],
             fleet: None,
+            quantities: None,
             tally: Tally::default(),
             response_p50: None,
             warnings: Vec::new(),

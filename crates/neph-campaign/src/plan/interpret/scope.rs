@@ -5,11 +5,12 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use neph_model::{
-    Authenticated, ByteSize, IpVersion, Parameter, ParameterName, Span, Target, sent_size,
+    Authenticated, ByteSize, IpVersion, Measure, Parameter, ParameterName, Span, Target, sent_size,
     why_raised, why_replies_are_raised,
 };
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
 
+use super::transfers;
 use super::{above_zero, known, one_length};
 use crate::plan::fleet;
 use crate::plan::meaning::{Axes, Length, ParameterLists};
@@ -81,7 +82,7 @@ impl Scope<'_> {
             .filter(|_| self.own.axes.response_sizes.is_some() || self.top.response_sizes.is_some())
             .filter_map(|size| why_replies_are_raised(kind, *size));
         let raised = raised.chain(replies).collect();
-        let intervals = self.intervals();
+        let intervals = self.intervals(&parameters);
         let length = self.length();
         let axes = Axes {
             intervals: intervals?,
@@ -106,7 +107,8 @@ impl Scope<'_> {
             self.problems.add(self.own.span.clone(), fault);
             return None;
         }
-        if let Some((parameter, fault)) = fleet::contradiction(&axes) {
+        let contradiction = fleet::contradiction(&axes).or_else(|| transfers::contradiction(&axes));
+        if let Some((parameter, fault)) = contradiction {
             self.problems.add(self.place_of(parameter), fault);
             return None;
         }
@@ -136,8 +138,13 @@ impl Scope<'_> {
         shortest.map_or_else(|| self.own.span.clone(), |value| value.span.clone())
     }
 
-    fn intervals(&self) -> Option<Vec<Span>> {
+    fn intervals(&self, parameters: &ParameterLists) -> Option<Vec<Span>> {
         let Some(written) = self.written_intervals() else {
+            let measured = parameters.get(&ParameterName::Measure);
+            let is_transfer = |one: &Parameter| one.measure().is_some_and(Measure::is_transfer);
+            if measured.is_some_and(|all| all.iter().all(is_transfer)) {
+                return Some(vec![Measure::SECOND]);
+            }
             self.fault(&self.own.span, NO_INTERVAL.0, NO_INTERVAL.1);
             return None;
         };

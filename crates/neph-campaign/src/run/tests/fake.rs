@@ -172,6 +172,7 @@ impl Fake {
             flows: vec![flow(order, self.reflector)],
             ending,
             ended: self.time.now(),
+            quantities: None,
             late: None,
             trace: None,
             anchors: vec![(0, order.experiment.started.unix_nanos())],

@@ -231,6 +231,7 @@ fn experiment(
             flow(1, FlowRole::Companion, ProbeKind::Icmp, link.name, false),
         ],
         fleet: None,
+        quantities: None,
         tally: Tally {
             messages: scenario.messages,
             replies: scenario.messages - u64::try_from(unanswered).unwrap(),

@@ -1,0 +1,75 @@
+use std::num::NonZeroU16;
+
+use neph_model::{Measure, Quantity, SeriesName};
+
+use super::*;
+use crate::reflecting::ThroughputBound;
+
+/// An order for a throughput test of so many seconds with the server at this port of loopback.
+fn transfer_order(measure: &str, port: u16, seconds: u64) -> ExperimentOrder {
+    let mut order = order("udp://127.0.0.1:9");
+    let measure: Measure = measure.parse().expect(measure);
+    let port = NonZeroU16::new(port).expect("a port");
+    let parameters = &mut order.scenario.parameters;
+    parameters.insert(Parameter::Measure(measure));
+    parameters.insert(Parameter::ThroughputPort(port));
+    order.scenario.interval = Span::from_secs(1);
+    order.scenario.messages = seconds;
+    order
+}
+
+fn free_port() -> NonZeroU16 {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("bound").port();
+    NonZeroU16::new(port).expect("no zero")
+}
+
+fn serving() -> crate::ThroughputServing {
+    let spec = ReflectorSpec {
+        throughput: Some(free_port()),
+        ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())
+    };
+    let bound = ThroughputBound::beside(&spec, None, &Permit::ANYTHING);
+    let bound = bound.expect("a port").expect("it is asked for");
+    bound.serve().expect("a thread")
+}
+
+#[test]
+fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
+    let server = serving();
+    let port = server.address().port();
+    let run = run(&transfer_order("udp throughput 20Mbit/s", port, 2));
+    let prepared = run.prepared[0].as_ref().expect("it began");
+    assert!(prepared.flows.is_empty());
+    let result = run.result();
+    assert_eq!(result.ending, Ending::Complete);
+    let found = result.quantities.as_ref().expect("quantities");
+    let goodput = found.values[&Quantity::UpGoodput];
+    assert!((15e6..=21e6).contains(&goodput), "{goodput}");
+    assert_eq!((found.peer, found.limits.len()), (server.address(), 1));
+    let is_goodput = |series| series == SeriesName::Quantity(Quantity::UpGoodput);
+    let seconds = run.records[0].samples.iter();
+    let seconds = seconds.filter(|sample| is_goodput(sample.series)).count();
+    assert!((1..=3).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn a_transfer_that_is_cancelled_keeps_what_it_came_to() {
+    let server = serving();
+    let order = transfer_order("tcp throughput 20Mbit/s", server.address().port(), 600);
+    let orders = std::slice::from_ref(&order);
+    let enough = |progress: Progress| progress.elapsed > Span::from_millis(1500);
+    let run = carry_out(&mut LocalExecutor::new(), orders, &enough);
+    assert_eq!(run.result().ending, Ending::Interrupted);
+    assert!(run.result().quantities.is_some());
+}
+
+#[test]
+fn a_transfer_without_a_server_has_failed_and_names_it() {
+    let order = transfer_order("tcp throughput", free_port().get(), 1);
+    let run = run(&order);
+    let Ending::Failed(why) = &run.result().ending else {
+        panic!("{:?}", run.result().ending)
+    };
+    assert!(why.contains("127.0.0.1"), "{why}");
+}

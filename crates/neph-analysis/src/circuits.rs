@@ -1,0 +1,99 @@
+//! Circuits: what was measured between two sites, over each network that the plan names.
+//!
+//! Owns the matrix: a row for each circuit, kind of measurement and quantity, a cell for each network.
+
+use neph_model::{Quantity, Scenario};
+
+use crate::{CampaignData, PlotSettings, QuantityCourse};
+
+/// The matrix of circuits and networks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Circuits {
+    /// The networks; the first is what the others are compared with.
+    pub networks: Vec<String>,
+    /// By kind of measurement, quantity and circuit, in the plan's order.
+    pub rows: Vec<CircuitRow>,
+}
+
+/// A quantity of a circuit over each network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CircuitRow {
+    /// The circuit, as the plan names it.
+    pub circuit: String,
+    /// What was measured, with what it fixes.
+    pub what: String,
+    /// Which number of it.
+    pub quantity: Quantity,
+    /// One for each network, in their order; `None` where it was not measured.
+    pub cells: Vec<Option<QuantityCourse>>,
+}
+
+/// Whether a plan names the networks of its circuits.
+pub(crate) fn are_named(scenarios: &[Scenario]) -> bool {
+    scenarios
+        .iter()
+        .any(|scenario| scenario.parameters.network().is_some())
+}
+
+/// The circuits of a campaign; empty where its plan names none.
+pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
+    let mut networks: Vec<String> = Vec::new();
+    for scenario in &data.scenarios {
+        let network = scenario.parameters.network();
+        networks.extend(network.filter(|own| !networks.contains(own)).cloned());
+    }
+    let named = settings.baseline.as_ref();
+    if let Some(at) = named.and_then(|name| networks.iter().position(|one| one == name)) {
+        networks[..=at].rotate_right(1);
+    }
+    let mut rows: Vec<CircuitRow> = Vec::new();
+    for (index, scenario) in data.scenarios.iter().enumerate() {
+        let parameters = &scenario.parameters;
+        let (Some(circuit), Some(network)) = (parameters.circuit(), parameters.network()) else {
+            continue;
+        };
+        let place = networks.iter().position(|one| one == network);
+        let what = what(scenario);
+        for course in data.courses(index, settings) {
+            let is_its = |row: &CircuitRow| {
+                row.circuit == *circuit && row.what == what && row.quantity == course.quantity
+            };
+            let row = rows.iter().position(is_its).unwrap_or_else(|| {
+                rows.push(CircuitRow {
+                    circuit: circuit.clone(),
+                    what: what.clone(),
+                    quantity: course.quantity,
+                    cells: vec![None; networks.len()],
+                });
+                rows.len() - 1
+            });
+            if let Some(cell) = place.and_then(|place| rows[row].cells.get_mut(place)) {
+                *cell = Some(course);
+            }
+        }
+    }
+    let order = |row: &CircuitRow| {
+        let first = rows.iter().position(|one| one.what == row.what);
+        (first, row.quantity)
+    };
+    let mut sorted = rows.clone();
+    sorted.sort_by_key(order);
+    Circuits {
+        networks,
+        rows: sorted,
+    }
+}
+
+/// What a scenario measures, without where.
+pub(crate) fn what(scenario: &Scenario) -> String {
+    let measure = scenario.measure();
+    if measure.is_transfer() {
+        return measure.to_string();
+    }
+    format!(
+        "{} every {} · {}",
+        scenario.probe(),
+        scenario.interval.exact(),
+        scenario.request_size.exact()
+    )
+}

@@ -1,0 +1,97 @@
+//! Circuits over several networks: each network against the first, circuit by circuit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::{Measure, Quantity, Scenario, TransferDirection};
+
+use super::Finding;
+use super::compare::{Family, Judged};
+use super::quantity_shift::{Pair, QuantityShift};
+use crate::circuits::{self, Circuits};
+use crate::{CampaignData, PlotSettings};
+
+/// What is compared; the others are in the table.
+const COMPARED: [Quantity; 4] = [
+    Quantity::ResponseP50,
+    Quantity::ResponseP99,
+    Quantity::UpGoodput,
+    Quantity::DownGoodput,
+];
+
+/// Each network against the baseline, for each quantity of each kind of measurement.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<QuantityShift> {
+    let Circuits { networks, rows, .. } = circuits::of(data, settings);
+    let Some((baseline, others)) = networks.split_first() else {
+        return Vec::new();
+    };
+    let mut kinds: Vec<(&str, Quantity)> = Vec::new();
+    for row in rows.iter().filter(|row| COMPARED.contains(&row.quantity)) {
+        let kind = (row.what.as_str(), row.quantity);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let mut found = Vec::new();
+    for (what, quantity) in kinds {
+        for (place, name) in others.iter().enumerate() {
+            let own = rows
+                .iter()
+                .filter(|row| row.what == what && row.quantity == quantity);
+            let pairs = own.filter_map(|row| {
+                let one = row.cells.get(place + 1)?.as_ref()?;
+                let other = row.cells.first()?.as_ref()?;
+                let (one, other) = (&one.by_block, &other.by_block);
+                Pair::of(row.circuit.clone(), quantity, one, other, family)
+            });
+            found.push(QuantityShift {
+                quantity,
+                of: what.to_owned(),
+                name: name.clone(),
+                baseline: baseline.clone(),
+                pairs: pairs.collect(),
+            });
+        }
+    }
+    found
+}
+
+/// One sentence for each.
+pub(crate) fn findings(shifts: &[QuantityShift], judged: &Judged) -> Vec<Finding> {
+    let told = shifts
+        .iter()
+        .filter_map(|one| one.sentence("network", judged));
+    told.collect()
+}
+
+/// How many comparisons a report of these scenarios makes of networks.
+pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
+    let mut networks: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
+    let mut quantities: BTreeMap<String, usize> = BTreeMap::new();
+    for scenario in scenarios {
+        let parameters = &scenario.parameters;
+        let (Some(circuit), Some(network)) = (parameters.circuit(), parameters.network()) else {
+            continue;
+        };
+        let what = circuits::what(scenario);
+        quantities.insert(what.clone(), compared(scenario));
+        let of_circuit = networks.entry((circuit, what)).or_default();
+        of_circuit.insert(network);
+    }
+    let each = networks.iter().map(|((_, what), networks)| {
+        let others = networks.len().saturating_sub(1);
+        others * quantities.get(what).copied().unwrap_or(0)
+    });
+    each.sum()
+}
+
+/// How many quantities of a scenario are compared: two of messages, one for each direction of a transfer.
+pub(super) fn compared(scenario: &Scenario) -> usize {
+    match scenario.measure() {
+        Measure::Throughput(test) if test.direction != TransferDirection::Both => 1,
+        _ => 2,
+    }
+}

@@ -1,0 +1,187 @@
+//! One quantity of one scenario against another's, block by block, and the sentence of several such pairs.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Better, Quantity};
+use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted, median_of_levels};
+
+use super::compare::{Certainty, Family, Judged, Place, certainty, interval_in_words};
+use super::levels::LEAST_SHARE;
+use super::{Finding, FindingKind};
+use crate::words::{plural, real};
+
+/// A name against a baseline, in everything that both were measured in.
+#[derive(Debug)]
+pub(crate) struct QuantityShift {
+    pub(crate) quantity: Quantity,
+    /// What else the quantity is of, to tell it from others: a measure; may be empty.
+    pub(crate) of: String,
+    pub(crate) name: String,
+    pub(crate) baseline: String,
+    pub(crate) pairs: Vec<Pair>,
+}
+
+/// Two scenarios.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    /// What is the same.
+    title: String,
+    shift: f64,
+    baseline: f64,
+    blocks: usize,
+    least: f64,
+    place: Place,
+}
+
+impl Pair {
+    /// The blocks that both were measured in; `None` without one.
+    pub(crate) fn of(
+        title: String,
+        quantity: Quantity,
+        one: &BTreeMap<u32, Level>,
+        other: &BTreeMap<u32, Level>,
+        family: &mut Family,
+    ) -> Option<Self> {
+        let both = one.iter();
+        let both = both.filter_map(|(block, one)| Some((*one, *other.get(block)?)));
+        let both: Vec<(Level, Level)> = both.collect();
+        let shift = PairedShift::of_blocks(&both).ok()?;
+        let baseline = median_of_levels(both.iter().map(|(_, other)| *other)).ok()?;
+        let baseline = baseline.number().unwrap_or(f64::INFINITY);
+        let least = if baseline.is_finite() {
+            LEAST_SHARE * baseline
+        } else {
+            0.0
+        };
+        let wanted = match quantity.facts().better {
+            Better::Higher => Wanted::Higher,
+            Better::Lower => Wanted::Lower,
+        };
+        Some(Self {
+            title,
+            shift: shift.estimate(),
+            baseline,
+            blocks: shift.n(),
+            least,
+            place: family.add(Claim::Shift {
+                shift,
+                least,
+                wanted,
+            }),
+        })
+    }
+
+    fn certainty(&self, quantity: Quantity, judged: &Judged) -> Certainty {
+        Certainty {
+            blocks: self.blocks,
+            judgement: judged.at(self.place),
+            least: quantity.in_words(self.least),
+        }
+    }
+}
+
+impl QuantityShift {
+    /// The sentence; `None` without a pair.
+    pub(crate) fn sentence(&self, topic: &'static str, judged: &Judged) -> Option<Finding> {
+        let by_shift = |a: &&Pair, b: &&Pair| a.shift.total_cmp(&b.shift);
+        let least = self.pairs.iter().min_by(by_shift)?;
+        let most = self.pairs.iter().max_by(by_shift)?;
+        let sure = self.pairs.iter();
+        let sure: Vec<Certainty> = sure
+            .map(|pair| pair.certainty(self.quantity, judged))
+            .collect();
+        let how = if let [only] = self.pairs.as_slice() {
+            self.of_one(only, judged)
+        } else {
+            self.of_several(least, most, &sure)
+        };
+        let text = format!("{how}; {}.", certainty(&sure));
+        let share = |pair: &Pair| pair.shift / pair.baseline;
+        let finding = Finding::new(FindingKind::StandsOut, topic, text)
+            .about(&self.name)
+            .about(&self.baseline)
+            .with("shift_least", least.shift)
+            .with("shift_most", most.shift)
+            .with("share_least", share(least))
+            .with("share_most", share(most))
+            .with("combinations", real(self.pairs.len()));
+        Some(finding)
+    }
+
+    fn title(&self) -> String {
+        let title = self.quantity.facts().title;
+        match self.of.as_str() {
+            "" => title.to_owned(),
+            of => format!("{title} ({of})"),
+        }
+    }
+
+    fn told(&self, value: f64) -> String {
+        if value.is_finite() {
+            self.quantity.in_words(value.abs())
+        } else {
+            "immeasurably".to_owned()
+        }
+    }
+
+    fn of_one(&self, only: &Pair, judged: &Judged) -> String {
+        let Self { name, baseline, .. } = self;
+        let judgement = judged.at(only.place);
+        let interval = interval_in_words(only.shift, judgement.interval, |value| self.told(value));
+        let (title, size, base) = (
+            self.title(),
+            self.told(only.shift),
+            self.told(only.baseline),
+        );
+        if judgement.verdict == Verdict::Equivalent {
+            let least = self.told(only.least);
+            return format!(
+                "The {title} of {name} and {baseline} differ by {size}{interval}, less than the {least} that matter"
+            );
+        }
+        let way = way(only.shift);
+        format!("The {title} of {name} is {size}{interval} {way} that of {baseline}, {base}")
+    }
+
+    /// From the least to the most, and how many are better, worse or alike.
+    fn of_several(&self, least: &Pair, most: &Pair, sure: &[Certainty]) -> String {
+        let count = |wanted: Verdict| {
+            let of_kind = sure.iter().filter(|one| one.judgement.verdict == wanted);
+            of_kind.count()
+        };
+        let verdicts = [
+            (Verdict::Worse, "worse"),
+            (Verdict::Better, "better"),
+            (Verdict::Equivalent, "equivalent"),
+            (Verdict::Inconclusive, "undecided"),
+        ];
+        let verdicts = verdicts.map(|(verdict, word)| (count(verdict), word));
+        let verdicts = verdicts.iter().filter(|(count, _)| *count > 0);
+        let verdicts: Vec<String> = verdicts
+            .map(|(count, word)| format!("{word} in {count}"))
+            .collect();
+        let one = |pair: &Pair| {
+            let share = (pair.shift / pair.baseline * 100.0).abs();
+            format!(
+                "{} ({share:.1} %) {} ({})",
+                self.told(pair.shift),
+                way(pair.shift),
+                pair.title
+            )
+        };
+        format!(
+            "The {} of {} against {} goes from {} to {}: {} of {}",
+            self.title(),
+            self.name,
+            self.baseline,
+            one(least),
+            one(most),
+            verdicts.join(", "),
+            plural(self.pairs.len(), "combination"),
+        )
+    }
+}
+
+fn way(shift: f64) -> &'static str {
+    if shift < 0.0 { "below" } else { "above" }
+}

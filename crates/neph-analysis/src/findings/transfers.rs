@@ -1,0 +1,133 @@
+//! Transfers: how many there were, and how their goodput differs between the levels of a factor.
+
+use std::collections::BTreeSet;
+
+use neph_model::{ParameterName, Quantity, Scenario};
+
+use super::compare::{Family, Judged};
+use super::levels::baseline_first;
+use super::quantity_shift::{Pair, QuantityShift};
+use super::{Finding, FindingKind, networks};
+use crate::circuits;
+use crate::data::{Factor, factors};
+use crate::view::groups;
+use crate::words::{plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// What is compared.
+const COMPARED: [Quantity; 2] = [Quantity::UpGoodput, Quantity::DownGoodput];
+
+/// Every level of each factor against the first. Where circuits are compared over networks, those tell.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<QuantityShift> {
+    let shown = data.transfers(settings);
+    let scenarios: Vec<&Scenario> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    if scenarios.is_empty() {
+        return Vec::new();
+    }
+    let all = compared_factors(&scenarios, circuits::are_named(&data.scenarios));
+    let each = all.flat_map(|factor| COMPARED.map(|quantity| (factor.clone(), quantity)));
+    let each: Vec<(Factor, Quantity)> = each.collect();
+    let found = each
+        .iter()
+        .map(|(factor, quantity)| of_factor(data, settings, factor, *quantity, family));
+    found.flatten().collect()
+}
+
+/// What transfers are compared by: another transfer is another question, and no other level of one.
+fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator<Item = Factor> {
+    let all = factors(scenarios).into_iter();
+    all.filter(move |factor| match factor {
+        Factor::Interval | Factor::Size | Factor::Parameter(ParameterName::Measure) => false,
+        factor => !(of_circuits && factor.is_place()),
+    })
+}
+
+/// How many comparisons a report of these scenarios makes of transfers.
+pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
+    let transfers = scenarios.iter().enumerate();
+    let shown = transfers.filter(|(_, one)| one.measure().is_transfer());
+    let shown: Vec<usize> = shown.map(|(index, _)| index).collect();
+    if shown.is_empty() {
+        return 0;
+    }
+    let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
+    let all = compared_factors(&members, circuits::are_named(scenarios));
+    let each = all.flat_map(|factor| groups(scenarios, &shown, &factor));
+    let each = each.map(|group| {
+        let others = group.members.len().saturating_sub(1);
+        let first = group.members.first();
+        others * first.map_or(0, |(index, _)| networks::compared(&scenarios[*index]))
+    });
+    each.sum()
+}
+
+fn of_factor(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    factor: &Factor,
+    quantity: Quantity,
+    family: &mut Family,
+) -> Vec<QuantityShift> {
+    let shown = data.transfers(settings);
+    let levels = baseline_first(data, &shown, settings, factor);
+    let Some((baseline, others)) = levels.split_first() else {
+        return Vec::new();
+    };
+    let groups = groups(&data.scenarios, &shown, factor);
+    let shifts = others.iter().map(|name| {
+        let pairs = groups.iter().filter_map(|group| {
+            let of = |level: &str| {
+                let member = group.members.iter().find(|(_, own)| own == level);
+                member.map(|(index, _)| data.by_block(*index, settings, quantity))
+            };
+            let (one, other) = (of(name)?, of(baseline)?);
+            Pair::of(group.title.clone(), quantity, &one, &other, family)
+        });
+        QuantityShift {
+            quantity,
+            of: String::new(),
+            name: name.clone(),
+            baseline: baseline.clone(),
+            pairs: pairs.collect(),
+        }
+    });
+    shifts.collect()
+}
+
+/// How many transfers there were, and one sentence for each comparison.
+pub(crate) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shifts: &[QuantityShift],
+    judged: &Judged,
+) -> Vec<Finding> {
+    let counted = counted(data, settings).into_iter();
+    let told = shifts
+        .iter()
+        .filter_map(|one| one.sentence("transfer", judged));
+    counted.chain(told).collect()
+}
+
+fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
+    let shown = data.transfers(settings);
+    let all = shown
+        .iter()
+        .flat_map(|index| data.quantities(*index, settings));
+    let blocks: Vec<u32> = all.map(|(block, _)| block).collect();
+    let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
+    let text = format!(
+        "{} of transfers, measured in {}: {}.",
+        plural(shown.len(), "scenario"),
+        plural(distinct.len(), "block"),
+        plural(blocks.len(), "transfer"),
+    );
+    (!blocks.is_empty()).then(|| {
+        Finding::new(FindingKind::Measured, "transfers", text)
+            .with("scenarios", real(shown.len()))
+            .with("transfers", real(blocks.len()))
+    })
+}

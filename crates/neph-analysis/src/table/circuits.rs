@@ -1,0 +1,65 @@
+//! Circuits in numbers: a row for each quantity of each circuit over each network.
+
+use neph_stats::Level;
+
+use super::cells::{Cell, Column, Table};
+use super::transfers::unit;
+use crate::circuits;
+use crate::{CampaignData, PlotSettings};
+
+pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
+    let columns = [
+        "measured",
+        "quantity",
+        "unit",
+        "circuit",
+        "network",
+        "experiments",
+        "median",
+        "median_low",
+        "median_high",
+        "against_first_percent",
+    ];
+    let found = circuits::of(data, settings);
+    let rows = found.rows.iter().flat_map(|row| {
+        let (unit, per) = unit(row.quantity);
+        let cell = move |level: Level| match level {
+            Level::At(value) => Cell::Real(value / per),
+            Level::Censored => Cell::Censored("lost"),
+        };
+        let first = row.cells.first().and_then(Option::as_ref);
+        let first = first.and_then(|course| course.summary()?.median.number());
+        let cells = row.cells.iter().zip(&found.networks).enumerate();
+        cells.filter_map(move |(place, (course, network))| {
+            let own = course.as_ref()?.summary()?;
+            let end = |level: Option<Level>| level.map_or(Cell::Absent, cell);
+            let against = own.median.number().zip(first);
+            let against = against.filter(|(_, first)| place > 0 && *first > 0.0);
+            Some(vec![
+                Cell::Text(row.what.clone()),
+                Cell::Text(row.quantity.facts().title.to_owned()),
+                Cell::Text(unit.to_owned()),
+                Cell::Text(row.circuit.clone()),
+                Cell::Text(network.clone()),
+                Cell::Integer(own.experiments as u64),
+                cell(own.median),
+                end(own.interval.map(|(low, _)| low)),
+                end(own.interval.map(|(_, high)| high)),
+                Cell::real(against.map(|(own, first)| own / first * 100.0)),
+            ])
+        })
+    });
+    Table {
+        name: "circuits",
+        title: "Circuits over each network",
+        columns: columns.map(Column).to_vec(),
+        rows: rows.collect(),
+        notes: vec![
+            "Medians over experiments; the interval (95 %) needs six of them. against_first_percent is the \
+             median as a share of the first network's, circuit by circuit; the sentences above carry the \
+             verdicts. Jitter of messages is the mean difference between response times that follow each \
+             other."
+                .to_owned(),
+        ],
+    }
+}

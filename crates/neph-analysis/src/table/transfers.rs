@@ -1,0 +1,80 @@
+//! Transfers in numbers: a row for each quantity of each scenario.
+
+use neph_model::{Quantity, QuantityUnit};
+use neph_stats::Level;
+
+use super::cells::{Cell, Column, Table};
+use crate::{CampaignData, PlotSettings};
+
+/// A quantity's unit in tables, and what of its own unit makes one.
+pub(super) const fn unit(quantity: Quantity) -> (&'static str, f64) {
+    match quantity.facts().unit {
+        QuantityUnit::BitsPerSecond => ("Mbit/s", 1e6),
+        QuantityUnit::Nanoseconds => ("ms", 1e6),
+        QuantityUnit::Percent => ("%", 1.0),
+        QuantityUnit::Count => ("", 1.0),
+    }
+}
+
+pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
+    let columns = [
+        "scenario",
+        "quantity",
+        "unit",
+        "experiments",
+        "median",
+        "median_low",
+        "median_high",
+        "least",
+        "most",
+    ];
+    let shown = data.transfers(settings);
+    let labels = data.labels();
+    let rows = shown.iter().flat_map(|scenario| {
+        let courses = data.courses(*scenario, settings);
+        let label = labels[*scenario].clone();
+        courses.into_iter().filter_map(move |course| {
+            let found = course.summary()?;
+            let (unit, per) = unit(course.quantity);
+            let real = |level: Level| match level {
+                Level::At(value) => Cell::Real(value / per),
+                Level::Censored => Cell::Censored("lost"),
+            };
+            let end = |level: Option<Level>| level.map_or(Cell::Absent, real);
+            Some(vec![
+                Cell::Text(label.clone()),
+                Cell::Text(course.quantity.facts().title.to_owned()),
+                Cell::Text(unit.to_owned()),
+                Cell::Integer(found.experiments as u64),
+                real(found.median),
+                end(found.interval.map(|(low, _)| low)),
+                end(found.interval.map(|(_, high)| high)),
+                real(found.least),
+                real(found.most),
+            ])
+        })
+    });
+    let limits = shown.iter().filter_map(|scenario| {
+        let (limit, count) = data.usual_limit(*scenario, settings)?;
+        let all: usize = data
+            .quantities(*scenario, settings)
+            .map(|(_, all)| all.limits.len())
+            .sum();
+        Some(format!(
+            "{}: {limit} ({count} of {all}).",
+            labels[*scenario]
+        ))
+    });
+    Table {
+        name: "transfers",
+        title: "Transfers",
+        columns: columns.map(Column).to_vec(),
+        rows: rows.collect(),
+        notes: std::iter::once(
+            "Medians over experiments; the interval (95 %) needs six of them. Rates are payload that was received."
+                .to_owned(),
+        )
+        .chain(limits)
+        .collect(),
+    }
+}

@@ -1,0 +1,149 @@
+//! Transfers in a plan: what contradicts them, and whether the endpoint's site serves them.
+
+use neph_model::{Measure, Parameter, ParameterName, ReflectorSpec};
+use neph_text::{Fault, Problems};
+
+use super::super::meaning::{Axes, Length};
+use super::super::typed::{TypedEndpoint, TypedPlan};
+
+/// Whether a transfer is among what is measured.
+pub(super) fn has_transfer(axes: &Axes) -> bool {
+    axes.values(Parameter::measure).any(Measure::is_transfer)
+}
+
+/// What contradicts itself, with the parameter at whose place it stands.
+pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
+    if !has_transfer(axes) {
+        let port = ParameterName::ThroughputPort;
+        let is_alone = axes.parameters.contains_key(&port);
+        let what = "'throughput_port' is for throughput tests, and 'measure' names none";
+        let remedy = "add measure = [\"messages\", \"tcp throughput\"], or remove throughput_port";
+        return is_alone.then(|| (port, Fault::new(what, remedy)));
+    }
+    if axes.parameters.contains_key(&ParameterName::Flows) {
+        let what = "a fleet measures messages only, and 'measure' names a throughput test";
+        let remedy = "write an endpoint of its own for the throughput test";
+        return Some((ParameterName::Measure, Fault::new(what, remedy)));
+    }
+    if let Length::Duration(span) = axes.length
+        && span < Measure::SECOND
+    {
+        let what = format!("a throughput test takes 1 s at least, and the duration is {span}");
+        let fault = Fault::new(what, "write a longer duration");
+        return Some((ParameterName::Measure, fault));
+    }
+    None
+}
+
+/// A throughput test goes to the port at which the reflector of the endpoint's site serves it.
+pub(super) fn served(
+    axes: &mut Axes,
+    at: Option<&str>,
+    endpoint: &TypedEndpoint,
+    typed: &TypedPlan,
+    problems: &Problems<'_>,
+) {
+    if !has_transfer(axes) || axes.parameters.contains_key(&ParameterName::ThroughputPort) {
+        return;
+    }
+    let mut sites = typed.sections.agents.iter();
+    let site = at.and_then(|at| sites.find(|site| site.name.value == at));
+    let Some(ReflectorSpec { throughput, .. }) = site.and_then(|site| site.reflector.as_ref())
+    else {
+        return;
+    };
+    if let Some(port) = throughput {
+        let parameter = Parameter::ThroughputPort(*port);
+        let values = vec![parameter];
+        axes.parameters
+            .insert(ParameterName::ThroughputPort, values);
+        return;
+    }
+    let what = format!(
+        "the reflector of site '{}' serves no throughput tests",
+        at.unwrap_or_default()
+    );
+    let remedy = "add \"--throughput\" to its reflector, or throughput_port = 7420 here if \
+                  neph throughput serve runs there";
+    problems.add(endpoint.span.clone(), Fault::new(what, remedy));
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Measure;
+    use neph_text::Source;
+
+    use crate::expand::scenarios;
+    use crate::plan::parse;
+
+    const PLAN: &str = "version = 1\nname = \"p\"\ninterval = [\"10ms\", \"100ms\"]\nduration = \"30s\"\n\
+        tls = [\"1.2\", \"1.3\"]\nfrom = [\"ams\", \"lju\"]\n\
+        measure = [\"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\"]\n\
+        [[site]]\nname = \"ams\"\nagent = \"a\"\n\
+        [[site]]\nname = \"lju\"\nagent = \"l\"\nreflector = [\"--tls\", \"--throughput=7421\"]\n\
+        [[endpoint]]\nname = \"to lju\"\nurl = \"wss://lju:8080\"\n";
+
+    #[test]
+    fn a_transfer_is_a_scenario_once_whatever_varies_for_messages() {
+        let plan = parse(&Source::new("p.toml", PLAN)).expect("a good plan");
+        let matrix = scenarios(&plan);
+        let transfers: Vec<_> = matrix
+            .iter()
+            .filter(|one| one.measure().is_transfer())
+            .collect();
+        assert_eq!((matrix.len(), transfers.len()), (2 * 2 + 2, 2));
+        for one in transfers {
+            assert_eq!((one.messages, one.interval), (30, Measure::SECOND));
+            assert_eq!(
+                one.parameters.throughput_port().map(|p| p.get()),
+                Some(7421)
+            );
+            assert_eq!(one.parameters.tls(), None);
+            assert_eq!(one.site(), Some("ams"));
+        }
+        let labels: Vec<String> = matrix.iter().map(neph_model::Scenario::label).collect();
+        assert!(
+            labels.contains(&"to lju · tcp throughput · 30 s".to_owned()),
+            "{labels:?}"
+        );
+    }
+
+    #[test]
+    fn a_plan_of_transfers_alone_needs_no_interval() {
+        let text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = \"tcp throughput\"\n\
+            [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
+        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        let matrix = scenarios(&plan);
+        assert_eq!((matrix.len(), matrix[0].messages), (1, 10));
+    }
+
+    #[test]
+    fn mistakes_are_sentences_with_a_remedy() {
+        let one = |from: &str, to: &str| {
+            let text = PLAN.replace(from, to);
+            assert_ne!(text, PLAN, "{from}");
+            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            assert_eq!(found.len(), 1, "{found:#?}");
+            found[0].to_string()
+        };
+        for (from, to, part) in [
+            ("\"tcp throughput\"", "\"throughput\"", "names nothing"),
+            ("100Mbit/s", "", "max for as much as goes"),
+            (", \"--throughput=7421\"", "", "serves no throughput tests"),
+            ("--throughput=7421", "--throughput=0", "--throughput"),
+            ("\"30s\"", "\"900ms\"", "takes 1 s at least"),
+            (
+                "measure = [\"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\"]",
+                "throughput_port = 7420",
+                "'measure' names none",
+            ),
+        ] {
+            let found = one(from, to);
+            assert!(found.contains(part), "{found}");
+        }
+        let fleet = "version = 1\nname = \"p\"\nduration = \"10s\"\ninterval = \"1s\"\nflows = 8\n\
+            measure = \"tcp throughput\"\n[[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
+        let found = parse(&Source::new("p.toml", fleet)).expect_err("a mistake");
+        assert!(found[0].to_string().contains("an endpoint of its own"));
+    }
+}

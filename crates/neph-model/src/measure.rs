@@ -1,0 +1,306 @@
+//! What an experiment measures at its endpoint: single messages, or a transfer in their place.
+//!
+//! Owns the words for it, as plans and stores write them. How a transfer is made is neph-load's.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{BitRate, NoRate, Span};
+
+/// Where throughput tests are served unless another port is asked for, TCP and UDP.
+pub const THROUGHPUT_PORT: u16 = 7420;
+
+/// What an experiment measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Single messages, each with its times.
+    #[default]
+    Messages,
+    /// How much data goes through.
+    Throughput(ThroughputMeasure),
+}
+
+/// A throughput test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThroughputMeasure {
+    /// What carries the data.
+    pub transport: TransferTransport,
+    /// Who sends.
+    pub direction: TransferDirection,
+    /// Streams for each direction, 1 to 64.
+    pub streams: u16,
+    /// Payload of all streams of a direction together; `None` for as much as goes.
+    pub rate: Option<BitRate>,
+}
+
+/// What carries a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferTransport {
+    /// Connections.
+    Tcp,
+    /// Datagrams of one size.
+    Udp,
+}
+
+/// Who sends in a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransferDirection {
+    /// The site that measures.
+    #[default]
+    Up,
+    /// The endpoint.
+    Down,
+    /// Both at the same time, each on streams of its own.
+    Both,
+}
+
+impl ThroughputMeasure {
+    /// Streams of a direction, at most.
+    pub const MOST_STREAMS: u16 = 64;
+    /// The lowest rate.
+    pub const LEAST_RATE: BitRate = BitRate(1_000);
+
+    /// What the site that measures sends, and what it asks its endpoint to send, in bits a second; `None` for as
+    /// much as goes.
+    pub fn asked(&self) -> Option<BitRate> {
+        let both = self.direction == TransferDirection::Both;
+        let times = if both { 2 } else { 1 };
+        let rate = self.rate?.bits_per_second();
+        Some(BitRate(rate.saturating_mul(times)))
+    }
+}
+
+impl Measure {
+    /// The quantities of a transfer come once in this time, and its length is so many of it.
+    pub const SECOND: Span = Span::from_secs(1);
+
+    /// Whether it takes the place of single messages.
+    pub const fn is_transfer(&self) -> bool {
+        !matches!(self, Self::Messages)
+    }
+
+    /// The throughput test, if it is one.
+    pub const fn throughput(&self) -> Option<&ThroughputMeasure> {
+        match self {
+            Self::Throughput(test) => Some(test),
+            Self::Messages => None,
+        }
+    }
+}
+
+/// A text that names nothing that can be measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoMeasure {
+    /// Its first words are unknown.
+    #[error("'{0}' names nothing that is measured")]
+    Unknown(String),
+    /// A word of it is unknown.
+    #[error("'{word}' is no direction, number of streams or rate of {what}")]
+    Word {
+        /// What is measured.
+        what: &'static str,
+        /// The word.
+        word: String,
+    },
+    /// More streams than there can be.
+    #[error("{0} streams are more than the 64 that are possible, or none")]
+    Streams(u64),
+    /// A rate that is none.
+    #[error(transparent)]
+    Rate(#[from] NoRate),
+    /// Less than can be held.
+    #[error("{0} is less than the least rate, 1kbit/s")]
+    Slow(BitRate),
+    /// UDP does not stop by itself at what a path carries.
+    #[error("udp throughput has no rate: write one, such as 100Mbit/s, or max for as much as goes")]
+    NoRateOfUdp,
+}
+
+impl NoMeasure {
+    /// What to write instead.
+    pub const REMEDY: &str = "write \"messages\", \"tcp throughput\" or \"udp throughput 100Mbit/s\"; \
+                              up, down or both, a number of streams such as 4 streams, and a rate or max may follow";
+}
+
+/// `messages`, `tcp throughput`, `tcp throughput down 4 streams`, `udp throughput 100Mbit/s`, `udp throughput max`.
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Messages => f.write_str("messages"),
+            Self::Throughput(test) => test.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ThroughputMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.transport.words())?;
+        match self.direction {
+            TransferDirection::Up => {}
+            TransferDirection::Down => f.write_str(" down")?,
+            TransferDirection::Both => f.write_str(" both")?,
+        }
+        if self.streams != 1 {
+            write!(f, " {} streams", self.streams)?;
+        }
+        match (self.rate, self.transport) {
+            (Some(rate), _) => write!(f, " {}", rate.exact()),
+            (None, TransferTransport::Udp) => f.write_str(" max"),
+            (None, TransferTransport::Tcp) => Ok(()),
+        }
+    }
+}
+
+impl TransferTransport {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp throughput",
+            Self::Udp => "udp throughput",
+        }
+    }
+}
+
+impl FromStr for Measure {
+    type Err = NoMeasure;
+
+    fn from_str(text: &str) -> Result<Self, NoMeasure> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            ["messages"] => Ok(Self::Messages),
+            ["tcp", "throughput", rest @ ..] => {
+                throughput(TransferTransport::Tcp, rest).map(Self::Throughput)
+            }
+            ["udp", "throughput", rest @ ..] => {
+                throughput(TransferTransport::Udp, rest).map(Self::Throughput)
+            }
+            _ => Err(NoMeasure::Unknown(text.to_owned())),
+        }
+    }
+}
+
+fn throughput(
+    transport: TransferTransport,
+    words: &[&str],
+) -> Result<ThroughputMeasure, NoMeasure> {
+    let mut test = ThroughputMeasure {
+        transport,
+        direction: TransferDirection::Up,
+        streams: 1,
+        rate: None,
+    };
+    let mut is_limited = transport == TransferTransport::Tcp;
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        match *word {
+            "up" => test.direction = TransferDirection::Up,
+            "down" => test.direction = TransferDirection::Down,
+            "both" => test.direction = TransferDirection::Both,
+            "max" => is_limited = true,
+            number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let of_streams = words.next_if(|next| matches!(**next, "stream" | "streams"));
+                let count = of_streams.and_then(|_| number.parse::<u64>().ok());
+                let unread = || NoMeasure::Word {
+                    what: transport.words(),
+                    word: number.to_owned(),
+                };
+                test.streams = streams(count.ok_or_else(unread)?)?;
+            }
+            rate if rate.ends_with("bit/s") => {
+                let rate: BitRate = rate.parse()?;
+                if rate < ThroughputMeasure::LEAST_RATE {
+                    return Err(NoMeasure::Slow(rate));
+                }
+                test.rate = Some(rate);
+                is_limited = true;
+            }
+            word => {
+                return Err(NoMeasure::Word {
+                    what: transport.words(),
+                    word: word.to_owned(),
+                });
+            }
+        }
+    }
+    if is_limited {
+        Ok(test)
+    } else {
+        Err(NoMeasure::NoRateOfUdp)
+    }
+}
+
+fn streams(count: u64) -> Result<u16, NoMeasure> {
+    let fits = u16::try_from(count).ok();
+    let fits = fits.filter(|count| (1..=ThroughputMeasure::MOST_STREAMS).contains(count));
+    fits.ok_or(NoMeasure::Streams(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Just, Strategy, prop_oneof};
+
+    use super::*;
+
+    fn test() -> impl Strategy<Value = ThroughputMeasure> {
+        let transport = prop_oneof![Just(TransferTransport::Tcp), Just(TransferTransport::Udp)];
+        let direction = prop_oneof![
+            Just(TransferDirection::Up),
+            Just(TransferDirection::Down),
+            Just(TransferDirection::Both)
+        ];
+        let rate = proptest::option::of((1_000_u64..=1_000_000_000_000).prop_map(BitRate));
+        (transport, direction, 1_u16..=64, rate).prop_map(
+            |(transport, direction, streams, rate)| ThroughputMeasure {
+                transport,
+                direction,
+                streams,
+                rate,
+            },
+        )
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_measure_is_read_as_it_is_written(test in test()) {
+            let measure = Measure::Throughput(test);
+            proptest::prop_assert_eq!(measure.to_string().parse(), Ok(measure));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".*") {
+            let _ = text.parse::<Measure>();
+        }
+    }
+
+    #[test]
+    fn words_may_come_in_any_order() {
+        let read = |text: &str| text.parse::<Measure>().expect(text).to_string();
+        assert_eq!(read("messages"), "messages");
+        assert_eq!(read("tcp throughput up"), "tcp throughput");
+        assert_eq!(
+            read("udp throughput 5Mbit/s 1 stream both"),
+            "udp throughput both 5Mbit/s"
+        );
+        assert_eq!(
+            read("tcp  throughput 4 streams down"),
+            "tcp throughput down 4 streams"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, part) in [
+            ("ping", "'ping' names nothing"),
+            ("tcp", "'tcp' names nothing"),
+            ("tcp throughput sideways", "'sideways'"),
+            ("tcp throughput 4", "'4'"),
+            ("tcp throughput 65 streams", "65 streams"),
+            ("tcp throughput 0 streams", "0 streams"),
+            ("tcp throughput 10bit/s", "least rate"),
+            ("udp throughput", "or max"),
+            ("udp throughput 1.5Mbit/s", "no rate"),
+        ] {
+            let found = text.parse::<Measure>().expect_err(text).to_string();
+            assert!(found.contains(part), "{found}");
+        }
+    }
+}

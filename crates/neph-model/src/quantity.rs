@@ -1,0 +1,251 @@
+//! Quantities: what a transfer comes to as numbers, one row each.
+//!
+//! Owns the names, the units and which way is better. Who measures them is neph-load's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The unit of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuantityUnit {
+    /// Bits per second.
+    BitsPerSecond,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Percent.
+    Percent,
+    /// A number of things.
+    Count,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More.
+    Higher,
+    /// Less.
+    Lower,
+}
+
+/// What is known of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantityFacts {
+    /// The word for it in files, with its unit.
+    pub name: &'static str,
+    /// What people read.
+    pub title: &'static str,
+    /// Its unit.
+    pub unit: QuantityUnit,
+    /// Which way is better.
+    pub better: Better,
+}
+
+macro_rules! quantities {
+    ($($(#[$about:meta])* $variant:ident = $name:literal, $title:literal, $unit:ident, $better:ident;)*) => {
+        /// One of the numbers that a transfer comes to, or the messages of an experiment together. Ordered as they are shown.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(into = "&'static str", try_from = "String")]
+        #[schemars(with = "String")]
+        pub enum Quantity {
+            $($(#[$about])* $variant,)*
+        }
+
+        impl Quantity {
+            /// Every one, in their order.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// What is known of it.
+            pub const fn facts(self) -> QuantityFacts {
+                match self {
+                    $(Self::$variant => QuantityFacts {
+                        name: $name,
+                        title: $title,
+                        unit: QuantityUnit::$unit,
+                        better: Better::$better,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+quantities! {
+    /// The median of a flow's response times.
+    ResponseP50 = "response_p50_ns", "p50", Nanoseconds, Lower;
+    /// The 99th percentile of a flow's response times.
+    ResponseP99 = "response_p99_ns", "p99", Nanoseconds, Lower;
+    /// The mean difference between response times that follow each other.
+    ResponseJitter = "response_jitter_ns", "jitter", Nanoseconds, Lower;
+    /// Share of the messages sent that were lost.
+    MessageLoss = "message_loss_percent", "loss", Percent, Lower;
+    /// Payload that the endpoint received in its time.
+    UpGoodput = "up_goodput_bit_s", "goodput up", BitsPerSecond, Higher;
+    /// Payload that the site which measures received in its time.
+    DownGoodput = "down_goodput_bit_s", "goodput down", BitsPerSecond, Higher;
+    /// Payload that the kernel of the site which measures took.
+    UpSent = "up_sent_bit_s", "sent up", BitsPerSecond, Higher;
+    /// Payload that the endpoint's kernel took.
+    DownSent = "down_sent_bit_s", "sent down", BitsPerSecond, Higher;
+    /// Share of the datagrams that were sent up and did not come.
+    UpLoss = "up_loss_percent", "loss up", Percent, Lower;
+    /// Share of the datagrams that were sent down and did not come.
+    DownLoss = "down_loss_percent", "loss down", Percent, Lower;
+    /// Interarrival jitter up (RFC 3550), of the stream with the most.
+    UpJitter = "up_jitter_ns", "jitter up", Nanoseconds, Lower;
+    /// Interarrival jitter down (RFC 3550), of the stream with the most.
+    DownJitter = "down_jitter_ns", "jitter down", Nanoseconds, Lower;
+    /// 95th percentile of the packet delay variation up (RFC 5481).
+    UpPdvP95 = "up_pdv_p95_ns", "PDV p95 up", Nanoseconds, Lower;
+    /// 95th percentile of the packet delay variation down (RFC 5481).
+    DownPdvP95 = "down_pdv_p95_ns", "PDV p95 down", Nanoseconds, Lower;
+    /// Segments that TCP retransmitted up.
+    UpRetransmissions = "up_retransmissions", "retransmissions up", Count, Lower;
+    /// Segments that TCP retransmitted down.
+    DownRetransmissions = "down_retransmissions", "retransmissions down", Count, Lower;
+    /// TCP's smoothed round-trip time while it sends up.
+    UpSrtt = "up_srtt_ns", "RTT under load up", Nanoseconds, Lower;
+    /// TCP's smoothed round-trip time while it sends down.
+    DownSrtt = "down_srtt_ns", "RTT under load down", Nanoseconds, Lower;
+    /// The busiest sending thread of the site which measures, percent of a core.
+    UpSenderCpu = "up_sender_cpu_percent", "sender CPU up", Percent, Lower;
+    /// The busiest receiving thread of the endpoint, percent of a core.
+    UpReceiverCpu = "up_receiver_cpu_percent", "receiver CPU up", Percent, Lower;
+    /// The busiest sending thread of the endpoint, percent of a core.
+    DownSenderCpu = "down_sender_cpu_percent", "sender CPU down", Percent, Lower;
+    /// The busiest receiving thread of the site which measures, percent of a core.
+    DownReceiverCpu = "down_receiver_cpu_percent", "receiver CPU down", Percent, Lower;
+}
+
+impl Quantity {
+    /// The quantity of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|one| one.facts().name == name)
+    }
+
+    /// A value of it with its unit, as people read it: `93.4 Mbit/s`, `0.20 %`, `1.204 ms`.
+    pub fn in_words(self, value: f64) -> String {
+        match self.facts().unit {
+            QuantityUnit::BitsPerSecond => rate_in_words(value),
+            QuantityUnit::Nanoseconds => time_in_words(value),
+            QuantityUnit::Percent => format!("{value:.2} %"),
+            QuantityUnit::Count => format!("{value:.0}"),
+        }
+    }
+}
+
+fn rate_in_words(value: f64) -> String {
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+    let fits = |(unit, _): &(f64, &str)| value.abs() >= *unit;
+    match units.into_iter().find(fits) {
+        Some((unit, name)) => format!("{:.2} {name}", value / unit),
+        None => format!("{value:.0} bit/s"),
+    }
+}
+
+fn time_in_words(value: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    let fits = |(unit, _): &(f64, &str)| value.abs() >= *unit;
+    match units.into_iter().find(fits) {
+        Some((unit, name)) => format!("{:.3} {name}", value / unit),
+        None => format!("{value:.0} ns"),
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.facts().name)
+    }
+}
+
+impl From<Quantity> for &'static str {
+    fn from(quantity: Quantity) -> Self {
+        quantity.facts().name
+    }
+}
+
+impl TryFrom<String> for Quantity {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::named(&name).ok_or_else(|| format!("there is no quantity '{name}'"))
+    }
+}
+
+/// What a transfer came to over its whole time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Quantities {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// Each quantity that was measured, in its unit. Finite.
+    pub values: BTreeMap<Quantity, f64>,
+    /// Why it was not more, a sentence for each direction.
+    pub limits: Vec<String>,
+}
+
+/// What a line about a transfer has.
+const FIRST: [Quantity; 4] = [
+    Quantity::UpGoodput,
+    Quantity::UpLoss,
+    Quantity::DownGoodput,
+    Quantity::DownLoss,
+];
+
+impl Quantities {
+    /// The first of them, for a line: `goodput up 93.40 Mbit/s, loss up 0.20 %`.
+    pub fn in_a_line(&self) -> String {
+        let told = FIRST.iter().filter_map(|quantity| {
+            let value = self.values.get(quantity)?;
+            let title = quantity.facts().title;
+            Some(format!("{title} {}", quantity.in_words(*value)))
+        });
+        told.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_quantity_is_found_by_its_name_and_only_by_it() {
+        for quantity in Quantity::ALL {
+            let name = quantity.facts().name;
+            assert_eq!(Quantity::named(name), Some(*quantity));
+            let fits = match quantity.facts().unit {
+                QuantityUnit::BitsPerSecond => name.ends_with("_bit_s"),
+                QuantityUnit::Nanoseconds => name.ends_with("_ns"),
+                QuantityUnit::Percent => name.ends_with("_percent"),
+                QuantityUnit::Count => true,
+            };
+            assert!(fits, "{name} has another unit");
+        }
+        assert_eq!(Quantity::named("goodput"), None);
+    }
+
+    #[test]
+    fn values_print_with_their_unit() {
+        assert_eq!(Quantity::UpGoodput.in_words(93.4e6), "93.40 Mbit/s");
+        assert_eq!(Quantity::UpJitter.in_words(1_204_000.0), "1.204 ms");
+        assert_eq!(Quantity::UpLoss.in_words(0.2), "0.20 %");
+        assert_eq!(Quantity::UpRetransmissions.in_words(12.0), "12");
+    }
+
+    #[test]
+    fn quantities_read_back_as_they_were_written() {
+        let all = Quantities {
+            peer: ([192, 0, 2, 1], 7420).into(),
+            values: [(Quantity::UpGoodput, 1.5e9)].into(),
+            limits: vec!["The path is the limit.".to_owned()],
+        };
+        let json = serde_json::to_string(&all).expect("it is data");
+        assert!(json.contains("\"up_goodput_bit_s\":1500000000.0"), "{json}");
+        assert_eq!(serde_json::from_str::<Quantities>(&json).expect("it"), all);
+        assert_eq!(all.in_a_line(), "goodput up 1.50 Gbit/s");
+    }
+}

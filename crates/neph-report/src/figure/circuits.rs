@@ -1,0 +1,196 @@
+//! Circuits over networks: a matrix for each quantity, a row for each circuit, a column for each network.
+//!
+//! A cell has the median in words. Its colour is how far that is from the first network's of the same circuit:
+//! blue where it is better, orange where it is worse, white where it is the same.
+
+use neph_analysis::circuits::{self, CircuitRow, Circuits};
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_model::{Better, Quantity};
+use neph_stats::Level;
+
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::{Figure, flags};
+use crate::axis::Style;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
+use crate::shortened::shortened_among;
+
+const KIND: &str = "circuits";
+/// What has a matrix; the others are in the table.
+const SHOWN: [Quantity; 9] = [
+    Quantity::ResponseP50,
+    Quantity::ResponseP99,
+    Quantity::ResponseJitter,
+    Quantity::UpGoodput,
+    Quantity::DownGoodput,
+    Quantity::UpLoss,
+    Quantity::DownLoss,
+    Quantity::UpJitter,
+    Quantity::DownJitter,
+];
+const PER_PAGE: usize = 8;
+const ROW: f64 = 18.0;
+const HEAD: f64 = 40.0;
+/// The names of circuits.
+const NAMES: f64 = 84.0;
+/// Twice as good or bad has the full colour.
+const FULL: f64 = 1.0;
+const BETTER: Colour = Colour::hex(0x003b_7fb8);
+const WORSE: Colour = Colour::hex(0x00d9_7a2b);
+
+/// A matrix: the rows of one kind of measurement and quantity.
+struct Matrix<'a> {
+    title: String,
+    quantity: Quantity,
+    rows: Vec<&'a CircuitRow>,
+}
+
+/// Pages of matrices.
+pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let found = circuits::of(data, settings);
+    let matrices = matrices(&found);
+    let total = matrices.len().div_ceil(PER_PAGE);
+    let mut scenarios: Vec<usize> = data.measured(settings);
+    scenarios.extend(data.transfers(settings));
+    let pages = matrices.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+        let title = page_title("Circuits over each network", page, total);
+        let first = found.networks.first().map_or("", String::as_str);
+        let subtitle = "Medians over experiments, circuit by circuit";
+        let mut sheet = Sheet::new(title, subtitle);
+        sheet.legend(&[
+            (Swatch::Block(BETTER), format!("better than {first}")),
+            (Swatch::Block(WORSE), format!("worse than {first}")),
+        ]);
+        for pair in few.chunks(2) {
+            let rows = pair.iter().map(|matrix| matrix.rows.len()).max().unwrap_or(0);
+            let height = HEAD + ROW * count(rows) + 10.0;
+            let places = sheet.columns(2, height);
+            for (matrix, place) in pair.iter().zip(places) {
+                sheet.draw(drawn(matrix, &found.networks, place));
+            }
+        }
+        let caption = format!(
+            "The full colour is twice or half of {first}'s median. Verdicts, which take all blocks into \
+             account, are sentences of the report."
+        );
+        let mut notes = vec![Note::plain(caption)];
+        notes.extend(flags::notes(data, scenarios.iter().copied(), settings));
+        sheet.finish(KIND, page_name(KIND, page, total), &notes)
+    });
+    pages.collect()
+}
+
+fn matrices(found: &Circuits) -> Vec<Matrix<'_>> {
+    let mut matrices: Vec<Matrix<'_>> = Vec::new();
+    for row in found
+        .rows
+        .iter()
+        .filter(|row| SHOWN.contains(&row.quantity))
+    {
+        let title = format!("{}: {}", row.what, row.quantity.facts().title);
+        match matrices.iter_mut().find(|one| one.title == title) {
+            Some(matrix) => matrix.rows.push(row),
+            None => matrices.push(Matrix {
+                title,
+                quantity: row.quantity,
+                rows: vec![row],
+            }),
+        }
+    }
+    matrices
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few rows")]
+const fn count(rows: usize) -> f64 {
+    rows as f64
+}
+
+fn drawn(matrix: &Matrix<'_>, networks: &[String], place: Rect) -> Vec<Mark> {
+    let each = (place.width - NAMES) / count(networks.len().max(1));
+    let heading = Point::new(place.x, place.y + 14.0);
+    let heading = Text::new(heading, Anchor::Start, Style::LABEL, matrix.title.clone()).semibold();
+    let mut marks = vec![Mark::Text(heading)];
+    for (column, network) in networks.iter().enumerate() {
+        let middle = place.x + NAMES + each * (count(column) + 0.5);
+        let name = shortened_among(network, networks, |short| {
+            crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular) <= each - 4.0
+        });
+        let at = Point::new(middle, place.y + HEAD - 6.0);
+        let text = Text::new(at, Anchor::Middle, Style::LABEL, name).coloured(Colour::FAINT_INK);
+        marks.push(Mark::Text(text));
+    }
+    for (line, row) in matrix.rows.iter().enumerate() {
+        let top = place.y + HEAD + ROW * count(line);
+        let base = top + ROW - 5.5;
+        let at = Point::new(place.x + NAMES - 8.0, base);
+        marks.push(Mark::Text(Text::new(
+            at,
+            Anchor::End,
+            Style::LABEL,
+            row.circuit.clone(),
+        )));
+        let medians: Vec<Option<Level>> = row
+            .cells
+            .iter()
+            .map(|cell| Some(cell.as_ref()?.summary()?.median))
+            .collect();
+        for (column, median) in medians.iter().enumerate() {
+            let left = place.x + NAMES + each * count(column);
+            let cell = Rect::new(left + 1.0, top + 1.0, each - 2.0, ROW - 2.0);
+            marks.push(Mark::Rect {
+                rect: cell,
+                fill: fill(matrix.quantity, *median, medians.first().copied().flatten()),
+                stroke: Some(Stroke::solid(Colour::hex(0x00dd_dddd), 0.75)),
+            });
+            let text = match median {
+                Some(Level::At(value)) => matrix.quantity.in_words(*value),
+                Some(Level::Censored) => "lost".to_owned(),
+                None => "–".to_owned(),
+            };
+            let at = Point::new(left + each / 2.0, base);
+            marks.push(Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text)));
+        }
+    }
+    marks
+}
+
+/// The colour of a median beside the first network's.
+fn fill(quantity: Quantity, own: Option<Level>, first: Option<Level>) -> Option<Fill> {
+    let (own, first) = (own?, first?);
+    let doublings = match (own, first) {
+        (Level::At(own), Level::At(first)) if own > 0.0 && first > 0.0 => (own / first).log2(),
+        (Level::At(own), Level::At(first)) if own <= first && first <= own => 0.0,
+        (Level::At(own), Level::At(first)) if own > first => FULL,
+        (Level::Censored, Level::At(_)) => FULL,
+        (Level::Censored, Level::Censored) => 0.0,
+        _ => -FULL,
+    };
+    let is_better = match quantity.facts().better {
+        Better::Higher => doublings > 0.0,
+        Better::Lower => doublings < 0.0,
+    };
+    let opacity = (doublings.abs() / FULL).min(1.0) * 0.75;
+    let colour = if is_better { BETTER } else { WORSE };
+    (opacity > 0.005).then_some(Fill { colour, opacity })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_coloured_by_what_is_better_and_by_how_much() {
+        let fill = |quantity, own: f64, first: f64| {
+            fill(quantity, Some(Level::At(own)), Some(Level::At(first)))
+        };
+        let half = fill(Quantity::UpGoodput, 50.0, 100.0).expect("a colour");
+        assert_eq!((half.colour, half.opacity), (WORSE, 0.75));
+        let slower = fill(Quantity::ResponseP50, 110.0, 100.0).expect("a colour");
+        assert!(slower.colour == WORSE && slower.opacity < 0.15);
+        let faster = fill(Quantity::ResponseP50, 50.0, 100.0).expect("a colour");
+        assert_eq!(faster.colour, BETTER);
+        assert_eq!(fill(Quantity::UpLoss, 0.0, 0.0), None);
+        let lossy = fill(Quantity::UpLoss, 1.0, 0.0).expect("a colour");
+        assert_eq!(lossy.colour, WORSE);
+    }
+}

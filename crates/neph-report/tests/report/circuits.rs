@@ -1,0 +1,136 @@
+//! Circuits over two networks, of which what each carries is put in: sentences, tables and figures hold it.
+
+use std::collections::BTreeMap;
+
+use neph_analysis::{
+    CampaignData, ExperimentData, PlotSettings, QuantityCourse, circuits, findings, table,
+};
+use neph_model::{
+    Experiment, ExperimentStatus, Measure, Parameter, Quantities, Quantity, Scenario, ScenarioId,
+    Span, Wall,
+};
+use neph_report::{draw, text};
+use neph_stats::Level;
+
+use crate::synthetic::{self, CONTINENT, METRO};
+
+/// Mbit/s over the underlay, and over the overlay.
+const CARRIED: [(&str, f64, f64); 2] = [("ams-lju", 90.0, 54.0), ("mil-bra", 80.0, 72.0)];
+const BLOCKS: u32 = 12;
+
+fn scenario(of: &Scenario, index: u32, circuit: &str, network: &str) -> Scenario {
+    let mut scenario = of.clone();
+    let measure: Measure = "tcp throughput".parse().expect("a measure");
+    (scenario.id, scenario.index) = (ScenarioId(1000 + u64::from(index)), index);
+    scenario.endpoint = format!("{circuit} {network}");
+    (scenario.interval, scenario.messages) = (Span::from_secs(1), 10);
+    let parameters = [
+        Parameter::Measure(measure),
+        Parameter::Circuit(circuit.to_owned()),
+        Parameter::Network(network.to_owned()),
+    ];
+    for parameter in parameters {
+        scenario.parameters.insert(parameter);
+    }
+    scenario
+}
+
+/// Transfers with so much goodput, which differs by 1 % from block to block.
+fn with_transfers() -> CampaignData {
+    let mut data = synthetic::over(&[METRO, CONTINENT], BLOCKS);
+    let first = data.scenarios[0].clone();
+    for (circuit, underlay, overlay) in CARRIED {
+        for (network, carried) in [("underlay", underlay), ("docker", overlay)] {
+            let place = data.scenarios.len();
+            let index = u32::try_from(place).expect("a few");
+            let scenario = scenario(&first, index, circuit, network);
+            for block in 0..BLOCKS {
+                let around = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
+                let experiment = Experiment {
+                    block,
+                    status: ExperimentStatus::Complete,
+                    quantities: Some(Quantities {
+                        peer: ([192, 0, 2, 1], 7420).into(),
+                        values: BTreeMap::from([(Quantity::UpGoodput, carried * 1e6 * around)]),
+                        limits: vec!["The path is the limit: it carries no more.".to_owned()],
+                    }),
+                    ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+                };
+                data.experiments
+                    .push(ExperimentData::new(experiment, place, &[]));
+            }
+            data.scenarios.push(scenario);
+        }
+    }
+    data
+}
+
+#[test]
+fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
+    let found = circuits::of(&with_transfers(), &PlotSettings::default());
+    assert_eq!(found.networks, ["underlay", "docker"]);
+    assert_eq!(found.rows.len(), 2);
+    for (row, (circuit, underlay, overlay)) in found.rows.iter().zip(CARRIED) {
+        assert_eq!(
+            (row.circuit.as_str(), row.what.as_str()),
+            (circuit, "tcp throughput")
+        );
+        let medians = row.cells.iter().map(|cell| {
+            let summary = cell.as_ref().and_then(QuantityCourse::summary);
+            summary.expect("it was measured").median
+        });
+        let put_in = [underlay, overlay].map(|carried| Level::At(carried * 1e6));
+        assert_eq!(medians.collect::<Vec<_>>(), put_in);
+    }
+}
+
+#[test]
+fn a_sentence_holds_the_network_against_the_first_with_a_verdict() {
+    let found = findings(&with_transfers(), &PlotSettings::default());
+    let of_network: Vec<_> = found.iter().filter(|one| one.topic == "network").collect();
+    let [one] = of_network.as_slice() else {
+        panic!("{of_network:#?}")
+    };
+    assert_eq!(one.about, ["docker", "underlay"]);
+    // 90 to 54 and 80 to 72 Mbit/s.
+    assert!((one.evidence["share_least"] + 0.4).abs() < 1e-9, "{one:?}");
+    assert!((one.evidence["share_most"] + 0.1).abs() < 1e-9, "{one:?}");
+    assert!(
+        one.text.contains("worse in 2 of 2 combinations"),
+        "{}",
+        one.text
+    );
+    assert!(
+        one.text.contains("significant over 12 blocks in each"),
+        "{}",
+        one.text
+    );
+    // Places are not compared with each other, and transfers are no messages.
+    assert!(
+        found.iter().all(|one| one.topic != "endpoint"),
+        "{found:#?}"
+    );
+    let counted = |topic: &str| {
+        let found = found.iter().find(|one| one.topic == topic);
+        found.expect(topic).text.clone()
+    };
+    assert!(counted("transfers").contains("48 transfers"));
+    assert!(counted("campaign").contains("24 experiments"));
+}
+
+#[test]
+fn tables_and_figures_have_the_circuits() {
+    let data = with_transfers();
+    let settings = PlotSettings::default();
+    let tables = table::tables(&data, &settings);
+    let circuits = tables.iter().find(|one| one.name == "circuits");
+    let csv = circuits.expect("a table").csv();
+    let docker = "tcp throughput,goodput up,Mbit/s,ams-lju,docker,12,54,";
+    assert!(csv.contains(docker), "{csv}");
+    assert!(csv.contains(",60\r\n"), "54 of 90 Mbit/s are 60 %: {csv}");
+    let figures = draw(&data, &settings);
+    assert!(figures.iter().any(|figure| figure.kind == "circuits"));
+    let told = neph_analysis::diagnose(&data, &settings);
+    let text = text(&data, &settings, &told, 200);
+    assert!(text.contains("54.00 Mbit/s") && text.contains("The path is the limit"));
+}

@@ -1,0 +1,124 @@
+//! What `neph reflect` prints: where it listens, what its caps come to, and what it counted.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+use neph_documents::Format;
+use neph_documents::reflected::{CertificateDocument, ReflectLine};
+use neph_documents::rows::json_line;
+use neph_model::{ReflectorCaps, bracketed};
+use neph_probe::{Counted, ProbeError, Reflector};
+use neph_sys::restrict::InForce;
+
+use crate::exit::Failure;
+use crate::{output, privileges};
+
+/// Prints the caps that the memory, or the limit on open files, does not allow.
+pub(super) fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
+    if fitting != asked {
+        output::say(&format!(
+            "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
+             {} and replies up to {}",
+            asked.memory, fitting.connections, fitting.request_size, fitting.reply_size
+        ));
+    }
+}
+
+/// Shows where it listens, the certificate that its clients can pin, and which privileges it has.
+pub(super) fn show_start(
+    reflector: &Reflector,
+    throughput: Option<SocketAddr>,
+    force: &InForce,
+    format: Format,
+) -> Result<(), Failure> {
+    let (address, certificate) = (reflector.address(), reflector.certificate());
+    if format == Format::Ndjson {
+        let certificate = certificate.map(|certificate| CertificateDocument {
+            sha256: certificate.fingerprint.to_string(),
+            names: certificate.names.clone(),
+        });
+        let line = ReflectLine::Listening {
+            address: address.to_string(),
+            throughput: throughput.map(|address| address.to_string()),
+            certificate,
+            privileges: privileges::document(force),
+        };
+        return Ok(output::line(&json_line(&line))?);
+    }
+    let schemes = match certificate {
+        Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
+        None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
+    };
+    output::say(&format!("neph reflect: {address} answers {schemes}"));
+    if let Some(address) = throughput {
+        output::say(&format!(
+            "neph reflect: {address} serves throughput tests over TCP and UDP, one at a time"
+        ));
+    }
+    if let Some(certificate) = certificate {
+        let names = match &certificate.names[..] {
+            [] => String::new(),
+            names => format!(" for {}", names.join(", ")),
+        };
+        output::say(&format!(
+            "neph reflect: certificate{names}: SHA-256 {}; clients accept it and no other with --pin",
+            certificate.fingerprint
+        ));
+    }
+    output::say(&format!("neph reflect: {}", privileges::sentence(force)));
+    Ok(())
+}
+
+/// Why there is no reflector; where the port is the reason, with what to do.
+pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
+    let remedy = match &error {
+        ProbeError::Secret(error) => return Failure::Usage(format!("--stamp-key: {error}")),
+        ProbeError::Socket { source, .. } => match source.kind() {
+            ErrorKind::AddrInUse => format!(
+                "somebody listens there already: end them, or choose another port with --listen \
+                 {}:PORT",
+                bracketed(&at.ip().to_string())
+            ),
+            ErrorKind::PermissionDenied => "choose a port from 1024 on with --listen, or allow \
+                                            this one: setcap cap_net_bind_service+ep on neph"
+                .to_owned(),
+            ErrorKind::AddrNotAvailable => {
+                "this host has no such address: --listen names one that it has".to_owned()
+            }
+            _ => return error.into(),
+        },
+        _ => return error.into(),
+    };
+    Failure::Refused(format!("{error}; {remedy}"))
+}
+
+/// Says what was counted, if it changed since it was last told.
+pub(super) fn tell(
+    told: &mut Vec<(Counted, u64)>,
+    counted: Vec<(Counted, u64)>,
+    format: Format,
+) -> Result<(), Failure> {
+    if *told == counted {
+        return Ok(());
+    }
+    if format == Format::Ndjson {
+        let counts = counted.iter();
+        let counts = counts.map(|(what, count)| (what.name().to_owned(), *count));
+        let line = ReflectLine::Counted {
+            counts: counts.collect(),
+        };
+        output::line(&json_line(&line))?;
+        *told = counted;
+        return Ok(());
+    }
+    let words: Vec<String> = counted
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{what} {count}"))
+        .collect();
+    if !words.is_empty() {
+        output::say(&format!("neph reflect: {}", words.join(", ")));
+    }
+    *told = counted;
+    Ok(())
+}
