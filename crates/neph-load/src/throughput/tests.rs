@@ -31,6 +31,7 @@ fn spec(read_pause: Span) -> ServerSpec {
             rate: None,
         },
         read_pause,
+        busy_poll: false,
     }
 }
 

@@ -193,6 +193,7 @@ impl Row {
         USUAL,
     );
     pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], USUAL);
+    pub(crate) const RR: Self = row("rr", &[], USUAL);
     pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
 }
 
@@ -225,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 14] = [
+    const ALL: [Row; 15] = [
         Row::REFLECT,
         Row::HEALTH,
         Row::PING,
@@ -240,6 +241,7 @@ mod tests {
         Row::AGENT,
         Row::THROUGHPUT,
         Row::THROUGHPUT_SERVE,
+        Row::RR,
     ];
 
     /// The table in Markdown.
