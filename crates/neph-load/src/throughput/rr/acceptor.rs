@@ -8,7 +8,7 @@ use neph_sys::clock::{self, RawNanos};
 use neph_wire::throughput::{Preamble, RrAsk, Token};
 
 use super::super::listening::{Listening, Newcomer};
-use super::answering::Guard;
+use super::guard::Guard;
 use super::pieces::{Moved, buffer, is_pause, put, take};
 
 /// How long a connection may take: one that sends nothing holds others up.

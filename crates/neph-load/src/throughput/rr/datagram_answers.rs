@@ -7,7 +7,7 @@ use neph_model::Stop;
 use neph_sys::clock;
 use neph_wire::throughput::{Header, RrAsk, RrTag, Token};
 
-use super::answering::Guard;
+use super::guard::Guard;
 use super::pieces::is_pause;
 use super::recorder::Recorder;
 use super::window::Window;

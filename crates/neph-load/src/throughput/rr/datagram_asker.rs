@@ -88,12 +88,12 @@ impl Asker<'_> {
                         return Ok(self.end(began, clock::raw()));
                     }
                 }
-                Err(error) if is_pause(&error) => {
-                    if let Some(next) = self.pause(began)? {
-                        return Ok(next);
-                    }
-                }
+                Err(error) if is_pause(&error) => {}
                 Err(error) => return self.refused(began, error),
+            }
+            // Nothing came, or nothing of this transaction: another call would wait as long as the first.
+            if let Some(next) = self.pause(began)? {
+                return Ok(next);
             }
         }
     }

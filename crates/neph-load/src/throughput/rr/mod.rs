@@ -11,6 +11,7 @@ mod client;
 mod connecting;
 mod datagram_answers;
 mod datagram_asker;
+mod guard;
 mod matching;
 mod measured;
 mod pieces;

@@ -7,7 +7,7 @@ use neph_model::Stop;
 use neph_sys::clock;
 use neph_wire::throughput::RrAsk;
 
-use super::answering::Guard;
+use super::guard::Guard;
 use super::pieces::{Moved, buffer, put, take};
 
 /// Answers each request until the client closes the connection or it is stopped.
