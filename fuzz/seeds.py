@@ -65,6 +65,11 @@ SEEDS = {
         b'{"message":"intervals","sent":[],"received":[],"variation":[],"cpu":[{"index":0,"from_ns":0,'
         b'"to_ns":1,"process_ns":1,"rcvbuf_errors":0,"cores":[{"core":0,"busy_permille":1,'
         b'"softirq_permille":0,"steal_permille":0}]}]}\n{"message":"done"}\n',
+        b'{"message":"ask_rr","version":1,"kind":"udp_rr","streams":2,"duration_ns":1000000000,'
+        b'"request_bytes":16,"reply_bytes":16,"dscp":null}\n{"message":"start"}\n{"message":"end"}\n',
+        b'{"message":"intervals","sent":[],"received":[],"variation":[],"exchanged":[{"stream":0,"index":0,'
+        b'"from_ns":0,"to_ns":1,"transactions":1,"lost":0,"lost_wait_ns":0,"late":0,"duplicates":0,'
+        b'"foreign":0,"cpu_ns":1,"core":null}],"cpu":[]}\n{"message":"done"}\n',
         b"NTPs\x01\x00\x00\x07" + bytes(8),
         b"NTPd\x01\x01\x00\x07" + bytes(24) + b"payload",
     ],

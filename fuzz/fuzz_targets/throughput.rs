@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use neph_wire::throughput::{
-    ClientMessage, Header, LONGEST_LINE, Lines, Preamble, ServerMessage, encode_line,
+    ClientMessage, Header, LONGEST_LINE, Lines, Preamble, RrTag, ServerMessage, encode_line,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +11,9 @@ use serde::de::DeserializeOwned;
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = Header::decode(bytes) {
         assert_eq!(header.encode(), bytes[..Header::LEN]);
+    }
+    if let Some(tag) = RrTag::decode(bytes) {
+        assert_eq!(tag.encode(), bytes[..RrTag::LEN]);
     }
     if let Some(first) = bytes.first_chunk()
         && let Some(preamble) = Preamble::decode(first)
@@ -24,6 +27,11 @@ fuzz_target!(|bytes: &[u8]| {
             && ask.check().is_ok()
         {
             assert!((1..=128).contains(&ask.all_streams()));
+        }
+        if let ClientMessage::AskRr(ask) = &message
+            && ask.check().is_ok()
+        {
+            assert!(ask.carried_streams() <= 64 && ask.request_bytes.max(ask.reply_bytes) <= 1 << 20);
         }
         survives(&message);
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use neph_load::throughput::Measured;
+use neph_load::Transferred;
 use neph_model::{
     Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, Identification,
     OrderFailed, Span, Stop, Transport, Update, Wall, Warning,
@@ -43,7 +43,7 @@ pub(crate) struct Course<'a> {
     fleet: Option<FleetRun>,
     transfer: Option<TransferRun>,
     /// What the transfer came to.
-    measured: Option<Measured>,
+    measured: Option<Transferred>,
     /// Why the main flow broke off.
     fault: Option<String>,
     /// When the last of its flows was over.
@@ -268,7 +268,7 @@ impl<'a> Course<'a> {
             ended: self.ended.unwrap_or_else(|| neph_probe::anchor().wall),
             flows,
             trace,
-            quantities: self.measured.as_ref().map(Measured::quantities),
+            quantities: self.measured.take().map(|measured| measured.quantities),
             late: self.intake.fleet().map(|tally| tally.late),
             anchors: self.intake.into_anchors(),
             host: self.host,

@@ -108,11 +108,11 @@ fn with_transfer(
     site: Option<Place>,
     permit: &Permit,
 ) -> Result<Ready, OrderFailed> {
-    let target = Target::icmp(&transfer.server.ip().to_string());
+    let target = Target::icmp(&transfer.transfer.server.ip().to_string());
     let target = target.map_err(|error| failed("find where the transfer goes", error))?;
     let mut specs = vec![flow_to(
         target,
-        transfer.server,
+        transfer.transfer.server,
         order,
         site.clone(),
         permit,

@@ -86,6 +86,7 @@ impl ThroughputBound {
                 rate: None,
             },
             read_pause: Span::ZERO,
+            busy_poll: false,
             permit: permit.clone(),
         };
         let server = at_site(site, || Server::bind(&spec))??;

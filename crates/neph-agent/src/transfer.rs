@@ -1,13 +1,13 @@
-//! A transfer in the place of a main flow: from an order to the throughput test that it asks for.
+//! A transfer in the place of a main flow: from an order to the test that it asks for.
 
-use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use neph_load::throughput::{Asked, Measured, Second, ThroughputError, ask, measure};
+use neph_load::throughput::ThroughputError;
+use neph_load::{PlannedTransfer, TransferTerms, Transferred};
 use neph_model::{
-    ExperimentOrder, OrderFailed, Permit, Quantity, Sample, SeriesName, Stop, THROUGHPUT_PORT,
-    Target, ThroughputMeasure,
+    ExperimentOrder, Measure, OrderFailed, Permit, Quantity, Sample, SeriesName, Stop,
+    THROUGHPUT_PORT, Target,
 };
 use neph_probe::{Place, ProbeError, Resolve, Resolving, at_site};
 
@@ -19,12 +19,7 @@ const MOST_WAITING: usize = 1024;
 /// A transfer that can begin.
 #[derive(Clone, Debug)]
 pub(crate) struct TransferSpec {
-    /// Where it is served.
-    pub(crate) server: SocketAddr,
-    test: ThroughputMeasure,
-    congestion: Option<String>,
-    seconds: u64,
-    permit: Permit,
+    pub(crate) transfer: PlannedTransfer,
     site: Option<Place>,
 }
 
@@ -35,9 +30,10 @@ pub(crate) fn transfer(
     permit: &Permit,
 ) -> Result<Option<TransferSpec>, OrderFailed> {
     let scenario = &order.scenario;
-    let Some(test) = scenario.measure().throughput().copied() else {
+    let measure = scenario.measure();
+    if !measure.is_transfer() {
         return Ok(None);
-    };
+    }
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
     let target = scenario.target.first();
     let target = target.ok_or_else(|| failed(operation(), "its target is not known"))?;
@@ -52,21 +48,24 @@ pub(crate) fn transfer(
     };
     let found = target.find(&how);
     let found = found.map_err(|error| failed(operation(), error))?;
-    Ok(Some(TransferSpec {
-        server: found.address,
-        test,
+    let terms = TransferTerms {
+        duration: Measure::SECOND.times(i64::try_from(scenario.messages).unwrap_or(i64::MAX)),
         congestion: scenario.parameters.congestion().cloned(),
-        seconds: scenario.messages,
-        permit: permit.clone(),
-        site: site.cloned(),
-    }))
+        timeout: order.timeout,
+    };
+    let transfer = PlannedTransfer::of(&measure, &terms, found.address, permit.clone());
+    let site = site.cloned();
+    Ok(transfer.map(|transfer| TransferSpec { transfer, site }))
 }
+
+/// What a second came to.
+type SecondValues = Vec<(Quantity, f64)>;
 
 /// A transfer that runs.
 #[derive(Debug)]
 pub(crate) struct TransferRun {
-    seconds: Receiver<Second>,
-    thread: JoinHandle<Result<Measured, TransferFailed>>,
+    seconds: Receiver<SecondValues>,
+    thread: JoinHandle<Result<Transferred, TransferFailed>>,
 }
 
 /// Why there is no transfer.
@@ -86,18 +85,10 @@ impl TransferRun {
         let (sender, seconds) = sync_channel(MOST_WAITING);
         let thread = Builder::new().name("transfer".to_owned());
         let thread = thread.spawn(move || {
-            let second = neph_model::Span::from_secs(1);
-            let duration = second.times(i64::try_from(spec.seconds).unwrap_or(i64::MAX));
-            let ask = ask(&spec.test, duration, spec.congestion.clone());
-            let asked = Asked {
-                server: spec.server,
-                ask: &ask,
-                permit: &spec.permit,
-            };
             let work = || {
-                measure(asked, &stop, &mut |second| {
+                spec.transfer.run(&stop, &mut |second| {
                     // Nobody takes it when the experiment is over.
-                    let _ = sender.try_send(second.clone());
+                    let _ = sender.try_send(second);
                 })
             };
             Ok(at_site(spec.site.as_ref(), work)??)
@@ -107,9 +98,14 @@ impl TransferRun {
 
     /// What its seconds came to since the last time, as samples at `at`; whether there may be more.
     pub(crate) fn take(&self, at: i64, samples: &mut Vec<Sample>) -> bool {
+        let sample = |(quantity, value)| Sample {
+            series: SeriesName::Quantity(quantity),
+            at,
+            value,
+        };
         loop {
             match self.seconds.try_recv() {
-                Ok(second) => samples.extend(samples_of(&second, at)),
+                Ok(second) => samples.extend(second.into_iter().map(sample)),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -117,17 +113,8 @@ impl TransferRun {
     }
 
     /// What it came to.
-    pub(crate) fn join(self) -> Result<Measured, TransferFailed> {
+    pub(crate) fn join(self) -> Result<Transferred, TransferFailed> {
         let joined = self.thread.join();
         joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
-}
-
-fn samples_of(second: &Second, at: i64) -> impl Iterator<Item = Sample> {
-    let values = second.quantities().into_iter();
-    values.map(move |(quantity, value): (Quantity, f64)| Sample {
-        series: SeriesName::Quantity(quantity),
-        at,
-        value,
-    })
 }

@@ -148,9 +148,9 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
     let mode = endpoint.map_or(Mode::Quiet, |endpoint| endpoint.mode);
     // Fleets of other flow sets are never in one round at a site: their rates would add up.
-    let mode = if scenario.measure().is_transfer() {
+    let mode = if scenario.measure().fills_links() {
         mode.min(Mode::Load)
-    } else if scenario.flows().is_some() {
+    } else if scenario.flows().is_some() || scenario.measure().is_transfer() {
         mode.min(Mode::Quiet)
     } else {
         mode

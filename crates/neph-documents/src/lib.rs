@@ -25,6 +25,7 @@ pub mod ping;
 pub mod plan;
 pub mod reflected;
 pub mod rows;
+pub mod rr;
 pub mod schema;
 pub mod sections;
 pub mod stored;

@@ -1,5 +1,6 @@
 //! Generated traffic and work: CPUs that hash, TCP that is bulk, requests in turn or small transfers, UDP
-//! in frames as a video has them; and the throughput of a path, with what limits it.
+//! in frames as a video has them; the throughput of a path, with what limits it; and requests and replies
+//! in turn, as fast as they go.
 //!
 //! Owns the loads, whether they were held, and when they began to work. Says nothing to people: who asks
 //! for a load shows what it did.
@@ -14,6 +15,7 @@ mod flow;
 mod iperf3;
 mod pace;
 mod pinned;
+mod planned;
 mod room;
 mod stream;
 pub mod throughput;
@@ -30,7 +32,9 @@ pub use error::LoadError;
 pub use flow::{Bulk, Turns, converse_all};
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use pinned::{Asking, TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
+pub use planned::{PlannedTransfer, TransferTerms, Transferred};
 pub use room::Room;
 pub use stream::{StreamLoad, Streamed};
+pub use throughput::rr;
 pub use transfer::{Transfer, TransferError, rate_of};
 pub use upload::{UploadSpec, upload};

@@ -18,6 +18,28 @@ pub enum Measure {
     Messages,
     /// How much data goes through.
     Throughput(ThroughputMeasure),
+    /// Requests and replies in turn, as fast as they go.
+    Transactions(TransactionMeasure),
+}
+
+/// A test of requests and replies in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionMeasure {
+    /// What a transaction is.
+    pub kind: TransactionKind,
+    /// Streams, 1 to 64, each with one transaction outstanding.
+    pub streams: u16,
+}
+
+/// What a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionKind {
+    /// A datagram each way.
+    Udp,
+    /// A request and a reply on a connection that stays open.
+    Tcp,
+    /// A connection that is opened, carries a request and a reply, and is closed.
+    Connection,
 }
 
 /// A throughput test.
@@ -79,11 +101,16 @@ impl Measure {
         !matches!(self, Self::Messages)
     }
 
+    /// Whether it fills what it uses, and disturbs what measures latency there.
+    pub const fn fills_links(&self) -> bool {
+        matches!(self, Self::Throughput(_))
+    }
+
     /// The throughput test, if it is one.
     pub const fn throughput(&self) -> Option<&ThroughputMeasure> {
         match self {
             Self::Throughput(test) => Some(test),
-            Self::Messages => None,
+            Self::Messages | Self::Transactions(_) => None,
         }
     }
 }
@@ -118,16 +145,18 @@ pub enum NoMeasure {
 
 impl NoMeasure {
     /// What to write instead.
-    pub const REMEDY: &str = "write \"messages\", \"tcp throughput\" or \"udp throughput 100Mbit/s\"; \
-                              up, down or both, a number of streams such as 4 streams, and a rate or max may follow";
+    pub const REMEDY: &str = "write \"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\", \
+                              \"udp rr\", \"tcp rr\" or \"tcp crr\"; a number of streams such as 4 \
+                              streams may follow, and of throughput up, down or both, and a rate or max";
 }
 
-/// `messages`, `tcp throughput`, `tcp throughput down 4 streams`, `udp throughput 100Mbit/s`, `udp throughput max`.
+/// `messages`, `udp rr`, `tcp crr 4 streams`, `tcp throughput`, `tcp throughput down 4 streams`, `udp throughput 100Mbit/s`, `udp throughput max`.
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Messages => f.write_str("messages"),
             Self::Throughput(test) => test.fmt(f),
+            Self::Transactions(test) => test.fmt(f),
         }
     }
 }
@@ -147,6 +176,28 @@ impl fmt::Display for ThroughputMeasure {
             (Some(rate), _) => write!(f, " {}", rate.exact()),
             (None, TransferTransport::Udp) => f.write_str(" max"),
             (None, TransferTransport::Tcp) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for TransactionMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.words())?;
+        if self.streams != 1 {
+            write!(f, " {} streams", self.streams)?;
+        }
+        Ok(())
+    }
+}
+
+impl TransactionKind {
+    const ALL: [Self; 3] = [Self::Udp, Self::Tcp, Self::Connection];
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Udp => "udp rr",
+            Self::Tcp => "tcp rr",
+            Self::Connection => "tcp crr",
         }
     }
 }
@@ -173,9 +224,30 @@ impl FromStr for Measure {
             ["udp", "throughput", rest @ ..] => {
                 throughput(TransferTransport::Udp, rest).map(Self::Throughput)
             }
+            [first, second, rest @ ..] => {
+                let words = format!("{first} {second}");
+                let mut kinds = TransactionKind::ALL.into_iter();
+                let kind = kinds.find(|kind| kind.words() == words);
+                let unknown = || NoMeasure::Unknown(text.to_owned());
+                transactions(kind.ok_or_else(unknown)?, rest).map(Self::Transactions)
+            }
             _ => Err(NoMeasure::Unknown(text.to_owned())),
         }
     }
+}
+
+fn transactions(kind: TransactionKind, words: &[&str]) -> Result<TransactionMeasure, NoMeasure> {
+    let what = kind.words();
+    let unread = |word: &str| NoMeasure::Word {
+        what,
+        word: word.to_owned(),
+    };
+    let streams = match words {
+        [] => 1,
+        [count, "stream" | "streams"] => streams(count.parse().map_err(|_| unread(count))?)?,
+        [word, ..] => return Err(unread(word)),
+    };
+    Ok(TransactionMeasure { kind, streams })
 }
 
 fn throughput(
@@ -275,6 +347,8 @@ mod tests {
     fn words_may_come_in_any_order() {
         let read = |text: &str| text.parse::<Measure>().expect(text).to_string();
         assert_eq!(read("messages"), "messages");
+        assert_eq!(read("udp rr"), "udp rr");
+        assert_eq!(read("tcp crr 4 streams"), "tcp crr 4 streams");
         assert_eq!(read("tcp throughput up"), "tcp throughput");
         assert_eq!(
             read("udp throughput 5Mbit/s 1 stream both"),
@@ -291,6 +365,8 @@ mod tests {
         for (text, part) in [
             ("ping", "'ping' names nothing"),
             ("tcp", "'tcp' names nothing"),
+            ("tcp rrr", "'tcp rrr' names nothing"),
+            ("udp rr 5Mbit/s", "'5Mbit/s'"),
             ("tcp throughput sideways", "'sideways'"),
             ("tcp throughput 4", "'4'"),
             ("tcp throughput 65 streams", "65 streams"),

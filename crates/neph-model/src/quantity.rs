@@ -16,6 +16,8 @@ pub enum QuantityUnit {
     BitsPerSecond,
     /// Nanoseconds.
     Nanoseconds,
+    /// So many a second.
+    PerSecond,
     /// Percent.
     Percent,
     /// A number of things.
@@ -82,6 +84,28 @@ quantities! {
     ResponseJitter = "response_jitter_ns", "jitter", Nanoseconds, Lower;
     /// Share of the messages sent that were lost.
     MessageLoss = "message_loss_percent", "loss", Percent, Lower;
+    /// Transactions with a reply.
+    Transactions = "transactions_per_s", "transactions", PerSecond, Higher;
+    /// The shortest round-trip time of a transaction.
+    RttMin = "rtt_min_ns", "RTT min", Nanoseconds, Lower;
+    /// The mean round-trip time of transactions.
+    RttMean = "rtt_mean_ns", "RTT mean", Nanoseconds, Lower;
+    /// The standard deviation of round-trip times of transactions.
+    RttDeviation = "rtt_deviation_ns", "RTT deviation", Nanoseconds, Lower;
+    /// The median round-trip time of transactions.
+    RttP50 = "rtt_p50_ns", "RTT p50", Nanoseconds, Lower;
+    /// The 99th percentile of round-trip times of transactions.
+    RttP99 = "rtt_p99_ns", "RTT p99", Nanoseconds, Lower;
+    /// The longest round-trip time of a transaction.
+    RttMax = "rtt_max_ns", "RTT max", Nanoseconds, Lower;
+    /// The mean difference between round-trip times of transactions that follow each other.
+    RttJitter = "rtt_jitter_ns", "RTT jitter", Nanoseconds, Lower;
+    /// Share of the transactions that had no reply in time.
+    TransactionLoss = "transaction_loss_percent", "lost transactions", Percent, Lower;
+    /// The busiest thread of the site which asks, percent of a core.
+    AskerCpu = "asker_cpu_percent", "asker CPU", Percent, Lower;
+    /// The busiest thread of the endpoint that answers, percent of a core.
+    AnswererCpu = "answerer_cpu_percent", "answerer CPU", Percent, Lower;
     /// Payload that the endpoint received in its time.
     UpGoodput = "up_goodput_bit_s", "goodput up", BitsPerSecond, Higher;
     /// Payload that the site which measures received in its time.
@@ -132,6 +156,7 @@ impl Quantity {
         match self.facts().unit {
             QuantityUnit::BitsPerSecond => rate_in_words(value),
             QuantityUnit::Nanoseconds => time_in_words(value),
+            QuantityUnit::PerSecond => format!("{value:.0}/s"),
             QuantityUnit::Percent => format!("{value:.2} %"),
             QuantityUnit::Count => format!("{value:.0}"),
         }
@@ -189,7 +214,10 @@ pub struct Quantities {
 }
 
 /// What a line about a transfer has.
-const FIRST: [Quantity; 4] = [
+const FIRST: [Quantity; 7] = [
+    Quantity::Transactions,
+    Quantity::RttP50,
+    Quantity::TransactionLoss,
     Quantity::UpGoodput,
     Quantity::UpLoss,
     Quantity::DownGoodput,
@@ -220,6 +248,7 @@ mod tests {
             let fits = match quantity.facts().unit {
                 QuantityUnit::BitsPerSecond => name.ends_with("_bit_s"),
                 QuantityUnit::Nanoseconds => name.ends_with("_ns"),
+                QuantityUnit::PerSecond => name.ends_with("_per_s"),
                 QuantityUnit::Percent => name.ends_with("_percent"),
                 QuantityUnit::Count => true,
             };

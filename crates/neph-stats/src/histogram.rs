@@ -18,6 +18,15 @@ pub struct Histogram {
     most: u64,
 }
 
+/// A bucket that is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketCount {
+    /// The smallest number that it takes.
+    pub from: u64,
+    /// How many it has.
+    pub count: u64,
+}
+
 impl Default for Histogram {
     /// To one part in 512.
     fn default() -> Self {
@@ -37,6 +46,58 @@ impl Histogram {
         }
     }
 
+    /// Without a number, with memory for numbers up to `most`: to add one of these allocates nothing.
+    pub fn with_room(precision: Precision, most: u64) -> Self {
+        let room = precision.place(most) as usize + 1;
+        Self {
+            counts: Vec::with_capacity(room),
+            ..Self::new(precision)
+        }
+    }
+
+    /// Forgets all numbers, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        (self.n, self.least, self.most) = (0, u64::MAX, 0);
+    }
+
+    /// How many numbers each bucket has that has some, in ascending order: with [`Self::restore`] it is
+    /// the same histogram.
+    pub fn buckets(&self) -> impl Iterator<Item = BucketCount> {
+        let counts = self.counts.iter().zip(0..);
+        let counts = counts.filter(|(count, _)| **count > 0);
+        counts.map(|(count, place)| BucketCount {
+            from: self.precision.bucket(place).from,
+            count: *count,
+        })
+    }
+
+    /// The histogram that had these buckets, this least and this largest number. Buckets of no number are
+    /// left out; the ends are taken into the first and the last bucket where they are not in it.
+    pub fn restore(
+        precision: Precision,
+        least: u64,
+        most: u64,
+        buckets: impl IntoIterator<Item = BucketCount>,
+    ) -> Self {
+        let mut restored = Self::new(precision);
+        for bucket in buckets.into_iter().filter(|bucket| bucket.count > 0) {
+            restored.count(precision.place(bucket.from), bucket.count);
+            restored.n = restored.n.saturating_add(bucket.count);
+        }
+        if let Some(last) = restored.counts.len().checked_sub(1) {
+            let first = restored.counts.iter().position(|count| *count > 0);
+            let within = |place: usize, number: u64| {
+                let place = u32::try_from(place).unwrap_or(u32::MAX);
+                let bucket = precision.bucket(place);
+                number.clamp(bucket.from, bucket.last())
+            };
+            restored.least = within(first.unwrap_or(last), least);
+            restored.most = within(last, most).max(restored.least);
+        }
+        restored
+    }
+
     /// Counts a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
@@ -51,7 +112,7 @@ impl Histogram {
         if place >= self.counts.len() {
             self.counts.resize(place + 1, 0);
         }
-        self.counts[place] += more;
+        self.counts[place] = self.counts[place].saturating_add(more);
     }
 
     /// How many numbers there were.
@@ -175,6 +236,35 @@ mod tests {
         assert_eq!(histogram.heap(), before);
     }
 
+    #[test]
+    fn what_was_cleared_is_empty_and_has_its_memory() {
+        let precision = Precision::one_part_in(1_024);
+        let mut histogram = Histogram::with_room(precision, 10_000_000_000);
+        let room = histogram.heap();
+        assert!(room < 200_000, "{room}");
+        histogram.add(5);
+        histogram.add(10_000_000_000);
+        assert_eq!(histogram.heap(), room);
+        histogram.clear();
+        assert_eq!((histogram.n(), histogram.least()), (0, None));
+        assert_eq!((histogram.most(), histogram.heap()), (None, room));
+        assert_eq!(histogram, Histogram::new(precision));
+    }
+
+    #[test]
+    fn buckets_from_outside_make_a_histogram_that_holds_together() {
+        let precision = Precision::one_part_in(1_024);
+        let bucket = |from, count| BucketCount { from, count };
+        let buckets = [bucket(7, 0), bucket(100, 2), bucket(u64::MAX, u64::MAX)];
+        let histogram = Histogram::restore(precision, 500, 3, buckets);
+        assert_eq!((histogram.n(), histogram.least()), (u64::MAX, Some(100)));
+        assert!(histogram.most() > Some(u64::MAX / 2));
+        assert_eq!(
+            Histogram::restore(precision, 1, 2, []),
+            Histogram::new(precision)
+        );
+    }
+
     fn precision() -> impl Strategy<Value = Precision> {
         (2_u32..=14).prop_map(|bits| Precision::one_part_in(1 << bits))
     }
@@ -220,6 +310,14 @@ mod tests {
             prop_assert_eq!(histogram.of_rank(numbers.len() as u128 + 1), None);
             let ends = (histogram.least(), histogram.most());
             prop_assert_eq!(ends, (numbers.first().copied(), numbers.last().copied()));
+        }
+
+        #[test]
+        fn buckets_restore_the_histogram(numbers in numbers(), precision in precision()) {
+            let histogram = of(precision, &numbers);
+            let (least, most) = (histogram.least().expect("one"), histogram.most().expect("one"));
+            let restored = Histogram::restore(precision, least, most, histogram.buckets());
+            prop_assert_eq!(restored, histogram);
         }
 
         #[test]

@@ -96,7 +96,7 @@ pub use fleet_base::{FleetBase, Guard};
 pub use fleet_told::FleetTold;
 pub use flow_level::{Finding, Told};
 pub use held::SETTLED;
-pub use histogram::Histogram;
+pub use histogram::{BucketCount, Histogram};
 pub use holm::holm;
 pub use interval::{CONFIDENCE, Interval};
 pub use level_shift::{LevelShift, median_of_levels, shift_of_levels, tells_apart};

@@ -37,6 +37,7 @@ mod recording;
 mod reflect;
 mod report;
 mod resolving;
+mod rr;
 mod service;
 mod shell;
 mod shipped;
@@ -96,6 +97,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Import(args) => import::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Throughput(args) => throughput::run(&args),
+        Command::Rr(args) => rr::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Completions(args) => shell::completions(&args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),

@@ -194,7 +194,8 @@ impl Args {
     }
 }
 
-fn failure(error: ThroughputError) -> Failure {
+/// Why there is nothing: with what to do where that is known.
+pub(crate) fn failure(error: ThroughputError) -> Failure {
     match error {
         ThroughputError::Ask(error) => Failure::usage(error),
         ThroughputError::Stopped => Failure::Interrupted(error.to_string()),

@@ -107,7 +107,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "neph-load",
-        &["neph-model", "neph-sys", "neph-text", "neph-wire"],
+        &[
+            "neph-model",
+            "neph-stats",
+            "neph-sys",
+            "neph-text",
+            "neph-wire",
+        ],
     ),
     ("neph-model", &[]),
     (

@@ -127,6 +127,8 @@ mod syns;
 mod throughputs;
 #[path = "cli/traces.rs"]
 mod traces;
+#[path = "cli/transactions.rs"]
+mod transactions;
 #[path = "../../neph-lab/tests/lab/undisturbed.rs"]
 mod undisturbed;
 #[path = "cli/unread.rs"]

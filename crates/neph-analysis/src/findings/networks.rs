@@ -11,9 +11,12 @@ use crate::circuits::{self, Circuits};
 use crate::{CampaignData, PlotSettings};
 
 /// What is compared; the others are in the table.
-const COMPARED: [Quantity; 4] = [
+const COMPARED: [Quantity; 7] = [
     Quantity::ResponseP50,
     Quantity::ResponseP99,
+    Quantity::Transactions,
+    Quantity::RttP50,
+    Quantity::RttP99,
     Quantity::UpGoodput,
     Quantity::DownGoodput,
 ];
@@ -92,6 +95,7 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
 pub(super) fn compared(scenario: &Scenario) -> usize {
     match scenario.measure() {
         Measure::Throughput(test) if test.direction != TransferDirection::Both => 1,
-        _ => 2,
+        Measure::Throughput(_) | Measure::Messages => 2,
+        Measure::Transactions(_) => 3,
     }
 }

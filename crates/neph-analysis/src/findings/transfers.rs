@@ -15,7 +15,13 @@ use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// What is compared.
-const COMPARED: [Quantity; 2] = [Quantity::UpGoodput, Quantity::DownGoodput];
+const COMPARED: [Quantity; 5] = [
+    Quantity::Transactions,
+    Quantity::RttP50,
+    Quantity::RttP99,
+    Quantity::UpGoodput,
+    Quantity::DownGoodput,
+];
 
 /// Every level of each factor against the first. Where circuits are compared over networks, those tell.
 pub(crate) fn prepare(

@@ -12,6 +12,7 @@ pub(super) const fn unit(quantity: Quantity) -> (&'static str, f64) {
         QuantityUnit::BitsPerSecond => ("Mbit/s", 1e6),
         QuantityUnit::Nanoseconds => ("ms", 1e6),
         QuantityUnit::Percent => ("%", 1.0),
+        QuantityUnit::PerSecond => ("1/s", 1.0),
         QuantityUnit::Count => ("", 1.0),
     }
 }

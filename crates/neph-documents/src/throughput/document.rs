@@ -1,6 +1,6 @@
 //! A throughput test as one document, and its lines of NDJSON.
 
-use neph_load::throughput::Measured;
+use neph_load::throughput::{Job, Measured};
 use neph_model::{BitRate, Span};
 use neph_wire::throughput::{Ask, Protocol};
 use schemars::JsonSchema;
@@ -86,6 +86,21 @@ pub enum ServedLine {
         /// The rate that is asked for in bit/s; null for as much as goes.
         asked_bit_s: Option<BitRate>,
     },
+    /// A request/response test begins.
+    BeganRr {
+        /// The client's address and port.
+        peer: String,
+        /// `udp_rr`, `tcp_rr` or `tcp_crr`.
+        test: &'static str,
+        /// Streams.
+        streams: u16,
+        /// How long it is to last, in nanoseconds.
+        duration_ns: Span,
+        /// Payload of a request in bytes.
+        request_bytes: u32,
+        /// Payload of a reply in bytes.
+        reply_bytes: u32,
+    },
     /// A test is over.
     Ended {
         /// The client's address and port.
@@ -117,14 +132,24 @@ pub(super) fn duration(ask: &Ask) -> Span {
 
 impl ServedLine {
     /// A test begins.
-    pub fn began(peer: String, ask: &Ask) -> Self {
-        Self::Began {
-            peer,
-            protocol: protocol(ask.protocol),
-            direction: word(ask.direction),
-            streams: ask.streams,
-            duration_ns: duration(ask),
-            asked_bit_s: ask.rate_bit_s.map(BitRate),
+    pub fn began(peer: String, job: &Job) -> Self {
+        match job {
+            Job::Throughput(ask) => Self::Began {
+                peer,
+                protocol: protocol(ask.protocol),
+                direction: word(ask.direction),
+                streams: ask.streams,
+                duration_ns: duration(ask),
+                asked_bit_s: ask.rate_bit_s.map(BitRate),
+            },
+            Job::Rr(ask) => Self::BeganRr {
+                peer,
+                test: ask.kind.name(),
+                streams: ask.streams,
+                duration_ns: job.duration(),
+                request_bytes: ask.request_bytes,
+                reply_bytes: ask.reply_bytes,
+            },
         }
     }
 }

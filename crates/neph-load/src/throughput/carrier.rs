@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_sys::bulk;
 use neph_sys::stamp::{self, Family};
-use neph_wire::throughput::Ask;
+use neph_wire::throughput::{Ask, RrAsk};
 
+use super::run::TICK;
 use super::tcp_sender;
 
 /// Room for datagrams that are not read yet: at 70 Gbit/s some milliseconds.
@@ -28,7 +29,7 @@ impl Carrier {
         if sends {
             tcp_sender::prepare(&stream, ask.congestion.as_deref())?;
         }
-        mark(stream.as_fd(), stream.peer_addr()?, ask)?;
+        mark(stream.as_fd(), stream.peer_addr()?, ask.dscp)?;
         Ok(Self::Tcp(stream))
     }
 
@@ -46,14 +47,37 @@ impl Carrier {
             // Kernels before 5.0 give one datagram in each call.
             let _ = bulk::join_datagrams(socket.as_fd());
         }
-        mark(socket.as_fd(), peer, ask)?;
+        mark(socket.as_fd(), peer, ask.dscp)?;
+        socket.connect(peer)?;
+        Ok(Self::Udp(socket))
+    }
+
+    /// Prepares a connection for requests and replies: both ends block, and look up at each tick.
+    pub(super) fn turns(stream: TcpStream, ask: &RrAsk) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(TICK.to_duration()))?;
+        stream.set_write_timeout(Some(TICK.to_duration()))?;
+        mark(stream.as_fd(), stream.peer_addr()?, ask.dscp)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    /// Prepares a socket for requests and replies before it is connected to `peer`.
+    pub(super) fn turn_datagrams(
+        socket: UdpSocket,
+        peer: SocketAddr,
+        ask: &RrAsk,
+    ) -> io::Result<Self> {
+        socket.set_read_timeout(Some(TICK.to_duration()))?;
+        mark(socket.as_fd(), peer, ask.dscp)?;
         socket.connect(peer)?;
         Ok(Self::Udp(socket))
     }
 }
 
-fn mark(socket: BorrowedFd<'_>, peer: SocketAddr, ask: &Ask) -> io::Result<()> {
-    let Some(dscp) = ask.dscp else { return Ok(()) };
+/// Marks what is sent with a code point, where one is asked for.
+pub(super) fn mark(socket: BorrowedFd<'_>, peer: SocketAddr, dscp: Option<u8>) -> io::Result<()> {
+    let Some(dscp) = dscp else { return Ok(()) };
     match peer {
         SocketAddr::V4(_) => bulk::set_code_point(socket, Family::V4, dscp),
         SocketAddr::V6(address) => {

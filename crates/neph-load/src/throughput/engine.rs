@@ -71,60 +71,18 @@ impl Engine<'_> {
         carriers: BTreeMap<u16, Carrier>,
         turn: &mut dyn FnMut(Turn<'_>) -> Result<Decision, ThroughputError>,
     ) -> Result<Option<String>, ThroughputError> {
-        let (board, halt) = (Board::default(), Stop::new());
-        let left = AtomicUsize::new(carriers.len() + 1);
-        let streams = AtomicUsize::new(carriers.len());
-        let faults = Mutex::new(None);
-        let run = Run {
-            ask: self.ask,
-            token: self.token,
-            board: &board,
-            stop: &halt,
-            permit: self.permit,
-            read_pause: self.read_pause,
+        let work = |carrier, stream, board: &Board, stop: &Stop| {
+            let run = Run {
+                ask: self.ask,
+                token: self.token,
+                board,
+                stop,
+                permit: self.permit,
+                read_pause: self.read_pause,
+            };
+            self.carry(carrier, stream, run)
         };
-        let (board, halt, left) = (&board, &halt, &left);
-        let (streams, faults_there) = (&streams, &faults);
-        let ended = thread::scope(|scope| {
-            let spawned = carriers.into_iter().try_for_each(|(stream, carrier)| {
-                let work = move || {
-                    if let Err(error) = self.carry(carrier, stream, run) {
-                        let mut faults =
-                            faults_there.lock().unwrap_or_else(PoisonError::into_inner);
-                        faults.get_or_insert_with(|| format!("stream {stream}: {error}"));
-                        halt.set();
-                    }
-                    streams.fetch_sub(1, Ordering::Release);
-                    left.fetch_sub(1, Ordering::Release);
-                };
-                spawn(scope, work)
-            });
-            let spawned = spawned.and_then(|()| {
-                spawn(scope, || {
-                    meter(board, streams);
-                    left.fetch_sub(1, Ordering::Release);
-                })
-            });
-            let watched = spawned.map_err(ThroughputError::Thread).and_then(|()| {
-                loop {
-                    let is_over = left.load(Ordering::Acquire) == 0;
-                    let next = Turn {
-                        board,
-                        halt,
-                        is_over,
-                    };
-                    if turn(next)? == Decision::Leave {
-                        return Ok(());
-                    }
-                }
-            });
-            if watched.is_err() {
-                halt.set();
-            }
-            watched
-        });
-        ended?;
-        Ok(faults.into_inner().unwrap_or_else(PoisonError::into_inner))
+        run_streams(carriers, &work, turn)
     }
 
     fn carry(&self, carrier: Carrier, stream: u16, run: Run<'_>) -> io::Result<()> {
@@ -135,6 +93,63 @@ impl Engine<'_> {
             (Carrier::Udp(socket), false) => udp_receiver::receive(&socket, stream, run),
         }
     }
+}
+
+/// What a stream does with what it has, until it has ended or the flag is set.
+pub(super) type Work<'a, T> = dyn Fn(T, u16, &Board, &Stop) -> io::Result<()> + Sync + 'a;
+
+/// Runs all streams, each on a thread of its own, and the CPU meter, until all have ended; `turn` is asked
+/// all the while, and has to wait a moment each time. The first fault of a stream, if one broke.
+pub(super) fn run_streams<T: Send>(
+    parts: BTreeMap<u16, T>,
+    work: &Work<'_, T>,
+    turn: &mut dyn FnMut(Turn<'_>) -> Result<Decision, ThroughputError>,
+) -> Result<Option<String>, ThroughputError> {
+    let (board, halt) = (Board::default(), Stop::new());
+    let left = AtomicUsize::new(parts.len() + 1);
+    let streams = AtomicUsize::new(parts.len());
+    let faults = Mutex::new(None);
+    let (board, halt, left) = (&board, &halt, &left);
+    let (streams, faults_there) = (&streams, &faults);
+    let ended = thread::scope(|scope| {
+        let spawned = parts.into_iter().try_for_each(|(stream, part)| {
+            let work = move || {
+                if let Err(error) = work(part, stream, board, halt) {
+                    let mut faults = faults_there.lock().unwrap_or_else(PoisonError::into_inner);
+                    faults.get_or_insert_with(|| format!("stream {stream}: {error}"));
+                    halt.set();
+                }
+                streams.fetch_sub(1, Ordering::Release);
+                left.fetch_sub(1, Ordering::Release);
+            };
+            spawn(scope, work)
+        });
+        let spawned = spawned.and_then(|()| {
+            spawn(scope, || {
+                meter(board, streams);
+                left.fetch_sub(1, Ordering::Release);
+            })
+        });
+        let watched = spawned.map_err(ThroughputError::Thread).and_then(|()| {
+            loop {
+                let is_over = left.load(Ordering::Acquire) == 0;
+                let next = Turn {
+                    board,
+                    halt,
+                    is_over,
+                };
+                if turn(next)? == Decision::Leave {
+                    return Ok(());
+                }
+            }
+        });
+        if watched.is_err() {
+            halt.set();
+        }
+        watched
+    });
+    ended?;
+    Ok(faults.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn spawn<'scope>(

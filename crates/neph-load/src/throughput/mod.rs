@@ -1,4 +1,5 @@
-//! The throughput of a path, over TCP or UDP, between two processes of neph, and what limits it.
+//! The throughput of a path, over TCP or UDP, between two processes of neph, and what limits it; and
+//! requests and replies in turn between them ([`rr`]).
 //!
 //! A [`Server`] serves one test after the other; [`measure`] is the client. Both ends count on their own
 //! clock, second by second; the client puts it together ([`Measured`]) and names the limit ([`Limit`]).
@@ -11,15 +12,19 @@ mod control;
 mod cores;
 mod counters;
 mod course;
+mod dialogue;
 mod ends;
 mod engine;
 mod error;
+mod job;
 mod limit;
+mod listening;
 mod measured;
 mod opening;
 mod quantities;
 mod rates;
 mod reservoir;
+pub mod rr;
 mod run;
 mod second;
 mod sequence;
@@ -39,6 +44,7 @@ mod variation;
 
 pub use client::{Asked, measure};
 pub use error::ThroughputError;
+pub use job::Job;
 pub use limit::{Limit, LimitKind};
 pub use measured::{DirectionResult, Measured};
 pub use quantities::{DATAGRAM, ask};

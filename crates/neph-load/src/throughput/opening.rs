@@ -1,16 +1,19 @@
-//! Opens a client's streams.
+//! Asks a server for a test, and opens a client's streams.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use neph_model::{Span, Stop};
-use neph_wire::throughput::{Ask, Content, Header, Preamble, Protocol, ServerMessage, Token};
+use neph_wire::throughput::{
+    ClientMessage, Content, Header, Preamble, Protocol, ServerMessage, Token,
+};
 
 use super::carrier::Carrier;
 use super::control::Control;
 use super::engine::End;
 use super::error::{READY, ThroughputError};
+use super::job::Job;
 use crate::transfer::{connect, now};
 
 /// How long each connection, and all of them, may take.
@@ -18,18 +21,65 @@ const PATIENCE: Span = Span::from_secs(10);
 /// A hello may be lost.
 const HELLO_EVERY: Span = Span::from_millis(100);
 
+const GRANT: &str = "whether the test is granted";
+const STARTED: &str = "the start";
+
+/// A test that the server has started.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) control: Control,
+    pub(super) token: Token,
+    pub(super) carriers: BTreeMap<u16, Carrier>,
+}
+
+/// Asks for a test, opens its streams and has the server start it.
+pub(super) fn start(
+    server: SocketAddr,
+    job: &Job,
+    stop: &Stop,
+) -> Result<Started, ThroughputError> {
+    let stream = connect(server, PATIENCE);
+    let stream = stream.map_err(ThroughputError::socket("connect to", server))?;
+    let mut control = Control::new(stream, server, &[])?;
+    if let Job::Throughput(ask) = job
+        && let Some(name) = ask.congestion.as_deref().filter(|_| ask.direction.has_up())
+    {
+        let refused = |reason| ThroughputError::Refused {
+            peer: server,
+            reason,
+        };
+        control.try_congestion(name).map_err(refused)?;
+    }
+    control.send(&job.message())?;
+    let token = match control.await_message(GRANT, PATIENCE, stop)? {
+        ServerMessage::Granted { token } => token,
+        other => return Err(unexpected(server, other, GRANT)),
+    };
+    let carriers = open(&mut control, job, token, stop)?;
+    control.send(&ClientMessage::Start)?;
+    match control.await_message(STARTED, PATIENCE, stop)? {
+        ServerMessage::Started => {}
+        other => return Err(unexpected(server, other, STARTED)),
+    }
+    Ok(Started {
+        control,
+        token,
+        carriers,
+    })
+}
+
 /// Opens all streams and waits until the server has them too.
-pub(super) fn open(
+fn open(
     control: &mut Control,
-    ask: &Ask,
+    job: &Job,
     token: Token,
     stop: &Stop,
 ) -> Result<BTreeMap<u16, Carrier>, ThroughputError> {
     let mut carriers = BTreeMap::new();
-    for stream in 0..ask.all_streams() {
-        let carrier = match ask.protocol {
-            Protocol::Tcp => connection(control.peer(), ask, Preamble { stream, token })?,
-            Protocol::Udp => datagrams(control, ask, stream)?,
+    for stream in 0..job.carriers() {
+        let carrier = match job.protocol() {
+            Protocol::Tcp => connection(control.peer(), job, Preamble { stream, token })?,
+            Protocol::Udp => datagrams(control, job, stream)?,
         };
         carriers.insert(stream, carrier);
     }
@@ -61,25 +111,25 @@ pub(super) fn open(
 
 fn connection(
     server: SocketAddr,
-    ask: &Ask,
+    job: &Job,
     preamble: Preamble,
 ) -> Result<Carrier, ThroughputError> {
     let failed = ThroughputError::socket("connect a stream to", server);
     let mut stream: TcpStream = connect(server, PATIENCE).map_err(&failed)?;
     stream.write_all(&preamble.encode()).map_err(&failed)?;
-    let sends = End::Client.sends(ask, preamble.stream);
-    Carrier::tcp(stream, ask, sends).map_err(ThroughputError::socket("set up a stream to", server))
+    let carrier = job.connection(stream, End::Client, preamble.stream);
+    carrier.map_err(ThroughputError::socket("set up a stream to", server))
 }
 
 /// From the address that the control connection has: the server sends to no other.
-fn datagrams(control: &Control, ask: &Ask, stream: u16) -> Result<Carrier, ThroughputError> {
+fn datagrams(control: &Control, job: &Job, stream: u16) -> Result<Carrier, ThroughputError> {
     let server = control.peer();
     let mut local = control.local()?;
     local.set_port(0);
     let failed = ThroughputError::socket("open a UDP socket to", server);
     let socket = UdpSocket::bind(local).map_err(&failed)?;
-    let sends = End::Client.sends(ask, stream);
-    Carrier::udp(socket, server, ask, sends).map_err(&failed)
+    let carrier = job.datagrams(socket, server, End::Client, stream);
+    carrier.map_err(&failed)
 }
 
 /// Shows the server where a UDP stream is. One that is lost is repeated.

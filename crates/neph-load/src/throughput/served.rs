@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use neph_model::{BitRate, Permit, Span};
-use neph_wire::throughput::Ask;
+
+use super::job::Job;
 
 /// What a server grants at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,21 +19,24 @@ pub struct ServerCaps {
 
 impl ServerCaps {
     /// Whether a test is within the caps; one sentence if it is not.
-    pub(super) fn admit(&self, ask: &Ask) -> Result<(), String> {
-        let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX));
+    pub(super) fn admit(&self, job: &Job) -> Result<(), String> {
+        let duration = job.duration();
         if duration > self.duration {
             let most = self.duration;
             return Err(format!(
                 "{duration} is asked for, this server grants {most}"
             ));
         }
-        if ask.streams > self.streams {
-            let (asked, most) = (ask.streams, self.streams);
+        if job.streams() > self.streams {
+            let (asked, most) = (job.streams(), self.streams);
             return Err(format!(
                 "{asked} streams are asked for, this server grants {most}"
             ));
         }
-        let Some(most) = self.rate else { return Ok(()) };
+        // Requests and replies have no rate that is asked for: the cap is held while they are answered.
+        let (Some(most), Job::Throughput(ask)) = (self.rate, job) else {
+            return Ok(());
+        };
         match ask.rate_bit_s.map(BitRate) {
             Some(rate) if rate <= most => Ok(()),
             Some(rate) => Err(format!("{rate} is asked for, this server grants {most}")),
@@ -54,6 +58,8 @@ pub struct ServerSpec {
     pub read_pause: Span,
     /// What may be sent and received.
     pub permit: Permit,
+    /// Requests of request/response tests are awaited without sleeping: each stream fills a core.
+    pub busy_poll: bool,
 }
 
 /// What happens at a server.
@@ -64,7 +70,7 @@ pub enum ServedEvent {
         /// The client.
         peer: SocketAddr,
         /// What it asks for.
-        ask: Ask,
+        job: Job,
     },
     /// A test is over.
     Ended {
@@ -84,7 +90,7 @@ pub enum ServedEvent {
 
 #[cfg(test)]
 mod tests {
-    use neph_wire::throughput::{Direction, Protocol, VERSION};
+    use neph_wire::throughput::{Ask, Direction, Protocol, RrAsk, RrKind, VERSION};
 
     use super::*;
 
@@ -106,11 +112,12 @@ mod tests {
             congestion: None,
             dscp: None,
         };
-        assert_eq!(caps.admit(&ask), Ok(()));
+        let admit = |ask: &Ask| caps.admit(&Job::Throughput(ask.clone()));
+        assert_eq!(admit(&ask), Ok(()));
         let refused = |change: fn(&mut Ask)| {
             let mut one = ask.clone();
             change(&mut one);
-            caps.admit(&one).expect_err("above the cap")
+            admit(&one).expect_err("above the cap")
         };
         assert!(
             refused(|ask| ask.duration_ns += 1)
@@ -125,6 +132,21 @@ mod tests {
             rate_bit_s: None,
             ..ask
         };
-        assert_eq!(free.admit(&all), Ok(()));
+        assert_eq!(free.admit(&Job::Throughput(all)), Ok(()));
+        let rr = |streams, duration_ns| {
+            let ask = RrAsk {
+                version: VERSION,
+                kind: RrKind::UdpRr,
+                streams,
+                duration_ns,
+                request_bytes: 16,
+                reply_bytes: 16,
+                dscp: None,
+            };
+            caps.admit(&Job::Rr(ask))
+        };
+        assert_eq!(rr(4, 60_000_000_000), Ok(()));
+        assert!(rr(5, 1).is_err_and(|why| why.ends_with("grants 4")));
+        assert!(rr(4, 60_000_000_001).is_err());
     }
 }

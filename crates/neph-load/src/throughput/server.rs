@@ -1,7 +1,7 @@
 //! Serves throughput tests, one after the other, on one port for TCP and UDP.
 
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -12,9 +12,11 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_wire::throughput::{Content, Header, Preamble, Protocol};
 use socket2::{Domain, Protocol as Ip, SockAddr, Socket, Type};
 
-use super::carrier::Carrier;
 use super::control::Control;
+use super::engine::End;
 use super::error::ThroughputError;
+use super::listening::{Listening, Newcomer};
+use super::rr::answer_connection;
 use super::run::TICK;
 use super::served::{ServedEvent, ServerSpec};
 use super::session::Session;
@@ -30,7 +32,7 @@ const MOST_HELLOS: usize = 256;
 /// A server that has its port.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    listening: Listening,
     hellos: UdpSocket,
     address: SocketAddr,
     spec: ServerSpec,
@@ -50,7 +52,7 @@ impl Server {
         let hellos = datagrams_on(address).map_err(listen)?;
         hellos.set_nonblocking(true).map_err(listen)?;
         Ok(Self {
-            listener,
+            listening: Listening::new(listener).map_err(listen)?,
             hellos,
             address,
             spec: spec.clone(),
@@ -80,38 +82,53 @@ impl Server {
             event,
         };
         let served = thread::scope(|scope| {
-            while !stop.is_set() {
-                let mut awaited = [
-                    Awaited::readable(self.listener.as_fd()),
-                    Awaited::readable(self.hellos.as_fd()),
-                ];
-                ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
-                if awaited[1].has_something() {
-                    self.hear_hellos(event);
-                }
-                if !awaited[0].is_readable() {
-                    continue;
-                }
-                let Ok((stream, peer)) = self.listener.accept() else {
-                    continue;
-                };
-                let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+            let greet = |newcomer: Newcomer| {
                 if threads.fetch_add(1, Ordering::AcqRel) >= MOST_THREADS {
                     threads.fetch_sub(1, Ordering::AcqRel);
-                    continue;
+                    return;
                 }
                 let work = move || {
-                    serving.greet(stream, peer);
+                    serving.greet(newcomer);
                     threads.fetch_sub(1, Ordering::AcqRel);
                 };
                 if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                     threads.fetch_sub(1, Ordering::AcqRel);
                 }
+            };
+            while !stop.is_set() {
+                let awaited = self.await_something()?;
+                if awaited.hellos {
+                    self.hear_hellos(event);
+                }
+                if awaited.connections
+                    && let Ok((stream, peer)) = self.listening.listener().accept()
+                {
+                    greet(Newcomer {
+                        stream,
+                        peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
+                        first: Vec::new(),
+                    });
+                }
+                self.listening.take_handed().into_iter().for_each(&greet);
             }
             Ok(())
         });
         let address = self.address;
         served.map_err(|source| ThroughputError::Listen { address, source })
+    }
+
+    /// Waits a tick until something came. While a test accepts connections, this does not.
+    fn await_something(&self) -> io::Result<Came> {
+        let mut awaited = [
+            Awaited::readable(self.hellos.as_fd()),
+            Awaited::readable(self.listening.listener().as_fd()),
+        ];
+        let count = if self.listening.is_lent() { 1 } else { 2 };
+        ppoll::wait(&mut awaited[..count], Some(TICK.to_duration()))?;
+        Ok(Came {
+            hellos: awaited[0].has_something(),
+            connections: awaited[1].is_readable(),
+        })
     }
 
     /// Takes in which addresses UDP streams come from.
@@ -148,26 +165,45 @@ impl Server {
             return Ok(());
         }
         let socket = datagrams_on(active.local)?;
-        let sends = !active.ask.is_up(stream);
-        let carrier = Carrier::udp(socket, peer, &active.ask, sends)?;
+        let carrier = active.job.datagrams(socket, peer, End::Server, stream)?;
         active.carriers.insert(stream, carrier);
         Ok(())
     }
 
     /// A connection for a TCP stream that is awaited.
-    fn attach_connection(&self, preamble: Preamble, stream: TcpStream, peer: SocketAddr) {
+    fn attach_connection(&self, preamble: Preamble, newcomer: Newcomer) {
+        let Newcomer {
+            stream,
+            peer,
+            first,
+        } = newcomer;
         let mut slot = self.slot.lock();
         let Some(active) = slot.as_mut() else { return };
         let number = preamble.stream;
+        if let Some(ask) = active.of_connections(preamble.token)
+            && active.is_from(peer.ip())
+        {
+            // The server had accepted it just before it lent its port.
+            let ask = ask.clone();
+            drop(slot);
+            answer_connection(&stream, &ask, first.len());
+            return;
+        }
         if !active.awaits(preamble.token, number, Protocol::Tcp) || !active.is_from(peer.ip()) {
             return;
         }
-        let sends = !active.ask.is_up(number);
         // What cannot be prepared is closed, and the client hears that.
-        if let Ok(carrier) = Carrier::tcp(stream, &active.ask, sends) {
+        if let Ok(carrier) = active.job.connection(stream, End::Server, number) {
             active.carriers.insert(number, carrier);
         }
     }
+}
+
+/// What came.
+#[derive(Clone, Copy)]
+struct Came {
+    hellos: bool,
+    connections: bool,
 }
 
 /// A server at work.
@@ -180,17 +216,28 @@ struct Serving<'a> {
 
 impl Serving<'_> {
     /// Reads what a connection is for, and serves it.
-    fn greet(&self, mut stream: TcpStream, peer: SocketAddr) {
-        let mut first = [0; Preamble::LEN];
-        let read = stream
+    fn greet(&self, newcomer: Newcomer) {
+        let Newcomer {
+            mut stream,
+            peer,
+            mut first,
+        } = newcomer;
+        let read = first.len();
+        first.resize(read.max(Preamble::LEN), 0);
+        let filled = stream
             .set_nonblocking(false)
             .and_then(|()| stream.set_read_timeout(Some(FIRST)))
-            .and_then(|()| stream.read_exact(&mut first));
-        if read.is_err() {
+            .and_then(|()| stream.read_exact(&mut first[read..]));
+        if filled.is_err() {
             return;
         }
-        if let Some(preamble) = Preamble::decode(&first) {
-            self.server.attach_connection(preamble, stream, peer);
+        if let Some(preamble) = first.first_chunk().and_then(Preamble::decode) {
+            let newcomer = Newcomer {
+                stream,
+                peer,
+                first,
+            };
+            self.server.attach_connection(preamble, newcomer);
             return;
         }
         if first[0] != b'{' {
@@ -201,6 +248,7 @@ impl Serving<'_> {
                 control,
                 spec: &self.server.spec,
                 slot: &self.server.slot,
+                listening: &self.server.listening,
                 stop: self.stop,
                 event: self.event,
             };
@@ -220,7 +268,6 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.bind(&SockAddr::from(address))?;
     socket.listen(256)?;
     let listener = TcpListener::from(socket);
-    listener.set_nonblocking(true)?;
     Ok(listener)
 }
 

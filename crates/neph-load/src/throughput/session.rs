@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use neph_model::{Span, Stop};
 use neph_sys::random;
-use neph_wire::throughput::{Ask, ClientMessage, ServerMessage, Token};
+use neph_wire::throughput::{ClientMessage, ServerMessage, Token};
 
 use super::carrier::Carrier;
 use super::control::Control;
 use super::engine::{Decision, End, Engine, Turn};
 use super::error::ThroughputError;
+use super::job::Job;
+use super::listening::Listening;
+use super::rr::{Answering, answer};
 use super::served::{ServedEvent, ServerSpec};
 use super::slot::{Active, Slot};
 use crate::transfer::now;
@@ -26,6 +29,7 @@ pub(super) struct Session<'a> {
     pub(super) control: Control,
     pub(super) spec: &'a ServerSpec,
     pub(super) slot: &'a Slot,
+    pub(super) listening: &'a Listening,
     pub(super) stop: &'a Stop,
     pub(super) event: &'a (dyn Fn(ServedEvent) + Sync),
 }
@@ -34,10 +38,12 @@ impl Session<'_> {
     /// Serves it to its end.
     pub(super) fn serve(mut self) -> Result<(), ThroughputError> {
         let first = self.control.await_message(FIRST, PATIENCE, self.stop)?;
-        let ClientMessage::Ask(ask) = first else {
-            return Err(self.unexpected(FIRST));
+        let job = match first {
+            ClientMessage::Ask(ask) => Job::Throughput(ask),
+            ClientMessage::AskRr(ask) => Job::Rr(ask),
+            ClientMessage::Start | ClientMessage::End => return Err(self.unexpected(FIRST)),
         };
-        let token = match self.admit(&ask) {
+        let token = match self.admit(&job) {
             Ok(token) => token,
             Err(reason) => return self.refuse(reason),
         };
@@ -48,9 +54,9 @@ impl Session<'_> {
         let peer = self.control.peer();
         (self.event)(ServedEvent::Began {
             peer,
-            ask: ask.clone(),
+            job: job.clone(),
         });
-        let ended = self.carry_out(&ask, token);
+        let ended = self.carry_out(&job, token);
         let fault = match &ended {
             Ok(fault) => fault.clone(),
             Err(error) => Some(error.to_string()),
@@ -60,13 +66,16 @@ impl Session<'_> {
     }
 
     /// Takes the one place there is, if what is asked for may be.
-    fn admit(&self, ask: &Ask) -> Result<Token, String> {
-        ask.check().map_err(|error| error.to_string())?;
-        self.spec.caps.admit(ask)?;
-        if let Some(name) = ask
-            .congestion
-            .as_deref()
-            .filter(|_| ask.direction.has_down())
+    fn admit(&self, job: &Job) -> Result<Token, String> {
+        let checked = match job {
+            Job::Throughput(ask) => ask.check(),
+            Job::Rr(ask) => ask.check(),
+        };
+        checked.map_err(|error| error.to_string())?;
+        self.spec.caps.admit(job)?;
+        if let Job::Throughput(ask) = job
+            && ask.direction.has_down()
+            && let Some(name) = ask.congestion.as_deref()
         {
             self.control.try_congestion(name)?;
         }
@@ -80,13 +89,12 @@ impl Session<'_> {
                 "busy with a test of {other} for up to {left} s more; retry then"
             ));
         }
-        let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
         *slot = Some(Active {
             token,
-            ask: ask.clone(),
+            job: job.clone(),
             peer: self.control.peer(),
             local,
-            until: now() + duration + ALLOWANCE,
+            until: now() + job.duration() + ALLOWANCE,
             carriers: BTreeMap::new(),
             is_started: false,
         });
@@ -105,25 +113,42 @@ impl Session<'_> {
     }
 
     /// The fault of a stream, if one broke.
-    fn carry_out(&mut self, ask: &Ask, token: Token) -> Result<Option<String>, ThroughputError> {
+    fn carry_out(&mut self, job: &Job, token: Token) -> Result<Option<String>, ThroughputError> {
         self.control.send(&ServerMessage::Granted { token })?;
-        let carriers = self.gather(ask)?;
+        let carriers = self.gather(job)?;
         self.control.send(&ServerMessage::Ready)?;
         let start = "the start";
         match self.control.await_message(start, PATIENCE, self.stop)? {
             ClientMessage::Start => {}
             _ => return Err(self.unexpected(start)),
         }
-        self.control.send(&ServerMessage::Started)?;
-        let engine = Engine {
-            end: End::Server,
-            ask,
-            token,
-            read_pause: self.spec.read_pause,
-            permit: &self.spec.permit,
-        };
         let mut is_ended = false;
-        let fault = engine.run(carriers, &mut |turn| self.turn(turn, &mut is_ended))?;
+        let fault = match job {
+            Job::Throughput(ask) => {
+                self.control.send(&ServerMessage::Started)?;
+                let engine = Engine {
+                    end: End::Server,
+                    ask,
+                    token,
+                    read_pause: self.spec.read_pause,
+                    permit: &self.spec.permit,
+                };
+                engine.run(carriers, &mut |turn| self.turn(turn, &mut is_ended))?
+            }
+            Job::Rr(ask) => {
+                let answering = Answering {
+                    ask,
+                    token,
+                    client: self.control.peer().ip(),
+                    listening: self.listening,
+                    spec: self.spec,
+                };
+                let lent = answering.prepare();
+                self.control.send(&ServerMessage::Started)?;
+                let turn = &mut |turn: Turn<'_>| self.turn(turn, &mut is_ended);
+                answer(&answering, carriers, lent, turn)?
+            }
+        };
         let last = match &fault {
             Some(reason) => ServerMessage::Failed {
                 reason: reason.clone(),
@@ -138,11 +163,11 @@ impl Session<'_> {
     }
 
     /// Waits until all streams came.
-    fn gather(&mut self, ask: &Ask) -> Result<BTreeMap<u16, Carrier>, ThroughputError> {
+    fn gather(&mut self, job: &Job) -> Result<BTreeMap<u16, Carrier>, ThroughputError> {
         let latest = now() + PATIENCE;
         loop {
             if let Some(active) = self.slot.lock().as_mut()
-                && active.carriers.len() == usize::from(ask.all_streams())
+                && active.carriers.len() == usize::from(job.carriers())
             {
                 active.is_started = true;
                 return Ok(std::mem::take(&mut active.carriers));

@@ -5,15 +5,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use neph_model::{Instant, Own};
-use neph_wire::throughput::{Ask, Protocol, Token};
+use neph_wire::throughput::{Protocol, RrAsk, RrKind, Token};
 
 use super::carrier::Carrier;
+use super::job::Job;
 
 /// A test that was granted.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) token: Token,
-    pub(super) ask: Ask,
+    pub(super) job: Job,
     /// The client, and our address that it came to.
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
@@ -29,10 +30,22 @@ impl Active {
     /// Whether a stream of this test may come so.
     pub(super) fn awaits(&self, token: Token, stream: u16, protocol: Protocol) -> bool {
         self.token == token
-            && self.ask.protocol == protocol
+            && self.job.protocol() == protocol
             && !self.is_started
-            && stream < self.ask.all_streams()
+            && stream < self.job.carriers()
             && !self.carriers.contains_key(&stream)
+    }
+
+    /// The request/response test whose transactions are connections, once it has started.
+    pub(super) fn of_connections(&self, token: Token) -> Option<&RrAsk> {
+        match &self.job {
+            Job::Rr(ask)
+                if ask.kind == RrKind::TcpCrr && self.is_started && self.token == token =>
+            {
+                Some(ask)
+            }
+            Job::Rr(_) | Job::Throughput(_) => None,
+        }
     }
 
     /// Whether the address is the client's: it has answered there on a TCP connection.

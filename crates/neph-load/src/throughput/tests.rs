@@ -35,6 +35,7 @@ fn spec(read_pause: Span) -> ServerSpec {
         },
         read_pause,
         permit: Permit::ANYTHING,
+        busy_poll: false,
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use neph_model::Span;
-use neph_wire::throughput::{CpuInterval, ReceivedInterval, SentInterval};
+use neph_wire::throughput::{CpuInterval, ReceivedInterval, RrInterval, SentInterval};
+use serde::{Deserialize, Serialize};
 
 use super::rates::{nanos, ratio};
 
 /// How an end's threads and host were used, for one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// The busiest stream's thread, share of a core (0 to 1).
     pub thread: f64,
@@ -73,6 +74,23 @@ impl Threaded for ReceivedInterval {
             length_ns,
             cpu_ns: self.cpu_ns,
             waited_ns: self.waited_ns,
+            paced_ns: 0,
+            index: self.index,
+            stream: self.stream,
+        }
+    }
+}
+
+/// How long it waited is not known: its thread blocks in the kernel for most of the time.
+impl Threaded for RrInterval {
+    fn thread(&self) -> Thread {
+        let length_ns = self.to_ns.saturating_sub(self.from_ns);
+        Thread {
+            share: ratio(self.cpu_ns, length_ns),
+            core: self.core,
+            length_ns,
+            cpu_ns: self.cpu_ns,
+            waited_ns: 0,
             paced_ns: 0,
             index: self.index,
             stream: self.stream,

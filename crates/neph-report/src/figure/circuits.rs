@@ -17,7 +17,11 @@ use crate::shortened::shortened_among;
 
 const KIND: &str = "circuits";
 /// What has a matrix; the others are in the table.
-const SHOWN: [Quantity; 9] = [
+const SHOWN: [Quantity; 13] = [
+    Quantity::Transactions,
+    Quantity::RttP50,
+    Quantity::RttP99,
+    Quantity::RttJitter,
     Quantity::ResponseP50,
     Quantity::ResponseP99,
     Quantity::ResponseJitter,

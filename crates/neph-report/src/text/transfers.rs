@@ -9,11 +9,27 @@ use super::padded;
 /// Names are cut down to this.
 const LONGEST: usize = 48;
 /// The columns, beside the names.
-const COLUMNS: [(&str, &[Quantity]); 4] = [
+const COLUMNS: [(&str, &[Quantity]); 6] = [
+    ("transactions", &[Quantity::Transactions]),
+    ("RTT p50", &[Quantity::RttP50]),
     ("goodput up", &[Quantity::UpGoodput]),
     ("goodput down", &[Quantity::DownGoodput]),
-    ("loss", &[Quantity::UpLoss, Quantity::DownLoss]),
-    ("jitter", &[Quantity::UpJitter, Quantity::DownJitter]),
+    (
+        "loss",
+        &[
+            Quantity::TransactionLoss,
+            Quantity::UpLoss,
+            Quantity::DownLoss,
+        ],
+    ),
+    (
+        "jitter",
+        &[
+            Quantity::RttJitter,
+            Quantity::UpJitter,
+            Quantity::DownJitter,
+        ],
+    ),
 ];
 
 /// The table with its heading; nothing without a transfer.

@@ -2,26 +2,28 @@
 //!
 //! Control: one JSON object a line on a TCP connection ([`ClientMessage`], [`ServerMessage`],
 //! [`Lines`]). Data: TCP connections that begin with a [`Preamble`], and UDP datagrams that begin with
-//! a [`Header`]. One port serves all three: a line begins with `{`, a preamble with [`Preamble::MAGIC`].
+//! a [`Header`], or with an [`RrTag`] once a request/response test has started. One port serves all three: a line begins with `{`, a preamble with [`Preamble::MAGIC`].
 
+mod ask;
 mod datagram;
 mod interval;
 mod line;
 mod message;
 mod preamble;
+mod rr;
 mod token;
 
 #[cfg(test)]
 mod tests;
 
+pub use ask::{Ask, AskError, Direction, Protocol, VERSION};
 pub use datagram::{Content, Header, HeaderError};
 pub use interval::{
     CoreShare, CpuInterval, ReceivedInterval, SentInterval, StreamVariation, TcpCounters,
     UdpCounters, Variation,
 };
 pub use line::{LONGEST_LINE, LineError, Lines, encode_line};
-pub use message::{
-    Ask, AskError, ClientMessage, Direction, Intervals, Protocol, ServerMessage, VERSION,
-};
+pub use message::{ClientMessage, Intervals, ServerMessage};
 pub use preamble::Preamble;
+pub use rr::{RrAsk, RrInterval, RrKind, RrTag};
 pub use token::Token;

@@ -119,7 +119,78 @@ fn what_cannot_be_meant_is_refused_by_its_field() {
     assert!(refused(|ask| ask.congestion = Some("a b".to_owned())).contains("congestion"));
 }
 
+fn rr(kind: RrKind) -> RrAsk {
+    RrAsk {
+        version: VERSION,
+        kind,
+        streams: 2,
+        duration_ns: 1_000_000_000,
+        request_bytes: 16,
+        reply_bytes: 16,
+        dscp: Some(46),
+    }
+}
+
+#[test]
+fn a_tag_is_16_bytes_in_network_order() {
+    let tag = RrTag {
+        token: Token(0x1122_3344_5566_7788),
+        number: 5,
+    };
+    let bytes = tag.encode();
+    assert_eq!(
+        bytes,
+        *b"\x11\x22\x33\x44\x55\x66\x77\x88\0\0\0\0\0\0\0\x05"
+    );
+    assert_eq!(RrTag::decode(&bytes), Some(tag));
+    assert_eq!(RrTag::decode(&bytes[1..]), None);
+}
+
+#[test]
+fn a_request_response_test_has_room_for_its_tag_and_a_most() {
+    let refused = |kind: RrKind, change: fn(&mut RrAsk)| {
+        let mut one = rr(kind);
+        assert_eq!(one.check(), Ok(()));
+        change(&mut one);
+        one.check().map_err(|error| error.to_string())
+    };
+    let short = |name: &str, least: u32, most: u32| {
+        Err(format!(
+            "{name} is {}, from {least} to {most} is possible",
+            least - 1
+        ))
+    };
+    let few = |ask: &mut RrAsk| ask.request_bytes = 15;
+    assert_eq!(
+        refused(RrKind::UdpRr, few),
+        short("request_bytes", 16, 65_507)
+    );
+    assert_eq!(
+        refused(RrKind::TcpCrr, few),
+        short("request_bytes", 16, 1 << 20)
+    );
+    assert_eq!(refused(RrKind::TcpRr, few), Ok(()));
+    assert!(refused(RrKind::UdpRr, |ask| ask.reply_bytes = 15).is_err());
+    assert!(refused(RrKind::TcpCrr, |ask| ask.reply_bytes = 0).is_err());
+    assert!(refused(RrKind::UdpRr, |ask| ask.reply_bytes = 65_508).is_err());
+    assert!(refused(RrKind::TcpRr, |ask| ask.reply_bytes = (1 << 20) + 1).is_err());
+    assert!(refused(RrKind::TcpRr, |ask| ask.streams = 65).is_err());
+    assert!(refused(RrKind::TcpRr, |ask| ask.duration_ns = 0).is_err());
+    assert!(refused(RrKind::TcpRr, |ask| ask.dscp = Some(64)).is_err());
+    assert!(refused(RrKind::TcpRr, |ask| ask.version = 9).is_err());
+    let carried = |kind| rr(kind).carried_streams();
+    assert_eq!((carried(RrKind::UdpRr), carried(RrKind::TcpCrr)), (2, 0));
+}
+
 proptest! {
+    #[test]
+    fn tags_survive(token: u64, number: u64, payload in prop::collection::vec(any::<u8>(), 0..40)) {
+        let tag = RrTag { token: Token(token), number };
+        let mut datagram = tag.encode().to_vec();
+        datagram.extend(payload);
+        prop_assert_eq!(RrTag::decode(&datagram), Some(tag));
+    }
+
     #[test]
     fn headers_survive(stream: u16, token: u64, sequence: u64, sent_ns: i64, is_data: bool) {
         let content = if is_data { Content::Data } else { Content::Hello };
@@ -131,7 +202,12 @@ proptest! {
 
     #[test]
     fn messages_are_the_same_however_the_bytes_are_cut(cuts in prop::collection::vec(1_usize..40, 1..30)) {
-        let sent = [ClientMessage::Ask(ask()), ClientMessage::Start, ClientMessage::End];
+        let sent = [
+            ClientMessage::Ask(ask()),
+            ClientMessage::AskRr(rr(RrKind::TcpRr)),
+            ClientMessage::Start,
+            ClientMessage::End,
+        ];
         let bytes: Vec<u8> = sent.iter().flat_map(encode_line).collect();
         let (mut lines, mut read, mut rest) = (Lines::default(), Vec::new(), &bytes[..]);
         for cut in cuts.into_iter().cycle() {
@@ -170,6 +246,7 @@ proptest! {
         let intervals = Intervals {
             sent: vec![sent],
             received: vec![received],
+            exchanged: vec![RrInterval::default()],
             variation: Vec::new(),
             cpu: vec![cpu],
         };

@@ -198,6 +198,7 @@ impl Row {
         USUAL,
     );
     pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], USUAL);
+    pub(crate) const RR: Self = row("rr", &[], USUAL);
     pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
 }
 
@@ -230,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 14] = [
+    const ALL: [Row; 15] = [
         Row::REFLECT,
         Row::HEALTH,
         Row::PING,
@@ -245,6 +246,7 @@ mod tests {
         Row::AGENT,
         Row::THROUGHPUT,
         Row::THROUGHPUT_SERVE,
+        Row::RR,
     ];
 
     /// The table in Markdown.

@@ -7,10 +7,10 @@ use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::rows::json_line;
 use neph_documents::throughput::ServedLine;
-use neph_load::throughput::{ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
-use neph_model::{BitRate, Permit, Span};
+use neph_load::throughput::{Job, ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
+use neph_model::{BitRate, ByteSize, Permit, Span};
 use neph_sys::restrict::InForce;
-use neph_wire::throughput::{Ask, Direction, Protocol};
+use neph_wire::throughput::{Ask, Direction, Protocol, RrKind};
 
 use super::{Most, most};
 use crate::exit::{Failure, Outcome};
@@ -37,6 +37,9 @@ pub(super) struct Args {
     /// Wait this long before each read, as a busy receiver would
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
     read_pause: Span,
+    /// Await the requests of neph rr without sleeping: each stream of UDP and TCP fills a core
+    #[arg(long)]
+    busy_poll: bool,
     #[command(flatten)]
     user: UserChoice,
     /// How to write where it listens and what it serves
@@ -59,6 +62,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         },
         read_pause: args.read_pause,
         permit: Permit::ANYTHING,
+        busy_poll: args.busy_poll,
     };
     let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
     // No thread runs yet, and nothing more is opened but connections that come.
@@ -87,7 +91,7 @@ fn show_start(address: SocketAddr, force: &InForce, format: Format) -> Result<()
         return Ok(output::line(&json_line(&line))?);
     }
     output::say(&format!(
-        "neph throughput: {address} serves throughput tests over TCP and UDP, one at a time"
+        "neph throughput: {address} serves throughput and request/response tests over TCP and UDP, one at a time"
     ));
     output::say(&format!("neph throughput: {}", privileges::sentence(force)));
     Ok(())
@@ -96,7 +100,7 @@ fn show_start(address: SocketAddr, force: &InForce, format: Format) -> Result<()
 fn show_event(event: ServedEvent, format: Format) {
     if format == Format::Ndjson {
         let line = match event {
-            ServedEvent::Began { peer, ask } => ServedLine::began(peer.to_string(), &ask),
+            ServedEvent::Began { peer, job } => ServedLine::began(peer.to_string(), &job),
             ServedEvent::Ended { peer, fault } => ServedLine::Ended {
                 peer: peer.to_string(),
                 fault,
@@ -111,7 +115,7 @@ fn show_event(event: ServedEvent, format: Format) {
         return;
     }
     let sentence = match event {
-        ServedEvent::Began { peer, ask } => format!("{peer} measures {}", in_words(&ask)),
+        ServedEvent::Began { peer, job } => format!("{peer} measures {}", in_words(&job)),
         ServedEvent::Ended { peer, fault: None } => format!("{peer} has measured"),
         ServedEvent::Ended {
             peer,
@@ -123,7 +127,22 @@ fn show_event(event: ServedEvent, format: Format) {
 }
 
 /// What is asked for.
-fn in_words(ask: &Ask) -> String {
+fn in_words(job: &Job) -> String {
+    let streams = neph_text::counted::counted(job.streams().into(), "stream");
+    let duration = job.duration();
+    let ask = match job {
+        Job::Throughput(ask) => ask,
+        Job::Rr(ask) => {
+            let test = match ask.kind {
+                RrKind::UdpRr => "UDP_RR",
+                RrKind::TcpRr => "TCP_RR",
+                RrKind::TcpCrr => "TCP_CRR",
+            };
+            let (request, reply) = (ask.request_bytes.into(), ask.reply_bytes.into());
+            let (request, reply) = (ByteSize(request), ByteSize(reply));
+            return format!("{test}, {streams}, request {request}, reply {reply}, for {duration}");
+        }
+    };
     let protocol = match ask.protocol {
         Protocol::Tcp => "TCP",
         Protocol::Udp => "UDP",
@@ -137,8 +156,6 @@ fn in_words(ask: &Ask) -> String {
         || "as much as goes".to_owned(),
         |rate| BitRate(rate).to_string(),
     );
-    let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX));
-    let streams = neph_text::counted::counted(ask.streams.into(), "stream");
     format!("{protocol}, {direction}, {streams}, {rate}, for {duration}")
 }
 

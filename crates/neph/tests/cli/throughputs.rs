@@ -13,13 +13,13 @@ use crate::labs::{Kept, TWO, privileged};
 use crate::neph::{Ran, begin, command, eventually, neph, send};
 
 /// A server in the background on a port of its own; ended with this.
-struct Serving {
+pub(crate) struct Serving {
     process: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Serving {
-    fn start(options: &[&str]) -> Self {
+    pub(crate) fn start(options: &[&str]) -> Self {
         let mut serve = command();
         serve.args(["throughput", "serve", "--listen", "127.0.0.1:0"]);
         let (process, _, first) = begin(serve.args(options));
@@ -37,12 +37,12 @@ impl Drop for Serving {
     }
 }
 
-fn document(ran: &Ran) -> Value {
+pub(crate) fn document(ran: &Ran) -> Value {
     assert_eq!(ran.status, 0, "{}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }
 
-fn number(value: &Value) -> f64 {
+pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
@@ -164,28 +164,31 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
 }
 
 /// A link of the lab between two sites, with a server at the second.
-struct Linked {
+pub(crate) struct Linked {
     kept: Kept,
     server: Child,
 }
 
 impl Linked {
-    fn up(link: &str, letter: char) -> Self {
+    pub(crate) fn up(link: &str, letter: char) -> Self {
         let topology = TWO.replace("delay = \"2ms\"", link);
         let kept = Kept::up(&topology, letter);
         let mut serve = process::command("nsenter");
         serve.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
         serve.arg(kept.place.command([]).get_program());
         let (server, _, first) = begin(serve.args(["throughput", "serve"]));
-        assert!(first.contains("serves throughput tests"), "{first}");
+        assert!(
+            first.contains("serves throughput and request/response tests"),
+            "{first}"
+        );
         Self { kept, server }
     }
 
-    /// What neph measures from the first site.
-    fn measured(&self, options: &str) -> Value {
+    /// What a command of neph measures from the first site.
+    pub(crate) fn measured(&self, name: &str, options: &str) -> Value {
         let program = self.kept.place.command([]);
         let program = program.get_program().to_string_lossy();
-        let command = format!("{program} throughput 10.80.0.2 --format json {options}");
+        let command = format!("{program} {name} 10.80.0.2 --format json {options}");
         document(&self.kept.at("a", &command))
     }
 }
@@ -207,7 +210,7 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
         't',
     );
     // The rate counts frames: of 1514 bytes at most 1448 are payload of TCP, of 1490 of UDP 1448 are.
-    let tcp = linked.measured("-w 6s --congestion cubic");
+    let tcp = linked.measured("throughput", "-w 6s --congestion cubic");
     let one = &tcp["directions"][0];
     let goodput = number(&one["goodput_bit_s"]) / (20e6 * 1448.0 / 1514.0);
     assert!(
@@ -216,7 +219,7 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
         one["limit_sentence"]
     );
     assert_eq!(one["limit"], "path", "{}", one["limit_sentence"]);
-    let udp = linked.measured("--udp --rate 30Mbit/s -w 4s");
+    let udp = linked.measured("throughput", "--udp --rate 30Mbit/s -w 4s");
     let one = &udp["directions"][0];
     let goodput = number(&one["goodput_bit_s"]) / (20e6 * 1448.0 / 1490.0);
     assert!(
@@ -264,7 +267,7 @@ fn an_injected_loss_of_one_percent_is_found() {
         return;
     }
     let linked = Linked::up("delay = \"2ms\"\nloss = \"1%\"", 'u');
-    let shown = linked.measured("--udp --rate 20Mbit/s -w 6s --direction both");
+    let shown = linked.measured("throughput", "--udp --rate 20Mbit/s -w 6s --direction both");
     for one in shown["directions"].as_array().expect("a list") {
         let udp = &one["udp"];
         let (sent, lost) = (number(&udp["sent"]), number(&udp["lost"]));

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Transactions per second: neph rr, a C loop with nothing but the calls, netperf, sockperf and qperf.
+
+    cargo build --release -p neph
+    python3 benches/rr.py --neph target/release/neph [--netperf FOLDER] [--json rr.json]
+
+Two network namespaces joined by a veth pair. All tools run in each round, in a new random order; ratios
+are of the same round, and their median counts. netperf is taken from FOLDER (netperf and netserver), or
+from PATH where it is there; sockperf and qperf likewise. Needs root.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from environment import Environment, sentence
+from figures import table
+from namespaces import SERVER_ADDRESS, Pair, veth_pair
+from processes import run, server
+
+# Payload of a request and a reply: the least that neph's datagrams have.
+SIZES = {"udp": (16, 16), "tcp": (16, 16), "connect": (16, 16)}
+NAMES = {"udp": "UDP_RR", "tcp": "TCP_RR", "connect": "TCP_CRR"}
+C_PORT = "7421"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a tool measured."""
+
+    rate: float
+    median_us: float | None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A server, a client, and how to read what the client prints."""
+
+    name: str
+    kind: str
+    serving: Sequence[str]
+    asking: Sequence[str]
+    read: Callable[[str], Figure]
+
+
+def of_neph(text: str) -> Figure:
+    shown = json.loads(text)
+    if shown["lost"] or shown["fault"]:
+        sys.exit(f"neph: {shown['lost']} lost, {shown['fault']}")
+    return Figure(shown["transactions_per_s"], shown["rtt"]["p50_ns"] / 1000)
+
+
+def of_loop(text: str) -> Figure:
+    rate, median = text.split()
+    return Figure(float(rate), float(median))
+
+
+def of_netperf(text: str) -> Figure:
+    # With -o the last line has the fields that were asked for.
+    rate, median = text.strip().splitlines()[-1].split(",")
+    return Figure(float(rate), float(median))
+
+
+def of_sockperf(text: str) -> Figure:
+    """Half round trips in microseconds; so many within the valid duration."""
+    words = text.replace("=", " ").replace(";", " ").split()
+    seconds, count = float(words[words.index("RunTime") + 1]), float(words[words.index("SentMessages") + 1])
+    line = next(line for line in text.splitlines() if "percentile 50.000" in line)
+    return Figure(count / seconds, 2 * float(line.split()[-1]))
+
+
+def of_qperf(text: str) -> Figure:
+    """Its latency is half a round trip."""
+    line = next(line for line in text.splitlines() if "latency" in line)
+    value, unit = line.split("=")[1].split()
+    half = float(value) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[unit]
+    return Figure(1 / (2 * half), None)
+
+
+def tools(args: argparse.Namespace, loop: str) -> list[Tool]:
+    """What is there of them."""
+    found = []
+    for kind, (request, reply) in SIZES.items():
+        sizes = (str(request), str(reply))
+        client = [args.neph, "rr", SERVER_ADDRESS, f"--{kind}", "-w", f"{args.seconds}s"]
+        client += ["--request", sizes[0], "--reply", sizes[1], "--format", "json"]
+        found.append(Tool("neph", kind, [args.neph, "throughput", "serve"], client, of_neph))
+        where = [kind, SERVER_ADDRESS, C_PORT, *sizes]
+        ask = [loop, "ask", *where, str(args.seconds)]
+        found.append(Tool("C loop", kind, [loop, "serve", *where], ask, of_loop))
+        folder = args.netperf or None
+        netperf, netserver = shutil.which("netperf", path=folder), shutil.which("netserver", path=folder)
+        if netperf and netserver:
+            test = {"udp": "udp_rr", "tcp": "tcp_rr", "connect": "tcp_crr"}[kind]
+            ask = [netperf, "-H", SERVER_ADDRESS, "-t", test, "-l", str(args.seconds), "-P", "0", "--"]
+            ask += ["-r", ",".join(sizes), "-o", "throughput,p50_latency"]
+            found.append(Tool("netperf", kind, [netserver, "-D"], ask, of_netperf))
+        sockperf = shutil.which("sockperf")
+        if sockperf and kind != "connect":
+            tcp = ["--tcp"] if kind == "tcp" else []
+            serving = [sockperf, "server", "-i", SERVER_ADDRESS, "-p", "7422", *tcp]
+            ask = [sockperf, "ping-pong", "-i", SERVER_ADDRESS, "-p", "7422", *tcp]
+            ask += ["-t", str(args.seconds), "-m", sizes[0]]
+            found.append(Tool("sockperf", kind, serving, ask, of_sockperf))
+        qperf = shutil.which("qperf")
+        if qperf and kind != "connect":
+            ask = [qperf, SERVER_ADDRESS, "-t", str(args.seconds), "-m", sizes[0], f"{kind}_lat"]
+            found.append(Tool("qperf", kind, [qperf], ask, of_qperf))
+    return found
+
+
+def measured(pair: Pair, tool: Tool, folder: Path, seconds: float) -> Figure:
+    """One run."""
+    with server(pair.server, tool.serving):
+        ran = run(pair.client, tool.asking, folder, seconds + 60)
+    if ran.status:
+        sys.exit(f"{' '.join(tool.asking)}: {ran.output[-500:]} {ran.errors[-500:]}")
+    return tool.read(ran.output)
+
+
+def row(tool: Tool, figures: dict[str, dict[str, list[Figure]]]) -> Sequence[str]:
+    """A tool's line of the table."""
+    own = figures[tool.kind][tool.name]
+    rates = [one.rate for one in own]
+    medians = [one.median_us for one in own if one.median_us is not None]
+    neph = figures[tool.kind]["neph"]
+    share = statistics.median(one.rate / other.rate for one, other in zip(neph, own, strict=True))
+    return (
+        NAMES[tool.kind],
+        tool.name,
+        f"{statistics.median(rates):,.0f}",
+        f"{min(rates):,.0f} to {max(rates):,.0f}",
+        f"{statistics.median(medians):.1f}" if medians else "-",
+        "1" if tool.name == "neph" else f"{share:.3f}",
+    )
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--neph", required=True)
+    parser.add_argument("--netperf", help="the folder of netperf and netserver")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    args.neph = str(Path(args.neph).resolve())
+    before = Environment.begin()
+    with tempfile.TemporaryDirectory(prefix="nephbench") as place:
+        folder = Path(place)
+        loop = str(folder / "rr_loop")
+        source = Path(__file__).with_name("rr_loop.c")
+        subprocess.run(("cc", "-O2", "-o", loop, source), check=True)
+        all_tools = tools(args, loop)
+        figures: dict[str, dict[str, list[Figure]]] = {}
+        with veth_pair(is_cut=False) as pair:
+            for _ in range(args.rounds):
+                for tool in random.sample(all_tools, len(all_tools)):
+                    one = measured(pair, tool, folder, args.seconds)
+                    figures.setdefault(tool.kind, {}).setdefault(tool.name, []).append(one)
+    heading = ("test", "tool", "transactions/s, median", "least to most", "p50, us", "neph over it")
+    print(table(heading, [row(tool, figures) for tool in all_tools]))
+    told = before.tell()
+    print(f"\n{args.rounds} rounds of {args.seconds} s. {sentence(told)}")
+    if args.json:
+        plain = {
+            kind: {name: [[one.rate, one.median_us] for one in all] for name, all in tools.items()}
+            for kind, tools in figures.items()
+        }
+        Path(args.json).write_text(json.dumps({"environment": told, "figures": plain}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+//! A second of a request/response test, all streams together: a line while it is measured, a row of CSV.
+
+use neph_load::rr::RrSecond;
+use neph_model::Span;
+
+crate::rows! {
+    /// A second, all streams together.
+    pub struct RrSecondRow {
+        /// The number of the second, from 0.
+        second: u32,
+        /// When it ended, in nanoseconds since the first transaction began.
+        end_ns: Span,
+        /// Transactions that had a reply in it.
+        transactions: u64,
+        /// Transactions with a reply per second.
+        transactions_per_s: f64,
+        /// The shortest round-trip time in nanoseconds.
+        min_ns: Option<Span>,
+        /// The median in nanoseconds; null with fewer than 6 transactions, or where lost ones decide it.
+        p50_ns: Option<Span>,
+        /// The 99th percentile in nanoseconds; null with fewer than 299 transactions, or where lost ones
+        /// decide it.
+        p99_ns: Option<Span>,
+        /// The longest round-trip time in nanoseconds.
+        max_ns: Option<Span>,
+        /// Transactions that had no reply in time.
+        lost: u64,
+        /// Replies that came after their transaction was lost.
+        late: u64,
+        /// Replies that came more than once.
+        duplicates: u64,
+        /// CPU time of the client's busiest thread, percent of a core.
+        client_thread_percent: f64,
+        /// How busy the core of that thread was, percent; null where it is not known.
+        client_core_percent: Option<f64>,
+        /// CPU time of the server's busiest thread, percent of a core.
+        server_thread_percent: f64,
+        /// How busy the core of that thread was, percent; null where it is not known.
+        server_core_percent: Option<f64>,
+    }
+}
+
+impl From<&RrSecond> for RrSecondRow {
+    fn from(one: &RrSecond) -> Self {
+        let percent = |share: f64| (share * 1000.0).round() / 10.0;
+        let quantile = |permille| one.rtts.quantile(permille, one.counts.lost).time();
+        Self {
+            second: one.index,
+            end_ns: one.to,
+            transactions: one.counts.transactions,
+            transactions_per_s: (one.rate * 10.0).round() / 10.0,
+            min_ns: one.rtts.least(),
+            p50_ns: quantile(500),
+            p99_ns: quantile(990),
+            max_ns: one.rtts.most(),
+            lost: one.counts.lost,
+            late: one.counts.late,
+            duplicates: one.counts.duplicates,
+            client_thread_percent: percent(one.client_thread),
+            client_core_percent: one.client_core.map(percent),
+            server_thread_percent: percent(one.server_thread),
+            server_core_percent: one.server_core.map(percent),
+        }
+    }
+}

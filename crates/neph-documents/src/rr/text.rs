@@ -1,0 +1,172 @@
+//! A request/response test for people: a line each second, and a summary.
+
+use neph_load::rr::{RrMeasured, RrSecond, RttFigure};
+use neph_load::throughput::Usage;
+use neph_model::{ByteSize, Span};
+use neph_text::counted::counted;
+use neph_wire::throughput::RrKind;
+
+use crate::cell::{Cell, OrDash};
+
+use super::document::{lost_percent, per_transaction};
+
+/// The headings of the lines of [`second_line`].
+pub fn heading() -> String {
+    "  second  transactions/s       min       p50       p99       max   lost  late  client CPU  server CPU"
+        .to_owned()
+}
+
+/// A second as a line.
+pub fn second_line(second: &RrSecond) -> String {
+    let number = second.index + 1;
+    let rate = rate(second.rate);
+    let quantile = |permille| figure(second.rtts.quantile(permille, second.counts.lost));
+    let (median, p99) = (quantile(500), quantile(990));
+    let (min, max) = (second.rtts.least().cell(), second.rtts.most().cell());
+    let (lost, late) = (second.counts.lost, second.counts.late);
+    let client = cpu(second.client_thread, second.client_core);
+    let server = cpu(second.server_thread, second.server_core);
+    format!(
+        "{number:>8}  {rate:>14}  {min:>8}  {median:>8}  {p99:>8}  {max:>8}  {lost:>5}  {late:>4}  \
+         {client:>10}  {server:>10}"
+    )
+}
+
+/// Of the thread and of its core.
+fn cpu(thread: f64, core: Option<f64>) -> String {
+    let core = core.or_dash(|core| format!("{:.0}", core * 100.0));
+    format!("{:.0}/{core} %", thread * 100.0)
+}
+
+/// Transactions per second.
+fn rate(rate: f64) -> String {
+    if rate < 100.0 {
+        return format!("{rate:.1}");
+    }
+    format!("{rate:.0}")
+}
+
+/// A quantile, or what stands for it.
+fn figure(figure: RttFigure) -> String {
+    match figure {
+        RttFigure::At(time) => time.to_string(),
+        RttFigure::Lost => "lost".to_owned(),
+        RttFigure::Needs(_) => "-".to_owned(),
+    }
+}
+
+/// The test as a whole.
+pub fn summary(measured: &RrMeasured) -> String {
+    let (ask, counts) = (&measured.spec.ask, &measured.counts);
+    let name = match ask.kind {
+        RrKind::UdpRr => "UDP_RR",
+        RrKind::TcpRr => "TCP_RR",
+        RrKind::TcpCrr => "TCP_CRR",
+    };
+    let mut text = format!(
+        "\n{name}: {} transactions/s over {}, {} in {} (request {}, reply {})\n",
+        rate(measured.rate),
+        counted(ask.streams.into(), "stream"),
+        counted(counts.transactions, "transaction"),
+        measured.lasted,
+        ByteSize(ask.request_bytes.into()),
+        ByteSize(ask.reply_bytes.into()),
+    );
+    text.push_str(&times(measured));
+    text.push_str(&losses(measured));
+    text.push_str(&end("client", &measured.client, counts.transactions));
+    text.push_str(&end("server", &measured.server, counts.transactions));
+    if let Some(fault) = &measured.fault {
+        text.push_str(&format!("\nThe test broke off: {fault}\n"));
+    }
+    text
+}
+
+fn times(measured: &RrMeasured) -> String {
+    let (rtts, lost) = (&measured.rtts, measured.counts.lost);
+    let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
+    let mut parts = vec![
+        format!("min {}", rtts.least().cell()),
+        format!("mean {}", rtts.mean().cell()),
+        format!("sd {}", rtts.deviation().cell()),
+    ];
+    let mut refused = Vec::new();
+    for (name, permille) in quantiles {
+        let found = rtts.quantile(permille, lost);
+        parts.push(format!("{name} {}", figure(found)));
+        if let RttFigure::Needs(needed) = found {
+            refused.push(format!("{name} needs {needed}"));
+        }
+    }
+    parts.push(format!("max {}", rtts.most().cell()));
+    let mut text = format!("  RTT {}\n", parts.join(", "));
+    let jitter = rtts.jitter().cell();
+    text.push_str(&format!(
+        "  jitter {jitter} (mean difference of consecutive RTTs)"
+    ));
+    if !refused.is_empty() {
+        text.push_str(&format!("; {} transactions", refused.join(", ")));
+    }
+    text.push('\n');
+    text
+}
+
+fn losses(measured: &RrMeasured) -> String {
+    let (ask, counts) = (&measured.spec.ask, &measured.counts);
+    // TCP retransmits what is lost.
+    if ask.kind == RrKind::TcpRr {
+        return String::new();
+    }
+    let share = lost_percent(counts.lost, counts.transactions);
+    let mut text = format!("  {} lost ({share} %)", counts.lost);
+    if let Some(requests) = measured.lost_requests().filter(|_| counts.lost > 0) {
+        let replies = counts.lost.saturating_sub(requests);
+        let (requests, replies) = (counted(requests, "request"), plural(replies));
+        text.push_str(&format!(": {requests}, {replies}"));
+    }
+    if counts.lost > 0 {
+        let lost = i64::try_from(counts.lost).unwrap_or(i64::MAX);
+        let each = Span::from_nanos(counts.lost_wait.nanos() / lost);
+        let (all, timeout) = (counts.lost_wait, measured.spec.timeout);
+        text.push_str(&format!(
+            "; waited {each} for each, {all} together (timeout {timeout})"
+        ));
+    }
+    if ask.kind == RrKind::UdpRr {
+        let (late, duplicates) = (counts.late, counts.duplicates);
+        text.push_str(&format!("; {late} late, {duplicates} duplicated"));
+    }
+    if counts.foreign > 0 {
+        text.push_str(&format!("; {} of no transaction", counts.foreign));
+    }
+    text.push('\n');
+    text
+}
+
+fn plural(replies: u64) -> String {
+    if replies == 1 {
+        return "1 reply".to_owned();
+    }
+    format!("{replies} replies")
+}
+
+fn end(name: &str, usage: &Usage, transactions: u64) -> String {
+    let core = match (usage.core, usage.core_busy) {
+        (Some(core), Some(busy)) => format!(", its core {core} {:.0} %", busy * 100.0),
+        _ => String::new(),
+    };
+    let each = per_transaction(usage, transactions).cell();
+    let mut text = format!(
+        "  {name}: busiest thread {:.0} % of a core{core}; {each} CPU per transaction",
+        usage.thread * 100.0,
+    );
+    if usage.rcvbuf_errors > 0 {
+        text.push_str(&format!("; RcvbufErrors {}", usage.rcvbuf_errors));
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

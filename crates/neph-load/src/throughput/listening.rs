@@ -1,0 +1,84 @@
+//! The server's TCP port, and who accepts there.
+//!
+//! A test whose transactions are connections accepts on the server's own port, so that no second port has
+//! to be open. Meanwhile the server does not; what is no transaction is handed back to it.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use socket2::SockRef;
+
+use super::run::TICK;
+
+/// Connections that wait to be handed back, at most: what is more is closed.
+const MOST: usize = 64;
+
+/// A connection of which these bytes were read already.
+#[derive(Debug)]
+pub(super) struct Newcomer {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) first: Vec<u8>,
+}
+
+/// A listening socket that is lent at times.
+#[derive(Debug)]
+pub(super) struct Listening {
+    listener: TcpListener,
+    is_lent: AtomicBool,
+    handed: Mutex<Vec<Newcomer>>,
+}
+
+impl Listening {
+    /// On a socket that listens. To accept blocks for a tick.
+    pub(super) fn new(listener: TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(false)?;
+        SockRef::from(&listener).set_read_timeout(Some(TICK.to_duration()))?;
+        Ok(Self {
+            listener,
+            is_lent: AtomicBool::new(false),
+            handed: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// The socket.
+    pub(super) const fn listener(&self) -> &TcpListener {
+        &self.listener
+    }
+
+    /// Whether a test accepts.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_lent.load(Ordering::Acquire)
+    }
+
+    /// Lends it until what is returned is dropped.
+    pub(super) fn lend(&self) -> Lent<'_> {
+        self.is_lent.store(true, Ordering::Release);
+        Lent(self)
+    }
+
+    /// Hands a connection back to the server.
+    pub(super) fn hand_back(&self, newcomer: Newcomer) {
+        let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
+        if handed.len() < MOST {
+            handed.push(newcomer);
+        }
+    }
+
+    /// What was handed back.
+    pub(super) fn take_handed(&self) -> Vec<Newcomer> {
+        std::mem::take(&mut self.handed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Gives the socket back, however the test ends.
+#[derive(Debug)]
+pub(super) struct Lent<'a>(&'a Listening);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.is_lent.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,131 @@
+//! The server's end of transactions that are connections.
+
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+use neph_model::{Span, Stop};
+use neph_sys::clock::{self, RawNanos};
+use neph_wire::throughput::{Preamble, RrAsk, Token};
+
+use super::super::listening::{Listening, Newcomer};
+use super::guard::Guard;
+use super::pieces::{Moved, buffer, is_pause, put, take};
+
+/// How long a connection may take: one that sends nothing holds others up.
+const FIRST: Span = Span::from_secs(1);
+
+/// What accepts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acceptor<'a> {
+    pub(super) listening: &'a Listening,
+    pub(super) ask: &'a RrAsk,
+    pub(super) token: Token,
+    /// The client's address: the connections of others are handed back.
+    pub(super) client: IpAddr,
+}
+
+/// What became of a connection.
+enum Outcome {
+    Answered,
+    /// It is no transaction, and sent so many bytes.
+    Other(TcpStream, usize),
+    Broken,
+}
+
+impl Acceptor<'_> {
+    /// Accepts and answers until it is stopped.
+    pub(super) fn work(&self, stop: &Stop, mut guard: Guard<'_>) -> io::Result<()> {
+        let ended = self.accept(stop, &mut guard);
+        guard.recorder.finish();
+        ended
+    }
+
+    fn accept(&self, stop: &Stop, guard: &mut Guard<'_>) -> io::Result<()> {
+        let mut request = buffer(self.ask.request_bytes);
+        let reply = buffer(self.ask.reply_bytes);
+        while !stop.is_set() {
+            let (stream, peer) = match self.listening.listener().accept() {
+                Ok(accepted) => accepted,
+                Err(error) if is_pause(&error) => {
+                    guard.idle(clock::raw())?;
+                    continue;
+                }
+                // The connection broke before it was accepted, or there is no descriptor at the moment.
+                Err(_) => {
+                    guard.idle(clock::raw())?;
+                    clock::nap(Span::from_millis(1).to_duration());
+                    continue;
+                }
+            };
+            let address = peer.ip().to_canonical();
+            let outcome = if address == self.client {
+                self.serve(stream, &mut request, &reply)
+            } else {
+                Outcome::Other(stream, 0)
+            };
+            match outcome {
+                Outcome::Answered => guard.answered(clock::raw())?,
+                Outcome::Broken => guard.recorder.counted().foreign += 1,
+                Outcome::Other(stream, count) => self.listening.hand_back(Newcomer {
+                    stream,
+                    peer: SocketAddr::new(address, peer.port()),
+                    first: request[..count].to_vec(),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a request, answers it and closes the connection.
+    fn serve(&self, mut stream: TcpStream, request: &mut [u8], reply: &[u8]) -> Outcome {
+        let mut count = 0;
+        let mut since = None;
+        while count < Preamble::LEN {
+            match stream.read(&mut request[count..]) {
+                Ok(0) => return Outcome::Broken,
+                Ok(more) => count += more,
+                Err(error) if is_pause(&error) && !is_late(&mut since) => {}
+                Err(_) => return Outcome::Broken,
+            }
+            // The control connection of another test.
+            if count > 0 && request[0] == b'{' {
+                return Outcome::Other(stream, count);
+            }
+        }
+        let preamble = request.first_chunk().and_then(Preamble::decode);
+        if preamble.is_none_or(|preamble| preamble.token != self.token) {
+            return Outcome::Other(stream, count);
+        }
+        match finish(&stream, self.ask, count, reply) {
+            Ok(Moved::All) => Outcome::Answered,
+            Ok(_) | Err(_) => Outcome::Broken,
+        }
+    }
+}
+
+/// Answers a connection of which so many bytes of the request were read, and closes it.
+pub(in crate::throughput) fn answer_connection(stream: &TcpStream, ask: &RrAsk, read: usize) {
+    // The client counts a connection that breaks.
+    let _ = finish(stream, ask, read, &buffer(ask.reply_bytes));
+}
+
+/// Reads what is left of a request, and writes the reply.
+fn finish(stream: &TcpStream, ask: &RrAsk, read: usize, reply: &[u8]) -> io::Result<Moved> {
+    let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut since = None;
+    let mut look = || !is_late(&mut since);
+    let left = size(ask.request_bytes).saturating_sub(read);
+    if left > 0 {
+        let moved = take(stream, &mut buffer(ask.request_bytes), left, &mut look)?;
+        if moved != Moved::All {
+            return Ok(moved);
+        }
+    }
+    put(stream, reply, size(ask.reply_bytes), &mut look)
+}
+
+fn is_late(since: &mut Option<RawNanos>) -> bool {
+    let now = clock::raw();
+    let since = *since.get_or_insert(now);
+    Span::from_nanos(now.0 - since.0) >= FIRST
+}

@@ -1,0 +1,146 @@
+//! Carries out a request/response test as its client.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_model::{Stop, Wall};
+use neph_sys::clock;
+use neph_wire::throughput::{Preamble, RrInterval, RrKind};
+
+use super::super::board::Board;
+use super::super::carrier::Carrier;
+use super::super::dialogue::Dialogue;
+use super::super::engine::{Decision, Turn, run_streams};
+use super::super::error::ThroughputError;
+use super::super::job::Job;
+use super::super::opening::{Started, start};
+use super::super::rates::nanos;
+use super::super::usage::usage;
+use super::measured::{RrCounts, RrMeasured};
+use super::recorder::{Recorder, Sink};
+use super::rtts::Rtts;
+use super::second::{RrSecond, Seconds, per_second};
+use super::spec::{RrAsked, RrSpec};
+use super::{datagram_asker, stream_asker};
+
+/// Measures towards a server until the duration is over or `stop` is set; `on_second` is given each
+/// second once both ends have counted it, with its round-trip times.
+///
+/// # Errors
+/// The server cannot be reached, refuses, or breaks off before anything was counted. What was counted
+/// until a later fault is kept, with the fault ([`RrMeasured::fault`]).
+pub fn measure(
+    asked: RrAsked<'_>,
+    stop: &Stop,
+    on_second: &mut dyn FnMut(&RrSecond),
+) -> Result<RrMeasured, ThroughputError> {
+    let RrAsked { server, spec, .. } = asked;
+    spec.ask.check()?;
+    let job = Job::Rr(spec.ask.clone());
+    let Started {
+        control,
+        token,
+        carriers,
+    } = start(server, &job, stop)?;
+    let sink = Sink::default();
+    let parts: BTreeMap<u16, Option<Carrier>> = match spec.ask.kind {
+        RrKind::TcpCrr => (0..spec.ask.streams).map(|stream| (stream, None)).collect(),
+        RrKind::UdpRr | RrKind::TcpRr => carriers
+            .into_iter()
+            .map(|(stream, carrier)| (stream, Some(carrier)))
+            .collect(),
+    };
+    let work = |part: Option<Carrier>, stream, board: &Board, stop: &Stop| {
+        let recorder = Recorder::of_client(stream, job.duration(), board, &sink);
+        match part {
+            Some(Carrier::Udp(socket)) => {
+                datagram_asker::ask(&socket, asked, token, stop, recorder)
+            }
+            Some(Carrier::Tcp(stream)) => stream_asker::ask(&stream, asked, stop, recorder),
+            None => {
+                let preamble = Preamble { stream, token };
+                stream_asker::ask_anew(asked, preamble, stop, recorder)
+            }
+        }
+    };
+    let mut client = Client {
+        dialogue: Dialogue::begin(control, stop),
+        seconds: Seconds::of(spec.ask.streams),
+        started: Wall::from_unix_nanos(clock::wall().0),
+        rtts: Rtts::default(),
+        sink: &sink,
+        on_second,
+    };
+    let fault = run_streams(parts, &work, &mut |turn| Ok(client.turn(turn)))?;
+    Ok(client.finish(server, spec, fault))
+}
+
+struct Client<'a> {
+    dialogue: Dialogue<'a>,
+    seconds: Seconds,
+    started: Wall,
+    rtts: Rtts,
+    sink: &'a Sink,
+    on_second: &'a mut dyn FnMut(&RrSecond),
+}
+
+impl Client<'_> {
+    fn turn(&mut self, turn: Turn<'_>) -> Decision {
+        let decision = self.dialogue.turn(turn);
+        // Times are put before their intervals, and so are there where an interval is.
+        for part in self.sink.take() {
+            self.rtts.merge(&part.rtts);
+            self.seconds.add_rtts(&part);
+        }
+        let client = std::mem::take(&mut self.dialogue.client);
+        let server = std::mem::take(&mut self.dialogue.server);
+        self.seconds.add(client, server);
+        while let Some(second) = self.seconds.next() {
+            (self.on_second)(&second);
+        }
+        decision
+    }
+
+    fn finish(mut self, address: SocketAddr, spec: &RrSpec, fault: Option<String>) -> RrMeasured {
+        for second in self.seconds.rest() {
+            (self.on_second)(&second);
+        }
+        let (client, server) = (&self.seconds.client, &self.seconds.server);
+        let mut counts = RrCounts::default();
+        for one in &client.exchanged {
+            counts.add(one);
+        }
+        let last = client.exchanged.iter().map(|one| one.to_ns).max();
+        let requests = server.exchanged.iter().map(|one| one.transactions);
+        // A fault of ours makes the server's stream break; ours is the cause.
+        let fault = fault.or(self.dialogue.fault);
+        RrMeasured {
+            address,
+            spec: spec.clone(),
+            started: self.started,
+            lasted: nanos(last.unwrap_or(0)),
+            rate: rate(&client.exchanged),
+            rtts: self.rtts,
+            counts,
+            requests_at_server: fault
+                .is_none()
+                .then(|| requests.fold(0, u64::saturating_add)),
+            client: usage(&client.exchanged, &client.cpu),
+            server: usage(&server.exchanged, &server.cpu),
+            is_stopped: self.dialogue.is_stopped,
+            fault,
+        }
+    }
+}
+
+/// Transactions per second: of each stream in its own time, together.
+fn rate(intervals: &[RrInterval]) -> f64 {
+    let mut streams: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
+    for one in intervals {
+        let (count, to) = streams.entry(one.stream).or_default();
+        *count += one.transactions;
+        *to = one.to_ns.max(*to);
+    }
+    let rates = streams.into_values();
+    rates.map(|(count, to)| per_second(count, to)).sum()
+}

@@ -1,0 +1,74 @@
+//! The server's end of a stream over UDP.
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+
+use neph_model::Stop;
+use neph_sys::clock;
+use neph_wire::throughput::{Header, RrAsk, RrTag, Token};
+
+use super::guard::Guard;
+use super::pieces::is_pause;
+use super::recorder::Recorder;
+use super::window::Window;
+
+/// Answers each request with a reply of the size that was asked for, until it is stopped.
+pub(super) fn answer(
+    socket: &UdpSocket,
+    ask: &RrAsk,
+    token: Token,
+    stop: &Stop,
+    mut guard: Guard<'_>,
+) -> io::Result<()> {
+    socket.set_nonblocking(guard.busy_poll)?;
+    let ended = answer_on(socket, ask, token, stop, &mut guard);
+    guard.recorder.finish();
+    ended
+}
+
+fn answer_on(
+    socket: &UdpSocket,
+    ask: &RrAsk,
+    token: Token,
+    stop: &Stop,
+    guard: &mut Guard<'_>,
+) -> io::Result<()> {
+    let asked = usize::try_from(ask.request_bytes).unwrap_or(usize::MAX);
+    let mut request = vec![0; asked + 1];
+    let mut reply = vec![0x5a; usize::try_from(ask.reply_bytes).unwrap_or(usize::MAX)];
+    let mut window = Window::default();
+    while !stop.is_set() {
+        match socket.recv(&mut request) {
+            Ok(length) => {
+                let tag = RrTag::decode(&request[..length]);
+                let tag = tag.filter(|tag| tag.token == token && length == asked);
+                let Some(tag) = tag else {
+                    count_foreign(&request[..length], &mut guard.recorder);
+                    guard.idle(clock::raw())?;
+                    continue;
+                };
+                reply[..RrTag::LEN].copy_from_slice(&tag.encode());
+                // A reply that cannot be sent is one that is lost, and the client counts it.
+                let _ = socket.send(&reply);
+                if window.is_new(tag.number) {
+                    guard.answered(clock::raw())?;
+                } else {
+                    guard.recorder.counted().duplicates += 1;
+                    guard.idle(clock::raw())?;
+                }
+            }
+            Err(error) if is_pause(&error) => guard.idle(clock::raw())?,
+            // An ICMP error about a reply.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Hellos that were sent before the test started may still come.
+fn count_foreign(datagram: &[u8], recorder: &mut Recorder<'_>) {
+    if Header::decode(datagram).is_err() {
+        recorder.counted().foreign += 1;
+    }
+}

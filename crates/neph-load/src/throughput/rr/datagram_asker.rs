@@ -1,0 +1,176 @@
+//! The client's end of a stream over UDP.
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use neph_model::{Span, Stop};
+use neph_sys::clock::{self, RawNanos};
+use neph_sys::ppoll::{self, Awaited};
+use neph_wire::throughput::{RrTag, Token};
+
+use super::super::run::TICK;
+use super::matching::{Arrival, Matching};
+use super::pieces::is_pause;
+use super::recorder::Recorder;
+use super::spec::{RrAsked, RrSpec};
+
+/// After a request that could not be sent, was refused by the other host, or may not go yet.
+const PAUSE: Span = Span::from_millis(1);
+const ENOBUFS: i32 = 105;
+
+/// Asks and awaits replies until the time is over or it is stopped.
+pub(super) fn ask(
+    socket: &UdpSocket,
+    asked: RrAsked<'_>,
+    token: Token,
+    stop: &Stop,
+    recorder: Recorder<'_>,
+) -> io::Result<()> {
+    let spec = asked.spec;
+    socket.set_nonblocking(spec.busy_poll)?;
+    let duration = i64::try_from(spec.ask.duration_ns).unwrap_or(i64::MAX);
+    let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
+    if !spec.busy_poll && spec.timeout < TICK {
+        socket.set_read_timeout(Some(spec.timeout.to_duration()))?;
+    }
+    let mut work = Asker {
+        request: vec![0x5a; size(spec.ask.request_bytes)],
+        // One more shows a reply that is too long.
+        reply: vec![0; size(spec.ask.reply_bytes) + 1],
+        matching: Matching::new(),
+        end: recorder.moment(Span::from_nanos(duration)),
+        socket,
+        asked,
+        spec,
+        token,
+        stop,
+        recorder,
+    };
+    let ended = work.work();
+    work.recorder.finish();
+    ended
+}
+
+struct Asker<'a> {
+    socket: &'a UdpSocket,
+    asked: RrAsked<'a>,
+    spec: &'a RrSpec,
+    token: Token,
+    stop: &'a Stop,
+    recorder: Recorder<'a>,
+    matching: Matching,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+    end: RawNanos,
+}
+
+impl Asker<'_> {
+    fn work(&mut self) -> io::Result<()> {
+        let mut began = clock::raw();
+        while began < self.end && !self.stop.is_set() {
+            if !self.asked.may_begin(began) {
+                clock::nap(PAUSE.to_duration());
+                began = self.recorder.tick(clock::raw());
+                continue;
+            }
+            began = self.transact(began)?;
+        }
+        Ok(())
+    }
+
+    /// One transaction that begins now: when the next one does.
+    fn transact(&mut self, began: RawNanos) -> io::Result<RawNanos> {
+        let tag = RrTag {
+            token: self.token,
+            number: self.matching.begin(),
+        };
+        self.request[..RrTag::LEN].copy_from_slice(&tag.encode());
+        if let Err(error) = self.socket.send(&self.request) {
+            return self.refused(began, error);
+        }
+        loop {
+            match self.socket.recv(&mut self.reply) {
+                Ok(length) => {
+                    if self.arrive(length) == Arrival::Reply {
+                        return Ok(self.end(began, clock::raw()));
+                    }
+                }
+                Err(error) if is_pause(&error) => {}
+                Err(error) => return self.refused(began, error),
+            }
+            // Nothing came, or nothing of this transaction: another call would wait as long as the first.
+            if let Some(next) = self.pause(began)? {
+                return Ok(next);
+            }
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, length: usize) -> Arrival {
+        let tag = RrTag::decode(&self.reply[..length]);
+        let is_whole = length + 1 == self.reply.len();
+        let tag = tag.filter(|tag| tag.token == self.token && is_whole);
+        let arrival = tag.map_or(Arrival::Foreign, |tag| self.matching.arrive(tag.number));
+        match arrival {
+            Arrival::Reply => {}
+            Arrival::Late => self.recorder.counted().late += 1,
+            Arrival::Duplicate => self.recorder.counted().duplicates += 1,
+            Arrival::Foreign => self.recorder.counted().foreign += 1,
+        }
+        arrival
+    }
+
+    /// The reply came. This thread may have run so late that it was not in time.
+    #[inline]
+    fn end(&mut self, began: RawNanos, now: RawNanos) -> RawNanos {
+        if now.0 - began.0 <= self.spec.timeout.nanos() {
+            return self.recorder.reply(began, now);
+        }
+        self.recorder.counted().late += 1;
+        self.recorder.lose(began, now)
+    }
+
+    /// Nothing came yet: waits until something did, or until the transaction is given up.
+    fn pause(&mut self, began: RawNanos) -> io::Result<Option<RawNanos>> {
+        loop {
+            let now = self.recorder.tick(clock::raw());
+            let waited = Span::from_nanos(now.0 - began.0);
+            if waited >= self.spec.timeout {
+                self.matching.lose();
+                return Ok(Some(self.recorder.lose(began, now)));
+            }
+            if self.stop.is_set() {
+                return Ok(Some(now));
+            }
+            if self.spec.busy_poll {
+                std::hint::spin_loop();
+                return Ok(None);
+            }
+            let most = (self.spec.timeout - waited).min(TICK);
+            let mut awaited = [Awaited::readable(self.socket.as_fd())];
+            ppoll::wait(&mut awaited, Some(most.to_duration()))?;
+            if awaited[0].has_something() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The other host has no such socket, or this one has no buffer: the transaction is lost at once.
+    fn refused(&mut self, began: RawNanos, error: io::Error) -> io::Result<RawNanos> {
+        let is_passing = matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::WouldBlock
+                | ErrorKind::Interrupted
+        );
+        if !is_passing && error.raw_os_error() != Some(ENOBUFS) {
+            return Err(error);
+        }
+        clock::nap(PAUSE.to_duration());
+        self.matching.lose();
+        Ok(self.recorder.lose(began, clock::raw()))
+    }
+}

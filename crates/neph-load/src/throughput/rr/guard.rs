@@ -1,0 +1,136 @@
+//! What a stream of the server counts, and what ends it although nobody stopped it.
+
+use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use neph_model::{BitRate, Span};
+use neph_sys::clock::{self, RawNanos};
+use neph_wire::throughput::RrAsk;
+
+use super::super::served::ServerSpec;
+use super::recorder::Recorder;
+
+/// A stream without a request for so long ends the test.
+const IDLE: Span = Span::from_secs(60);
+/// How long after the test's time a client may still ask.
+const ALLOWANCE: Span = Span::from_secs(30);
+/// A rate is looked at over so long.
+const RATE_OVER: Span = Span::from_secs(1);
+
+/// Belongs to the thread of a stream.
+#[derive(Debug)]
+pub(super) struct Guard<'a> {
+    pub(super) recorder: Recorder<'a>,
+    pub(super) busy_poll: bool,
+    latest: RawNanos,
+    /// The last request of this stream, or of all: any of them may accept the next connection.
+    asked: RawNanos,
+    asked_of_all: Option<&'a AtomicI64>,
+    rate: Option<Rate>,
+}
+
+impl<'a> Guard<'a> {
+    /// From now on.
+    pub(super) fn new(ask: &RrAsk, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
+        let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
+        let now = clock::raw();
+        let rate = spec.caps.rate.map(|most| Rate {
+            most,
+            streams: ask.streams,
+            each: ask.request_bytes.max(ask.reply_bytes).into(),
+            from: now,
+            bytes: 0,
+        });
+        Self {
+            latest: recorder.moment(duration + ALLOWANCE),
+            busy_poll: spec.busy_poll,
+            asked: now,
+            asked_of_all: None,
+            rate,
+            recorder,
+        }
+    }
+
+    /// A request of any stream that has this counts for all of them.
+    pub(super) const fn share(&mut self, asked: &'a AtomicI64) {
+        self.asked_of_all = Some(asked);
+    }
+
+    /// A request was answered.
+    #[inline]
+    pub(super) fn answered(&mut self, now: RawNanos) -> io::Result<()> {
+        self.asked = now;
+        if let Some(asked) = self.asked_of_all {
+            asked.store(now.0, Ordering::Relaxed);
+        }
+        self.recorder.count_at(now);
+        self.rate.as_mut().map_or(Ok(()), |rate| rate.add(now))
+    }
+
+    /// Nothing came.
+    pub(super) fn idle(&mut self, now: RawNanos) -> io::Result<()> {
+        self.recorder.tick(now);
+        let of_all = self.asked_of_all.map(|asked| asked.load(Ordering::Relaxed));
+        let asked = of_all.unwrap_or(self.asked.0);
+        if Span::from_nanos(now.0 - asked) >= IDLE {
+            return Err(io::Error::other(format!("no request came for {IDLE}")));
+        }
+        if now >= self.latest {
+            let late = format!("the client did not end the test {ALLOWANCE} after its time");
+            return Err(io::Error::other(late));
+        }
+        Ok(())
+    }
+}
+
+/// What the server grants of a direction, held each second.
+#[derive(Debug)]
+struct Rate {
+    most: BitRate,
+    streams: u16,
+    each: u64,
+    from: RawNanos,
+    bytes: u64,
+}
+
+impl Rate {
+    fn add(&mut self, now: RawNanos) -> io::Result<()> {
+        self.bytes = self.bytes.saturating_add(self.each);
+        let passed = now.0 - self.from.0;
+        if passed < RATE_OVER.nanos() {
+            return Ok(());
+        }
+        let bits = u128::from(self.bytes) * 8 * u128::from(self.streams) * 1_000_000_000;
+        if bits > u128::from(self.most.bits_per_second()) * u128::from(passed.unsigned_abs()) {
+            return Err(io::Error::other(format!(
+                "its payload is more than the {} that this server grants",
+                self.most
+            )));
+        }
+        (self.from, self.bytes) = (now, 0);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_above_the_cap_is_found_after_a_second_and_one_below_never() {
+        let rate = |streams, each| Rate {
+            most: BitRate(8_000_000),
+            streams,
+            each,
+            from: RawNanos(0),
+            bytes: 0,
+        };
+        let asked = |mut rate: Rate| {
+            (1..=5_000_i64).find(|milli| rate.add(RawNanos(milli * 1_000_000)).is_err())
+        };
+        // 1,000 transactions per second.
+        assert_eq!(asked(rate(1, 1_000)), None);
+        assert_eq!(asked(rate(1, 1_001)), Some(1_000));
+        assert_eq!(asked(rate(2, 600)), Some(1_000));
+    }
+}

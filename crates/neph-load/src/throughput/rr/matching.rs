@@ -1,0 +1,178 @@
+//! Which request of a stream a datagram answers: a state without input or output.
+
+use std::collections::VecDeque;
+
+/// Lost transactions that are remembered, so that a late reply is known from a duplicate.
+const REMEMBERED: usize = 4_096;
+
+/// What a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// Of the transaction that is outstanding: it has ended.
+    Reply,
+    /// Of a transaction that was given up.
+    Late,
+    /// Of a transaction that had its reply.
+    Duplicate,
+    /// Of none that was begun.
+    Foreign,
+}
+
+/// The transactions of one stream: numbered from 1, one outstanding at a time.
+#[derive(Debug)]
+pub(super) struct Matching {
+    /// The last one that was begun.
+    current: u64,
+    is_outstanding: bool,
+    /// Those that were given up and had no reply since, in ascending order: the last of them.
+    lost: VecDeque<u64>,
+    /// Up to here those that were given up are forgotten.
+    forgotten: u64,
+}
+
+impl Matching {
+    /// Nothing was begun.
+    pub(super) fn new() -> Self {
+        Self {
+            current: 0,
+            is_outstanding: false,
+            lost: VecDeque::with_capacity(REMEMBERED),
+            forgotten: 0,
+        }
+    }
+
+    /// Begins the next transaction: its number.
+    #[inline]
+    pub(super) const fn begin(&mut self) -> u64 {
+        self.current += 1;
+        self.is_outstanding = true;
+        self.current
+    }
+
+    /// Gives the outstanding transaction up.
+    pub(super) fn lose(&mut self) {
+        if !std::mem::take(&mut self.is_outstanding) {
+            return;
+        }
+        if self.lost.len() == REMEMBERED
+            && let Some(oldest) = self.lost.pop_front()
+        {
+            self.forgotten = oldest;
+        }
+        self.lost.push_back(self.current);
+    }
+
+    /// A reply with this number came.
+    #[inline]
+    pub(super) fn arrive(&mut self, number: u64) -> Arrival {
+        if number == self.current && self.is_outstanding {
+            self.is_outstanding = false;
+            return Arrival::Reply;
+        }
+        self.arrive_otherwise(number)
+    }
+
+    fn arrive_otherwise(&mut self, number: u64) -> Arrival {
+        if number == 0 || number > self.current {
+            return Arrival::Foreign;
+        }
+        if let Ok(place) = self.lost.binary_search(&number) {
+            self.lost.remove(place);
+            return Arrival::Late;
+        }
+        // Of what is forgotten it is not known; a reply that is so old was late.
+        if number <= self.forgotten {
+            return Arrival::Late;
+        }
+        Arrival::Duplicate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_late_reply_is_never_taken_for_the_reply_of_another_transaction() {
+        let mut one = Matching::new();
+        assert_eq!(one.begin(), 1);
+        one.lose();
+        assert_eq!(one.begin(), 2);
+        assert_eq!(one.arrive(1), Arrival::Late);
+        assert_eq!(one.arrive(1), Arrival::Duplicate);
+        assert_eq!(one.arrive(2), Arrival::Reply);
+        assert_eq!(one.arrive(2), Arrival::Duplicate);
+        assert_eq!(one.arrive(3), Arrival::Foreign);
+        assert_eq!(one.arrive(0), Arrival::Foreign);
+    }
+
+    #[test]
+    fn what_is_not_outstanding_cannot_be_lost() {
+        let mut one = Matching::new();
+        one.lose();
+        assert_eq!(one.begin(), 1);
+        assert_eq!(one.arrive(1), Arrival::Reply);
+        one.lose();
+        assert_eq!(one.arrive(1), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn so_many_losses_that_the_first_is_forgotten_take_no_more_memory() {
+        let mut one = Matching::new();
+        let room = one.lost.capacity();
+        for _ in 0..REMEMBERED + 10 {
+            one.begin();
+            one.lose();
+        }
+        assert_eq!(one.lost.capacity(), room);
+        assert_eq!(one.arrive(10), Arrival::Late);
+        assert_eq!(one.arrive(11), Arrival::Late);
+        assert_eq!(one.arrive(11), Arrival::Duplicate);
+    }
+
+    proptest! {
+        /// Any order of beginnings, losses and arrivals, held against a list of how each one ended.
+        #[test]
+        fn each_transaction_has_at_most_one_reply_and_each_reply_one_meaning(
+            steps in prop::collection::vec(0_u64..12, 1..300),
+        ) {
+            let mut one = Matching::new();
+            // By number: whether it is outstanding, lost, or had a reply in time or late.
+            let mut states = vec![' '];
+            for step in steps {
+                let last = states.len() - 1;
+                match step {
+                    0 if states[last] != 'o' => {
+                        prop_assert_eq!(one.begin(), last as u64 + 1);
+                        states.push('o');
+                    }
+                    1 => {
+                        one.lose();
+                        if states[last] == 'o' {
+                            states[last] = 'l';
+                        }
+                    }
+                    back => {
+                        let number = (last as u64 + 3).saturating_sub(back);
+                        let state = states.get_mut(usize::try_from(number).expect("small"));
+                        let expected = match state {
+                            Some(state) if *state == 'o' => {
+                                *state = 'r';
+                                Arrival::Reply
+                            }
+                            Some(state) if *state == 'l' => {
+                                *state = 'r';
+                                Arrival::Late
+                            }
+                            Some(state) if *state == 'r' => Arrival::Duplicate,
+                            _ => Arrival::Foreign,
+                        };
+                        prop_assert_eq!(one.arrive(number), expected);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! So many bytes of a connection, however it cuts them, on sockets that block for a tick at most.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+/// Sent and received at once, at most.
+pub(super) const CHUNK: usize = 64 << 10;
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// All bytes were moved.
+    All,
+    /// The other end closed the connection after so many.
+    Closed(usize),
+    /// It was given up.
+    Stopped,
+}
+
+/// A buffer for so many bytes, or for a chunk of them.
+pub(super) fn buffer(bytes: u32) -> Vec<u8> {
+    vec![0x5a; usize::try_from(bytes).unwrap_or(CHUNK).min(CHUNK)]
+}
+
+/// Whether nothing came, or nothing could be sent, within a tick.
+pub(super) fn is_pause(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}
+
+/// Receives so many bytes and discards them; `look` is asked at each tick without any whether to go on.
+#[inline]
+pub(super) fn take(
+    mut from: impl Read,
+    buffer: &mut [u8],
+    total: usize,
+    look: &mut dyn FnMut() -> bool,
+) -> io::Result<Moved> {
+    let mut taken = 0;
+    while taken < total {
+        let most = buffer.len().min(total - taken);
+        match from.read(&mut buffer[..most]) {
+            Ok(0) => return Ok(Moved::Closed(taken)),
+            Ok(count) => taken += count,
+            Err(error) if is_pause(&error) => {
+                if !look() {
+                    return Ok(Moved::Stopped);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Moved::All)
+}
+
+/// Sends so many bytes: those of `pattern`, from its beginning on each time; `look` likewise.
+#[inline]
+pub(super) fn put(
+    mut to: impl Write,
+    pattern: &[u8],
+    total: usize,
+    look: &mut dyn FnMut() -> bool,
+) -> io::Result<Moved> {
+    let mut put = 0;
+    while put < total {
+        let from = put % pattern.len().max(1);
+        let most = pattern.len().min(from + total - put);
+        match to.write(&pattern[from..most]) {
+            Ok(count) => put += count,
+            Err(error) if is_pause(&error) => {
+                if !look() {
+                    return Ok(Moved::Stopped);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Moved::All)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// Gives and takes so many bytes in each call; 0 is a tick without any.
+    struct Cut(VecDeque<usize>, Vec<u8>);
+
+    impl Cut {
+        fn next(&mut self, most: usize) -> io::Result<usize> {
+            match self.0.pop_front() {
+                Some(0) => Err(ErrorKind::WouldBlock.into()),
+                Some(count) => Ok(count.min(most)),
+                None => Ok(0),
+            }
+        }
+    }
+
+    impl Read for &mut Cut {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.next(buffer.len())
+        }
+    }
+
+    impl Write for &mut Cut {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = self.next(bytes.len())?;
+            self.1.extend_from_slice(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn cut(counts: &[usize]) -> Cut {
+        Cut(counts.iter().copied().collect(), Vec::new())
+    }
+
+    #[test]
+    fn bytes_are_counted_however_they_are_cut() {
+        let mut buffer = [0; 4];
+        let (mut one, mut ticks) = (cut(&[1, 0, 3, 9, 0, 2]), 0);
+        let mut look = || {
+            ticks += 1;
+            true
+        };
+        assert_eq!(
+            take(&mut one, &mut buffer, 10, &mut look).expect("bytes"),
+            Moved::All
+        );
+        assert_eq!(ticks, 2);
+        let closed = take(&mut cut(&[3]), &mut buffer, 10, &mut || true);
+        assert_eq!(closed.expect("bytes"), Moved::Closed(3));
+        let stopped = take(&mut cut(&[3, 0]), &mut buffer, 10, &mut || false);
+        assert_eq!(stopped.expect("bytes"), Moved::Stopped);
+    }
+
+    #[test]
+    fn a_pattern_is_repeated_and_goes_on_where_a_call_ended() {
+        let mut one = cut(&[2, 0, 2, 4, 9]);
+        let moved = put(&mut one, b"abcd", 10, &mut || true);
+        assert_eq!(moved.expect("bytes"), Moved::All);
+        assert_eq!(one.1, b"abcdabcdab");
+    }
+}

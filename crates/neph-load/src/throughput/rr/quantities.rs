@@ -1,0 +1,80 @@
+//! A test of requests and replies as a plan asks for it, and what came of it as quantities.
+
+use neph_model::{Quantities, Quantity, Span, TransactionKind, TransactionMeasure};
+use neph_wire::throughput::{RrAsk, RrKind, VERSION};
+
+use super::measured::{RrCounts, RrMeasured};
+use super::rtts::Rtts;
+use super::second::RrSecond;
+use super::spec::RrSpec;
+
+/// The test that a plan asks for, of this length, with the shortest request and reply there are.
+pub fn rr_spec(test: &TransactionMeasure, duration: Span, timeout: Span) -> RrSpec {
+    let kind = match test.kind {
+        TransactionKind::Udp => RrKind::UdpRr,
+        TransactionKind::Tcp => RrKind::TcpRr,
+        TransactionKind::Connection => RrKind::TcpCrr,
+    };
+    RrSpec {
+        ask: RrAsk {
+            version: VERSION,
+            kind,
+            streams: test.streams,
+            duration_ns: u64::try_from(duration.nanos()).unwrap_or(0),
+            request_bytes: kind.least_request(),
+            reply_bytes: kind.least_reply(),
+            dscp: None,
+        },
+        timeout,
+        busy_poll: false,
+    }
+}
+
+impl RrMeasured {
+    /// What it came to.
+    pub fn quantities(&self) -> Quantities {
+        let mut values = of(self.rate, &self.rtts, &self.counts);
+        values.push((Quantity::AskerCpu, self.client.thread * 100.0));
+        values.push((Quantity::AnswererCpu, self.server.thread * 100.0));
+        Quantities {
+            peer: self.address,
+            values: values.into_iter().collect(),
+            limits: Vec::new(),
+        }
+    }
+}
+
+impl RrSecond {
+    /// What the second came to.
+    pub fn quantities(&self) -> Vec<(Quantity, f64)> {
+        let mut values = of(self.rate, &self.rtts, &self.counts);
+        values.push((Quantity::AskerCpu, self.client_thread * 100.0));
+        values.push((Quantity::AnswererCpu, self.server_thread * 100.0));
+        values
+    }
+}
+
+/// Where a quantile falls among lost transactions there is none.
+#[expect(clippy::cast_precision_loss, reason = "numbers for people")]
+fn of(rate: f64, rtts: &Rtts, counts: &RrCounts) -> Vec<(Quantity, f64)> {
+    let all = counts.transactions.saturating_add(counts.lost).max(1);
+    let lost = counts.lost as f64 / all as f64 * 100.0;
+    let quantile = |permille| rtts.quantile(permille, counts.lost).time();
+    let times = [
+        (Quantity::RttMin, rtts.least()),
+        (Quantity::RttMean, rtts.mean()),
+        (Quantity::RttDeviation, rtts.deviation()),
+        (Quantity::RttP50, quantile(500)),
+        (Quantity::RttP99, quantile(990)),
+        (Quantity::RttMax, rtts.most()),
+        (Quantity::RttJitter, rtts.jitter()),
+    ];
+    let times = times
+        .into_iter()
+        .filter_map(|(quantity, time)| Some((quantity, time?.nanos() as f64)));
+    let rates = [
+        (Quantity::Transactions, rate),
+        (Quantity::TransactionLoss, lost),
+    ];
+    rates.into_iter().chain(times).collect()
+}

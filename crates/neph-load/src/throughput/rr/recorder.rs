@@ -1,0 +1,168 @@
+//! What the thread of a stream counts, and hands over once a second.
+
+use std::sync::{Mutex, PoisonError};
+
+use neph_model::Span;
+use neph_sys::clock::{self, RawNanos};
+use neph_wire::throughput::RrInterval;
+
+use super::super::board::Board;
+use super::super::course::{Course, positive};
+use super::rtts::Rtts;
+
+/// What is left of a test after a second is handed over with it if it is shorter.
+const SHORTEST: Span = Span::from_millis(100);
+/// The core that a thread is on is looked at once in so many transactions.
+const LOOK_EVERY: u64 = 1_024;
+
+/// The round-trip times of a stream's second.
+#[derive(Debug)]
+pub(super) struct RttPart {
+    pub(super) index: u32,
+    pub(super) rtts: Rtts,
+}
+
+/// Where a client's streams put their round-trip times.
+#[derive(Debug, Default)]
+pub(super) struct Sink(Mutex<Vec<RttPart>>);
+
+impl Sink {
+    /// Takes everything from it.
+    pub(super) fn take(&self) -> Vec<RttPart> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put(&self, part: RttPart) {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.push(part);
+    }
+}
+
+/// Belongs to the thread that made it.
+#[derive(Debug)]
+pub(super) struct Recorder<'a> {
+    course: Course,
+    counted: RrInterval,
+    rtts: Rtts,
+    began: RawNanos,
+    /// When the second is over.
+    due: RawNanos,
+    /// A second that is over after this is handed over at the end.
+    last: RawNanos,
+    board: &'a Board,
+    sink: Option<&'a Sink>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Of a client's stream, from now on for so long.
+    pub(super) fn of_client(stream: u16, duration: Span, board: &'a Board, sink: &'a Sink) -> Self {
+        let mut recorder = Self {
+            rtts: Rtts::with_room(),
+            sink: Some(sink),
+            ..Self::of_server(stream, board)
+        };
+        recorder.last = recorder.moment(duration - SHORTEST);
+        recorder.due = recorder.next_due();
+        recorder
+    }
+
+    /// Of a server's stream, from now on.
+    pub(super) fn of_server(stream: u16, board: &'a Board) -> Self {
+        let course = Course::begin();
+        let counted = RrInterval {
+            stream,
+            ..RrInterval::default()
+        };
+        Self {
+            began: course.moment(Span::ZERO),
+            due: course.moment(course.due()),
+            last: RawNanos(i64::MAX),
+            rtts: Rtts::default(),
+            course,
+            counted,
+            board,
+            sink: None,
+        }
+    }
+
+    /// The moment that is so long after the beginning.
+    pub(super) fn moment(&self, since: Span) -> RawNanos {
+        self.course.moment(since)
+    }
+
+    /// What is counted until the second is over.
+    pub(super) const fn counted(&mut self) -> &mut RrInterval {
+        &mut self.counted
+    }
+
+    /// A transaction that began at `from` has its reply: when the next one begins.
+    #[inline]
+    pub(super) fn reply(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
+        self.rtts.add(u64::try_from(now.0 - from.0).unwrap_or(0));
+        self.count_at(now)
+    }
+
+    /// A transaction was carried out: when the next one begins.
+    #[inline]
+    pub(super) fn count_at(&mut self, now: RawNanos) -> RawNanos {
+        self.counted.transactions += 1;
+        if self.counted.transactions.is_multiple_of(LOOK_EVERY) {
+            self.course.look();
+        }
+        self.tick(now)
+    }
+
+    /// A transaction that began at `from` is given up: when the next one begins.
+    pub(super) fn lose(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
+        self.counted.lost += 1;
+        let waited = positive(Span::from_nanos(now.0 - from.0));
+        self.counted.lost_wait_ns = self.counted.lost_wait_ns.saturating_add(waited);
+        self.rtts.interrupt();
+        self.tick(now)
+    }
+
+    /// Ends the second if it is over: the time after that.
+    #[inline]
+    pub(super) fn tick(&mut self, now: RawNanos) -> RawNanos {
+        if now < self.due {
+            return now;
+        }
+        self.pass(now);
+        clock::raw()
+    }
+
+    /// Hands over what is left.
+    pub(super) fn finish(mut self) {
+        self.pass(clock::raw());
+    }
+
+    fn next_due(&self) -> RawNanos {
+        let due = self.course.moment(self.course.due());
+        if due > self.last {
+            return RawNanos(i64::MAX);
+        }
+        due
+    }
+
+    fn pass(&mut self, now: RawNanos) {
+        let passed = self.course.pass(Span::from_nanos(now.0 - self.began.0));
+        self.due = self.next_due();
+        let next = RrInterval {
+            stream: self.counted.stream,
+            ..RrInterval::default()
+        };
+        let mut interval = std::mem::replace(&mut self.counted, next);
+        interval.index = passed.index;
+        (interval.from_ns, interval.to_ns) = (passed.from_ns, passed.to_ns);
+        (interval.cpu_ns, interval.core) = (passed.cpu_ns, passed.core);
+        // Who finds the interval finds its times.
+        if let Some(sink) = self.sink {
+            sink.put(RttPart {
+                index: passed.index,
+                rtts: self.rtts.clone(),
+            });
+            self.rtts.clear();
+        }
+        self.board.lock().exchanged.push(interval);
+    }
+}

@@ -1,0 +1,255 @@
+//! Round-trip times: counted in a histogram, with what a histogram does not have. Pure.
+
+use std::fmt;
+
+use neph_model::Span;
+use neph_stats::{BucketCount, Histogram, Precision, quantile_needs};
+use serde::{Deserialize, Serialize};
+
+/// Quantiles are off by one part in 1024 at most.
+const PRECISION: Precision = Precision::one_part_in(1_024);
+/// Up to here a histogram with room allocates nothing: ten seconds.
+const ROOM: u64 = 10_000_000_000;
+
+/// The round-trip times of transactions. Those of several streams, seconds or hosts can be merged.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Parts", into = "Parts")]
+pub struct Rtts {
+    histogram: Histogram,
+    /// Nanoseconds.
+    sum: u64,
+    squares: u128,
+    /// Of consecutive times of one stream, without sign, nanoseconds.
+    differences: u64,
+    difference_count: u64,
+    /// The time before, if the transaction before had a reply.
+    before: Option<u64>,
+}
+
+impl Default for Rtts {
+    fn default() -> Self {
+        Self::of(Histogram::new(PRECISION))
+    }
+}
+
+impl fmt::Debug for Rtts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, mean) = (self.count(), self.mean());
+        write!(f, "Rtts({count}, mean {mean:?})")
+    }
+}
+
+/// A quantile, where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttFigure {
+    /// So long.
+    At(Span),
+    /// It falls among lost transactions: they count as slower than every reply.
+    Lost,
+    /// There are too few transactions for it: it takes so many.
+    Needs(u64),
+}
+
+impl RttFigure {
+    /// The time, if there is one.
+    pub const fn time(self) -> Option<Span> {
+        match self {
+            Self::At(time) => Some(time),
+            Self::Lost | Self::Needs(_) => None,
+        }
+    }
+}
+
+impl Rtts {
+    const fn of(histogram: Histogram) -> Self {
+        Self {
+            histogram,
+            sum: 0,
+            squares: 0,
+            differences: 0,
+            difference_count: 0,
+            before: None,
+        }
+    }
+
+    /// Without a time, with memory for times up to ten seconds.
+    pub fn with_room() -> Self {
+        Self::of(Histogram::with_room(PRECISION, ROOM))
+    }
+
+    /// Takes a time in, nanoseconds.
+    #[inline]
+    pub fn add(&mut self, nanos: u64) {
+        self.histogram.add(nanos);
+        self.sum = self.sum.saturating_add(nanos);
+        let square = u128::from(nanos) * u128::from(nanos);
+        self.squares = self.squares.saturating_add(square);
+        if let Some(before) = self.before {
+            self.differences = self.differences.saturating_add(nanos.abs_diff(before));
+            self.difference_count += 1;
+        }
+        self.before = Some(nanos);
+    }
+
+    /// The next time has none before it: a transaction was lost in between.
+    pub const fn interrupt(&mut self) {
+        self.before = None;
+    }
+
+    /// Forgets all but the last time, and keeps the memory.
+    pub fn clear(&mut self) {
+        let mut histogram = std::mem::take(&mut self.histogram);
+        histogram.clear();
+        let before = self.before;
+        *self = Self {
+            before,
+            ..Self::of(histogram)
+        };
+    }
+
+    /// Counts all that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.merge(&other.histogram);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.squares = self.squares.saturating_add(other.squares);
+        self.differences = self.differences.saturating_add(other.differences);
+        self.difference_count = self.difference_count.saturating_add(other.difference_count);
+        self.before = None;
+    }
+
+    /// How many there are.
+    pub const fn count(&self) -> u64 {
+        self.histogram.n()
+    }
+
+    /// The histogram of nanoseconds.
+    pub const fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// The shortest, exactly.
+    pub fn least(&self) -> Option<Span> {
+        self.histogram.least().map(span)
+    }
+
+    /// The longest, exactly.
+    pub fn most(&self) -> Option<Span> {
+        self.histogram.most().map(span)
+    }
+
+    /// The arithmetic mean.
+    pub fn mean(&self) -> Option<Span> {
+        self.sum.checked_div(self.count()).map(span)
+    }
+
+    /// The standard deviation with divisor n - 1; from two times on.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "a root, rounded to nanoseconds"
+    )]
+    pub fn deviation(&self) -> Option<Span> {
+        let n = u128::from(self.count());
+        if n < 2 {
+            return None;
+        }
+        let sum = u128::from(self.sum);
+        let exact = n
+            .checked_mul(self.squares)
+            .and_then(|all| all.checked_sub(sum.checked_mul(sum)?));
+        let variance = exact.map_or_else(
+            || {
+                let mean = sum as f64 / n as f64;
+                (self.squares as f64 / n as f64 - mean * mean).max(0.0)
+            },
+            |exact| exact as f64 / n as f64 / (n - 1) as f64,
+        );
+        Some(Span::from_nanos(variance.sqrt().round() as i64))
+    }
+
+    /// The mean difference of consecutive times of one stream, without sign; from two times on.
+    pub fn jitter(&self) -> Option<Span> {
+        self.differences
+            .checked_div(self.difference_count)
+            .map(span)
+    }
+
+    /// The quantile of so many thousandths, with `lost` further transactions that count as slower than
+    /// every reply.
+    pub fn quantile(&self, permille: u32, lost: u64) -> RttFigure {
+        let all = self.count().saturating_add(lost);
+        let needed =
+            quantile_needs(f64::from(permille) / 1_000.0).map_or(1, |needed| needed as u64);
+        if all < needed.max(1) {
+            return RttFigure::Needs(needed);
+        }
+        let rank = (u128::from(all) * u128::from(permille)).div_ceil(1_000);
+        let found = self.histogram.of_rank(rank.max(1));
+        found.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
+    }
+}
+
+fn span(nanos: u64) -> Span {
+    Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+}
+
+/// As it is written. The buckets are those of one part in 1024.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    least_ns: u64,
+    most_ns: u64,
+    sum_ns: u64,
+    squares_high: u64,
+    squares_low: u64,
+    differences_ns: u64,
+    difference_count: u64,
+    buckets: Vec<Bucket>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Bucket {
+    from_ns: u64,
+    count: u64,
+}
+
+impl From<Rtts> for Parts {
+    fn from(rtts: Rtts) -> Self {
+        let buckets = rtts.histogram.buckets().map(|one| Bucket {
+            from_ns: one.from,
+            count: one.count,
+        });
+        let half = |half: u128| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0);
+        Self {
+            least_ns: rtts.histogram.least().unwrap_or(0),
+            most_ns: rtts.histogram.most().unwrap_or(0),
+            sum_ns: rtts.sum,
+            squares_high: half(rtts.squares >> 64),
+            squares_low: half(rtts.squares),
+            differences_ns: rtts.differences,
+            difference_count: rtts.difference_count,
+            buckets: buckets.collect(),
+        }
+    }
+}
+
+impl From<Parts> for Rtts {
+    fn from(parts: Parts) -> Self {
+        let buckets = parts.buckets.into_iter().map(|one| BucketCount {
+            from: one.from_ns,
+            count: one.count,
+        });
+        let (least, most) = (parts.least_ns, parts.most_ns);
+        Self {
+            histogram: Histogram::restore(PRECISION, least, most, buckets),
+            sum: parts.sum_ns,
+            squares: u128::from(parts.squares_high) << 64 | u128::from(parts.squares_low),
+            differences: parts.differences_ns,
+            difference_count: parts.difference_count,
+            before: None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "rtts_tests.rs"]
+mod tests;

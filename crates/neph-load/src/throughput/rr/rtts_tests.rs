@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn of(times: &[u64]) -> Rtts {
+    let mut rtts = Rtts::default();
+    for time in times {
+        rtts.add(*time);
+    }
+    rtts
+}
+
+#[test]
+fn mean_deviation_and_jitter_are_those_of_the_times() {
+    let rtts = of(&[2_000, 4_000, 4_000, 4_000, 5_000, 5_000, 7_000, 9_000]);
+    assert_eq!((rtts.count(), rtts.mean()), (8, Some(Span::from_micros(5))));
+    // Sum of squared deviations 32, divided by 7.
+    assert_eq!(rtts.deviation(), Some(Span::from_nanos(2_138)));
+    // 2, 0, 0, 1, 0, 2, 2 between the eight.
+    assert_eq!(rtts.jitter(), Some(Span::from_nanos(1_000)));
+    let ends = (rtts.least(), rtts.most());
+    assert_eq!(
+        ends,
+        (Some(Span::from_micros(2)), Some(Span::from_micros(9)))
+    );
+}
+
+#[test]
+fn of_nothing_there_is_no_figure_and_of_one_no_deviation() {
+    let none = Rtts::default();
+    assert_eq!(
+        (none.mean(), none.deviation(), none.jitter()),
+        (None, None, None)
+    );
+    let one = of(&[7]);
+    assert_eq!((one.deviation(), one.jitter()), (None, None));
+    assert_eq!(one.mean(), Some(Span::from_nanos(7)));
+}
+
+#[test]
+fn a_lost_transaction_stands_between_two_times() {
+    let mut rtts = of(&[100]);
+    rtts.interrupt();
+    rtts.add(900);
+    assert_eq!(rtts.jitter(), None);
+    rtts.add(1_000);
+    assert_eq!(rtts.jitter(), Some(Span::from_nanos(100)));
+}
+
+#[test]
+fn a_quantile_is_refused_below_what_it_needs_and_lost_where_losses_decide_it() {
+    let times: Vec<u64> = (1..=299).collect();
+    let rtts = of(&times);
+    assert_eq!(of(&times[..5]).quantile(500, 0), RttFigure::Needs(6));
+    assert_eq!(rtts.quantile(990, 0), RttFigure::At(Span::from_nanos(297)));
+    assert_eq!(of(&times[..298]).quantile(990, 0), RttFigure::Needs(299));
+    // A loss is a transaction too, slower than every reply.
+    let times = &times[..298];
+    assert_eq!(
+        of(times).quantile(990, 1),
+        RttFigure::At(Span::from_nanos(297))
+    );
+    assert_eq!(of(times).quantile(990, 4), RttFigure::Lost);
+    assert_eq!(of(times).quantile(999, 0), RttFigure::Needs(2_995));
+    assert_eq!(of(&[]).quantile(500, 6), RttFigure::Lost);
+}
+
+#[test]
+fn what_has_room_forgets_but_for_the_time_before() {
+    let mut rtts = Rtts::with_room();
+    rtts.add(5_000_000_000);
+    let room = rtts.histogram().heap();
+    rtts.clear();
+    assert_eq!((rtts.count(), rtts.mean()), (0, None));
+    assert_eq!(rtts.histogram().heap(), room);
+    rtts.add(5_000_000_100);
+    assert_eq!(rtts.jitter(), Some(Span::from_nanos(100)));
+}
+
+#[test]
+fn very_long_times_still_have_a_deviation() {
+    let mut rtts = Rtts::default();
+    for n in 0..40_u64 {
+        rtts.add(3_000_000_000_000_000_000 * (n % 2) + 1);
+    }
+    assert!(rtts.deviation().is_some_and(|one| one > Span::from_secs(1)));
+}
+
+proptest! {
+    #[test]
+    fn what_is_merged_or_written_and_read_is_the_same(
+        mine in prop::collection::vec(0_u64..1 << 40, 0..100),
+        yours in prop::collection::vec(0_u64..1 << 40, 0..100),
+    ) {
+        let mut merged = of(&mine);
+        merged.merge(&of(&yours));
+        let mut all = of(&mine);
+        all.interrupt();
+        for time in &yours {
+            all.add(*time);
+        }
+        all.interrupt();
+        merged.interrupt();
+        prop_assert_eq!(&merged, &all);
+        let text = serde_json::to_string(&merged).expect("JSON");
+        prop_assert_eq!(serde_json::from_str::<Rtts>(&text).expect("the same"), merged);
+    }
+}

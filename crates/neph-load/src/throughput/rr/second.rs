@@ -1,0 +1,225 @@
+//! A second of a request/response test, all streams together.
+
+use std::collections::BTreeMap;
+
+use neph_model::Span;
+use neph_wire::throughput::{CpuInterval, Intervals, RrInterval};
+
+use super::super::rates::nanos;
+use super::super::usage::{Threaded, busiest, core_busy};
+use super::measured::RrCounts;
+use super::recorder::RttPart;
+use super::rtts::Rtts;
+
+/// A second, all streams together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RrSecond {
+    /// Its number, from 0.
+    pub index: u32,
+    /// When it ended, since the beginning.
+    pub to: Span,
+    /// Transactions with a reply per second.
+    pub rate: f64,
+    /// Of transactions that ended in it with a reply.
+    pub rtts: Rtts,
+    /// How transactions ended in it.
+    pub counts: RrCounts,
+    /// The client's busiest thread, share of a core.
+    pub client_thread: f64,
+    /// The core of that thread, share that it was busy.
+    pub client_core: Option<f64>,
+    /// The server's busiest thread, share of a core.
+    pub server_thread: f64,
+    /// The core of that thread, share that it was busy.
+    pub server_core: Option<f64>,
+}
+
+/// How far each stream and the CPU meter of an end have come: the number of the last interval.
+#[derive(Debug, Default)]
+struct Reached {
+    streams: BTreeMap<u16, u32>,
+    cpu: Option<u32>,
+}
+
+impl Reached {
+    fn add(&mut self, intervals: &Intervals) {
+        for one in intervals.exchanged.iter().filter(|one| is_second(one)) {
+            let reached = self.streams.entry(one.stream).or_default();
+            *reached = one.index.max(*reached);
+        }
+        let cpu = intervals.cpu.iter().map(|one| one.index).max();
+        self.cpu = self.cpu.max(cpu);
+    }
+
+    fn has(&self, streams: usize, index: u32) -> bool {
+        let there = self.streams.values().filter(|reached| **reached >= index);
+        there.count() >= streams && self.cpu >= Some(index)
+    }
+}
+
+/// What both ends counted, and which seconds were given out.
+#[derive(Debug, Default)]
+pub(super) struct Seconds {
+    pub(super) client: Intervals,
+    pub(super) server: Intervals,
+    rtts: BTreeMap<u32, Rtts>,
+    of_client: Reached,
+    of_server: Reached,
+    streams: usize,
+    next: u32,
+}
+
+impl Seconds {
+    /// Of a test with so many streams.
+    pub(super) fn of(streams: u16) -> Self {
+        Self {
+            streams: streams.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what both ends counted.
+    pub(super) fn add(&mut self, client: Intervals, server: Intervals) {
+        self.of_client.add(&client);
+        self.of_server.add(&server);
+        self.client.append(client);
+        self.server.append(server);
+    }
+
+    /// Takes in round-trip times, before the intervals that they belong to.
+    pub(super) fn add_rtts(&mut self, part: &RttPart) {
+        self.rtts.entry(part.index).or_default().merge(&part.rtts);
+    }
+
+    /// The next second that both ends have counted on all streams, or that the client has and the server
+    /// did not although the client has counted the second after the next.
+    pub(super) fn next(&mut self) -> Option<RrSecond> {
+        let next = self.next;
+        let of_client = |index| self.of_client.has(self.streams, index);
+        let is_complete = of_client(next) && self.of_server.has(self.streams, next);
+        if !is_complete && !of_client(next.saturating_add(2)) {
+            return None;
+        }
+        self.next += 1;
+        Some(self.second(next))
+    }
+
+    /// Those that are left at the end.
+    pub(super) fn rest(&mut self) -> Vec<RrSecond> {
+        let lasting = self.client.exchanged.iter().filter(|one| is_second(one));
+        let end = lasting.map(|one| one.index + 1).max().unwrap_or(0);
+        let rest = self.next..end;
+        rest.map(|index| self.second(index)).collect()
+    }
+
+    fn second(&mut self, index: u32) -> RrSecond {
+        let of = |all: &[RrInterval]| -> Vec<RrInterval> {
+            let found = all.iter().filter(|one| one.index == index);
+            found.cloned().collect()
+        };
+        let (client, server) = (of(&self.client.exchanged), of(&self.server.exchanged));
+        let mut counts = RrCounts::default();
+        for one in &client {
+            counts.add(one);
+        }
+        let to = client.iter().map(|one| one.to_ns).max().unwrap_or(0);
+        let rates = client.iter().map(|one| {
+            let length = one.to_ns.saturating_sub(one.from_ns);
+            per_second(one.transactions, length)
+        });
+        let (client_thread, client_core) = busy(&client, &self.client.cpu, index);
+        let (server_thread, server_core) = busy(&server, &self.server.cpu, index);
+        RrSecond {
+            index,
+            to: nanos(to),
+            rate: rates.sum(),
+            rtts: self.rtts.remove(&index).unwrap_or_default(),
+            counts,
+            client_thread,
+            client_core,
+            server_thread,
+            server_core,
+        }
+    }
+}
+
+/// What is shorter than a tenth of a second, after a stop, is none.
+const fn is_second(interval: &RrInterval) -> bool {
+    const SHORTEST: u64 = 100_000_000;
+    interval.to_ns >= interval.from_ns.saturating_add(SHORTEST)
+}
+
+/// So many in so many nanoseconds, per second.
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+pub(super) fn per_second(count: u64, length_ns: u64) -> f64 {
+    if length_ns == 0 {
+        return 0.0;
+    }
+    count as f64 * 1e9 / length_ns as f64
+}
+
+/// The busiest thread of an interval, and its core.
+fn busy(intervals: &[RrInterval], cpu: &[CpuInterval], index: u32) -> (f64, Option<f64>) {
+    let Some(busiest) = busiest(intervals.iter().map(Threaded::thread)) else {
+        return (0.0, None);
+    };
+    (busiest.share, core_busy(cpu, index, busiest.core))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(stream: u16, index: u32) -> Intervals {
+        let (from, to) = (u64::from(index), u64::from(index) + 1);
+        Intervals {
+            exchanged: vec![RrInterval {
+                stream,
+                index,
+                from_ns: from * 1_000_000_000,
+                to_ns: to * 1_000_000_000,
+                transactions: 10,
+                ..RrInterval::default()
+            }],
+            cpu: vec![CpuInterval {
+                index,
+                ..CpuInterval::default()
+            }],
+            ..Intervals::default()
+        }
+    }
+
+    #[test]
+    fn a_second_is_given_out_once_when_both_ends_have_all_its_streams() {
+        let mut seconds = Seconds::of(2);
+        seconds.add(counted(0, 0), counted(0, 0));
+        assert_eq!(seconds.next(), None);
+        seconds.add(counted(1, 0), Intervals::default());
+        assert_eq!(seconds.next(), None);
+        seconds.add(Intervals::default(), counted(1, 0));
+        let second = seconds.next().expect("it is complete");
+        assert_eq!((second.index, second.counts.transactions), (0, 20));
+        assert!((second.rate - 20.0).abs() < 1e-9, "{}", second.rate);
+        assert_eq!(seconds.next(), None);
+        assert_eq!(seconds.rest(), []);
+    }
+
+    #[test]
+    fn a_server_that_does_not_report_holds_nothing_up() {
+        let mut seconds = Seconds::of(1);
+        for index in 0..3 {
+            seconds.add(counted(0, index), Intervals::default());
+        }
+        assert_eq!(seconds.next().map(|one| one.index), Some(0));
+        assert_eq!(seconds.next(), None);
+        let rest: Vec<u32> = seconds.rest().iter().map(|one| one.index).collect();
+        assert_eq!(rest, [1, 2]);
+    }
+
+    #[test]
+    fn an_interval_that_was_skipped_holds_nothing_up() {
+        let mut seconds = Seconds::of(1);
+        seconds.add(counted(0, 0), counted(0, 1));
+        assert_eq!(seconds.next().map(|one| one.index), Some(0));
+    }
+}

@@ -1,0 +1,225 @@
+//! Tests over loopback: both ends in this process.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+
+use neph_model::{BitRate, Permit, Span, Stop};
+use neph_wire::throughput::{RrAsk, RrKind, VERSION};
+
+use super::super::{Server, ServerCaps, ServerSpec, ThroughputError};
+use super::*;
+
+fn spec(kind: RrKind) -> RrSpec {
+    RrSpec {
+        ask: RrAsk {
+            version: VERSION,
+            kind,
+            streams: 1,
+            duration_ns: 1_200_000_000,
+            request_bytes: kind.least_request(),
+            reply_bytes: kind.least_reply(),
+            dscp: None,
+        },
+        timeout: Span::from_secs(1),
+        busy_poll: false,
+    }
+}
+
+/// Stops a server, also where the work panics.
+struct Stopped<'a>(&'a Stop);
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Does something while a server is there.
+fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> T {
+    let server = Server::bind(&ServerSpec {
+        listen: ([127, 0, 0, 1], 0).into(),
+        caps: ServerCaps {
+            duration: Span::from_secs(60),
+            streams: 16,
+            rate,
+        },
+        read_pause: Span::ZERO,
+        permit: Permit::ANYTHING,
+        busy_poll: false,
+    });
+    let server = server.expect("a port");
+    let stop = Stop::new();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(&stop, &|_| {}));
+        let stopped = Stopped(&stop);
+        let worked = work(server.address());
+        drop(stopped);
+        serving.join().expect("no panic").expect("it serves");
+        worked
+    })
+}
+
+const fn asked(server: SocketAddr, spec: &RrSpec) -> RrAsked<'_> {
+    RrAsked {
+        server,
+        spec,
+        permit: &Permit::ANYTHING,
+    }
+}
+
+fn measured(spec: &RrSpec) -> RrMeasured {
+    with_server(None, |server| {
+        let mut counted = (0, Rtts::default());
+        let measured = measure(asked(server, spec), &Stop::new(), &mut |second| {
+            counted.0 += second.counts.transactions;
+            counted.1.merge(&second.rtts);
+        });
+        let measured = measured.expect("it is measured");
+        assert_eq!(measured.fault, None);
+        assert_eq!(
+            counted,
+            (measured.counts.transactions, measured.rtts.clone())
+        );
+        measured
+    })
+}
+
+#[test]
+fn each_kind_carries_out_one_transaction_after_the_other_on_each_stream() {
+    for kind in [RrKind::UdpRr, RrKind::TcpRr, RrKind::TcpCrr] {
+        for streams in [1, 3] {
+            let mut spec = spec(kind);
+            spec.ask.streams = streams;
+            let one = measured(&spec);
+            assert!(one.counts.transactions > 100, "{kind:?} {:?}", one.counts);
+            assert_eq!((one.counts.lost, one.counts.foreign), (0, 0), "{kind:?}");
+            assert_eq!(one.rtts.count(), one.counts.transactions);
+            assert_eq!(one.lost_requests(), (kind == RrKind::UdpRr).then_some(0));
+            let (mean, rate) = (one.rtts.mean().expect("a mean").secs_f64(), one.rate);
+            // Transactions follow each other without a gap.
+            let share = mean * rate / f64::from(streams);
+            assert!((0.9..1.01).contains(&share), "{kind:?} {share} {rate}");
+            assert!(one.client.thread > 0.0 && one.server.thread > 0.0);
+            assert!(one.lasted >= Span::from_millis(1_200), "{}", one.lasted);
+        }
+    }
+}
+
+#[test]
+fn sizes_up_to_the_largest_go_both_ways_and_a_reply_may_be_larger_than_its_request() {
+    for (kind, request, reply) in [
+        (RrKind::UdpRr, 65_507, 16),
+        (RrKind::UdpRr, 16, 65_507),
+        (RrKind::TcpRr, 1 << 20, 1),
+        (RrKind::TcpRr, 1, 1 << 20),
+        (RrKind::TcpCrr, 200_000, 300_000),
+        (RrKind::TcpCrr, 17, 1 << 20),
+    ] {
+        let mut spec = spec(kind);
+        (spec.ask.request_bytes, spec.ask.reply_bytes) = (request, reply);
+        spec.ask.duration_ns = 300_000_000;
+        let one = measured(&spec);
+        assert!(one.counts.transactions > 10, "{kind:?} {:?}", one.counts);
+        assert_eq!(one.counts.lost, 0, "{kind:?} {request} {reply}");
+    }
+}
+
+#[test]
+fn a_client_that_polls_measures_the_same() {
+    for kind in [RrKind::UdpRr, RrKind::TcpRr] {
+        let spec = RrSpec {
+            busy_poll: true,
+            ..spec(kind)
+        };
+        let one = measured(&spec);
+        assert!(one.counts.transactions > 100, "{kind:?} {:?}", one.counts);
+        assert!(one.client.thread > 0.3, "{:?}", one.client);
+    }
+}
+
+#[test]
+fn what_was_measured_survives_being_written_and_read() {
+    let one = measured(&spec(RrKind::TcpRr));
+    let text = serde_json::to_string(&one).expect("JSON");
+    let read: RrMeasured = serde_json::from_str(&text).expect("the same");
+    assert_eq!((&read.counts, &read.rtts), (&one.counts, &one.rtts));
+    assert_eq!((read.spec, read.address), (one.spec, one.address));
+}
+
+#[test]
+fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_harm() {
+    with_server(None, |server| {
+        let long = {
+            let mut spec = spec(RrKind::TcpCrr);
+            spec.ask.duration_ns = 30_000_000_000;
+            spec
+        };
+        let (stop, mut refusals) = (Stop::new(), Vec::new());
+        let measured = measure(asked(server, &long), &stop, &mut |_| {
+            // What is left at the end is given out too, when the server is free.
+            if stop.is_set() {
+                return;
+            }
+            let other = measure(
+                asked(server, &spec(RrKind::UdpRr)),
+                &Stop::new(),
+                &mut |_| {},
+            );
+            refusals.push(other.expect_err("it is busy").to_string());
+            for nonsense in [
+                &b"GET / HTTP/1.1\r\n\r\n"[..],
+                b"NTPs\x01\0\0\0\0\0\0\0\0\0\0\x01",
+                b"",
+            ] {
+                let mut stream = TcpStream::connect(server).expect("it listens");
+                stream.write_all(nonsense).expect("it is sent");
+                if !nonsense.is_empty() {
+                    let mut byte = [0];
+                    assert!(
+                        matches!(stream.read(&mut byte), Ok(0) | Err(_)),
+                        "it is closed"
+                    );
+                }
+            }
+            stop.set();
+        });
+        let measured = measured.expect("what was measured is kept");
+        assert!(measured.is_stopped && measured.counts.transactions > 100);
+        assert!(
+            refusals
+                .iter()
+                .all(|one| one.contains("busy with a test of 127.0.0.1"))
+        );
+        // The port is the server's again.
+        let next = measure(
+            asked(server, &spec(RrKind::TcpRr)),
+            &Stop::new(),
+            &mut |_| {},
+        );
+        next.expect("it is measured");
+    });
+}
+
+#[test]
+fn a_rate_above_what_the_server_grants_ends_the_test_and_keeps_what_was_measured() {
+    with_server(Some(BitRate(1_000)), |server| {
+        let mut long = spec(RrKind::UdpRr);
+        long.ask.duration_ns = 30_000_000_000;
+        let measured = measure(asked(server, &long), &Stop::new(), &mut |_| {}).expect("it began");
+        let fault = measured.fault.expect("it broke off");
+        assert!(fault.contains("that this server grants"), "{fault}");
+        assert!(measured.counts.transactions > 0);
+    });
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_a_connection() {
+    let mut few = spec(RrKind::UdpRr);
+    few.ask.request_bytes = 15;
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let refused = measure(asked(nobody, &few), &Stop::new(), &mut |_| {});
+    assert!(
+        matches!(refused, Err(ThroughputError::Ask(_))),
+        "{refused:?}"
+    );
+}

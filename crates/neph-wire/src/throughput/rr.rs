@@ -1,0 +1,194 @@
+//! Request/response tests (UDP_RR, TCP_RR and TCP_CRR of netperf): what a client asks for, the tag of their
+//! datagrams, and what an end counts.
+
+use serde::{Deserialize, Serialize};
+
+use super::ask::{Ask, AskError, VERSION, within};
+use super::preamble::Preamble;
+use super::token::Token;
+
+/// Bytes that each datagram has at least.
+const TAG: u32 = 16;
+/// Bytes that each connection begins with.
+const PREAMBLE: u32 = 16;
+const _: () = assert!(TAG as usize == RrTag::LEN && PREAMBLE as usize == Preamble::LEN);
+
+/// What a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RrKind {
+    /// A datagram each way.
+    UdpRr,
+    /// A request and a reply on a connection that stays open.
+    TcpRr,
+    /// A connection that is opened, carries a request and a reply, and is closed.
+    TcpCrr,
+}
+
+impl RrKind {
+    /// The smallest request, bytes: what says to which test and transaction it belongs.
+    pub const fn least_request(self) -> u32 {
+        match self {
+            Self::UdpRr => TAG,
+            Self::TcpRr => 1,
+            Self::TcpCrr => PREAMBLE,
+        }
+    }
+
+    /// The smallest reply, bytes.
+    pub const fn least_reply(self) -> u32 {
+        match self {
+            Self::UdpRr => TAG,
+            Self::TcpRr | Self::TcpCrr => 1,
+        }
+    }
+
+    /// The largest request or reply, bytes.
+    pub const fn most(self) -> u32 {
+        match self {
+            Self::UdpRr => Ask::LARGEST_DATAGRAM,
+            Self::TcpRr | Self::TcpCrr => 1 << 20,
+        }
+    }
+
+    /// As documents have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UdpRr => "udp_rr",
+            Self::TcpRr => "tcp_rr",
+            Self::TcpCrr => "tcp_crr",
+        }
+    }
+}
+
+/// What a client asks for: each stream has one transaction outstanding, and begins the next one at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RrAsk {
+    /// [`VERSION`] of the client.
+    pub version: u32,
+    /// What a transaction is.
+    pub kind: RrKind,
+    /// Streams, numbered from 0.
+    pub streams: u16,
+    /// For how long transactions are begun.
+    pub duration_ns: u64,
+    /// Payload of a request, bytes.
+    pub request_bytes: u32,
+    /// Payload of a reply, bytes.
+    pub reply_bytes: u32,
+    /// Differentiated services code point of what is sent.
+    pub dscp: Option<u8>,
+}
+
+impl RrAsk {
+    /// Checks what can be checked without knowing a server's limits.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub fn check(&self) -> Result<(), AskError> {
+        if self.version != VERSION {
+            return Err(AskError::Version {
+                asked: self.version,
+            });
+        }
+        within("streams", self.streams.into(), 1, Ask::MOST_STREAMS.into())?;
+        within(
+            "duration_ns",
+            self.duration_ns,
+            Ask::SHORTEST_NS,
+            Ask::LONGEST_NS,
+        )?;
+        let most = u64::from(self.kind.most());
+        let (request, reply) = (self.request_bytes.into(), self.reply_bytes.into());
+        within(
+            "request_bytes",
+            request,
+            self.kind.least_request().into(),
+            most,
+        )?;
+        within("reply_bytes", reply, self.kind.least_reply().into(), most)?;
+        if let Some(dscp) = self.dscp {
+            within("dscp", dscp.into(), 0, 63)?;
+        }
+        Ok(())
+    }
+
+    /// Streams that have a socket of their own before the test starts.
+    pub const fn carried_streams(&self) -> u16 {
+        match self.kind {
+            RrKind::UdpRr | RrKind::TcpRr => self.streams,
+            RrKind::TcpCrr => 0,
+        }
+    }
+}
+
+/// Stands at the beginning of each datagram of a UDP request/response test; the reply has the request's.
+/// 16 bytes, numbers in network byte order.
+///
+/// | bytes | field |
+/// |---|---|
+/// | 0-7 | token of the test |
+/// | 8-15 | number of the transaction within the stream, from 1 |
+///
+/// It has no magic number: both ends read it on sockets that are connected to the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RrTag {
+    /// Of the test.
+    pub token: Token,
+    /// Of the transaction, within its stream.
+    pub number: u64,
+}
+
+impl RrTag {
+    /// Its length, bytes.
+    pub const LEN: usize = 16;
+
+    /// Its bytes.
+    #[inline]
+    pub fn encode(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..8].copy_from_slice(&self.token.0.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.number.to_be_bytes());
+        bytes
+    }
+
+    /// Reads the beginning of a datagram; what follows is payload of no meaning. `None` where it is too
+    /// short.
+    #[inline]
+    pub fn decode(datagram: &[u8]) -> Option<Self> {
+        let (token, rest) = datagram.split_first_chunk()?;
+        Some(Self {
+            token: Token(u64::from_be_bytes(*token)),
+            number: u64::from_be_bytes(*rest.first_chunk()?),
+        })
+    }
+}
+
+/// What one stream of a request/response test counted at one end within an interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RrInterval {
+    /// The number of the stream, from 0.
+    pub stream: u16,
+    /// The number of the interval, from 0.
+    pub index: u32,
+    /// When it began.
+    pub from_ns: u64,
+    /// When it ended.
+    pub to_ns: u64,
+    /// Transactions that ended with a reply; at the server: requests that came, each counted once.
+    pub transactions: u64,
+    /// Transactions that had no reply in time; 0 at the server.
+    pub lost: u64,
+    /// How long the client waited for these, together.
+    pub lost_wait_ns: u64,
+    /// Replies that came after their transaction was lost; 0 at the server.
+    pub late: u64,
+    /// Datagrams that came more than once: replies at the client, requests at the server.
+    pub duplicates: u64,
+    /// Datagrams that belong to no transaction of the stream.
+    pub foreign: u64,
+    /// CPU time of the stream's thread.
+    pub cpu_ns: u64,
+    /// The core that the thread was on most often.
+    pub core: Option<u32>,
+}

@@ -1,0 +1,225 @@
+//! `neph rr`: requests and replies in turn, as fast as they go; `neph throughput serve` is the other end.
+//!
+//! Owns the words and options. The engine is neph-load's.
+
+use std::io::Write;
+
+use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::rows::{self, RowWriter, json_line};
+use neph_documents::rr::{RrDocument, RrLine, RrSecondRow, heading, second_line, summary};
+use neph_load::rr::{RrAsked, RrMeasured, RrSecond, RrSpec, measure};
+use neph_model::{ByteSize, Permit, Span, THROUGHPUT_PORT, Target};
+use neph_wire::throughput::{Ask, RrAsk, RrKind, VERSION};
+
+use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
+use crate::privileges::{Needs, Row, UserChoice};
+use crate::throughput::failure;
+use crate::{format, interrupt, output, resolving, value};
+
+/// Options of `neph rr`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "TARGET: where neph throughput serve listens, host[:port] (7420 unless another is named).\n\
+Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 usage, 130 interrupted (with what was measured)."
+)]
+pub(crate) struct Args {
+    /// The server: host[:port]
+    target: String,
+    #[command(flatten)]
+    kind: KindChoice,
+    /// Streams, each with a socket and a thread of its own and one transaction outstanding
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
+    streams: u16,
+    /// Payload of a request: from 16 B (UDP, --connect) or 1 B (TCP) on, which is the default
+    #[arg(long, value_name = "SIZE", value_parser = value::size)]
+    request: Option<ByteSize>,
+    /// Payload of a reply: from 16 B (UDP) or 1 B (TCP, --connect) on, which is the default
+    #[arg(long, value_name = "SIZE", value_parser = value::size)]
+    reply: Option<ByteSize>,
+    /// For how long transactions are begun
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
+          value_parser = value::positive_span)]
+    duration: Span,
+    /// Count a transaction lost after this long without a reply, and begin the next one (UDP, --connect)
+    #[arg(long, value_name = "TIME", default_value = "1s", conflicts_with = "tcp",
+          value_parser = value::positive_span)]
+    timeout: Span,
+    /// Look for replies without sleeping: each stream fills a core of this host
+    #[arg(long, conflicts_with = "connect")]
+    busy_poll: bool,
+    /// Differentiated services code point of what is sent
+    #[arg(long, value_name = "0-63", value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: Option<u8>,
+    #[command(flatten)]
+    version: IpChoice,
+    /// How to write what was measured
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+    #[command(flatten)]
+    user: UserChoice,
+}
+
+/// What a transaction is.
+#[derive(Debug, ClapArgs)]
+#[group(multiple = false)]
+struct KindChoice {
+    /// A datagram each way (netperf's UDP_RR); the default
+    #[arg(long)]
+    udp: bool,
+    /// A request and a reply on a connection that stays open (TCP_RR)
+    #[arg(long)]
+    tcp: bool,
+    /// A TCP connection that is opened, carries a request and a reply, and is closed (TCP_CRR)
+    #[arg(long)]
+    connect: bool,
+}
+
+impl KindChoice {
+    const fn kind(&self) -> RrKind {
+        match (self.tcp, self.connect) {
+            (true, _) => RrKind::TcpRr,
+            (_, true) => RrKind::TcpCrr,
+            _ => RrKind::UdpRr,
+        }
+    }
+}
+
+/// Measures.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.target.contains("://") {
+        return Err(Failure::Usage(format!(
+            "target '{}': neph rr takes no scheme; write host[:port], and --tcp or --connect for TCP",
+            args.target
+        )));
+    }
+    let spec = args.spec()?;
+    let target = Target::with_port("tcp", &args.target, THROUGHPUT_PORT).map_err(Failure::usage)?;
+    drop(Needs::of(&Row::RR).restrict(&args.user)?);
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let found = resolving::find(&target, args.version.version(), None)?;
+    let mut writer = Writer::begin(args.format)?;
+    let asked = RrAsked {
+        server: found.address,
+        spec: &spec,
+        permit: &Permit::ANYTHING,
+    };
+    let measured = measure(asked, &stop, &mut |second| {
+        writer.second(second);
+    });
+    let measured = measured.map_err(failure)?;
+    writer.end(&measured)?;
+    Ok(match &measured.fault {
+        Some(fault) => {
+            output::say(&format!("neph rr: {fault}"));
+            Outcome::Nothing
+        }
+        None if measured.is_stopped => Outcome::Interrupted,
+        None => Outcome::Done,
+    })
+}
+
+impl Args {
+    fn spec(&self) -> Result<RrSpec, Failure> {
+        let kind = self.kind.kind();
+        let size = |name: &str, given: Option<ByteSize>, least: u32| {
+            let most = kind.most();
+            let Some(given) = given else { return Ok(least) };
+            let bytes = u32::try_from(given.bytes()).unwrap_or(u32::MAX);
+            if (least..=most).contains(&bytes) {
+                return Ok(bytes);
+            }
+            let given = given.exact();
+            Err(Failure::usage(format!(
+                "{name} {given}: write {least} to {most} bytes"
+            )))
+        };
+        let ask = RrAsk {
+            version: VERSION,
+            kind,
+            streams: self.streams,
+            duration_ns: u64::try_from(self.duration.nanos()).unwrap_or(0),
+            request_bytes: size("--request", self.request, kind.least_request())?,
+            reply_bytes: size("--reply", self.reply, kind.least_reply())?,
+            dscp: self.dscp,
+        };
+        if !(Ask::SHORTEST_NS..=Ask::LONGEST_NS).contains(&ask.duration_ns) {
+            let duration = self.duration;
+            return Err(Failure::usage(format!(
+                "--duration {duration}: write 100ms to 24h"
+            )));
+        }
+        let (least, most) = (Span::from_millis(1), Span::from_secs(60));
+        if !(least..=most).contains(&self.timeout) {
+            let timeout = self.timeout;
+            return Err(Failure::usage(format!(
+                "--timeout {timeout}: write 1ms to 60s"
+            )));
+        }
+        ask.check().map_err(Failure::usage)?;
+        Ok(RrSpec {
+            ask,
+            timeout: self.timeout,
+            busy_poll: self.busy_poll,
+        })
+    }
+}
+
+/// Writes seconds as they come, and the end.
+struct Writer {
+    format: Format,
+    rows: Vec<RrSecondRow>,
+    /// A reader that went away ends the output, not the test.
+    failed: Option<std::io::Error>,
+}
+
+impl Writer {
+    fn begin(format: Format) -> Result<Self, Failure> {
+        output::is_open()?;
+        if format == Format::Text {
+            output::line(&heading())?;
+        }
+        Ok(Self {
+            format,
+            rows: Vec::new(),
+            failed: None,
+        })
+    }
+
+    fn second(&mut self, second: &RrSecond) {
+        let row = RrSecondRow::from(second);
+        let written = match self.format {
+            Format::Text => output::line(&second_line(second)),
+            Format::Ndjson => output::line(&json_line(&RrLine::Second(row.clone()))),
+            Format::Csv | Format::Json => Ok(()),
+        };
+        self.rows.push(row);
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn end(self, measured: &RrMeasured) -> Result<(), Failure> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        let mut out = output::data();
+        match self.format {
+            Format::Text => out.write_all(summary(measured).as_bytes())?,
+            Format::Json => rows::pretty(&RrDocument::new(measured, self.rows), &mut out)?,
+            Format::Ndjson => {
+                let document = Box::new(RrDocument::new(measured, self.rows));
+                rows::line(&RrLine::Summary(document), &mut out)?;
+            }
+            Format::Csv => {
+                let mut writer = RowWriter::begin(Format::Csv, &mut out)?;
+                writer.heading::<RrSecondRow>()?;
+                self.rows.iter().try_for_each(|row| writer.row(row))?;
+                writer.end()?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}
