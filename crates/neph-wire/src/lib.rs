@@ -19,6 +19,8 @@ pub mod ip;
 pub mod marks;
 pub mod mqtt;
 pub mod probe;
+pub mod rtp;
+pub mod rtsp;
 pub mod stamp;
 pub mod syn;
 pub mod throughput;

@@ -21,7 +21,7 @@ mod rates;
 mod reservoir;
 mod run;
 mod second;
-mod sequence;
+pub(crate) mod sequence;
 mod served;
 mod server;
 mod session;
@@ -34,7 +34,7 @@ mod totals;
 mod udp_receiver;
 mod udp_sender;
 mod usage;
-mod variation;
+pub(crate) mod variation;
 
 pub use client::measure;
 pub use error::ThroughputError;
