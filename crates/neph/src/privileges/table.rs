@@ -194,6 +194,16 @@ impl Row {
     );
     pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], USUAL);
     pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
+    pub(crate) const MEDIA: Self = row(
+        "media",
+        &[kept(
+            CAP_NET_ADMIN,
+            "",
+            "receive buffers above net.core.rmem_max",
+        )],
+        USUAL,
+    );
+    pub(crate) const MEDIA_SERVE: Self = row("media serve", &[], OWN);
 }
 
 const SITE: Kept = kept(
@@ -225,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 14] = [
+    const ALL: [Row; 16] = [
         Row::REFLECT,
         Row::HEALTH,
         Row::PING,
@@ -240,6 +250,8 @@ mod tests {
         Row::AGENT,
         Row::THROUGHPUT,
         Row::THROUGHPUT_SERVE,
+        Row::MEDIA,
+        Row::MEDIA_SERVE,
     ];
 
     /// The table in Markdown.

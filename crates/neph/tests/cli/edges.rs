@@ -32,6 +32,7 @@ pub(crate) const COMMANDS: [&str; 29] = [
     "import",
     "lab",
     "throughput",
+    "media",
     "stress",
     "control",
     "agents",
