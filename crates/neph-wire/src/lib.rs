@@ -19,6 +19,7 @@ pub mod ip;
 pub mod marks;
 pub mod mqtt;
 pub mod probe;
+pub mod rtcp;
 pub mod rtp;
 pub mod rtsp;
 pub mod stamp;

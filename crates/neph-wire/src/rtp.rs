@@ -1,7 +1,5 @@
 //! RTP packets (RFC 3550, section 5.1), their transmission offset (RFC 5450), and the extension of numbers
 //! that wrap.
-//!
-//! RTCP is not read or written.
 
 use thiserror::Error;
 
@@ -197,6 +195,11 @@ impl SequenceExtender {
     /// The first stays as it is.
     pub fn extend(&mut self, sequence: u16) -> i64 {
         self.0.extend(i64::from(sequence), 1 << 16)
+    }
+
+    /// The highest number so far.
+    pub const fn highest(&self) -> Option<i64> {
+        self.0.highest
     }
 }
 

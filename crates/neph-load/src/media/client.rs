@@ -23,6 +23,8 @@ const SETTLED: Span = Span::from_millis(100);
 const FIRST: Span = Span::from_secs(5);
 /// How long the server may take to confirm the end.
 const FAREWELL: Span = Span::from_secs(1);
+/// How often the server is sent a report.
+const REPORT: Span = Span::from_secs(2);
 /// So long before the start moment sessions are no longer kept alive: nothing but the start happens then.
 const QUIET: Span = Span::from_millis(200);
 
@@ -145,6 +147,10 @@ impl Client<'_> {
                 lane.receive(clocks, began);
             }
             lane.track.turn(now);
+            if now >= lane.report_at && lane.fault.is_none() {
+                lane.report_at = now + REPORT;
+                lane.send_report();
+            }
             if now >= lane.alive_at && lane.fault.is_none() {
                 lane.alive_at = now + lane.dialogue.interval();
                 let request = lane.dialogue.keep_alive();

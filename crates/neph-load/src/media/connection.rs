@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use neph_model::{Span, Stop};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::{clock, sched};
+use neph_wire::rtcp::ReceiverReport;
 use neph_wire::rtsp::{Inbox, Message, Response};
 
 use super::ports::{self, Pair};
@@ -104,7 +105,9 @@ impl<'a> Connection<'a> {
         }
         let now = self.now();
         if now - self.heard > Span::from_secs(TIMEOUT_S.into()) {
-            return Err(format!("the client sent no request for {TIMEOUT_S} s"));
+            return Err(format!(
+                "the client sent no request and no report for {TIMEOUT_S} s"
+            ));
         }
         let next = self.next_due();
         let wait = next
@@ -142,6 +145,10 @@ impl<'a> Connection<'a> {
                 Ok(false)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            // It closed with something of ours unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                Err("the client closed its connection".to_owned())
+            }
             Err(error) => Err(format!("read from the client: {error}")),
         }
     }
@@ -223,10 +230,14 @@ impl<'a> Connection<'a> {
         })
     }
 
+    /// The stream begins, at random within a frame's interval: streams that are asked for at once would
+    /// otherwise send all their frames at the same moments.
     fn begin(&mut self) {
         let now = self.now();
+        let interval = self.served.spec.trace.time(1).nanos().max(1);
+        let phase = i64::from(self.first.timestamp) * 997 % interval;
         if let Some(sending) = &mut self.sending {
-            sending.began = Some(now);
+            sending.began = Some(now + Span::from_nanos(phase));
             let (peer, streams) = (self.peer, self.served.streams());
             (self.served.event)(MediaServed::Began { peer, streams });
         }
@@ -238,9 +249,12 @@ impl<'a> Connection<'a> {
         let Some(sending) = self.sending.as_mut().filter(|_| is_playing) else {
             return Ok(());
         };
-        sending.closed += discard(&sending.pair.rtp);
+        let rtp = hear(&sending.pair.rtp, self.first.ssrc);
+        sending.closed += rtp.closed;
         // A client need not listen for RTCP.
-        discard(&sending.pair.rtcp);
+        if hear(&sending.pair.rtcp, self.first.ssrc).is_reported {
+            self.heard = now;
+        }
         let Some(began) = sending.began else {
             return Ok(());
         };
@@ -261,7 +275,7 @@ impl<'a> Connection<'a> {
         };
         self.served.free_place();
         let Some(began) = sending.began else { return };
-        sending.sent.lasted = self.now() - began;
+        sending.sent.lasted = (self.now() - began).max(Span::ZERO);
         sending.sent.frames_left_out = sending.source.left_out();
         let (peer, sent) = (self.peer, sending.sent);
         (self.served.event)(MediaServed::Ended { peer, sent, fault });
@@ -294,16 +308,27 @@ impl Sending<'_> {
     }
 }
 
-/// Takes what a client sends to our ports: reports of RTCP, and packets that open a firewall. How often the
-/// kernel reports that nothing listens at the client's port (an ICMP error about a packet before).
-fn discard(socket: &UdpSocket) -> u32 {
-    let (mut datagram, mut closed) = ([0; 64], 0);
+/// What came to a port of ours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    /// How often the kernel reported that nothing listens at the client's port: ICMP about a packet before.
+    closed: u32,
+    /// The client reported of the stream, which only it has the number of.
+    is_reported: bool,
+}
+
+/// Takes what a client sends to our ports: reports of RTCP, and packets that open a firewall.
+fn hear(socket: &UdpSocket, ssrc: u32) -> Heard {
+    let (mut datagram, mut heard) = ([0; 64], Heard::default());
     for _ in 0..MOST_DISCARDED {
         match socket.recv(&mut datagram) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => closed += 1,
+            Ok(length) => {
+                let report = ReceiverReport::decode(&datagram[..length]);
+                heard.is_reported |= report.is_some_and(|report| report.source == ssrc);
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => heard.closed += 1,
             Err(_) => break,
         }
     }
-    closed
+    heard
 }

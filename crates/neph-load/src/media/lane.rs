@@ -34,6 +34,8 @@ pub(super) struct Lane {
     pub(super) is_ended: bool,
     /// When the session is kept alive next.
     pub(super) alive_at: Span,
+    /// When the server is sent a report next.
+    pub(super) report_at: Span,
 }
 
 impl Lane {
@@ -128,6 +130,18 @@ impl Lane {
             self.track.arrive(&buffer[..burst.len], at);
         }
         while self.pair.rtcp.recv(&mut buffer).is_ok() {}
+    }
+
+    /// Reports to the server what came: a sign of life that does not need the RTSP connection, whose
+    /// retransmissions back off where the path is full.
+    pub(super) fn send_report(&mut self) {
+        let Some(report) = self.track.report() else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        report.encode(&mut bytes);
+        // A server need not listen for RTCP.
+        let _ = self.pair.rtcp.send(&bytes);
     }
 
     /// Packets that were dropped at the RTP port; 0 where the kernel does not count them.

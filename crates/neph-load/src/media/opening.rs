@@ -92,6 +92,7 @@ impl<'a> Opening<'a> {
             peer: self.peer,
             inbox: self.inbox,
             alive_at: Span::ZERO,
+            report_at: Span::ZERO,
             track: Track::new(spec, way.ssrc),
             dialogue,
             pair,

@@ -14,7 +14,7 @@ use neph_wire::rtsp::{
 use super::source::{ENCODING, First, OFFSET_ID, PAYLOAD_TYPE};
 use super::trace::{CLOCK_HZ, Trace};
 
-/// A session without a request for so many seconds is over.
+/// A session without a request, and without a report over RTCP, for so many seconds is over.
 pub(super) const TIMEOUT_S: u32 = 10;
 /// The path of the presentation.
 pub(super) const PATH: &str = "/video";

@@ -1,10 +1,12 @@
 //! What a server sends and when: the frames of a trace as RTP packets.
 //!
-//! A frame is split into as few packets as it takes, of even size. The first is due at the frame's time, the
-//! others evenly within the first half of the frame's interval: a burst of a whole frame overflows short
-//! queues, as no encoder that paces does; and the second half is left for delay variation, so that a frame
-//! ends before the next one begins. Each packet has the offset of its sending from its timestamp (RFC 5450),
-//! so that a receiver can leave this pacing out of its jitter.
+//! A frame is split into as few packets as it takes, of even size. The first half of the frame's interval is
+//! divided into a slot for each of them, and each is due at random within its slot. Why not at once: a burst of
+//! a whole frame overflows short queues, as no encoder that paces does. Why the first half: what is left is for
+//! delay variation, so that a frame ends before the next one begins. Why at random: streams with one period
+//! keep their phase at a full queue, where some then lose nearly all and others nearly nothing (Floyd and
+//! Jacobson: Traffic phase effects in packet-switched gateways, 1991). Each packet has the offset of its
+//! sending from its timestamp (RFC 5450), so that a receiver can leave this pacing out of its jitter.
 
 use neph_model::Span;
 use neph_wire::rtp::{Header, Packet, offset_element, offset_extension};
@@ -72,30 +74,44 @@ pub(super) struct Source<'t> {
     first: First,
     frame: u64,
     index: u32,
+    /// When the next packet is due.
+    due: Span,
+    random: Random,
     sent: u64,
     left_out: u64,
     noise: Vec<u8>,
 }
 
+/// Marsaglia's xorshift: enough to keep streams out of step, and bytes from being compressed.
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
 impl<'t> Source<'t> {
     /// From the first frame on.
     pub(super) fn new(trace: &'t Trace, first: First) -> Self {
-        let mut random = u64::from(first.ssrc) | (1 << 40);
+        let mut random = Random(u64::from(first.ssrc) | (1 << 40));
         // Not compressible: a tunnel that compresses would make the rate another.
-        let noise = std::iter::repeat_with(|| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random.to_be_bytes()[0]
-        });
+        let noise = std::iter::repeat_with(|| random.next().to_be_bytes()[0]);
+        let noise = noise.take(LARGEST_PAYLOAD as usize).collect();
         Self {
             trace,
             first,
             frame: 0,
             index: 0,
+            due: Span::ZERO,
+            random,
             sent: 0,
             left_out: 0,
-            noise: noise.take(LARGEST_PAYLOAD as usize).collect(),
+            noise,
         }
     }
 
@@ -104,18 +120,26 @@ impl<'t> Source<'t> {
     }
 
     /// When the next packet is due, since the stream's start.
-    pub(super) fn due(&self) -> Span {
+    pub(super) const fn due(&self) -> Span {
+        self.due
+    }
+
+    /// Chooses when the packet is due that is the next one now.
+    fn choose_due(&mut self) {
         let (begin, end) = (self.trace.time(self.frame), self.trace.time(self.frame + 1));
-        let half = (end - begin).nanos() / 2;
-        begin + Span::from_nanos(half * i64::from(self.index) / i64::from(self.count()))
+        let slot = (end - begin).nanos() / 2 / i64::from(self.count()).max(1);
+        let within = i64::try_from(self.random.next() >> 1).unwrap_or(0) % slot.max(1);
+        let slots = Span::from_nanos(slot).times(i64::from(self.index));
+        self.due = begin + slots + Span::from_nanos(within);
     }
 
     /// Leaves out frames whose time passed long ago: a server that was held up sends no burst.
     pub(super) fn catch_up(&mut self, now: Span) {
-        while self.due() + LATEST < now {
+        while self.due + LATEST < now {
             self.left_out += 1;
             self.frame += 1;
             self.index = 0;
+            self.choose_due();
         }
     }
 
@@ -163,6 +187,7 @@ impl<'t> Source<'t> {
             self.index = 0;
             self.frame += 1;
         }
+        self.choose_due();
     }
 
     /// Frames that were left out since their time had passed.
@@ -203,7 +228,7 @@ mod tests {
             let packet = Packet::decode(&bytes).expect("a packet");
             let position = Position::decode(packet.payload).expect("8 bytes");
             let header = packet.header;
-            dues.push(due.nanos() / 1_000);
+            dues.push(due);
             sizes.push(packet.payload.len());
             let is_last = position.index + 1 == position.count;
             assert_eq!(header.is_marked, is_last);
@@ -212,7 +237,16 @@ mod tests {
             let offset = packet.transmission_offset(OFFSET_ID);
             assert_eq!(offset.map(i64::from), Some(since.nanos() * 9 / 100_000));
         }
-        assert_eq!(dues, [0, 6_666, 13_333, 40_000]);
+        let slots = [0, 6_666, 13_333, 40_000].map(Span::from_micros);
+        assert_eq!(dues[0], Span::ZERO, "the stream begins at once");
+        for (due, slot) in dues.iter().zip(slots) {
+            let length = Span::from_micros(if slot < Span::from_millis(40) {
+                6_667
+            } else {
+                20_000
+            });
+            assert!(*due >= slot && *due < slot + length, "{dues:?}");
+        }
         assert_eq!(sizes, [1_000, 1_000, 1_000, 8]);
         let last = Packet::decode(&bytes).expect("a packet").header;
         assert_eq!((last.sequence, last.timestamp), (2, 3_599));
@@ -224,10 +258,13 @@ mod tests {
         let mut source = Source::new(&trace, FIRST);
         source.catch_up(Span::from_millis(1_000));
         assert_eq!(source.left_out(), 0);
-        source.catch_up(Span::from_millis(1_090));
-        assert_eq!(
-            (source.left_out(), source.due()),
-            (3, Span::from_millis(120))
+        source.catch_up(Span::from_millis(1_130));
+        // The frames at 0, 40 and 80 ms; that at 120 ms is due within the next 20.
+        let since = source.due() - Span::from_millis(120);
+        assert!(
+            since >= Span::ZERO && since < Span::from_millis(20),
+            "{since}"
         );
+        assert_eq!(source.left_out(), 3);
     }
 }

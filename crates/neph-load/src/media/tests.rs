@@ -76,17 +76,20 @@ fn streams_are_set_up_before_any_begins_and_come_whole() {
             let figures = &stream.figures;
             assert_eq!(stream.encoding.as_deref(), Some("X-NEPH-FRAMES"));
             assert_eq!((figures.lost, figures.duplicates), (0, 0), "{figures:?}");
-            let rates: Vec<u64> = stream
-                .seconds
-                .iter()
-                .map(|one| one.bytes * 8 / 1_000)
-                .collect();
-            assert_eq!(rates, [110, 600, 856]);
+            // On a busy machine a packet is late, and counts in the next second.
+            let rates = stream.seconds.iter().map(|one| one.bytes * 8 / 1_000);
+            let is_near = |(rate, due): (u64, u64)| rate.abs_diff(due) <= 60;
+            assert!(
+                rates.clone().zip([110, 845, 845]).all(is_near),
+                "{:?}",
+                stream.seconds
+            );
+            assert_eq!(rates.len(), 3);
             assert!(figures.frames.in_time >= 68, "{figures:?}");
             assert!(figures.network_jitter.is_some());
         }
         assert_eq!(seconds.len(), 3);
-        assert_eq!(seconds[1].rate(), BitRate(1_800_000));
+        assert!(seconds[1].rate().bits_per_second().abs_diff(2_535_000) <= 180_000);
         let all = || events.lock().expect("no panic").clone();
         assert!(
             wait_until(Duration::from_secs(10), || all().len() == 6),
@@ -230,7 +233,7 @@ fn a_client_that_vanishes_ends_its_stream_within_seconds() {
         drop(gone);
         let without_port = played(server, port);
         ended_with(events, "UDP port is closed");
-        ended_with(events, "sent no request for 10 s");
+        ended_with(events, "no request and no report for 10 s");
         drop([silent, without_port]);
     });
 }

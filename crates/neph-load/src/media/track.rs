@@ -1,6 +1,7 @@
 //! What one client received of one stream: counted packet by packet, without input or output.
 
 use neph_model::Span;
+use neph_wire::rtcp::ReceiverReport;
 use neph_wire::rtp::{Packet, SequenceExtender, TimestampExtender};
 use neph_wire::rtsp::{Media, RtpInfo};
 
@@ -73,6 +74,14 @@ pub(super) struct Track {
     seconds: Vec<StreamSecond>,
     all: StreamSecond,
     strays: u64,
+    reported: Reported,
+}
+
+/// What was counted at the last report to the server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reported {
+    lost: u64,
+    packets: u64,
 }
 
 impl Track {
@@ -93,6 +102,7 @@ impl Track {
             seconds: Vec::new(),
             all: StreamSecond::default(),
             strays: 0,
+            reported: Reported::default(),
         }
     }
 
@@ -214,6 +224,30 @@ impl Track {
         second.jitter_ns = jitter;
         second.network_jitter_ns = network;
         Some(second)
+    }
+
+    /// What the server is to know of the stream; absent before the first packet.
+    pub(super) fn report(&mut self) -> Option<ReceiverReport> {
+        let (source, _) = (self.ssrc?, self.origin?);
+        let lost = self.all.missing.saturating_sub(self.all.filled);
+        let packets = self.all.packets;
+        let before = std::mem::replace(&mut self.reported, Reported { lost, packets });
+        let lately = lost.saturating_sub(before.lost);
+        let expected = (lately + packets.saturating_sub(before.packets)).max(1);
+        let ticks =
+            u128::from(self.jitter.nanos()) * u128::from(self.spec.clock_hz) / 1_000_000_000;
+        Some(ReceiverReport {
+            receiver: !source,
+            source,
+            fraction_lost: u8::try_from(lately * 256 / expected).unwrap_or(u8::MAX),
+            lost: i32::try_from(lost).unwrap_or(i32::MAX),
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the lower 32 bits, as RTCP has them"
+            )]
+            highest: self.numbers.highest().unwrap_or(0) as u32,
+            jitter: u32::try_from(ticks).unwrap_or(u32::MAX),
+        })
     }
 
     /// Judges frames that are no longer waited for.
