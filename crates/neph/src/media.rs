@@ -11,7 +11,7 @@ use neph_documents::Format;
 use neph_documents::media::{MediaDocument, MediaLine, SecondRow, heading, second_line, summary};
 use neph_documents::rows::{self, RowWriter, json_line};
 use neph_load::media::{MediaAsk, MediaError, MediaMeasured, MediaSecond, measure};
-use neph_model::{Span, Target, Wall};
+use neph_model::{Span, Target, Wall, without_credentials};
 use neph_wire::rtsp::{self, Url};
 
 use crate::exit::{Failure, Outcome};
@@ -94,16 +94,15 @@ struct Found {
 }
 
 fn find(text: &str) -> Result<Found, Failure> {
-    let shown = neph_text::Outside::text(text);
     if !text.contains("://") {
         let target = Target::with_port("tcp", text, PORT).map_err(Failure::usage)?;
         let authority = target.to_string().replacen("tcp://", "", 1);
         let url = format!("rtsp://{authority}/video");
         return Ok(Found { target, url });
     }
-    let url: Url = text
-        .parse()
-        .map_err(|error| Failure::Usage(format!("target {shown}: {error}")))?;
+    let url: Url = text.parse().map_err(|error| {
+        Failure::Usage(format!("target {}: {error}", without_credentials(text)))
+    })?;
     let port = url.port.unwrap_or(rtsp::PORT);
     let target = Target::tcp(&url.host, port).map_err(Failure::usage)?;
     Ok(Found {
