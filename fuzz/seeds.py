@@ -73,6 +73,22 @@ SEEDS = {
         b"NTPs\x01\x00\x00\x07" + bytes(8),
         b"NTPd\x01\x01\x00\x07" + bytes(24) + b"payload",
     ],
+    "rtp": [
+        b"\x90\xe0\x12\x34\x01\x02\x03\x04\xa0\xb0\xc0\xd0\xbe\xde\x00\x01\x12\xff\xff\xfepayload",
+        b"\xa1\x60" + bytes(14) + b"abcd\x03\x00\x03",
+        b"\x81\xc9\x00\x07" + bytes(28) + b"\x81\xca\x00\x04" + bytes(4) + b"\x01\x0anephoscope",
+    ],
+    "rtsp": [
+        b"SETUP rtsp://[::1]:8554/video/track0 RTSP/1.0\r\nCSeq: 3\r\n"
+        b"Transport: RTP/AVP;unicast;client_port=5000-5001,RTP/AVP/TCP;unicast;interleaved=0-1\r\n\r\n"
+        b"RTSP/1.0 200 OK\r\nCSeq: 3\r\nSession: a1;timeout=10\r\nTransport: RTP/AVP;unicast;"
+        b"destination=a;source=b;client_port=5000-5001;server_port=6000-6001;ssrc=0000ABCD\r\n\r\n",
+        b"RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://h/v/t;seq=7;rtptime=9,url=x;seq=1\r\n\r\n",
+        b"RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Length: 4\r\n\r\nv=0\n",
+        b"v=0\r\na=control:*\r\nm=video 0 RTP/AVP 96\r\nb=AS:957\r\na=rtpmap:96 H264/90000\r\n"
+        b"a=framerate:29.97\r\na=extmap:1 urn:ietf:params:rtp-hdrext:toffset\r\na=control:t\r\n",
+        b"rtsp://[fd00::1]:8554/video",
+    ],
     "frame_echo": [
         b"NEPH\x01\x00\x00\x00" + struct.pack(">II", 100, 0),
         b"NEPR\x01\x03\x00\x00" + struct.pack(">II", 100, 1000),

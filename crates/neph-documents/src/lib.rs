@@ -19,6 +19,7 @@ pub mod generated;
 pub mod hops;
 pub mod lab;
 pub mod lazy;
+pub mod media;
 pub mod origin;
 pub mod p50;
 pub mod ping;

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 use crate::version::VERSION;
 use crate::{
     agents, alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops, lab,
-    ping, reflected, rr, stored, throughput, trace,
+    media, ping, reflected, rr, stored, throughput, trace,
 };
 
 /// A kind of document.
@@ -97,6 +97,9 @@ pub const KINDS: &[Kind] = &[
         "throughput-serve-line",
         "neph throughput serve --format ndjson",
     ),
+    Kind::of::<media::MediaDocument>("media", "neph media --format json"),
+    Kind::of::<media::MediaLine>("media-line", "neph media --format ndjson"),
+    Kind::of::<media::ServedLine>("media-serve-line", "neph media serve --format ndjson"),
     Kind::of::<rr::RrDocument>("rr", "neph rr --format json"),
     Kind::of::<rr::RrLine>("rr-line", "neph rr --format ndjson"),
     Kind::of::<Vec<gallery::EntryRow>>("gallery", "neph gallery --format json"),

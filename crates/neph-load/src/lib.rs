@@ -1,6 +1,6 @@
 //! Generated traffic and work: CPUs that hash, TCP that is bulk, requests in turn or small transfers, UDP
-//! in frames as a video has them; the throughput of a path, with what limits it; and requests and replies
-//! in turn, as fast as they go.
+//! in frames as a video has them; the throughput of a path, with what limits it; requests and replies in
+//! turn, as fast as they go; media streams over RTP, and what a player would have shown of them.
 //!
 //! Owns the loads, whether they were held, and when they began to work. Says nothing to people: who asks
 //! for a load shows what it did.
@@ -13,6 +13,7 @@ mod duty;
 mod error;
 mod flow;
 mod iperf3;
+pub mod media;
 mod pace;
 mod pinned;
 mod planned;

@@ -18,6 +18,8 @@ pub enum FileKind {
     Policy,
     /// Delays that a link replays.
     Delays,
+    /// Sizes of a video's frames.
+    Frames,
     /// A secret that is shared with a peer.
     Secret,
     /// PEM: a private key.
@@ -33,7 +35,7 @@ impl FileKind {
     pub const fn largest(self) -> u64 {
         match self {
             Self::Plan | Self::Topology | Self::Certificates => 16 << 20,
-            Self::Delays => 64 << 20,
+            Self::Delays | Self::Frames => 64 << 20,
             Self::Secret => 64 << 10,
             Self::PrivateKey | Self::Policy => 1 << 20,
             Self::Program => 512 << 20,

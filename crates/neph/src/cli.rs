@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, health, hops,
-    import, lab, list, ping, read, reflect, report, rr, shell, show, stress, throughput, trace,
+    import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress, throughput, trace,
     version, watch,
 };
 
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Throughput(Box<throughput::Args>),
     /// Transactions per second and round-trip times: one request at a time, as fast as replies come.
     Rr(Box<rr::Args>),
+    /// Media streams over RTP: bit rate, jitter, loss, late frames, stalls, estimated video quality.
+    Media(Box<media::Args>),
     /// Load for machines that are measured: a share of their processors' time, or traffic.
     Stress(stress::Args),
     /// The controller of agents at other sites: serve, invite, revoke.

@@ -27,6 +27,7 @@ mod interrupt;
 mod ip_choice;
 mod lab;
 mod list;
+mod media;
 mod metrics;
 mod output;
 mod packet_choice;
@@ -98,6 +99,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Lab(args) => lab::run(&args),
         Command::Throughput(args) => throughput::run(&args),
         Command::Rr(args) => rr::run(&args),
+        Command::Media(args) => media::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Completions(args) => shell::completions(&args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),

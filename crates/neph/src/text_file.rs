@@ -14,6 +14,8 @@ pub(crate) struct Noun(pub(crate) &'static str, pub(crate) FileKind);
 pub(crate) const PLAN: Noun = Noun("plan", FileKind::Plan);
 /// A topology.
 pub(crate) const TOPOLOGY: Noun = Noun("topology", FileKind::Topology);
+/// Sizes of a video's frames.
+pub(crate) const TRACE: Noun = Noun("trace", FileKind::Frames);
 
 /// The text of a file, named by its path.
 ///

@@ -57,6 +57,12 @@ mod latency_tester;
 mod limits;
 #[path = "cli/live_hops.rs"]
 mod live_hops;
+#[path = "cli/media.rs"]
+mod media;
+#[path = "cli/media_peers.rs"]
+mod media_peers;
+#[path = "cli/media_shared.rs"]
+mod media_shared;
 #[path = "cli/metrics.rs"]
 mod metrics;
 #[path = "cli/moved.rs"]
@@ -113,6 +119,8 @@ mod secrets;
 mod servers;
 #[path = "cli/stalls.rs"]
 mod stalls;
+#[path = "cli/star.rs"]
+mod star;
 #[path = "cli/stops.rs"]
 mod stops;
 #[path = "cli/strays.rs"]

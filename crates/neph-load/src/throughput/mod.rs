@@ -27,7 +27,7 @@ mod reservoir;
 pub mod rr;
 mod run;
 mod second;
-mod sequence;
+pub(crate) mod sequence;
 mod served;
 mod server;
 mod session;
@@ -40,7 +40,7 @@ mod totals;
 mod udp_receiver;
 mod udp_sender;
 mod usage;
-mod variation;
+pub(crate) mod variation;
 
 pub use client::{Asked, measure};
 pub use error::ThroughputError;

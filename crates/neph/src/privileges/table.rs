@@ -200,6 +200,16 @@ impl Row {
     pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], USUAL);
     pub(crate) const RR: Self = row("rr", &[], USUAL);
     pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
+    pub(crate) const MEDIA: Self = row(
+        "media",
+        &[kept(
+            CAP_NET_ADMIN,
+            "",
+            "receive buffers above net.core.rmem_max",
+        )],
+        USUAL,
+    );
+    pub(crate) const MEDIA_SERVE: Self = row("media serve", &[], OWN);
 }
 
 const SITE: Kept = kept(
@@ -231,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 15] = [
+    const ALL: [Row; 17] = [
         Row::REFLECT,
         Row::HEALTH,
         Row::PING,
@@ -247,6 +257,8 @@ mod tests {
         Row::THROUGHPUT,
         Row::THROUGHPUT_SERVE,
         Row::RR,
+        Row::MEDIA,
+        Row::MEDIA_SERVE,
     ];
 
     /// The table in Markdown.

@@ -32,6 +32,7 @@ pub(crate) const COMMANDS: [&str; 30] = [
     "import",
     "lab",
     "throughput",
+    "media",
     "rr",
     "stress",
     "control",

@@ -1,0 +1,13 @@
+//! `neph media`: what clients of a media server received, second by second and as a whole.
+
+mod document;
+mod second;
+mod served;
+mod stream;
+mod text;
+
+pub use document::{MediaDocument, MediaLine, StreamDocument};
+pub use second::SecondRow;
+pub use served::ServedLine;
+pub use stream::StreamRow;
+pub use text::{heading, second_line, summary};

@@ -1,0 +1,89 @@
+//! A media measurement for people: a line each second, and a table of streams at the end.
+
+use neph_load::media::{MediaMeasured, MediaSecond, StreamMeasured};
+use neph_model::{BitRate, Span};
+use neph_text::counted::counted;
+
+use crate::cell::{Cell, OrDash};
+use crate::rows;
+
+use super::stream::StreamRow;
+
+/// The headings of the lines of [`second_line`].
+pub fn heading() -> &'static str {
+    "  second          rate   least stream    most stream     lost  reordered     late    jitter"
+}
+
+/// A second of all streams as a line.
+pub fn second_line(second: &MediaSecond) -> String {
+    let number = second.index + 1;
+    let (rate, least, most) = (
+        second.rate().cell(),
+        second.rate_min().cell(),
+        second.rate_max().cell(),
+    );
+    let (lost, reordered) = (
+        second.sum(|one| one.lost()),
+        second.sum(|one| one.reordered),
+    );
+    let (late, jitter) = (second.sum(|one| one.late), second.jitter().cell());
+    format!(
+        "{number:>8}{rate:>14}{least:>15}{most:>15}  {lost:>7}  {reordered:>9}  {late:>7}  {jitter:>8}"
+    )
+}
+
+/// The measurement as a whole.
+pub fn summary(measured: &MediaMeasured) -> String {
+    let streams = (1..).zip(&measured.streams);
+    let rows: Vec<StreamRow> = streams
+        .map(|(number, stream)| StreamRow::new(number, stream))
+        .collect();
+    let mut text = format!("\n{}\n{}", rows::text(&rows), together(measured));
+    for row in &rows {
+        let number = row.stream;
+        if let Some(fault) = &row.fault {
+            text.push_str(&format!("Stream {number} broke off: {fault}\n"));
+        }
+        if row.socket_drops > 0 {
+            let drops = counted(row.socket_drops, "packet");
+            text.push_str(&format!(
+                "Note: this host dropped {drops} of stream {number} at its socket.\n"
+            ));
+        }
+    }
+    text
+}
+
+/// All streams in a sentence or two.
+fn together(measured: &MediaMeasured) -> String {
+    let figures = measured.streams.iter().map(|stream| &stream.figures);
+    let sum = |of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(of).sum::<u64>();
+    let rates = figures.clone().filter_map(|one| one.rate_mean);
+    let (count, all) = (
+        rates.clone().count(),
+        rates.map(BitRate::bits_per_second).sum::<u64>(),
+    );
+    let mean = (count > 0).then(|| BitRate(all / count.max(1) as u64));
+    let (lost, expected) = (
+        sum(|stream| stream.figures.lost),
+        sum(|stream| stream.figures.expected()),
+    );
+    let (frames, in_time) = (
+        sum(|stream| stream.figures.frames.all()),
+        sum(|stream| stream.figures.frames.in_time),
+    );
+    let stalled: Span = figures
+        .clone()
+        .fold(Span::ZERO, |all, one| all + one.stalls.total);
+    let stalls = counted(sum(|stream| stream.figures.stalls.count), "stall");
+    let jitters = figures.filter_map(|one| one.network_jitter.or(one.jitter));
+    let jitter = jitters.map(|jitter| jitter.mean).max();
+    let streams = counted(measured.streams.len() as u64, "stream");
+    let buffer = measured.ask.buffer;
+    format!(
+        "{streams}: mean {} each; {lost} of {expected} packets lost; mean jitter up to {}\n\
+         {in_time} of {frames} frames complete in time with a buffer of {buffer}; {stalls}, {stalled} together\n",
+        mean.cell(),
+        jitter.or_dash(|jitter| jitter.to_string()),
+    )
+}

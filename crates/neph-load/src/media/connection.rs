@@ -1,0 +1,334 @@
+//! The server's thread for one RTSP connection: answers requests, and sends the stream in between.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+
+use neph_model::{Span, Stop};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::{clock, sched};
+use neph_wire::rtcp::ReceiverReport;
+use neph_wire::rtsp::{Inbox, Message, Response};
+
+use super::ports::{self, Pair};
+use super::served::{MediaServed, Sent};
+use super::server::Served;
+use super::session::{Answer, Asked, Session, TIMEOUT_S};
+use super::source::{First, Source};
+
+/// How soon a set stop flag is seen.
+const TICK: Span = Span::from_millis(50);
+/// How long the peer may take to read.
+const PATIENCE: Span = Span::from_secs(5);
+/// A client whose port is closed so often is gone: one refusal may belong to another program.
+const MOST_CLOSED: u32 = 3;
+/// Datagrams that are taken in one turn.
+const MOST_DISCARDED: usize = 64;
+
+/// One connection at work. Times are since its beginning.
+pub(super) struct Connection<'a> {
+    served: &'a Served<'a>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    session: Session,
+    inbox: Inbox,
+    first: First,
+    began: i64,
+    heard: Span,
+    sending: Option<Sending<'a>>,
+}
+
+/// A stream that was set up.
+struct Sending<'a> {
+    pair: Pair,
+    source: Source<'a>,
+    /// When the first packet was sent.
+    began: Option<Span>,
+    sent: Sent,
+    closed: u32,
+}
+
+impl<'a> Connection<'a> {
+    /// Takes a connection.
+    pub(super) fn new(
+        served: &'a Served<'a>,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(PATIENCE.to_duration()))?;
+        let [id, numbers] = [neph_sys::random::token()?, neph_sys::random::token()?];
+        let [a, b, c, d, e, f, g, h] = numbers.to_be_bytes();
+        let ssrc = neph_sys::random::token()?;
+        let first = First {
+            sequence: u16::from_be_bytes([a, b]),
+            timestamp: u32::from_be_bytes([c, d, e, f]),
+            ssrc: u32::from_be_bytes([g, h, 0, 0]) ^ u32::try_from(ssrc >> 32).unwrap_or(0),
+        };
+        let peer = ports::plain(peer);
+        Ok(Self {
+            session: Session::new(peer.ip(), format!("{id:016x}"), first, &served.spec.trace),
+            served,
+            stream,
+            peer,
+            inbox: Inbox::default(),
+            first,
+            began: clock::raw().0,
+            heard: Span::ZERO,
+            sending: None,
+        })
+    }
+
+    fn now(&self) -> Span {
+        Span::from_nanos(clock::raw().0 - self.began)
+    }
+
+    /// Serves until the client ends, is gone, or `stop` is set.
+    pub(super) fn serve(mut self, stop: &Stop) {
+        // Late by the wake-up only; where it is refused, sending is a little less even.
+        let _ = sched::set_timer_slack(std::time::Duration::from_nanos(1));
+        let ended = loop {
+            match self.turn(stop) {
+                Ok(false) => {}
+                Ok(true) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        self.end_stream(ended);
+    }
+
+    /// One wait, and what it brought; whether the connection is over.
+    fn turn(&mut self, stop: &Stop) -> Result<bool, String> {
+        if stop.is_set() {
+            return Err("the server was stopped".to_owned());
+        }
+        let now = self.now();
+        if now - self.heard > Span::from_secs(TIMEOUT_S.into()) {
+            return Err(format!(
+                "the client sent no request and no report for {TIMEOUT_S} s"
+            ));
+        }
+        let next = self.next_due();
+        let wait = next
+            .map_or(TICK, |due| (due - now).min(TICK))
+            .max(Span::ZERO);
+        let mut awaited = [Awaited::readable(self.stream.as_fd())];
+        ppoll::wait(&mut awaited, Some(wait.to_duration())).map_err(|error| error.to_string())?;
+        if awaited[0].has_something() && self.read()? {
+            return Ok(true);
+        }
+        self.send_due()?;
+        Ok(false)
+    }
+
+    /// When the next packet is due, since the beginning.
+    fn next_due(&self) -> Option<Span> {
+        let sending = self
+            .sending
+            .as_ref()
+            .filter(|_| self.session.is_playing())?;
+        Some(sending.began? + sending.source.due())
+    }
+
+    /// Reads requests and answers them; whether the client closed the connection.
+    fn read(&mut self) -> Result<bool, String> {
+        let mut buffer = [0; 4096];
+        match self.stream.read(&mut buffer) {
+            Ok(0) if self.session.is_playing() => {
+                Err("the client closed its connection".to_owned())
+            }
+            Ok(0) => Ok(true),
+            Ok(count) => {
+                self.inbox.push(&buffer[..count]);
+                self.answer_all()?;
+                Ok(false)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            // It closed with something of ours unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                Err("the client closed its connection".to_owned())
+            }
+            Err(error) => Err(format!("read from the client: {error}")),
+        }
+    }
+
+    fn answer_all(&mut self) -> Result<(), String> {
+        while let Some(message) = self
+            .inbox
+            .next_message()
+            .map_err(|error| error.to_string())?
+        {
+            let Message::Request(request) = message else {
+                continue;
+            };
+            self.heard = self.now();
+            match self.session.answer(&request) {
+                Answer::Reply(response) => self.reply(&response)?,
+                Answer::Setup(asked) => {
+                    let response = self.set_up(&asked);
+                    self.reply(&response)?;
+                }
+                Answer::Play(response) => {
+                    self.reply(&response)?;
+                    self.begin();
+                }
+                Answer::End(response) => {
+                    self.end_stream(None);
+                    self.reply(&response)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, response: &Response) -> Result<(), String> {
+        let bytes = response.encode().map_err(|error| error.to_string())?;
+        let written = self.stream.write_all(&bytes);
+        written.map_err(|error| format!("write to the client: {error}"))
+    }
+
+    fn set_up(&mut self, asked: &Asked) -> Response {
+        // The place is taken before anything is opened, and given back by `end_stream`.
+        let granted = self.served.take_place().and_then(|()| {
+            let opened = self.open(asked);
+            opened.map_err(|error| {
+                self.served.free_place();
+                format!("open UDP ports for it: {error}")
+            })
+        });
+        match granted {
+            Ok(sending) => {
+                let response = self.session.granted(asked, sending.pair.ports);
+                self.sending = Some(sending);
+                response
+            }
+            Err(reason) => {
+                let peer = self.peer;
+                (self.served.event)(MediaServed::Refused { peer, reason });
+                Session::refused(asked)
+            }
+        }
+    }
+
+    /// Ports that are connected to the client's: the kernel sends to no other address.
+    fn open(&self, asked: &Asked) -> io::Result<Sending<'a>> {
+        let pair = ports::open(ports::plain(self.stream.local_addr()?))?;
+        let mut to = self.peer;
+        to.set_port(asked.ports.rtp);
+        pair.rtp.connect(to)?;
+        if let Some(rtcp) = asked.ports.rtcp {
+            to.set_port(rtcp);
+            pair.rtcp.connect(to)?;
+        }
+        Ok(Sending {
+            pair,
+            source: Source::new(&self.served.spec.trace, self.first),
+            began: None,
+            sent: Sent::default(),
+            closed: 0,
+        })
+    }
+
+    /// The stream begins, at random within a frame's interval: streams that are asked for at once would
+    /// otherwise send all their frames at the same moments.
+    fn begin(&mut self) {
+        let now = self.now();
+        let interval = self.served.spec.trace.time(1).nanos().max(1);
+        let phase = i64::from(self.first.timestamp) * 997 % interval;
+        if let Some(sending) = &mut self.sending {
+            sending.began = Some(now + Span::from_nanos(phase));
+            let (peer, streams) = (self.peer, self.served.streams());
+            (self.served.event)(MediaServed::Began { peer, streams });
+        }
+    }
+
+    fn send_due(&mut self) -> Result<(), String> {
+        let now = self.now();
+        let is_playing = self.session.is_playing();
+        let Some(sending) = self.sending.as_mut().filter(|_| is_playing) else {
+            return Ok(());
+        };
+        let rtp = hear(&sending.pair.rtp, self.first.ssrc);
+        sending.closed += rtp.closed;
+        // A client need not listen for RTCP.
+        if hear(&sending.pair.rtcp, self.first.ssrc).is_reported {
+            self.heard = now;
+        }
+        let Some(began) = sending.began else {
+            return Ok(());
+        };
+        let since = now - began;
+        let most = self.served.spec.caps.duration;
+        if since >= most {
+            return Err(format!(
+                "the longest time that this server grants is over: {most}"
+            ));
+        }
+        sending.send(since)
+    }
+
+    /// Gives the place back, and reports what was sent.
+    fn end_stream(&mut self, fault: Option<String>) {
+        let Some(mut sending) = self.sending.take() else {
+            return;
+        };
+        self.served.free_place();
+        let Some(began) = sending.began else { return };
+        sending.sent.lasted = (self.now() - began).max(Span::ZERO);
+        sending.sent.frames_left_out = sending.source.left_out();
+        let (peer, sent) = (self.peer, sending.sent);
+        (self.served.event)(MediaServed::Ended { peer, sent, fault });
+    }
+}
+
+impl Sending<'_> {
+    /// Sends what is due, so long after the first packet was.
+    fn send(&mut self, since: Span) -> Result<(), String> {
+        let mut packet = Vec::with_capacity(1_500);
+        self.source.catch_up(since);
+        while self.source.due() <= since {
+            packet.clear();
+            self.source.write(since, &mut packet);
+            match self.pair.rtp.send(&packet) {
+                Ok(length) => {
+                    self.sent.packets += 1;
+                    self.sent.bytes += length as u64;
+                }
+                Err(error) => {
+                    self.closed += u32::from(error.kind() == ErrorKind::ConnectionRefused);
+                    self.sent.refused += 1;
+                }
+            }
+        }
+        if self.closed >= MOST_CLOSED {
+            return Err("the client's UDP port is closed".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What came to a port of ours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    /// How often the kernel reported that nothing listens at the client's port: ICMP about a packet before.
+    closed: u32,
+    /// The client reported of the stream, which only it has the number of.
+    is_reported: bool,
+}
+
+/// Takes what a client sends to our ports: reports of RTCP, and packets that open a firewall.
+fn hear(socket: &UdpSocket, ssrc: u32) -> Heard {
+    let (mut datagram, mut heard) = ([0; 64], Heard::default());
+    for _ in 0..MOST_DISCARDED {
+        match socket.recv(&mut datagram) {
+            Ok(length) => {
+                let report = ReceiverReport::decode(&datagram[..length]);
+                heard.is_reported |= report.is_some_and(|report| report.source == ssrc);
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => heard.closed += 1,
+            Err(_) => break,
+        }
+    }
+    heard
+}

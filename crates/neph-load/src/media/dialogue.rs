@@ -1,0 +1,246 @@
+//! The client's side of one RTSP connection, as a state machine: which request is next, and what an answer
+//! means. It opens no socket and reads no clock.
+
+use neph_model::Span;
+use neph_wire::rtsp::{
+    Headers, Media, Method, PortPair, Request, Response, RtpInfo, Sdp, SessionId, Transport, Url,
+};
+
+/// How long a session lives without a request where the server names nothing (RFC 2326, section 12.37).
+const DEFAULT_TIMEOUT_S: u32 = 60;
+/// The most requests whose answers are awaited.
+const MOST_AWAITED: usize = 8;
+
+/// Why a conversation cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The server refuses.
+    Status {
+        method: String,
+        status: u16,
+        reason: String,
+    },
+    /// The answer lacks something.
+    Lacking { method: String, lacks: &'static str },
+}
+
+/// What an answer brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Nothing that matters, or no answer to a request of ours.
+    Nothing,
+    /// What the server offers; the next request is a set-up.
+    Described,
+    /// The stream is set up.
+    SetUp(Transport),
+    /// The stream begins, with this packet.
+    Playing(Option<RtpInfo>),
+    /// The session is over.
+    Ended,
+}
+
+/// An awaited answer.
+#[derive(Clone, Debug)]
+struct Awaited {
+    cseq: u32,
+    method: Method,
+}
+
+/// One conversation.
+#[derive(Debug)]
+pub(super) struct Dialogue {
+    url: String,
+    /// Of the presentation, as the server names it.
+    whole: String,
+    /// Of the stream.
+    track: String,
+    cseq: u32,
+    session: Option<SessionId>,
+    has_parameters: bool,
+    media: Option<Media>,
+    awaited: Vec<Awaited>,
+}
+
+impl Dialogue {
+    /// About the presentation with this URL.
+    pub(super) fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            whole: url.to_owned(),
+            track: url.to_owned(),
+            cseq: 0,
+            session: None,
+            has_parameters: false,
+            media: None,
+            awaited: Vec::new(),
+        }
+    }
+
+    /// The stream that was chosen.
+    pub(super) const fn media(&self) -> Option<&Media> {
+        self.media.as_ref()
+    }
+
+    fn request(&mut self, method: Method, url: String) -> Request {
+        self.cseq += 1;
+        let mut headers = Headers::default();
+        headers.push("CSeq", self.cseq.to_string());
+        headers.push("User-Agent", "nephoscope");
+        if let Some(session) = &self.session {
+            headers.push("Session", session.id.clone());
+        }
+        if self.awaited.len() == MOST_AWAITED {
+            self.awaited.remove(0);
+        }
+        self.awaited.push(Awaited {
+            cseq: self.cseq,
+            method: method.clone(),
+        });
+        Request {
+            method,
+            url,
+            headers,
+            body: Vec::new(),
+        }
+    }
+
+    /// What the server can do.
+    pub(super) fn options(&mut self) -> Request {
+        self.request(Method::Options, self.url.clone())
+    }
+
+    /// What the presentation has.
+    pub(super) fn describe(&mut self) -> Request {
+        let mut request = self.request(Method::Describe, self.url.clone());
+        request.headers.push("Accept", "application/sdp");
+        request
+    }
+
+    /// The stream is to go to these ports.
+    pub(super) fn setup(&mut self, ports: PortPair) -> Request {
+        let mut request = self.request(Method::Setup, self.track.clone());
+        let transport = Transport {
+            is_udp: true,
+            is_unicast: true,
+            client_port: Some(ports),
+            ..Transport::default()
+        };
+        request.headers.push("Transport", transport.to_string());
+        request
+    }
+
+    /// The stream is to begin.
+    pub(super) fn play(&mut self) -> Request {
+        let mut request = self.request(Method::Play, self.whole.clone());
+        request.headers.push("Range", "npt=0.000-");
+        request
+    }
+
+    /// The session is to live on.
+    pub(super) fn keep_alive(&mut self) -> Request {
+        let method = if self.has_parameters {
+            Method::GetParameter
+        } else {
+            Method::Options
+        };
+        self.request(method, self.whole.clone())
+    }
+
+    /// The session is over.
+    pub(super) fn teardown(&mut self) -> Request {
+        self.request(Method::Teardown, self.whole.clone())
+    }
+
+    /// How often the session is to be kept alive: in half of its lifetime.
+    pub(super) fn interval(&self) -> Span {
+        let timeout = self.session.as_ref().and_then(|session| session.timeout);
+        let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT_S).max(2);
+        Span::from_millis(i64::from(timeout) * 500)
+    }
+
+    /// An answer came.
+    ///
+    /// # Errors
+    /// The server refuses, or its answer lacks what the next request needs.
+    pub(super) fn hear(&mut self, response: &Response) -> Result<Heard, Refusal> {
+        // 1xx announces the answer.
+        let cseq = response.headers.cseq().filter(|_| response.status >= 200);
+        let mut awaited = self.awaited.iter();
+        let Some(place) = awaited.position(|one| Some(one.cseq) == cseq) else {
+            return Ok(Heard::Nothing);
+        };
+        let method = self.awaited.remove(place).method;
+        // A server may refuse a parameter; the request keeps the session alive all the same.
+        let is_parameter = matches!(method, Method::GetParameter | Method::Options);
+        if !response.is_success() && !(is_parameter && response.status != 454) {
+            return Err(Refusal::Status {
+                method: method.word().to_owned(),
+                status: response.status,
+                reason: response.reason.clone(),
+            });
+        }
+        match method {
+            Method::Options => {
+                let public = response.headers.get("Public").unwrap_or_default();
+                let mut methods = public.split(',').map(str::trim);
+                self.has_parameters = methods.any(|one| one == Method::GetParameter.word());
+                Ok(Heard::Nothing)
+            }
+            Method::Describe => self.described(response),
+            Method::Setup => self.set_up(response),
+            Method::Play => {
+                let infos = response.headers.get("RTP-Info").map(RtpInfo::parse_all);
+                let mut infos = infos.unwrap_or_default().into_iter();
+                Ok(Heard::Playing(infos.find(|info| self.is_ours(info))))
+            }
+            Method::Teardown => Ok(Heard::Ended),
+            Method::GetParameter | Method::Other(_) => Ok(Heard::Nothing),
+        }
+    }
+
+    /// Whether it is of our stream: servers name it in full or relative to the presentation.
+    fn is_ours(&self, info: &RtpInfo) -> bool {
+        info.url.is_empty() || self.track == info.url || self.track.ends_with(&info.url)
+    }
+
+    fn described(&mut self, response: &Response) -> Result<Heard, Refusal> {
+        let method = || Method::Describe.word().to_owned();
+        let text = String::from_utf8_lossy(&response.body);
+        let sdp = Sdp::parse(&text);
+        let mut media = sdp.media.iter();
+        let media = media.find(|media| media.kind == "video");
+        let Some(media) = media.or_else(|| sdp.media.first()) else {
+            return Err(Refusal::Lacking {
+                method: method(),
+                lacks: "a stream over RTP",
+            });
+        };
+        let base = response.headers.get("Content-Base");
+        let base = base.or_else(|| response.headers.get("Content-Location"));
+        let base = base.unwrap_or(&self.url).to_owned();
+        let of = |control: Option<&str>| Url::control(&base, control.unwrap_or("*"));
+        self.whole = of(sdp.control.as_deref());
+        self.track = of(media.control.as_deref());
+        self.media = Some(media.clone());
+        Ok(Heard::Described)
+    }
+
+    fn set_up(&mut self, response: &Response) -> Result<Heard, Refusal> {
+        let lacks = |lacks| Refusal::Lacking {
+            method: Method::Setup.word().to_owned(),
+            lacks,
+        };
+        let session = response.headers.get("Session").and_then(SessionId::parse);
+        self.session = Some(session.ok_or_else(|| lacks("a session"))?);
+        let header = response.headers.get("Transport").unwrap_or_default();
+        let mut ways = Transport::parse_all(header).into_iter();
+        let way = ways.find(|way| way.is_udp && way.is_unicast);
+        Ok(Heard::SetUp(
+            way.ok_or_else(|| lacks("a transport over UDP"))?,
+        ))
+    }
+}
+
+#[cfg(test)]
+#[path = "dialogue_tests.rs"]
+mod tests;

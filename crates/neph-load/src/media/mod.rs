@@ -1,0 +1,40 @@
+//! Media streams: RTP over UDP after RTSP, from a [`Server`] that sends frames of a [`Trace`] to clients
+//! that all begin at once ([`measure`]), and what a player with a play-out buffer would have shown.
+//!
+//! What is sent, the order of requests, counting and judging are state machines and functions without
+//! input or output. One thread serves a connection; one thread receives all streams of a client.
+
+mod client;
+mod connection;
+mod dialogue;
+mod error;
+mod figures;
+mod frames;
+#[cfg(test)]
+mod generate;
+mod jitter;
+mod lane;
+mod measured;
+mod opening;
+mod ports;
+mod quality;
+mod second;
+mod served;
+mod server;
+mod session;
+mod source;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod track;
+
+pub use client::measure;
+pub use error::MediaError;
+pub use figures::{JitterFigures, StreamFigures};
+pub use frames::{FrameCounts, Stalls};
+pub use measured::{MediaAsk, MediaMeasured, StreamMeasured};
+pub use quality::{Quality, VideoQuality};
+pub use second::{MediaSecond, StreamSecond};
+pub use served::{MediaServed, ServerCaps, ServerSpec};
+pub use server::Server;
+pub use trace::{Trace, TraceError};

@@ -1,0 +1,186 @@
+//! Sets a client's streams up, all at the same time: each with an RTSP connection and ports of its own.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::thread;
+
+use neph_model::{Span, Stop};
+use neph_sys::{bulk, clock, stamp};
+use neph_wire::rtsp::{Inbox, Message, Request, Transport};
+
+use super::dialogue::{Dialogue, Heard};
+use super::error::MediaError;
+use super::lane::Lane;
+use super::measured::MediaAsk;
+use super::ports::{self, Pair};
+use super::track::{Track, TrackSpec};
+use crate::transfer::connect;
+
+/// How long the server may take for each step.
+const PATIENCE: Span = Span::from_secs(10);
+/// How soon a set stop flag is seen.
+const TICK: Span = Span::from_millis(50);
+/// Room for what is not read yet: at 10 Mbit/s a second.
+const RECEIVE_ROOM: i32 = 4 << 20;
+
+/// Sets all streams up.
+///
+/// # Errors
+/// One of them cannot be set up: the first error, by the streams' order.
+pub(super) fn open_all(
+    server: SocketAddr,
+    ask: &MediaAsk,
+    stop: &Stop,
+) -> Result<Vec<Lane>, MediaError> {
+    thread::scope(|scope| {
+        let mut opening = Vec::new();
+        for _ in 0..ask.streams {
+            let work = move || Opening::begin(server, stop)?.open(ask);
+            let thread = thread::Builder::new().spawn_scoped(scope, work);
+            opening.push(thread.map_err(MediaError::Thread)?);
+        }
+        let opened = opening.into_iter().map(|thread| match thread.join() {
+            Ok(opened) => opened,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        opened.collect()
+    })
+}
+
+struct Opening<'a> {
+    stream: TcpStream,
+    peer: SocketAddr,
+    inbox: Inbox,
+    stop: &'a Stop,
+}
+
+impl<'a> Opening<'a> {
+    fn begin(server: SocketAddr, stop: &'a Stop) -> Result<Self, MediaError> {
+        let stream = connect(server, PATIENCE).map_err(MediaError::socket("connect to", server))?;
+        let prepared = stream
+            .set_nodelay(true)
+            .and_then(|()| stream.set_read_timeout(Some(TICK.to_duration())))
+            .and_then(|()| stream.set_write_timeout(Some(PATIENCE.to_duration())));
+        prepared.map_err(MediaError::socket("set up the connection to", server))?;
+        Ok(Self {
+            stream,
+            peer: server,
+            inbox: Inbox::default(),
+            stop,
+        })
+    }
+
+    fn open(mut self, ask: &MediaAsk) -> Result<Lane, MediaError> {
+        let mut dialogue = Dialogue::new(&ask.url);
+        let request = dialogue.options();
+        self.exchange(&mut dialogue, &request)?;
+        let request = dialogue.describe();
+        self.exchange(&mut dialogue, &request)?;
+        let pair = self.ports()?;
+        let request = dialogue.setup(pair.ports);
+        let Heard::SetUp(way) = self.exchange(&mut dialogue, &request)? else {
+            return Err(self.silent(&request));
+        };
+        self.connect_ports(&pair, &way)?;
+        let Some(media) = dialogue.media() else {
+            return Err(self.silent(&request));
+        };
+        let spec = TrackSpec::new(media, ask);
+        Ok(Lane {
+            stream: self.stream,
+            peer: self.peer,
+            inbox: self.inbox,
+            alive_at: Span::ZERO,
+            report_at: Span::ZERO,
+            track: Track::new(spec, way.ssrc),
+            dialogue,
+            pair,
+            fault: None,
+            is_ended: false,
+        })
+    }
+
+    /// Sends a request and waits for its answer.
+    fn exchange(
+        &mut self,
+        dialogue: &mut Dialogue,
+        request: &Request,
+    ) -> Result<Heard, MediaError> {
+        let (peer, awaited) = (self.peer, request.method.word());
+        let foreign = |source| MediaError::Foreign { peer, source };
+        let bytes = request.encode().map_err(foreign)?;
+        let written = self.stream.write_all(&bytes);
+        written.map_err(MediaError::socket("write to", peer))?;
+        let latest = clock::raw().0 + PATIENCE.nanos();
+        let mut buffer = [0; 4096];
+        loop {
+            while let Some(message) = self.inbox.next_message().map_err(foreign)? {
+                let Message::Response(response) = message else {
+                    continue;
+                };
+                let is_answer = response.headers.cseq() == request.headers.cseq();
+                let heard = dialogue.hear(&response);
+                let heard = heard.map_err(|refusal| Lane::refused(peer, refusal))?;
+                if is_answer && response.status >= 200 {
+                    return Ok(heard);
+                }
+            }
+            if self.stop.is_set() {
+                return Err(MediaError::Stopped);
+            }
+            if clock::raw().0 >= latest {
+                return Err(self.silent(request));
+            }
+            let awaited = awaited.to_owned();
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(MediaError::Closed { peer, awaited }),
+                Ok(count) => self.inbox.push(&buffer[..count]),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
+                    ErrorKind::ConnectionReset => {
+                        return Err(MediaError::Closed { peer, awaited });
+                    }
+                    _ => return Err(MediaError::socket("read from", peer)(error)),
+                },
+            }
+        }
+    }
+
+    fn silent(&self, request: &Request) -> MediaError {
+        MediaError::Silent {
+            peer: self.peer,
+            awaited: request.method.word().to_owned(),
+        }
+    }
+
+    /// Ports on the address that the RTSP connection has: the server sends to no other.
+    fn ports(&self) -> Result<Pair, MediaError> {
+        let failed = MediaError::socket("open UDP ports towards", self.peer);
+        let local = self.stream.local_addr().map_err(&failed)?;
+        let pair = ports::open(ports::plain(local)).map_err(&failed)?;
+        stamp::make_room(pair.rtp.as_fd(), RECEIVE_ROOM).map_err(&failed)?;
+        bulk::enable_stamps(pair.rtp.as_fd()).map_err(&failed)?;
+        Ok(pair)
+    }
+
+    /// From here on the kernel hands over only what the server sends. A byte to each of the server's ports
+    /// opens firewalls in between.
+    fn connect_ports(&self, pair: &Pair, way: &Transport) -> Result<(), MediaError> {
+        let Some(ports) = way.server_port else {
+            return Ok(());
+        };
+        let failed = MediaError::socket("connect a UDP port to", self.peer);
+        let mut to = ports::plain(self.peer);
+        to.set_port(ports.rtp);
+        pair.rtp.connect(to).map_err(&failed)?;
+        // What is lost here is lost: a firewall that is open needs none.
+        let _ = pair.rtp.send(&[0]);
+        if let Some(rtcp) = ports.rtcp {
+            to.set_port(rtcp);
+            pair.rtcp.connect(to).map_err(&failed)?;
+            let _ = pair.rtcp.send(&[0]);
+        }
+        Ok(())
+    }
+}

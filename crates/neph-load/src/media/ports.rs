@@ -1,0 +1,80 @@
+//! Two neighbouring UDP ports, an even one for RTP and the next for RTCP (RFC 3550, section 11).
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use neph_wire::rtsp::PortPair;
+
+/// How often neighbours are looked for.
+const TRIES: usize = 64;
+
+/// Two sockets.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) rtp: UdpSocket,
+    pub(super) rtcp: UdpSocket,
+    pub(super) ports: PortPair,
+}
+
+/// Opens two ports of an address; its own port does not matter.
+pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
+    let mut failed = io::Error::from(io::ErrorKind::AddrInUse);
+    let bind = |port| {
+        let mut address = address;
+        address.set_port(port);
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        io::Result::Ok(socket)
+    };
+    for _ in 0..TRIES {
+        let one = bind(0)?;
+        let port = one.local_addr()?.port();
+        let other = bind(port ^ 1);
+        let (rtp, rtcp) = match other {
+            Ok(other) if port % 2 == 0 => (one, other),
+            Ok(other) => (other, one),
+            Err(error) => {
+                failed = error;
+                continue;
+            }
+        };
+        let even = port & !1;
+        let ports = PortPair {
+            rtp: even,
+            rtcp: Some(even | 1),
+        };
+        return Ok(Pair { rtp, rtcp, ports });
+    }
+    Err(failed)
+}
+
+/// An address of IPv4 as such, not as one of IPv6.
+pub(super) fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip if ip.is_ipv4() => SocketAddr::new(ip, address.port()),
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rtp_has_an_even_port_and_rtcp_the_next() {
+        for _ in 0..8 {
+            let pair = open(([127, 0, 0, 1], 0).into()).expect("ports");
+            let port = |socket: &UdpSocket| socket.local_addr().expect("bound").port();
+            assert_eq!(port(&pair.rtp), pair.ports.rtp);
+            assert_eq!(pair.ports.rtp % 2, 0);
+            assert_eq!(Some(port(&pair.rtcp)), pair.ports.rtcp);
+            assert_eq!(pair.ports.rtcp, Some(pair.ports.rtp + 1));
+        }
+    }
+
+    #[test]
+    fn mapped_addresses_are_plain() {
+        let mapped: SocketAddr = "[::ffff:10.0.0.1]:5".parse().expect("an address");
+        assert_eq!(plain(mapped), ([10, 0, 0, 1], 5).into());
+    }
+}

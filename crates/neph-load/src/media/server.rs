@@ -1,0 +1,143 @@
+//! Serves media streams over RTP after RTSP.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use neph_model::{Span, Stop};
+use neph_sys::ppoll::{self, Awaited};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::connection::Connection;
+use super::error::MediaError;
+use super::served::{MediaServed, ServerSpec};
+
+/// How soon a set stop flag is seen.
+const TICK: Span = Span::from_millis(50);
+/// Connections beyond those that may have a stream: for clients that ask what there is.
+const SPARE: usize = 16;
+
+/// A server that has its port.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    spec: ServerSpec,
+}
+
+impl Server {
+    /// Takes the port.
+    ///
+    /// # Errors
+    /// Another program has it, or it may not be had.
+    pub fn bind(spec: &ServerSpec) -> Result<Self, MediaError> {
+        let address = spec.listen;
+        let listen = |source| MediaError::Listen { address, source };
+        let listener = listen_on(address).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        Ok(Self {
+            listener,
+            address,
+            spec: spec.clone(),
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is set.
+    ///
+    /// # Errors
+    /// The port cannot be waited on.
+    pub fn run(&self, stop: &Stop, event: &(dyn Fn(MediaServed) + Sync)) -> Result<(), MediaError> {
+        let served = Served {
+            spec: &self.spec,
+            event,
+            places: Mutex::new(0),
+        };
+        let (served, count) = (&served, &AtomicUsize::new(0));
+        let most = usize::from(self.spec.caps.streams) + SPARE;
+        let ended = thread::scope(|scope| {
+            while !stop.is_set() {
+                let mut awaited = [Awaited::readable(self.listener.as_fd())];
+                ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
+                if !awaited[0].is_readable() {
+                    continue;
+                }
+                let Ok((stream, peer)) = self.listener.accept() else {
+                    continue;
+                };
+                if count.fetch_add(1, Ordering::AcqRel) >= most {
+                    count.fetch_sub(1, Ordering::AcqRel);
+                    continue;
+                }
+                let work = move || {
+                    if let Ok(connection) = Connection::new(served, stream, peer) {
+                        connection.serve(stop);
+                    }
+                    count.fetch_sub(1, Ordering::AcqRel);
+                };
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    count.fetch_sub(1, Ordering::AcqRel);
+                }
+            }
+            Ok(())
+        });
+        let address = self.address;
+        ended.map_err(|source| MediaError::Listen { address, source })
+    }
+}
+
+/// What the connections of a server share.
+pub(super) struct Served<'a> {
+    pub(super) spec: &'a ServerSpec,
+    pub(super) event: &'a (dyn Fn(MediaServed) + Sync),
+    /// Streams that were granted and are not over.
+    places: Mutex<u16>,
+}
+
+impl Served<'_> {
+    /// Takes a place for a stream.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn take_place(&self) -> Result<(), String> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        self.spec.caps.admit(*places, self.spec.trace.mean_rate())?;
+        *places += 1;
+        Ok(())
+    }
+
+    /// Gives a place back.
+    pub(super) fn free_place(&self) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        *places = places.saturating_sub(1);
+    }
+
+    /// Places that are taken.
+    pub(super) fn streams(&self) -> u16 {
+        *self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&SockAddr::from(address))?;
+    socket.listen(256)?;
+    let listener = TcpListener::from(socket);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}

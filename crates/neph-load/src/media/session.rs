@@ -1,0 +1,239 @@
+//! The server's side of one RTSP connection, as a state machine: requests to responses, and what is to be
+//! done for them. It opens no socket and reads no clock.
+//!
+//! A connection has one session with one stream. RTP goes to the address that the connection comes from,
+//! and to no other: a request for another destination is refused, and so are ports below 1024, where
+//! services of that host listen.
+
+use std::net::IpAddr;
+
+use neph_wire::rtsp::{
+    Headers, Media, Method, PortPair, Request, Response, RtpInfo, Sdp, SessionId, Transport, Url,
+};
+
+use super::source::{ENCODING, First, OFFSET_ID, PAYLOAD_TYPE};
+use super::trace::{CLOCK_HZ, Trace};
+
+/// A session without a request, and without a report over RTCP, for so many seconds is over.
+pub(super) const TIMEOUT_S: u32 = 10;
+/// The path of the presentation.
+pub(super) const PATH: &str = "/video";
+/// The stream, relative to the presentation.
+const TRACK: &str = "track0";
+const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN";
+/// The least port that RTP is sent to.
+const LEAST_PORT: u16 = 1_024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Init,
+    Ready,
+    Playing,
+}
+
+/// What is to be done for a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Send the response.
+    Reply(Response),
+    /// Open ports, then send what [`Session::granted`] or [`Session::refused`] gives.
+    Setup(Asked),
+    /// Send the response, then the stream.
+    Play(Response),
+    /// Send the response, and no more of the stream.
+    End(Response),
+}
+
+/// A stream that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    cseq: String,
+    /// Where the client receives.
+    pub(super) ports: PortPair,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Session {
+    id: String,
+    peer: IpAddr,
+    first: First,
+    media: Media,
+    state: State,
+}
+
+impl Session {
+    /// Of a connection from this address.
+    pub(super) fn new(peer: IpAddr, id: String, first: First, trace: &Trace) -> Self {
+        let kbit = trace.mean_rate().bits_per_second().div_ceil(1_000);
+        let media = Media {
+            kind: "video".to_owned(),
+            payload_type: PAYLOAD_TYPE,
+            encoding: Some(ENCODING.to_owned()),
+            clock_hz: Some(CLOCK_HZ),
+            bandwidth_kbit: u32::try_from(kbit).ok(),
+            frames_per_1000_s: Some(trace.frames_per_1000_s()),
+            offset_id: Some(OFFSET_ID),
+            control: Some(TRACK.to_owned()),
+        };
+        Self {
+            id,
+            peer,
+            first,
+            media,
+            state: State::Init,
+        }
+    }
+
+    /// Whether the stream is to be sent.
+    pub(super) fn is_playing(&self) -> bool {
+        self.state == State::Playing
+    }
+
+    /// The answer to a request.
+    pub(super) fn answer(&mut self, request: &Request) -> Answer {
+        let Some(cseq) = request.headers.get("CSeq").map(str::to_owned) else {
+            return Answer::Reply(reply("0", 400, "Bad Request"));
+        };
+        let fail = |status, reason| Answer::Reply(reply(&cseq, status, reason));
+        let named = request.headers.get("Session").and_then(SessionId::parse);
+        let is_ours = named.as_ref().map(|named| named.id == self.id);
+        if is_ours == Some(false) {
+            return fail(454, "Session Not Found");
+        }
+        match &request.method {
+            Method::Options => {
+                let mut response = reply(&cseq, 200, "OK");
+                response.headers.push("Public", METHODS);
+                Answer::Reply(response)
+            }
+            Method::Describe if is_known(&request.url) => {
+                Answer::Reply(self.describe(&cseq, &request.url))
+            }
+            Method::Describe | Method::Setup if !is_known(&request.url) => fail(404, "Not Found"),
+            Method::Setup if self.state != State::Init => {
+                fail(455, "Method Not Valid In This State")
+            }
+            Method::Setup => self.setup(cseq, request),
+            Method::Play if is_ours.is_none() => fail(454, "Session Not Found"),
+            Method::Play if self.state == State::Ready => self.play(&cseq, &request.url),
+            Method::Play => fail(455, "Method Not Valid In This State"),
+            Method::GetParameter if request.body.is_empty() => {
+                Answer::Reply(reply(&cseq, 200, "OK"))
+            }
+            Method::GetParameter => fail(451, "Parameter Not Understood"),
+            Method::Teardown if is_ours.is_none() => fail(454, "Session Not Found"),
+            Method::Teardown => {
+                self.state = State::Init;
+                Answer::End(reply(&cseq, 200, "OK"))
+            }
+            Method::Describe | Method::Other(_) => {
+                let mut response = reply(&cseq, 501, "Not Implemented");
+                response.headers.push("Public", METHODS);
+                Answer::Reply(response)
+            }
+        }
+    }
+
+    fn describe(&self, cseq: &str, url: &str) -> Response {
+        let sdp = Sdp {
+            control: Some("*".to_owned()),
+            media: vec![self.media.clone()],
+        };
+        let mut response = reply(cseq, 200, "OK");
+        let base = presentation(url);
+        response.headers.push("Content-Base", format!("{base}/"));
+        response.headers.push("Content-Type", "application/sdp");
+        response.body = sdp.to_string().into_bytes();
+        response
+    }
+
+    fn setup(&self, cseq: String, request: &Request) -> Answer {
+        let header = request.headers.get("Transport").unwrap_or_default();
+        let ways = Transport::parse_all(header);
+        let udp = ways.iter().filter(|way| way.is_udp && way.is_unicast);
+        let mut udp = udp.filter_map(|way| Some((way, way.client_port?)));
+        let Some((way, ports)) = udp.next() else {
+            return Answer::Reply(reply(&cseq, 461, "Unsupported Transport"));
+        };
+        let is_elsewhere = way.destination.as_ref().is_some_and(|destination| {
+            destination.parse::<IpAddr>().map(|ip| ip.to_canonical()) != Ok(self.peer)
+        });
+        if is_elsewhere || ports.rtp < LEAST_PORT {
+            return Answer::Reply(reply(&cseq, 403, "Forbidden"));
+        }
+        Answer::Setup(Asked { cseq, ports })
+    }
+
+    /// The stream that was asked for is granted, and sent from these ports.
+    pub(super) fn granted(&mut self, asked: &Asked, ports: PortPair) -> Response {
+        self.state = State::Ready;
+        let mut response = reply(&asked.cseq, 200, "OK");
+        let transport = Transport {
+            is_udp: true,
+            is_unicast: true,
+            client_port: Some(asked.ports),
+            server_port: Some(ports),
+            ssrc: Some(self.first.ssrc),
+            ..Transport::default()
+        };
+        response.headers.push("Transport", transport.to_string());
+        let session = SessionId {
+            id: self.id.clone(),
+            timeout: Some(TIMEOUT_S),
+        };
+        response.headers.push("Session", session.to_string());
+        response
+    }
+
+    /// The stream that was asked for is not granted.
+    pub(super) fn refused(asked: &Asked) -> Response {
+        reply(&asked.cseq, 453, "Not Enough Bandwidth")
+    }
+
+    fn play(&mut self, cseq: &str, url: &str) -> Answer {
+        self.state = State::Playing;
+        let mut response = reply(cseq, 200, "OK");
+        response.headers.push("Session", self.id.clone());
+        response.headers.push("Range", "npt=0.000-");
+        let info = RtpInfo {
+            url: format!("{}/{TRACK}", presentation(url)),
+            sequence: Some(self.first.sequence),
+            timestamp: Some(self.first.timestamp),
+        };
+        response.headers.push("RTP-Info", info.to_string());
+        Answer::Play(response)
+    }
+}
+
+/// Whether a URL is that of the presentation, or of its stream.
+fn is_known(url: &str) -> bool {
+    let Ok(url) = url.parse::<Url>() else {
+        return false;
+    };
+    let path = url.path.trim_end_matches('/');
+    let path = path.strip_suffix(&format!("/{TRACK}")).unwrap_or(path);
+    path.is_empty() || path == PATH
+}
+
+/// The URL of the presentation: without the stream, and without a slash at its end.
+fn presentation(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix(TRACK).unwrap_or(url).trim_end_matches('/')
+}
+
+fn reply(cseq: &str, status: u16, reason: &str) -> Response {
+    let mut headers = Headers::default();
+    headers.push("CSeq", cseq);
+    headers.push("Server", "nephoscope");
+    Response {
+        status,
+        reason: reason.to_owned(),
+        headers,
+        body: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -1,0 +1,223 @@
+//! Frame sizes of a video, and the file that holds them.
+//!
+//! The file: lines of text. What follows `#` is a comment. The first line is `fps N`, the frames in a second;
+//! each other line is the size of a frame in bytes. The trace is repeated without end.
+
+use neph_model::{BitRate, Span};
+
+/// The trace that neph brings along.
+const ANIMATION: &str = include_str!("../../traces/animation.trace");
+/// The least size of a frame in bytes: a packet's position in its frame takes this much.
+const LEAST: u32 = 8;
+/// The largest size of a frame in bytes.
+const LARGEST: u32 = 1 << 20;
+/// The most frames of a trace: more than ten hours at 25 in a second.
+const MOST_FRAMES: usize = 1_000_000;
+/// Frames in 1000 s: 1 and 120 in a second.
+const RATES: std::ops::RangeInclusive<u32> = 1_000..=120_000;
+/// Ticks of the RTP clock in a second: 90 kHz, as all video has (RFC 3551, section 5).
+pub(super) const CLOCK_HZ: u32 = 90_000;
+const SECOND_NS: u128 = 1_000_000_000;
+
+/// Why a text is no trace. Displayed without the file's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// The first line names no frame rate.
+    #[error("line {line}: {text} is no frame rate; begin with 'fps N', N from 1 to 120")]
+    Rate {
+        /// Its number, from 1.
+        line: usize,
+        /// What it holds, shortened.
+        text: String,
+    },
+    /// A line is no size.
+    #[error(
+        "line {line}: {text} is no frame size; write bytes as a whole number from 8 to 1048576"
+    )]
+    Size {
+        /// Its number, from 1.
+        line: usize,
+        /// What it holds, shortened.
+        text: String,
+    },
+    /// There is no frame.
+    #[error("it has no frame; write 'fps N' and then the size of a frame in bytes on each line")]
+    Empty,
+    /// There are too many frames.
+    #[error("it has more than {MOST_FRAMES} frames; cut it, it is repeated without end")]
+    TooLong,
+}
+
+/// The sizes of the frames of a video.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    frames_per_1000_s: u32,
+    /// Bytes; at least one.
+    sizes: Vec<u32>,
+}
+
+impl Trace {
+    /// The trace that neph brings along: an animation of nominally 1 Mbit/s whose bursts grow, 30 s long,
+    /// 25 frames in a second (docs/media.md has its formula).
+    ///
+    /// # Errors
+    /// None: a test reads it.
+    pub fn animation() -> Result<Self, TraceError> {
+        Self::parse(ANIMATION)
+    }
+
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// The first line that is wrong, with what to do.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let lines = text.lines().enumerate().map(|(index, line)| Line {
+            number: index + 1,
+            text: line.split('#').next().unwrap_or_default().trim(),
+        });
+        let mut lines = lines.filter(|line| !line.text.is_empty());
+        let first = lines.next().ok_or(TraceError::Empty)?;
+        let rate = first.text.strip_prefix("fps ").and_then(thousandths);
+        let Some(frames_per_1000_s) = rate.filter(|rate| RATES.contains(rate)) else {
+            return Err(TraceError::Rate {
+                line: first.number,
+                text: first.shown(),
+            });
+        };
+        let mut sizes = Vec::new();
+        for line in lines {
+            let size = line.text.parse().ok();
+            let size = size.filter(|size| (LEAST..=LARGEST).contains(size));
+            let Some(size) = size else {
+                return Err(TraceError::Size {
+                    line: line.number,
+                    text: line.shown(),
+                });
+            };
+            if sizes.len() == MOST_FRAMES {
+                return Err(TraceError::TooLong);
+            }
+            sizes.push(size);
+        }
+        if sizes.is_empty() {
+            return Err(TraceError::Empty);
+        }
+        Ok(Self {
+            frames_per_1000_s,
+            sizes,
+        })
+    }
+
+    /// Frames in 1000 s.
+    pub const fn frames_per_1000_s(&self) -> u32 {
+        self.frames_per_1000_s
+    }
+
+    /// How many frames it has before it is repeated, and how long they last.
+    pub fn length(&self) -> Span {
+        self.time(self.sizes.len() as u64)
+    }
+
+    /// The bit rate of all frames, without headers.
+    pub fn mean_rate(&self) -> BitRate {
+        let bytes: u64 = self.sizes.iter().map(|size| u64::from(*size)).sum();
+        crate::transfer::rate_of(bytes, self.length())
+    }
+
+    /// The size of the frame with this number, in bytes.
+    pub(super) fn size(&self, frame: u64) -> u32 {
+        let place = frame % self.sizes.len() as u64;
+        let size = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.sizes.get(place));
+        size.copied().unwrap_or(LEAST)
+    }
+
+    /// When the frame with this number is due, since the first.
+    pub(super) fn time(&self, frame: u64) -> Span {
+        let nanos = u128::from(frame) * 1_000 * SECOND_NS / u128::from(self.frames_per_1000_s);
+        Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
+
+    /// The RTP timestamp of the frame with this number, since the first, in ticks.
+    pub(super) fn ticks(&self, frame: u64) -> u64 {
+        let clock = u128::from(CLOCK_HZ) * 1_000;
+        let ticks = u128::from(frame) * clock / u128::from(self.frames_per_1000_s);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+}
+
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+}
+
+impl Line<'_> {
+    fn shown(&self) -> String {
+        neph_text::Outside::text(self.text).to_string()
+    }
+}
+
+/// A decimal number, as `25` or `29.97`, in thousandths.
+fn thousandths(text: &str) -> Option<u32> {
+    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || part.len() > 3 {
+        return None;
+    }
+    let part = format!("{part:0<3}").parse::<u32>().ok()?;
+    whole
+        .parse::<u32>()
+        .ok()?
+        .checked_mul(1_000)?
+        .checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_read_with_comments_and_repeated() {
+        let trace = Trace::parse("# mine\nfps 29.97\n\n1000 # key\n10\n").expect("a trace");
+        assert_eq!(trace.frames_per_1000_s(), 29_970);
+        assert_eq!(
+            [0, 1, 2, 3].map(|frame| trace.size(frame)),
+            [1_000, 10, 1_000, 10]
+        );
+        assert_eq!(trace.time(2_997), Span::from_secs(100));
+        assert_eq!(trace.ticks(2_997), 9_000_000);
+        let rate = Trace::parse("fps 25\n1000\n").expect("a trace").mean_rate();
+        assert_eq!(rate, BitRate(200_000));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_one_sentence_with_its_line() {
+        let refused = |text: &str| Trace::parse(text).expect_err("no trace").to_string();
+        for text in ["", "# nothing\n", "fps 25\n# none\n"] {
+            assert!(refused(text).starts_with("it has no frame"), "{text}");
+        }
+        for text in [
+            "25\n",
+            "fps\n100\n",
+            "fps 0\n1",
+            "fps 121\n1",
+            "fps 1e3\n9",
+            "fps 25 25\n9",
+        ] {
+            assert!(refused(text).contains("line 1: "), "{}", refused(text));
+            assert!(
+                refused(text).contains("is no frame rate; begin with"),
+                "{text}"
+            );
+        }
+        for size in ["7", "-1", "1048577", "12x", "1 2", "99999999999"] {
+            let sentence = refused(&format!("# a\nfps 25\n100\n{size}\n"));
+            assert!(sentence.starts_with("line 4: "), "{sentence}");
+            assert!(sentence.contains(size), "{sentence}");
+        }
+        let long = "\u{1b}[31m".to_owned() + &"x".repeat(10_000);
+        assert!(refused(&long).len() < 400);
+        assert!(!refused(&long).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,321 @@
+//! What one client received of one stream: counted packet by packet, without input or output.
+
+use neph_model::Span;
+use neph_wire::rtcp::ReceiverReport;
+use neph_wire::rtp::{Packet, SequenceExtender, TimestampExtender};
+use neph_wire::rtsp::{Media, RtpInfo};
+
+use super::figures::{JitterFigures, StreamFigures};
+use super::frames::{Frames, Piece};
+use super::jitter::JitterCourse;
+use super::measured::MediaAsk;
+use super::quality::{Quality, VideoQuality};
+use super::second::StreamSecond;
+use super::source::{ENCODING, Position};
+use super::trace::CLOCK_HZ;
+use crate::throughput::sequence::{Arrival, Sequence};
+use crate::transfer::rate_of;
+
+const SECOND: Span = Span::from_secs(1);
+/// Seconds begin this much before the first packet came: a frame that is due at a whole second is then in
+/// one second by more than chance.
+const LEAD: Span = Span::from_millis(10);
+/// A server's word for its first packet is taken where the first that came is at most so many later.
+const TRUSTED: i64 = 1_000;
+/// The most seconds of a stream: longer ones are refused when they are asked for.
+const MOST_SECONDS: usize = 90_000;
+
+/// What a stream is received with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TrackSpec {
+    payload_type: u8,
+    clock_hz: u32,
+    interval: Option<i64>,
+    offset_id: Option<u8>,
+    has_positions: bool,
+    buffer: Span,
+    length: Span,
+}
+
+impl TrackSpec {
+    /// As a server describes it, and as a client asks for it.
+    pub(super) fn new(media: &Media, ask: &MediaAsk) -> Self {
+        let clock_hz = media.clock_hz.unwrap_or(CLOCK_HZ);
+        let rate = media.frames_per_1000_s.filter(|rate| *rate > 0);
+        let encoding = media.encoding.as_deref().unwrap_or_default();
+        Self {
+            payload_type: media.payload_type,
+            clock_hz,
+            interval: rate.map(|rate| i64::from(clock_hz) * 1_000 / i64::from(rate)),
+            offset_id: media.offset_id,
+            has_positions: encoding.eq_ignore_ascii_case(ENCODING),
+            buffer: ask.buffer,
+            length: ask.duration,
+        }
+    }
+}
+
+/// A stream as it comes. Times are since the client's start.
+#[derive(Debug)]
+pub(super) struct Track {
+    spec: TrackSpec,
+    ssrc: Option<u32>,
+    /// When the first packet came.
+    origin: Option<Span>,
+    announced: Option<u16>,
+    numbers: SequenceExtender,
+    base: i64,
+    sequence: Sequence,
+    timestamps: TimestampExtender,
+    first_ticks: i64,
+    jitter: JitterCourse,
+    network: Option<JitterCourse>,
+    frames: Frames,
+    seconds: Vec<StreamSecond>,
+    all: StreamSecond,
+    strays: u64,
+    reported: Reported,
+}
+
+/// What was counted at the last report to the server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reported {
+    lost: u64,
+    packets: u64,
+}
+
+impl Track {
+    pub(super) fn new(spec: TrackSpec, ssrc: Option<u32>) -> Self {
+        Self {
+            spec,
+            ssrc,
+            origin: None,
+            announced: None,
+            numbers: SequenceExtender::default(),
+            base: 0,
+            sequence: Sequence::default(),
+            timestamps: TimestampExtender::default(),
+            first_ticks: 0,
+            jitter: JitterCourse::default(),
+            network: None,
+            frames: Frames::new(spec.clock_hz, spec.interval, spec.buffer),
+            seconds: Vec::new(),
+            all: StreamSecond::default(),
+            strays: 0,
+            reported: Reported::default(),
+        }
+    }
+
+    /// The server named the first packet of the stream.
+    pub(super) fn announce(&mut self, info: &RtpInfo) {
+        self.announced = info.sequence;
+    }
+
+    /// When the first packet came.
+    pub(super) const fn origin(&self) -> Option<Span> {
+        self.origin
+    }
+
+    /// A datagram came.
+    pub(super) fn arrive(&mut self, datagram: &[u8], at: Span) {
+        let packet = Packet::decode(datagram).ok();
+        let packet = packet.filter(|packet| packet.header.payload_type == self.spec.payload_type);
+        let Some(packet) = packet else {
+            self.strays += 1;
+            return;
+        };
+        let header = packet.header;
+        if *self.ssrc.get_or_insert(header.ssrc) != header.ssrc {
+            self.strays += 1;
+            return;
+        }
+        let origin = self.begin(&packet, at);
+        if at >= origin + self.spec.length {
+            // Streams that began before the others go on a little longer.
+            return;
+        }
+        let number = self.numbers.extend(header.sequence) - self.base;
+        let Ok(counted) = u64::try_from(number) else {
+            // Sent before the stream's first packet.
+            self.strays += 1;
+            return;
+        };
+        let arrival = self.sequence.arrive(counted);
+        let taken = self.sequence.take();
+        let ticks = self.timestamps.extend(header.timestamp) - self.first_ticks;
+        let mut came = StreamSecond {
+            missing: taken.missing,
+            filled: taken.filled,
+            reordered: taken.reordered,
+            duplicates: taken.duplicates,
+            ..StreamSecond::default()
+        };
+        if arrival != Arrival::Duplicate {
+            self.time(&packet, ticks, at);
+            came.packets = 1;
+            came.bytes = packet.payload.len() as u64;
+            let piece = self.piece(&packet, ticks, at);
+            let is_late = self.frames.arrive(Piece { number, ..piece });
+            came.late = u64::from(is_late);
+        }
+        self.all.add(&came);
+        if let Some(second) = self.second(at) {
+            second.add(&came);
+        }
+    }
+
+    /// When the first packet came.
+    fn begin(&mut self, packet: &Packet<'_>, at: Span) -> Span {
+        if let Some(origin) = self.origin {
+            return origin;
+        }
+        self.origin = Some(at);
+        self.first_ticks = self.timestamps.extend(packet.header.timestamp);
+        let mut announced = SequenceExtender::default();
+        let first = i64::from(packet.header.sequence);
+        self.base = first;
+        if let Some(named) = self.announced {
+            let base = announced.extend(named);
+            let before = announced.extend(packet.header.sequence) - base;
+            if (0..=TRUSTED).contains(&before) {
+                self.numbers = announced;
+                self.base = base;
+            }
+        }
+        at
+    }
+
+    fn time(&mut self, packet: &Packet<'_>, ticks: i64, at: Span) {
+        let nanos = |ticks: i64| {
+            let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.spec.clock_hz);
+            i64::try_from(nanos).unwrap_or(i64::MAX / 4)
+        };
+        self.jitter.arrive(at.nanos().saturating_sub(nanos(ticks)));
+        let offset = self.spec.offset_id;
+        let offset = offset.and_then(|id| packet.transmission_offset(id));
+        if let Some(offset) = offset {
+            let sent = nanos(ticks.saturating_add(i64::from(offset)));
+            let network = self.network.get_or_insert_default();
+            network.arrive(at.nanos().saturating_sub(sent));
+        }
+    }
+
+    fn piece(&self, packet: &Packet<'_>, ticks: i64, at: Span) -> Piece {
+        let position = Position::decode(packet.payload).filter(|_| self.spec.has_positions);
+        Piece {
+            ticks,
+            number: 0,
+            is_last: packet.header.is_marked,
+            is_first: position.map(|position| position.index == 0),
+            at,
+        }
+    }
+
+    /// The second in which a moment lies, with the jitter now.
+    fn second(&mut self, at: Span) -> Option<&mut StreamSecond> {
+        let since = at - (self.origin? - LEAD);
+        let place = usize::try_from(since.nanos() / SECOND.nanos()).ok();
+        let place = place.filter(|place| *place < MOST_SECONDS)?;
+        if self.seconds.len() <= place {
+            self.seconds.resize_with(place + 1, StreamSecond::default);
+        }
+        let (jitter, network) = (self.jitter.nanos(), self.network.map(|one| one.nanos()));
+        let second = self.seconds.get_mut(place)?;
+        second.jitter_ns = jitter;
+        second.network_jitter_ns = network;
+        Some(second)
+    }
+
+    /// What the server is to know of the stream; absent before the first packet.
+    pub(super) fn report(&mut self) -> Option<ReceiverReport> {
+        let (source, _) = (self.ssrc?, self.origin?);
+        let lost = self.all.missing.saturating_sub(self.all.filled);
+        let packets = self.all.packets;
+        let before = std::mem::replace(&mut self.reported, Reported { lost, packets });
+        let lately = lost.saturating_sub(before.lost);
+        let expected = (lately + packets.saturating_sub(before.packets)).max(1);
+        let ticks =
+            u128::from(self.jitter.nanos()) * u128::from(self.spec.clock_hz) / 1_000_000_000;
+        Some(ReceiverReport {
+            receiver: !source,
+            source,
+            fraction_lost: u8::try_from(lately * 256 / expected).unwrap_or(u8::MAX),
+            lost: i32::try_from(lost).unwrap_or(i32::MAX),
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the lower 32 bits, as RTCP has them"
+            )]
+            highest: self.numbers.highest().unwrap_or(0) as u32,
+            jitter: u32::try_from(ticks).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Judges frames that are no longer waited for.
+    pub(super) fn turn(&mut self, now: Span) {
+        self.frames.judge_until(now);
+    }
+
+    /// When the second with this number is over.
+    pub(super) fn second_ends(&self, index: u32) -> Option<Span> {
+        Some(self.origin? - LEAD + SECOND.times(i64::from(index) + 1))
+    }
+
+    /// The second with this number; empty where nothing came in it.
+    pub(super) fn second_of(&self, index: u32) -> StreamSecond {
+        let place = usize::try_from(index).ok();
+        let second = place.and_then(|place| self.seconds.get(place));
+        second.copied().unwrap_or_default()
+    }
+
+    /// The measurement ended: the figures, and the whole seconds.
+    pub(super) fn finish(&mut self, end: Span, drops: u64) -> StreamFigures {
+        self.frames.finish(end);
+        let origin = self.origin.unwrap_or(end);
+        let whole = (end - (origin - LEAD)).nanos() / SECOND.nanos();
+        let whole = usize::try_from(whole).unwrap_or(0).min(MOST_SECONDS);
+        if self.origin.is_some() {
+            self.seconds.resize_with(whole, StreamSecond::default);
+        }
+        let rates = self.seconds.iter().map(|second| second.rate());
+        let lasted = end - origin;
+        let bytes: u64 = self.seconds.iter().map(|second| second.bytes).sum();
+        let seconds = i64::try_from(self.seconds.len()).unwrap_or(i64::MAX);
+        let all = &self.all;
+        let mut figures = StreamFigures {
+            ssrc: self.ssrc,
+            packets: all.packets,
+            bytes: all.bytes,
+            lost: all.missing.saturating_sub(all.filled),
+            reordered: all.reordered,
+            duplicates: all.duplicates,
+            late: all.late,
+            strays: self.strays,
+            socket_drops: drops,
+            lasted,
+            rate_min: rates.clone().min(),
+            rate_mean: (seconds > 0).then(|| rate_of(bytes, SECOND.times(seconds))),
+            rate_max: rates.max(),
+            jitter: JitterFigures::of(Some(&self.jitter)),
+            network_jitter: JitterFigures::of(self.network.as_ref()),
+            frames: self.frames.counts(),
+            stalls: self.frames.stalls(),
+            quality: Quality::Nothing,
+        };
+        let input = VideoQuality {
+            kbit_s: figures.sent_kbit_s(),
+            frames_s: self.frames.rate().unwrap_or(0.0),
+            loss: figures.unplayable(),
+        };
+        figures.quality = input.estimate();
+        figures
+    }
+
+    /// The seconds, whole ones after [`Track::finish`].
+    pub(super) fn seconds(&self) -> &[StreamSecond] {
+        &self.seconds
+    }
+}
+
+#[cfg(test)]
+#[path = "track_tests.rs"]
+mod tests;

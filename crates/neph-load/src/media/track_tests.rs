@@ -1,0 +1,162 @@
+use neph_model::BitRate;
+
+use super::super::source::{First, Source};
+use super::super::trace::Trace;
+use super::*;
+
+const FIRST: First = First {
+    sequence: 65_000,
+    timestamp: u32::MAX - 10_000,
+    ssrc: 9,
+};
+
+fn ask(duration: Span) -> MediaAsk {
+    MediaAsk {
+        url: String::new(),
+        streams: 1,
+        duration,
+        buffer: Span::from_millis(200),
+        start: None,
+    }
+}
+
+fn media() -> Media {
+    Media {
+        payload_type: 96,
+        encoding: Some(ENCODING.to_owned()),
+        frames_per_1000_s: Some(25_000),
+        offset_id: Some(1),
+        ..Media::default()
+    }
+}
+
+/// A datagram and when it was sent.
+struct Sent {
+    at: Span,
+    bytes: Vec<u8>,
+}
+
+/// What a server sends in this time.
+fn sent(trace: &Trace, duration: Span) -> Vec<Sent> {
+    let mut source = Source::new(trace, FIRST);
+    let mut all = Vec::new();
+    while source.due() < duration {
+        let (at, mut bytes) = (source.due(), Vec::new());
+        source.write(at, &mut bytes);
+        all.push(Sent { at, bytes });
+    }
+    all
+}
+
+/// What a client measures of it, each packet so much later; absent: lost.
+fn received(
+    all: &[Sent],
+    duration: Span,
+    mut delay: impl FnMut(usize) -> Option<Span>,
+) -> (StreamFigures, Track) {
+    let mut track = Track::new(TrackSpec::new(&media(), &ask(duration)), None);
+    track.announce(&RtpInfo {
+        sequence: Some(FIRST.sequence),
+        ..RtpInfo::default()
+    });
+    let numbered = all.iter().enumerate();
+    let mut came: Vec<_> = numbered
+        .filter_map(|(number, sent)| Some((sent.at + delay(number)?, sent)))
+        .collect();
+    came.sort_by_key(|(at, _)| *at);
+    let origin = came[0].0;
+    for (at, sent) in came {
+        track.turn(at);
+        track.arrive(&sent.bytes, at);
+    }
+    let figures = track.finish(origin + duration, 0);
+    (figures, track)
+}
+
+const DELAY: Span = Span::from_millis(30);
+
+#[test]
+fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network() {
+    let trace = Trace::animation().expect("a trace");
+    let duration = Span::from_secs(60);
+    let (figures, track) = received(&sent(&trace, duration), duration, |_| Some(DELAY));
+    assert_eq!(track.seconds().len(), 60);
+    assert_eq!(figures.rate_min, Some(BitRate(110_000)));
+    assert_eq!(figures.rate_mean, Some(BitRate(957_100)));
+    assert_eq!(figures.rate_max, Some(BitRate(1_853_000)));
+    assert_eq!((figures.lost, figures.late, figures.strays), (0, 0, 0));
+    // Of 1500 frames the last four are not due by then.
+    assert_eq!(
+        (figures.frames.in_time, figures.frames.all()),
+        (1_496, 1_496)
+    );
+    let network = figures.network_jitter.expect("offsets were sent");
+    assert!(network.max < Span::from_micros(12), "a tick: {network:?}");
+    // By timestamps alone the pacing of frames counts: the packets of a frame are some milliseconds apart.
+    let jitter = figures.jitter.expect("packets came");
+    assert!(jitter.mean > Span::from_millis(2), "{jitter:?}");
+    let score = figures.quality.score().expect("a score");
+    assert!((score - 3.87).abs() < 0.05, "{score}");
+}
+
+#[test]
+fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
+    let trace = Trace::parse("fps 25\n2800\n").expect("a trace");
+    let duration = Span::from_secs(40);
+    let mut all = sent(&trace, duration);
+    assert_eq!(all.len(), 2_000);
+    let copy = Sent {
+        at: all[70].at,
+        bytes: all[70].bytes.clone(),
+    };
+    let (figures, _) = received(&all, duration, |number| match number {
+        // The very first is known to be lost from the server's word.
+        0 => None,
+        _ if number % 100 == 7 => None,
+
+        500 => Some(DELAY + Span::from_millis(50)),
+        _ => Some(DELAY),
+    });
+    assert_eq!((figures.lost, figures.packets), (21, 1_979));
+    assert_eq!((figures.reordered, figures.duplicates), (1, 0));
+    assert_eq!(figures.frames.incomplete, 21);
+    assert_eq!(figures.stalls.count, 0);
+    all.push(copy);
+    all.push(Sent {
+        at: Span::from_secs(1),
+        bytes: b"no RTP".to_vec(),
+    });
+    let (figures, _) = received(&all, duration, |_| Some(DELAY));
+    assert_eq!(
+        (figures.lost, figures.duplicates, figures.strays),
+        (0, 1, 1)
+    );
+}
+
+#[test]
+fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
+    let trace = Trace::parse("fps 25\n1000\n").expect("a trace");
+    let duration = Span::from_secs(40);
+    let all = sent(&trace, duration);
+    // A packet for each frame; each second one is 8 ms later: |D| is always 8 ms.
+    let later = |number: usize| DELAY + Span::from_millis(if number % 2 == 0 { 0 } else { 8 });
+    let (figures, _) = received(&all, duration, |number| Some(later(number)));
+    let network = figures.network_jitter.expect("offsets were sent");
+    assert!(
+        network.max - Span::from_millis(8) < Span::from_micros(20),
+        "{network:?}"
+    );
+    assert!(
+        (network.mean.millis_f64() - 7.87).abs() < 0.05,
+        "{network:?}"
+    );
+    let (figures, _) = received(&all, duration, |number| {
+        Some(later(number) + Span::from_millis(if number / 100 == 4 { 250 } else { 0 }))
+    });
+    // Above the buffer of 200 ms for 100 frames, and the picture stands from the last one before to the first after.
+    assert_eq!((figures.late, figures.frames.late), (100, 100));
+    assert_eq!(
+        (figures.stalls.count, figures.stalls.total),
+        (1, Span::from_millis(101 * 40))
+    );
+}

@@ -1,0 +1,216 @@
+//! `neph media`: streams of a media server as clients see them; `serve` is the server.
+//!
+//! Owns the words and options. The engine is neph-load's.
+
+mod serve;
+
+use std::io::Write;
+
+use clap::{Args as ClapArgs, Subcommand};
+use neph_documents::Format;
+use neph_documents::media::{MediaDocument, MediaLine, SecondRow, heading, second_line, summary};
+use neph_documents::rows::{self, RowWriter, json_line};
+use neph_load::media::{MediaAsk, MediaError, MediaMeasured, MediaSecond, measure};
+use neph_model::{Span, Target, Wall, without_credentials};
+use neph_wire::rtsp::{self, Url};
+
+use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
+use crate::privileges::{Needs, Row, UserChoice};
+use crate::{format, interrupt, output, resolving, value};
+
+/// The port of `neph media serve`.
+pub(crate) const PORT: u16 = 8554;
+
+/// Options of `neph media`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "TARGET: host[:port] of neph media serve (8554 unless another is named), or the URL of any RTSP server \
+that sends over UDP: rtsp://host[:port]/path (554 unless another is named).\n\
+Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 usage, 130 interrupted (with what was measured)."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The server: host[:port] or rtsp://host[:port]/path
+    #[arg(required = true)]
+    target: Option<String>,
+    /// Streams at the same time, each with an RTSP connection of its own; all are set up before any begins
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MOST_STREAMS)))]
+    clients: u16,
+    /// How long each stream is measured, from its first packet on
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",
+          value_parser = value::positive_span)]
+    duration: Span,
+    /// Play-out buffer: a frame that is complete later than this after the first packet, at its place in the
+    /// video, is late
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = value::span)]
+    buffer: Span,
+    /// Begin all streams at this time, so that several clients begin together: 2026-11-27T09:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    start_at: Option<Wall>,
+    #[command(flatten)]
+    version: IpChoice,
+    /// How to write what was measured
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+    #[command(flatten)]
+    user: UserChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves a video over RTP after RTSP until ctrl-C
+    Serve(serve::Args),
+}
+
+/// A time with its offset from UTC.
+fn moment(text: &str) -> Result<Wall, String> {
+    let parsed = text.parse::<jiff::Timestamp>();
+    let nanos = parsed.ok().map(jiff::Timestamp::as_nanosecond);
+    let nanos = nanos.and_then(|nanos| i64::try_from(nanos).ok());
+    let nanos = nanos.ok_or("write a time with its offset from UTC: 2026-11-27T09:30:00Z")?;
+    Ok(Wall::from_unix_nanos(nanos))
+}
+
+/// Measures, or serves.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match (&args.command, &args.target) {
+        (Some(Command::Serve(serve)), _) => serve::run(serve),
+        (None, Some(target)) => args.measure(target),
+        (None, None) => Err(Failure::usage(
+            "name the server: host[:port] or rtsp://host/path",
+        )),
+    }
+}
+
+/// A server, and what is asked of it.
+struct Found {
+    target: Target,
+    url: String,
+}
+
+fn find(text: &str) -> Result<Found, Failure> {
+    if !text.contains("://") {
+        let target = Target::with_port("tcp", text, PORT).map_err(Failure::usage)?;
+        let authority = target.to_string().replacen("tcp://", "", 1);
+        let url = format!("rtsp://{authority}/video");
+        return Ok(Found { target, url });
+    }
+    let url: Url = text.parse().map_err(|error| {
+        Failure::Usage(format!("target {}: {error}", without_credentials(text)))
+    })?;
+    let port = url.port.unwrap_or(rtsp::PORT);
+    let target = Target::tcp(&url.host, port).map_err(Failure::usage)?;
+    Ok(Found {
+        target,
+        url: url.to_string(),
+    })
+}
+
+impl Args {
+    fn measure(&self, target: &str) -> Result<Outcome, Failure> {
+        let Found { target, url } = find(target)?;
+        let ask = MediaAsk {
+            url,
+            streams: self.clients,
+            duration: self.duration,
+            buffer: self.buffer,
+            start: self.start_at,
+        };
+        ask.check().map_err(Failure::usage)?;
+        let force = Needs::of(&Row::MEDIA).restrict(&self.user)?;
+        drop(force);
+        let stop = interrupt::stop_on_ctrl_c()?;
+        let found = resolving::find(&target, self.version.version(), None)?;
+        let mut writer = Writer::begin(self.format)?;
+        let measured = measure(found.address, &ask, &stop, &mut |second| {
+            writer.second(second);
+        });
+        let measured = measured.map_err(failure)?;
+        writer.end(&measured)?;
+        Ok(match measured.fault() {
+            Some(fault) => {
+                output::say(&format!("neph media: {fault}"));
+                Outcome::Nothing
+            }
+            None if measured.is_stopped => Outcome::Interrupted,
+            None => Outcome::Done,
+        })
+    }
+}
+
+fn failure(error: MediaError) -> Failure {
+    match error {
+        MediaError::Ask(sentence) => Failure::Usage(sentence),
+        MediaError::Stopped => Failure::Interrupted(error.to_string()),
+        MediaError::Socket {
+            operation: "connect to",
+            ..
+        } => Failure::refused(format!("{error}; is neph media serve there?")),
+        other => Failure::refused(other),
+    }
+}
+
+/// Writes seconds as they come, and the end.
+struct Writer {
+    format: Format,
+    rows: Vec<SecondRow>,
+    /// A reader that went away ends the output, not the measurement.
+    failed: Option<std::io::Error>,
+}
+
+impl Writer {
+    fn begin(format: Format) -> Result<Self, Failure> {
+        output::is_open()?;
+        if format == Format::Text {
+            output::line(heading())?;
+        }
+        Ok(Self {
+            format,
+            rows: Vec::new(),
+            failed: None,
+        })
+    }
+
+    fn second(&mut self, second: &MediaSecond) {
+        let written = match self.format {
+            Format::Text => output::line(&second_line(second)),
+            Format::Ndjson => SecondRow::all(second)
+                .try_for_each(|row| output::line(&json_line(&MediaLine::Second(row)))),
+            Format::Csv => {
+                self.rows.extend(SecondRow::all(second));
+                Ok(())
+            }
+            Format::Json => Ok(()),
+        };
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn end(self, measured: &MediaMeasured) -> Result<(), Failure> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        let mut out = output::data();
+        match self.format {
+            Format::Text => out.write_all(summary(measured).as_bytes())?,
+            Format::Json => rows::pretty(&MediaDocument::from(measured), &mut out)?,
+            Format::Ndjson => {
+                let document = Box::new(MediaDocument::from(measured));
+                rows::line(&MediaLine::Summary(document), &mut out)?;
+            }
+            Format::Csv => {
+                let mut writer = RowWriter::begin(Format::Csv, &mut out)?;
+                writer.heading::<SecondRow>()?;
+                self.rows.iter().try_for_each(|row| writer.row(row))?;
+                writer.end()?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}

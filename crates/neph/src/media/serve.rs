@@ -1,0 +1,167 @@
+//! `neph media serve`: the server, until ctrl-C.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::media::ServedLine;
+use neph_documents::rows::json_line;
+use neph_load::media::{MediaError, MediaServed, Server, ServerCaps, ServerSpec, Trace};
+use neph_model::{BitRate, ByteSize, Span};
+use neph_sys::restrict::InForce;
+use neph_text::counted::counted;
+
+use crate::exit::{Failure, Outcome};
+use crate::privileges::{self, Needs, Row, UserChoice};
+use crate::{format, interrupt, output, text_file, value};
+
+/// Options of `neph media serve`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Args {
+    /// Address and port of RTSP; [::] is all addresses of IPv6 and IPv4
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8554",
+          value_parser = value::listening)]
+    listen: SocketAddr,
+    /// Frame sizes to send instead of neph's animation: 'fps N', then bytes on each line
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Streams granted at the same time, of all clients together
+    #[arg(long, value_name = "N", default_value_t = 64,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    max_streams: u16,
+    /// The highest bit rate granted, the mean rates of all streams together
+    #[arg(long, value_name = "RATE", default_value = "100Mbit/s", value_parser = value::rate)]
+    max_rate: BitRate,
+    /// The longest time granted to a stream; then it is ended
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value::positive_span)]
+    max_duration: Span,
+    #[command(flatten)]
+    user: UserChoice,
+    /// How to write where it listens and what it serves
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
+    format: Format,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Serves until ctrl-C.
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.user.find()?;
+    let trace = match &args.trace {
+        Some(path) => read(path)?,
+        None => Trace::animation().map_err(Failure::refused)?,
+    };
+    let rate = trace.mean_rate();
+    if rate.bits_per_second() > args.max_rate.bits_per_second() {
+        let most = args.max_rate;
+        return Err(Failure::Usage(format!(
+            "a stream has {rate}, --max-rate grants {most} to all: raise --max-rate"
+        )));
+    }
+    let spec = ServerSpec {
+        listen: args.listen,
+        caps: ServerCaps {
+            streams: args.max_streams,
+            rate: Some(args.max_rate),
+            duration: args.max_duration,
+        },
+        trace,
+    };
+    let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
+    // No thread runs yet, and nothing more is opened but connections that come and ports towards them.
+    let force = Needs::of(&Row::MEDIA_SERVE)
+        .without_connections()
+        .restrict(&args.user)?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    if !args.quiet {
+        show_start(&server, &force, args.format, rate)?;
+    }
+    let show = |event: MediaServed| {
+        if !args.quiet {
+            show_event(event, args.format);
+        }
+    };
+    server.run(&stop, &show).map_err(Failure::refused)?;
+    Ok(Outcome::Done)
+}
+
+fn read(path: &Path) -> Result<Trace, Failure> {
+    let where_it_is = "write its path as seen from this folder";
+    let source = text_file::read(text_file::TRACE, path, where_it_is)?;
+    let name = neph_text::Outside::path(path);
+    let parsed = Trace::parse(source.text());
+    parsed.map_err(|error| Failure::Usage(format!("trace {name}: {error}")))
+}
+
+fn show_start(
+    server: &Server,
+    force: &InForce,
+    format: Format,
+    rate: BitRate,
+) -> Result<(), Failure> {
+    let address = server.address();
+    if format == Format::Ndjson {
+        let line = ServedLine::Listening {
+            address: address.to_string(),
+            privileges: privileges::document(force),
+        };
+        return Ok(output::line(&json_line(&line))?);
+    }
+    output::say(&format!(
+        "neph media: {address} serves a video of {rate} at rtsp://HOST:{}/video",
+        address.port()
+    ));
+    output::say(&format!("neph media: {}", privileges::sentence(force)));
+    Ok(())
+}
+
+fn show_event(event: MediaServed, format: Format) {
+    if format == Format::Ndjson {
+        // A reader that went away ends no stream.
+        let _ = output::line(&json_line(&ServedLine::from(event)));
+        return;
+    }
+    let sentence = match event {
+        MediaServed::Began { peer, streams } => {
+            let streams = counted(streams.into(), "stream");
+            format!("{peer}: stream begins; {streams} now")
+        }
+        MediaServed::Ended { peer, sent, fault } => {
+            let packets = counted(sent.packets, "packet");
+            let (bytes, lasted) = (ByteSize(sent.bytes), sent.lasted);
+            let why = fault.map_or_else(String::new, |fault| format!(": {fault}"));
+            let mut sentence =
+                format!("{peer}: stream ended after {lasted}, {packets}, {bytes}{why}");
+            if sent.refused + sent.frames_left_out > 0 {
+                let (refused, frames) = (sent.refused, sent.frames_left_out);
+                sentence.push_str(&format!(
+                    "; this host did not send {refused} packets and left out {frames} frames"
+                ));
+            }
+            sentence
+        }
+        MediaServed::Refused { peer, reason } => format!("{peer} was refused: {reason}"),
+    };
+    output::say(&format!("neph media: {sentence}"));
+}
+
+/// Why there is no server; where the port is the reason, with what to do.
+fn not_started(error: &MediaError) -> Failure {
+    let remedy = match error {
+        MediaError::Listen { source, .. } => match source.kind() {
+            ErrorKind::AddrInUse => {
+                "; another program listens there: end it, or choose another port with --listen"
+            }
+            ErrorKind::PermissionDenied => "; choose a port from 1024 on with --listen",
+            ErrorKind::AddrNotAvailable => {
+                "; this host has no such address: --listen names one that it has"
+            }
+            _ => "",
+        },
+        _ => "",
+    };
+    Failure::Refused(format!("{error}{remedy}"))
+}

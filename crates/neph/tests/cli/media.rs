@@ -1,0 +1,189 @@
+//! `neph media` at the command line, over loopback.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, begin, command, eventually, neph, send};
+
+/// A media server in the background on a port of its own; ended with this.
+pub(crate) struct Serving {
+    process: Child,
+    pub(crate) address: String,
+}
+
+impl Serving {
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let mut serve = command();
+        serve.args(["media", "serve", "--listen", "127.0.0.1:0"]);
+        let (process, _, first) = begin(serve.args(options));
+        let words = first.split_whitespace();
+        let address = words.skip_while(|word| *word != "media:").nth(1);
+        let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
+        Self { process, address }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        send("TERM", self.process.id());
+        self.process.wait().expect("it ends");
+    }
+}
+
+/// The document of a run that ended well.
+pub(crate) fn document(ran: &Ran) -> Value {
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).expect("JSON")
+}
+
+/// A number of a document.
+pub(crate) fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn streams_are_measured_in_each_format() {
+    let there = Serving::start(&[]);
+    let words = |rest: &str| format!("media {} -n 2 -w 2s {rest}", there.address);
+    let shown = document(&neph(words("--format json").split_whitespace()));
+    assert_eq!(shown["schema"], 1);
+    let streams = shown["streams"].as_array().expect("a list");
+    assert_eq!(streams.len(), 2);
+    for one in streams {
+        assert_eq!(
+            (&one["lost"], &one["fault"]),
+            (&0.into(), &Value::Null),
+            "{one}"
+        );
+        assert_eq!(one["seconds"].as_array().map(Vec::len), Some(2));
+        // 110 and 845 kbit/s.
+        let mean = number(&one["rate_mean_bit_s"]);
+        assert!((mean / 477_500.0 - 1.0).abs() < 0.1, "{one}");
+        assert!(number(&one["frames_in_time"]) >= 44.0, "{one}");
+        assert!(one["network_jitter_mean_ns"].is_number() && one["quality_mos"].is_number());
+    }
+    let text = neph(words("").split_whitespace());
+    assert_eq!(text.status, 0, "{}", text.err);
+    for part in [
+        "NETWORK JITTER",
+        "\n2 streams: mean ",
+        "with a buffer of 200.00 ms",
+    ] {
+        assert!(text.out.contains(part), "{}", text.out);
+    }
+    let csv = neph(words("--format csv").split_whitespace());
+    assert_eq!(csv.out.lines().count(), 5, "{}", csv.out);
+    let lines = neph(words("--format ndjson").split_whitespace());
+    let kinds: Vec<Value> = lines
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["second", "second", "second", "second", "summary"]);
+}
+
+#[test]
+fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
+    let there = Serving::start(&["--max-streams", "2"]);
+    let address = there.address.as_str();
+    let other = format!("rtsp://{address}/other");
+    for (target, words, status, why) in [
+        (
+            address,
+            "-n 3 -w 1s",
+            1,
+            "453 Not Enough Bandwidth; ask for fewer streams",
+        ),
+        (
+            other.as_str(),
+            "-w 1s",
+            1,
+            "refuses DESCRIBE: 404 Not Found; name the path",
+        ),
+        (address, "-w 1ms", 2, "write 1s to 24h"),
+        (address, "--buffer 2min", 2, "write 0 to 60s"),
+        (address, "--start-at tomorrow", 2, "2026-11-27T09:30:00Z"),
+        ("http://h/", "-w 1s", 2, "write rtsp://host[:port][/path]"),
+        (
+            "rtsp://user:secret@h/",
+            "-w 1s",
+            2,
+            "without user and password",
+        ),
+        ("127.0.0.1:1", "-w 1s", 1, "is neph media serve there?"),
+    ] {
+        let ran = neph(["media", target].into_iter().chain(words.split(' ')));
+        assert_eq!(ran.status, status, "{target} {words}: {}", ran.err);
+        assert!(ran.err.contains(why), "{target} {words}: {}", ran.err);
+        assert!(!ran.err.contains("secret"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
+    let place = Place::empty();
+    fs::write(place.path("mine.trace"), "# mine\nfps 50\n2500\n").expect("written");
+    let path = place.path("mine.trace");
+    let there = Serving::start(&["--trace", &path.to_string_lossy()]);
+    let shown = document(&neph([
+        "media",
+        &there.address,
+        "-w",
+        "2s",
+        "--format",
+        "json",
+    ]));
+    let one = &shown["streams"][0];
+    assert!(
+        (number(&one["rate_mean_bit_s"]) / 1e6 - 1.0).abs() < 0.05,
+        "{one}"
+    );
+    assert!(number(&one["frames"]) >= 88.0, "{one}");
+    for (text, why) in [
+        (
+            "25\n1000\n",
+            "line 1: 25 is no frame rate; begin with 'fps N'",
+        ),
+        ("fps 25\n1000\n12x\n", "line 3: 12x is no frame size"),
+        ("", "it has no frame"),
+    ] {
+        fs::write(place.path("bad.trace"), text).expect("written");
+        let ran = place.neph(["media", "serve", "--trace", "bad.trace"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let wanted = format!("trace bad.trace: {why}");
+        assert!(ran.err.contains(&wanted), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+    let ran = place.neph(["media", "serve", "--trace", "none.trace"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    let ran = place.neph(["media", "serve", "--max-rate", "900kbit/s"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("raise --max-rate"), "{}", ran.err);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
+    let there = Serving::start(&["--max-streams", "1"]);
+    let mut client = command();
+    client.args(["media", &there.address, "-w", "5min"]);
+    let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = client.spawn().expect("neph runs");
+    let mut out = client.stdout.take().expect("it is piped");
+    let (mut text, mut buffer) = (String::new(), [0; 1024]);
+    // The heading, and a second.
+    eventually("a second is shown", Duration::from_secs(20), || {
+        let count = out.read(&mut buffer).expect("it can be read");
+        text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        text.lines().count() >= 2
+    });
+    send("INT", client.id());
+    out.read_to_string(&mut text).expect("it ends");
+    assert_eq!(client.wait().expect("it ends").code(), Some(130));
+    assert!(text.contains("\n1 stream: mean "), "{text}");
+    let next = neph(["media", &there.address, "-w", "1s"]);
+    assert_eq!(next.status, 0, "{}", next.err);
+}
