@@ -42,5 +42,5 @@ pub use fleet_intake::{FleetIntake, scenario_of};
 pub use journalling::JournallingExecutor;
 pub use links::LinkCount;
 pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
-pub use reflecting::{ReflectingError, ThroughputBound, ThroughputServing};
+pub use reflecting::{Bound, ReflectingError, Service, Serving};
 pub use yard::Ground;

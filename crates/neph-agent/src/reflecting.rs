@@ -1,20 +1,26 @@
-//! What answers at a site: the reflector, and throughput tests beside it where they are asked for.
+//! What answers at a site: the reflector, and beside it throughput tests and media streams where they are asked
+//! for.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::thread::{Builder, JoinHandle};
 
-use neph_load::throughput::{Server, ServerCaps, ServerSpec, ThroughputError};
-use neph_model::{Permit, ReflectorSpec, Span, Stop, ThroughputMeasure};
+use neph_load::media::{self, MediaError, Trace, TraceError};
+use neph_load::throughput::{self, ThroughputError};
+use neph_model::{BitRate, Permit, ReflectorSpec, Span, Stop, ThroughputMeasure};
 use neph_probe::{Place, ProbeError, Reflector, at_site};
 
-/// The longest throughput test that is granted.
+/// The longest throughput test, and the longest stream, that is granted.
 const LONGEST: Span = Span::from_secs(600);
+/// Media streams at the same time, and their mean bit rates together.
+const STREAMS: u16 = 64;
+const STREAMS_RATE: BitRate = BitRate(100_000_000);
 
-/// A reflector with what it serves beside; both end when this is dropped.
+/// A reflector with what it serves beside; all end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reflecting {
     reflector: Reflector,
-    _throughput: Option<ThroughputServing>,
+    _beside: Vec<Serving>,
 }
 
 /// Why nothing answers.
@@ -26,6 +32,12 @@ pub enum ReflectingError {
     /// The throughput tests.
     #[error(transparent)]
     Throughput(#[from] ThroughputError),
+    /// The media streams.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// Their frames.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A thread.
     #[error("begin a thread: {0}")]
     Thread(std::io::Error),
@@ -41,14 +53,16 @@ impl Reflecting {
         site: Option<&Place>,
         permit: &Permit,
     ) -> Result<Self, ReflectingError> {
-        let throughput = ThroughputBound::beside(spec, site, permit)?;
+        let beside = Bound::beside(spec, site, permit)?;
         let reflector = match site {
             Some(site) => Reflector::start_in(spec, site)?,
             None => Reflector::start(spec)?,
         };
+        let beside: Result<Vec<Serving>, ReflectingError> =
+            beside.into_iter().map(Bound::serve).collect();
         Ok(Self {
             reflector,
-            _throughput: throughput.map(ThroughputBound::serve).transpose()?,
+            _beside: beside?,
         })
     }
 
@@ -58,59 +72,88 @@ impl Reflecting {
     }
 }
 
-/// The port of throughput tests, taken.
+/// What a reflector serves beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Throughput tests and requests and replies in turn, over TCP and UDP.
+    Throughput,
+    /// Media streams over RTP after RTSP.
+    Media,
+}
+
+/// A port that is taken for a service.
 #[derive(Debug)]
-pub struct ThroughputBound {
+pub struct Bound {
     server: Server,
     site: Option<Place>,
 }
 
-impl ThroughputBound {
-    /// Takes the port that a reflector is to serve throughput tests at, if it is to.
+#[derive(Debug)]
+enum Server {
+    Throughput(throughput::Server),
+    Media(media::Server),
+}
+
+impl Bound {
+    /// Takes the ports of all that a reflector is to serve beside.
     ///
     /// # Errors
-    /// It cannot be had, or the site cannot be entered.
+    /// One cannot be had, or the site cannot be entered.
     pub fn beside(
         spec: &ReflectorSpec,
         site: Option<&Place>,
         permit: &Permit,
-    ) -> Result<Option<Self>, ReflectingError> {
-        let Some(port) = spec.throughput else {
-            return Ok(None);
-        };
-        let spec = ServerSpec {
-            listen: SocketAddr::new(spec.address.ip(), port.get()),
-            caps: ServerCaps {
-                duration: LONGEST,
-                streams: ThroughputMeasure::MOST_STREAMS,
-                rate: None,
-            },
-            read_pause: Span::ZERO,
-            busy_poll: false,
-            permit: permit.clone(),
-        };
-        let server = at_site(site, || Server::bind(&spec))??;
-        let site = site.cloned();
-        Ok(Some(Self { server, site }))
+    ) -> Result<Vec<Self>, ReflectingError> {
+        let at = |port: NonZeroU16| SocketAddr::new(spec.address.ip(), port.get());
+        let mut servers = Vec::new();
+        if let Some(port) = spec.throughput {
+            let spec = of_throughput(at(port), permit);
+            let server = at_site(site, || throughput::Server::bind(&spec))??;
+            servers.push(Server::Throughput(server));
+        }
+        if let Some(port) = spec.media {
+            let spec = of_media(at(port))?;
+            let server = at_site(site, || media::Server::bind(&spec))??;
+            servers.push(Server::Media(server));
+        }
+        let bound = servers.into_iter().map(|server| Self {
+            server,
+            site: site.cloned(),
+        });
+        Ok(bound.collect())
     }
 
-    /// Serves on a thread of its own, one test after the other.
+    /// Serves on a thread of its own.
     ///
     /// # Errors
     /// The thread cannot be begun.
-    pub fn serve(self) -> Result<ThroughputServing, ReflectingError> {
+    pub fn serve(self) -> Result<Serving, ReflectingError> {
         let Self { server, site } = self;
-        let (address, stop) = (server.address(), Stop::new());
+        let (service, address) = match &server {
+            Server::Throughput(server) => (Service::Throughput, server.address()),
+            Server::Media(server) => (Service::Media, server.address()),
+        };
+        let stop = Stop::new();
         let ended = stop.clone();
         let work = move || {
             // Sockets of streams are opened where the server listens.
-            let served = at_site(site.as_ref(), || server.run(&ended, &|_| {}));
+            let served = at_site(site.as_ref(), || match &server {
+                Server::Throughput(server) => {
+                    let served = server.run(&ended, &|_| {});
+                    served.map_err(|error| error.to_string())
+                }
+                Server::Media(server) => {
+                    let served = server.run(&ended, &|_| {});
+                    served.map_err(|error| error.to_string())
+                }
+            });
             if let Ok(Err(error)) = served {
-                tracing::warn!("throughput tests at {address} ended: {error}");
+                tracing::warn!("nothing is served at {address} any more: {error}");
             }
         };
-        let thread = Builder::new().name("throughput".to_owned()).spawn(work);
-        Ok(ThroughputServing {
+        let thread = Builder::new().name("serving".to_owned()).spawn(work);
+        Ok(Serving {
+            service,
             address,
             stop,
             thread: Some(thread.map_err(ReflectingError::Thread)?),
@@ -118,22 +161,54 @@ impl ThroughputBound {
     }
 }
 
-/// Throughput tests that are served until this is dropped.
+fn of_throughput(listen: SocketAddr, permit: &Permit) -> throughput::ServerSpec {
+    throughput::ServerSpec {
+        listen,
+        caps: throughput::ServerCaps {
+            duration: LONGEST,
+            streams: ThroughputMeasure::MOST_STREAMS,
+            rate: None,
+        },
+        read_pause: Span::ZERO,
+        permit: permit.clone(),
+        busy_poll: false,
+    }
+}
+
+fn of_media(listen: SocketAddr) -> Result<media::ServerSpec, TraceError> {
+    Ok(media::ServerSpec {
+        listen,
+        caps: media::ServerCaps {
+            streams: STREAMS,
+            rate: Some(STREAMS_RATE),
+            duration: LONGEST,
+        },
+        trace: Trace::animation()?,
+    })
+}
+
+/// A service, until this is dropped.
 #[derive(Debug)]
-pub struct ThroughputServing {
+pub struct Serving {
+    service: Service,
     address: SocketAddr,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
-impl ThroughputServing {
+impl Serving {
+    /// Which.
+    pub const fn service(&self) -> Service {
+        self.service
+    }
+
     /// Where.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-impl Drop for ThroughputServing {
+impl Drop for Serving {
     fn drop(&mut self) {
         self.stop.set();
         if let Some(thread) = self.thread.take() {

@@ -3,10 +3,9 @@
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use neph_load::throughput::ThroughputError;
-use neph_load::{PlannedTransfer, TransferTerms, Transferred};
+use neph_load::{PlannedTransfer, TransferRefused, TransferTerms, Transferred};
 use neph_model::{
-    ExperimentOrder, Measure, OrderFailed, Permit, Quantity, Sample, SeriesName, Stop,
+    ExperimentOrder, MEDIA_PORT, Measure, OrderFailed, Permit, Quantity, Sample, SeriesName, Stop,
     THROUGHPUT_PORT, Target,
 };
 use neph_probe::{Place, ProbeError, Resolve, Resolving, at_site};
@@ -37,8 +36,12 @@ pub(crate) fn transfer(
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
     let target = scenario.target.first();
     let target = target.ok_or_else(|| failed(operation(), "its target is not known"))?;
-    let port = scenario.parameters.throughput_port();
-    let port = port.map_or(THROUGHPUT_PORT, |port| port.get());
+    let parameters = &scenario.parameters;
+    let (written, usual) = match measure {
+        Measure::Media(_) => (parameters.media_port(), MEDIA_PORT),
+        _ => (parameters.throughput_port(), THROUGHPUT_PORT),
+    };
+    let port = written.map_or(usual, |port| port.get());
     let target = Target::tcp(target.host(), port).map_err(|error| failed(operation(), error))?;
     let how = Resolving {
         site: site.cloned(),
@@ -73,7 +76,7 @@ pub(crate) struct TransferRun {
 pub(crate) enum TransferFailed {
     /// The test.
     #[error(transparent)]
-    Test(#[from] ThroughputError),
+    Test(#[from] TransferRefused),
     /// The site cannot be entered.
     #[error(transparent)]
     Site(#[from] ProbeError),

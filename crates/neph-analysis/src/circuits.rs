@@ -2,7 +2,7 @@
 //!
 //! Owns the matrix: a row for each circuit, kind of measurement and quantity, a cell for each network.
 
-use neph_model::{Quantity, Scenario};
+use neph_model::{ParameterName, Quantity, Scenario};
 
 use crate::{CampaignData, PlotSettings, QuantityCourse};
 
@@ -84,16 +84,20 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
     }
 }
 
-/// What a scenario measures, without where.
+/// What a scenario measures, without where: two scenarios of a circuit and network that differ in it are two rows.
 pub(crate) fn what(scenario: &Scenario) -> String {
-    let measure = scenario.measure();
-    if measure.is_transfer() {
-        return measure.to_string();
-    }
-    format!(
-        "{} every {} · {}",
-        scenario.probe(),
-        scenario.interval.exact(),
-        scenario.request_size.exact()
-    )
+    const PLACES: [ParameterName; 3] = [
+        ParameterName::Circuit,
+        ParameterName::Network,
+        ParameterName::Site,
+    ];
+    let places: Vec<String> = PLACES
+        .iter()
+        .filter_map(|name| scenario.level(*name))
+        .collect();
+    let seconds = format!("{} s", scenario.messages);
+    let is_length = |part: &String| scenario.measure().is_transfer() && *part == seconds;
+    let parts = scenario.label_parts().into_iter().skip(1);
+    let parts = parts.filter(|part| !places.contains(part) && !is_length(part));
+    parts.collect::<Vec<_>>().join(" · ")
 }

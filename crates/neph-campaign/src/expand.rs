@@ -110,7 +110,8 @@ fn parameter_sets<'a>(lists: impl Iterator<Item = &'a [Parameter]>) -> Vec<Vec<&
 }
 
 /// The parameters that a transfer has; what else varies is of messages.
-const OF_TRANSFERS: [ParameterName; 11] = [
+const OF_TRANSFERS: [ParameterName; 12] = [
+    ParameterName::MediaPort,
     ParameterName::Circuit,
     ParameterName::Network,
     ParameterName::Congestion,

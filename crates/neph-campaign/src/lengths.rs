@@ -14,10 +14,18 @@ pub fn length(scenario: &Scenario) -> Span {
 /// without a rate has none that is known. Saturates.
 pub(crate) fn payloads(scenario: &Scenario) -> (u64, u64) {
     let messages = scenario.messages_of_all_flows();
-    let Measure::Throughput(test) = scenario.measure() else {
-        let reply = reply_size(scenario.probe(), scenario.response_size);
-        let bytes = |each: u64| messages.saturating_mul(each);
-        return (bytes(scenario.request_size.bytes()), bytes(reply.bytes()));
+    let test = match scenario.measure() {
+        Measure::Throughput(test) => test,
+        Measure::Transactions(_) => return (0, 0),
+        media @ Measure::Media(_) => {
+            let rate = media.asked().map_or(0, BitRate::bits_per_second);
+            return (0, (rate / 8).saturating_mul(messages));
+        }
+        Measure::Messages => {
+            let reply = reply_size(scenario.probe(), scenario.response_size);
+            let bytes = |each: u64| messages.saturating_mul(each);
+            return (bytes(scenario.request_size.bytes()), bytes(reply.bytes()));
+        }
     };
     let rate = test.rate.map_or(0, BitRate::bits_per_second);
     let bytes = (rate / 8).saturating_mul(messages);

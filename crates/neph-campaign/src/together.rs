@@ -1,10 +1,10 @@
-//! Flow sets: fleets that differ in their endpoint and site only, which are one order. One with other
+//! Flow sets: fleets, and media streams, that differ in their endpoint and site only, which are one order. One with other
 //! flows, another interval or another season waits its turn. What else runs at the same time where sites
 //! are agents, `rounds` decides. Pure.
 
 use std::collections::BTreeMap;
 
-use neph_model::{ParameterName, Scenario};
+use neph_model::{Measure, ParameterName, Scenario};
 
 use crate::plan::{PairOrder, Plan};
 
@@ -15,8 +15,10 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
     let mut next = 0;
     let mut groups = Vec::with_capacity(scenarios.len());
     for scenario in scenarios {
-        let is_fleet = plan.pairs == PairOrder::AtOnce && scenario.flows().is_some();
-        let group = if is_fleet {
+        // Media streams of several sites begin together too: they share their server.
+        let is_media = matches!(scenario.measure(), Measure::Media(_));
+        let is_set = scenario.flows().is_some() || is_media;
+        let group = if is_set && plan.pairs == PairOrder::AtOnce {
             *known.entry(flow_set(scenario)).or_insert(next)
         } else {
             next
@@ -30,7 +32,8 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
 /// What a fleet measures, whatever its pair.
 fn flow_set(scenario: &Scenario) -> String {
     let parameters = scenario.parameters.iter();
-    let how = parameters.filter(|one| one.name() != ParameterName::Site);
+    let is_place = |name| matches!(name, ParameterName::Site | ParameterName::Circuit);
+    let how = parameters.filter(|one| !is_place(one.name()));
     let how: Vec<String> = how
         .map(|one| format!("{}={}", one.name(), one.text()))
         .collect();

@@ -16,6 +16,9 @@ pub enum ReflectLine {
         /// Where throughput tests are served beside.
         #[serde(skip_serializing_if = "Option::is_none")]
         throughput: Option<String>,
+        /// Where media streams are served beside.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        media: Option<String>,
         /// The certificate, where it offers TLS.
         certificate: Option<CertificateDocument>,
         /// The privileges that it has.

@@ -33,7 +33,7 @@ pub use error::LoadError;
 pub use flow::{Bulk, Turns, converse_all};
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use pinned::{Asking, TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
-pub use planned::{PlannedTransfer, TransferTerms, Transferred};
+pub use planned::{PlannedTransfer, TransferRefused, TransferTerms, Transferred};
 pub use room::Room;
 pub use stream::{StreamLoad, Streamed};
 pub use throughput::rr;

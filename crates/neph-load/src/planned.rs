@@ -5,8 +5,10 @@
 use std::net::SocketAddr;
 
 use neph_model::{Measure, Permit, Quantities, Quantity, Span, Stop};
+use neph_sys::clock;
 use neph_wire::throughput::Ask;
 
+use crate::media::{self, MediaAsk, MediaError};
 use crate::throughput::rr::{self, RrAsked, RrSpec};
 use crate::throughput::{self, Asked, ThroughputError};
 
@@ -24,6 +26,21 @@ pub struct PlannedTransfer {
 enum Engine {
     Throughput(Ask),
     Transactions(RrSpec),
+    Media(MediaAsk),
+}
+
+/// How long a player waits before it shows the first frame: what is late for that counts as late.
+const PLAY_OUT: Span = Span::from_millis(200);
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferRefused {
+    /// Of throughput and of requests and replies.
+    #[error(transparent)]
+    Throughput(#[from] ThroughputError),
+    /// Of media streams.
+    #[error(transparent)]
+    Media(#[from] MediaError),
 }
 
 /// How a transfer is to be carried out, besides what it measures.
@@ -60,6 +77,13 @@ impl PlannedTransfer {
                 let congestion = terms.congestion.clone();
                 Engine::Throughput(throughput::ask(test, terms.duration, congestion))
             }
+            Measure::Media(test) => Engine::Media(MediaAsk {
+                url: format!("rtsp://{server}/"),
+                streams: test.clients,
+                duration: terms.duration,
+                buffer: PLAY_OUT,
+                start: None,
+            }),
             Measure::Transactions(test) => {
                 Engine::Transactions(rr::rr_spec(test, terms.duration, terms.timeout))
             }
@@ -80,7 +104,7 @@ impl PlannedTransfer {
         &self,
         stop: &Stop,
         on_second: &mut dyn FnMut(Vec<(Quantity, f64)>),
-    ) -> Result<Transferred, ThroughputError> {
+    ) -> Result<Transferred, TransferRefused> {
         let (server, permit) = (self.server, &self.permit);
         match &self.engine {
             Engine::Throughput(ask) => {
@@ -94,6 +118,18 @@ impl PlannedTransfer {
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,
+                })
+            }
+            Engine::Media(ask) => {
+                let mut each = |second: &media::MediaSecond| {
+                    let bytes = usize::try_from(second.sum(|one| one.bytes));
+                    permit.spend(bytes.unwrap_or(usize::MAX), clock::raw().0);
+                    on_second(second.quantities());
+                };
+                let measured = media::measure(server, ask, stop, &mut each)?;
+                Ok(Transferred {
+                    quantities: measured.quantities(),
+                    fault: measured.fault(),
                 })
             }
             Engine::Transactions(spec) => {

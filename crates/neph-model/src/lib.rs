@@ -108,8 +108,8 @@ pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use masked_secret::without_secrets;
 pub use measure::{
-    Measure, NoMeasure, THROUGHPUT_PORT, ThroughputMeasure, TransactionKind, TransactionMeasure,
-    TransferDirection, TransferTransport,
+    MEDIA_PORT, Measure, MediaMeasure, NoMeasure, THROUGHPUT_PORT, ThroughputMeasure,
+    TransactionKind, TransactionMeasure, TransferDirection, TransferTransport,
 };
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;

@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use crate::{BitRate, NoRate, Span};
 
+/// Where media streams are served unless another port is asked for (RTSP over TCP).
+pub const MEDIA_PORT: u16 = 8554;
+
 /// Where throughput tests are served unless another port is asked for, TCP and UDP.
 pub const THROUGHPUT_PORT: u16 = 7420;
 
@@ -20,6 +23,15 @@ pub enum Measure {
     Throughput(ThroughputMeasure),
     /// Requests and replies in turn, as fast as they go.
     Transactions(TransactionMeasure),
+    /// Video streams that begin together.
+    Media(MediaMeasure),
+}
+
+/// Video streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaMeasure {
+    /// How many at each site, 1 to 64.
+    pub clients: u16,
 }
 
 /// A test of requests and replies in turn.
@@ -76,6 +88,11 @@ pub enum TransferDirection {
     Both,
 }
 
+impl MediaMeasure {
+    /// A stream of neph's own trace has about so much.
+    pub const NOMINAL: BitRate = BitRate(1_000_000);
+}
+
 impl ThroughputMeasure {
     /// Streams of a direction, at most.
     pub const MOST_STREAMS: u16 = 64;
@@ -101,16 +118,27 @@ impl Measure {
         !matches!(self, Self::Messages)
     }
 
+    /// What both ends send, as far as it is asked for and known, in bits a second; `None` where the path decides.
+    pub fn asked(&self) -> Option<BitRate> {
+        match self {
+            Self::Messages | Self::Transactions(_) => None,
+            Self::Throughput(test) => test.asked(),
+            Self::Media(MediaMeasure { clients }) => {
+                Some(BitRate(u64::from(*clients) * MediaMeasure::NOMINAL.0))
+            }
+        }
+    }
+
     /// Whether it fills what it uses, and disturbs what measures latency there.
     pub const fn fills_links(&self) -> bool {
-        matches!(self, Self::Throughput(_))
+        matches!(self, Self::Throughput(_) | Self::Media(_))
     }
 
     /// The throughput test, if it is one.
     pub const fn throughput(&self) -> Option<&ThroughputMeasure> {
         match self {
             Self::Throughput(test) => Some(test),
-            Self::Messages | Self::Transactions(_) => None,
+            Self::Messages | Self::Transactions(_) | Self::Media(_) => None,
         }
     }
 }
@@ -130,7 +158,7 @@ pub enum NoMeasure {
         word: String,
     },
     /// More streams than there can be.
-    #[error("{0} streams are more than the 64 that are possible, or none")]
+    #[error("{0} streams or clients are more than the 64 that are possible, or none")]
     Streams(u64),
     /// A rate that is none.
     #[error(transparent)]
@@ -146,17 +174,19 @@ pub enum NoMeasure {
 impl NoMeasure {
     /// What to write instead.
     pub const REMEDY: &str = "write \"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\", \
-                              \"udp rr\", \"tcp rr\" or \"tcp crr\"; a number of streams such as 4 \
-                              streams may follow, and of throughput up, down or both, and a rate or max";
+                              \"udp rr\", \"tcp rr\", \"tcp crr\" or \"media 3 clients\"; a number of streams \
+                              such as 4 streams may follow, and of throughput up, down or both, and a rate or max";
 }
 
-/// `messages`, `udp rr`, `tcp crr 4 streams`, `tcp throughput`, `tcp throughput down 4 streams`, `udp throughput 100Mbit/s`, `udp throughput max`.
+/// `messages`, `media 3 clients`, `udp rr`, `tcp crr 4 streams`, `tcp throughput`, `tcp throughput down 4 streams`, `udp throughput 100Mbit/s`, `udp throughput max`.
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Messages => f.write_str("messages"),
             Self::Throughput(test) => test.fmt(f),
             Self::Transactions(test) => test.fmt(f),
+            Self::Media(MediaMeasure { clients: 1 }) => f.write_str("media"),
+            Self::Media(MediaMeasure { clients }) => write!(f, "media {clients} clients"),
         }
     }
 }
@@ -223,6 +253,15 @@ impl FromStr for Measure {
             }
             ["udp", "throughput", rest @ ..] => {
                 throughput(TransferTransport::Udp, rest).map(Self::Throughput)
+            }
+            ["media"] => Ok(Self::Media(MediaMeasure { clients: 1 })),
+            ["media", count, "client" | "clients"] => {
+                let unread = |_| NoMeasure::Word {
+                    what: "media",
+                    word: (*count).to_owned(),
+                };
+                let clients = streams(count.parse().map_err(unread)?)?;
+                Ok(Self::Media(MediaMeasure { clients }))
             }
             [first, second, rest @ ..] => {
                 let words = format!("{first} {second}");
@@ -348,6 +387,8 @@ mod tests {
         let read = |text: &str| text.parse::<Measure>().expect(text).to_string();
         assert_eq!(read("messages"), "messages");
         assert_eq!(read("udp rr"), "udp rr");
+        assert_eq!(read("media 1 client"), "media");
+        assert_eq!(read("media 9 clients"), "media 9 clients");
         assert_eq!(read("tcp crr 4 streams"), "tcp crr 4 streams");
         assert_eq!(read("tcp throughput up"), "tcp throughput");
         assert_eq!(
@@ -365,6 +406,7 @@ mod tests {
         for (text, part) in [
             ("ping", "'ping' names nothing"),
             ("tcp", "'tcp' names nothing"),
+            ("media 9", "'media 9' names nothing"),
             ("tcp rrr", "'tcp rrr' names nothing"),
             ("udp rr 5Mbit/s", "'5Mbit/s'"),
             ("tcp throughput sideways", "'sideways'"),

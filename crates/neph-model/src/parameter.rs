@@ -122,6 +122,8 @@ parameters! {
     KeyFile, key_file = "key_file": String;
     /// What is measured in the place of single messages.
     Measure, measure = "measure": Measure;
+    /// Where the endpoint serves media streams.
+    MediaPort, media_port = "media_port": NonZeroU16;
     /// The network over which the endpoint is reached: an overlay, or what lies under it.
     Network, network = "network": String;
     /// Whether each message has a connection of its own.
@@ -242,6 +244,7 @@ mod tests {
             ("ip_version", "6"),
             ("key_file", "stamp.key"),
             ("measure", "udp throughput down 100Mbit/s"),
+            ("media_port", "8555"),
             ("network", "flannel"),
             ("new_connection", "true"),
             ("rate_cap", "300"),

@@ -20,6 +20,8 @@ pub enum QuantityUnit {
     PerSecond,
     /// Percent.
     Percent,
+    /// A score from 1 (bad) to 5 (excellent).
+    Score,
     /// A number of things.
     Count,
 }
@@ -106,6 +108,22 @@ quantities! {
     AskerCpu = "asker_cpu_percent", "asker CPU", Percent, Lower;
     /// The busiest thread of the endpoint that answers, percent of a core.
     AnswererCpu = "answerer_cpu_percent", "answerer CPU", Percent, Lower;
+    /// The mean bit rate of a stream, the mean over streams.
+    MediaRate = "media_rate_bit_s", "bit rate", BitsPerSecond, Higher;
+    /// The lowest bit rate of a stream in a second.
+    MediaRateLeast = "media_rate_least_bit_s", "lowest bit rate", BitsPerSecond, Higher;
+    /// The highest bit rate of a stream in a second.
+    MediaRateMost = "media_rate_most_bit_s", "highest bit rate", BitsPerSecond, Higher;
+    /// The mean interarrival jitter (RFC 3550) of a stream, by the moments of sending where the server has them: the mean over streams.
+    MediaJitter = "media_jitter_ns", "media jitter", Nanoseconds, Lower;
+    /// Share of the packets of all streams that did not come.
+    MediaLoss = "media_loss_percent", "media loss", Percent, Lower;
+    /// Share of the packets of all streams that came after their frame was due.
+    MediaLate = "media_late_percent", "late", Percent, Lower;
+    /// How often the picture of a stream stood still, all streams together.
+    MediaStalls = "media_stalls", "stalls", Count, Lower;
+    /// The estimated quality of the worst stream.
+    MediaQuality = "media_quality_score", "quality", Score, Higher;
     /// Payload that the endpoint received in its time.
     UpGoodput = "up_goodput_bit_s", "goodput up", BitsPerSecond, Higher;
     /// Payload that the site which measures received in its time.
@@ -159,6 +177,7 @@ impl Quantity {
             QuantityUnit::PerSecond => format!("{value:.0}/s"),
             QuantityUnit::Percent => format!("{value:.2} %"),
             QuantityUnit::Count => format!("{value:.0}"),
+            QuantityUnit::Score => format!("{value:.2}"),
         }
     }
 }
@@ -214,7 +233,10 @@ pub struct Quantities {
 }
 
 /// What a line about a transfer has.
-const FIRST: [Quantity; 7] = [
+const FIRST: [Quantity; 10] = [
+    Quantity::MediaRate,
+    Quantity::MediaLoss,
+    Quantity::MediaStalls,
     Quantity::Transactions,
     Quantity::RttP50,
     Quantity::TransactionLoss,
@@ -251,6 +273,7 @@ mod tests {
                 QuantityUnit::PerSecond => name.ends_with("_per_s"),
                 QuantityUnit::Percent => name.ends_with("_percent"),
                 QuantityUnit::Count => true,
+                QuantityUnit::Score => name.ends_with("_score"),
             };
             assert!(fits, "{name} has another unit");
         }

@@ -36,6 +36,9 @@ pub struct ReflectorSpec {
     /// Where throughput tests are served beside, TCP and UDP, at the same address; none if absent.
     #[serde(default)]
     pub throughput: Option<NonZeroU16>,
+    /// Where media streams are served beside (RTSP over TCP), at the same address; none if absent.
+    #[serde(default)]
+    pub media: Option<NonZeroU16>,
     /// What it bears from its peers.
     pub caps: ReflectorCaps,
 }
@@ -52,6 +55,7 @@ impl ReflectorSpec {
             answered_ports: Vec::new(),
             think: Span::ZERO,
             throughput: None,
+            media: None,
             caps: ReflectorCaps::default(),
         }
     }
@@ -200,6 +204,7 @@ mod tests {
                 answered_ports,
                 think,
                 throughput: None,
+                media: None,
                 caps,
             }
         })

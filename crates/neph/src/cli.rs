@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, health, hops,
-    import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress, throughput, trace,
-    version, watch,
+    import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress, throughput,
+    trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.

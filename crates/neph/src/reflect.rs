@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use neph_agent::{ThroughputBound, ThroughputServing};
+use neph_agent::{Bound, ReflectingError, Serving};
 use neph_model::{
     BitRate, ByteSize, Permit, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
 };
@@ -67,9 +67,12 @@ pub(crate) struct Args {
     /// Wait this long before each reply, as a busy server would
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
-    /// Serve throughput tests beside, one at a time, at the same address
+    /// Serve throughput tests, and those of neph rr, beside, one at a time, at the same address
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7420")]
     pub(crate) throughput: Option<NonZeroU16>,
+    /// Serve media streams of neph's own animation beside (RTSP), at the same address
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8554")]
+    pub(crate) media: Option<NonZeroU16>,
     /// Largest reply granted
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "16MiB")]
     pub(crate) max_reply: ByteSize,
@@ -128,6 +131,7 @@ impl Args {
             answered_ports: self.answer_port.clone(),
             think: self.think,
             throughput: self.throughput,
+            media: self.media,
             caps: ReflectorCaps {
                 reply_size: self.max_reply,
                 request_size: self.max_request,
@@ -164,20 +168,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         spec.caps.connections = spec.caps.connections.min(most);
     }
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
-    let throughput = ThroughputBound::beside(&spec, None, &Permit::ANYTHING);
-    let throughput = throughput.map_err(Failure::refused)?;
+    let beside = Bound::beside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
     let _awake = args.awake.keep();
     // No thread runs yet, and nothing more is opened but connections that come.
     let force = Needs::of(&Row::REFLECT)
-        .capability(Capability::CAP_NET_ADMIN, throughput.is_some())
+        .capability(Capability::CAP_NET_ADMIN, spec.throughput.is_some())
         .without_connections()
         .restrict(&args.user)?;
     let reflector = bound.answer()?;
-    let throughput = throughput.map(ThroughputBound::serve).transpose();
-    let throughput = throughput.map_err(Failure::refused)?;
+    let beside: Result<Vec<Serving>, ReflectingError> =
+        beside.into_iter().map(Bound::serve).collect();
+    let beside = beside.map_err(Failure::refused)?;
     if !args.quiet {
-        let beside = throughput.as_ref().map(ThroughputServing::address);
-        show_start(&reflector, beside, &force, args.format)?;
+        show_start(&reflector, &beside, &force, args.format)?;
         say_what_fits(&asked, &fitting_caps(spec.caps));
     }
     service.ready(
@@ -195,7 +198,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             tell(&mut told, reflector.counted(), args.format)?;
         }
     }
-    drop((service, throughput));
+    drop((service, beside));
     let counted = reflector.stop();
     if !args.quiet {
         tell(&mut Vec::new(), counted, args.format)?;
@@ -233,6 +236,7 @@ mod tests {
         ),
         ("think", &["--think", "0.25"]),
         ("throughput", &["--throughput=7421"]),
+        ("media", &["--media=8555"]),
         ("max-reply", &["--max-reply", "1MiB"]),
         ("max-request", &["--max-request", "100"]),
         ("max-memory", &["--max-memory", "4MiB"]),

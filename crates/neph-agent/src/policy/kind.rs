@@ -1,6 +1,6 @@
 //! What orders do, in the words of a policy.
 
-use neph_model::{ExperimentOrder, LoadWork, Order, ProbeKind, ThroughputTool};
+use neph_model::{ExperimentOrder, LoadWork, Measure, Order, ProbeKind, ThroughputTool};
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,10 @@ pub enum Kind {
     Redirects,
     /// Routes.
     Traceroute,
-    /// Bulk transfers.
+    /// Bulk transfers, and requests and replies in turn.
     Throughput,
+    /// Media streams.
+    Media,
     /// Bulk transfers by the iperf3 program, whose traffic no budget limits.
     Iperf3,
     /// A load of this host's processors.
@@ -28,7 +30,8 @@ pub enum Kind {
 }
 
 /// The words of all kinds that are no probe.
-const WORDS: [(&str, Kind); 9] = [
+const WORDS: [(&str, Kind); 10] = [
+    ("media", Kind::Media),
     ("fleet", Kind::Fleet),
     ("redirects", Kind::Redirects),
     ("traceroute", Kind::Traceroute),
@@ -90,10 +93,10 @@ fn of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
     let also = also
         .into_iter()
         .filter_map(|(is_done, kind)| is_done.then_some(kind));
-    let main = if scenario.measure().is_transfer() {
-        Kind::Throughput
-    } else {
-        Kind::Probe(scenario.probe())
+    let main = match scenario.measure() {
+        Measure::Messages => Kind::Probe(scenario.probe()),
+        Measure::Throughput(_) | Measure::Transactions(_) => Kind::Throughput,
+        Measure::Media(_) => Kind::Media,
     };
     std::iter::once(main).chain(also).collect()
 }

@@ -110,6 +110,7 @@ impl Policy {
                 Order::Experiments(orders) if orders.iter().any(is_without_rate) => {
                     return refused(UNLIMITED.to_owned(), most.to_string());
                 }
+                Order::Reflector(_) if is_unmetered(order) => return Err(Refusal::Unmetered),
                 Order::Load(order) => {
                     let asked = rate_of(&order.work);
                     if asked.is_none_or(|asked| asked > most.bits_per_second()) {
@@ -165,7 +166,8 @@ impl Policy {
 
     fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
         let own = order.spec.address.port();
-        let served = order.spec.throughput.map(NonZeroU16::get);
+        let served = [order.spec.throughput, order.spec.media];
+        let served = served.into_iter().flatten().map(NonZeroU16::get);
         let mut ports = std::iter::once(own).chain(served);
         let is_closed = |port: &u16| !self.listen.iter().any(|ports| ports.contains(port));
         if let Some(port) = ports.find(is_closed) {
@@ -216,7 +218,7 @@ fn rate_of(work: &LoadWork) -> Option<u64> {
 /// Whether it is a transfer of as much as goes.
 fn is_without_rate(order: &ExperimentOrder) -> bool {
     let measure = order.scenario.measure();
-    measure.throughput().is_some_and(|test| test.rate.is_none())
+    measure.is_transfer() && measure.asked().is_none()
 }
 
 fn needs_lab(order: &Order) -> bool {
@@ -231,9 +233,13 @@ fn needs_lab(order: &Order) -> bool {
     }
 }
 
-/// Whether an order has its traffic sent by a program that no permit limits.
+/// Whether an order has its traffic sent by a program, or a server of media streams, that no permit limits.
 const fn is_unmetered(order: &Order) -> bool {
-    matches!(order, Order::Throughput(order) if matches!(order.tool, ThroughputTool::Iperf3))
+    match order {
+        Order::Throughput(order) => matches!(order.tool, ThroughputTool::Iperf3),
+        Order::Reflector(order) => order.spec.media.is_some(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

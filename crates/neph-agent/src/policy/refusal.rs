@@ -43,7 +43,9 @@ pub enum Refusal {
         left: u64,
     },
     /// The traffic of another program cannot be held to a budget.
-    #[error("it has iperf3 send, whose traffic cannot be held to this agent's bytes a day")]
+    #[error(
+        "iperf3 or a server of media streams sends, which cannot be held to this agent's budgets"
+    )]
     Unmetered,
     /// It lasts too long.
     #[error("it can last {asked}, and this agent's policy allows {most}")]

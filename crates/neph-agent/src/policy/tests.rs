@@ -68,3 +68,37 @@ fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
         assert!(parse(missing).is_err(), "{missing:?}");
     }
 }
+
+#[test]
+fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
+    let policy = |more: &str| {
+        let text = format!(
+            "version = 1\nkinds = [\"reflector\"]\nlisten = [\"8080\", \"8554\"]\n\
+             [targets]\nallow = [\"0.0.0.0/0\"]\n{more}"
+        );
+        parse(&text).expect("a good policy")
+    };
+    let judged = |policy: &Policy, throughput: Option<u16>, media: Option<u16>| {
+        let port = |port: Option<u16>| port.and_then(NonZeroU16::new);
+        let spec = neph_model::ReflectorSpec {
+            throughput: port(throughput),
+            media: port(media),
+            ..neph_model::ReflectorSpec::default()
+        };
+        let order = Order::Reflector(neph_model::ReflectorOrder {
+            spec,
+            duration: Span::from_secs(60),
+        });
+        policy.judge(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0))
+    };
+    let free = policy("");
+    assert!(judged(&free, None, Some(8554)).is_ok());
+    let closed = judged(&free, Some(7420), None).expect_err("a port that is not open");
+    assert!(matches!(closed, Refusal::Port(7420)), "{closed}");
+    for budget in ["rate = \"5Mbit/s\"", "bytes_per_day = \"1GiB\""] {
+        let bound = policy(&format!("[budget]\n{budget}\n"));
+        assert!(judged(&bound, None, None).is_ok());
+        let refused = judged(&bound, None, Some(8554)).expect_err("it cannot be held to it");
+        assert!(matches!(refused, Refusal::Unmetered), "{refused}");
+    }
+}

@@ -11,7 +11,8 @@ use crate::circuits::{self, Circuits};
 use crate::{CampaignData, PlotSettings};
 
 /// What is compared; the others are in the table.
-const COMPARED: [Quantity; 7] = [
+const COMPARED: [Quantity; 8] = [
+    Quantity::MediaRate,
     Quantity::ResponseP50,
     Quantity::ResponseP99,
     Quantity::Transactions,
@@ -97,5 +98,6 @@ pub(super) fn compared(scenario: &Scenario) -> usize {
         Measure::Throughput(test) if test.direction != TransferDirection::Both => 1,
         Measure::Throughput(_) | Measure::Messages => 2,
         Measure::Transactions(_) => 3,
+        Measure::Media(_) => 1,
     }
 }

@@ -15,7 +15,8 @@ use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// What is compared.
-const COMPARED: [Quantity; 5] = [
+const COMPARED: [Quantity; 6] = [
+    Quantity::MediaRate,
     Quantity::Transactions,
     Quantity::RttP50,
     Quantity::RttP99,

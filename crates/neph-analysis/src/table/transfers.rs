@@ -13,7 +13,7 @@ pub(super) const fn unit(quantity: Quantity) -> (&'static str, f64) {
         QuantityUnit::Nanoseconds => ("ms", 1e6),
         QuantityUnit::Percent => ("%", 1.0),
         QuantityUnit::PerSecond => ("1/s", 1.0),
-        QuantityUnit::Count => ("", 1.0),
+        QuantityUnit::Count | QuantityUnit::Score => ("", 1.0),
     }
 }
 

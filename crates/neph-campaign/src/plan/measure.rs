@@ -17,7 +17,15 @@ pub(crate) fn measure(node: &Node) -> Result<Parameter, Fault> {
 
 /// The port of `neph throughput serve`.
 pub(crate) fn throughput_port(node: &Node) -> Result<Parameter, Fault> {
+    port(node).map(Parameter::ThroughputPort)
+}
+
+/// The port of `neph media serve`.
+pub(crate) fn media_port(node: &Node) -> Result<Parameter, Fault> {
+    port(node).map(Parameter::MediaPort)
+}
+
+fn port(node: &Node) -> Result<NonZeroU16, Fault> {
     let Port(port) = Port::take(node)?;
-    let port = NonZeroU16::new(port).expect("port 0 is refused");
-    Ok(Parameter::ThroughputPort(port))
+    Ok(NonZeroU16::new(port).expect("port 0 is refused"))
 }

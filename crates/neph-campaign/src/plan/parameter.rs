@@ -117,6 +117,13 @@ pub const PARAMETERS: &[PlanParameter] = &[
         read: measure::measure,
     },
     PlanParameter {
+        name: ParameterName::MediaPort,
+        about: "where the endpoint's host serves media streams (8554 if absent)",
+        fits: |_| true,
+        unfit: "",
+        read: measure::media_port,
+    },
+    PlanParameter {
         name: ParameterName::Network,
         about: "the network over which it is reached, such as \"flannel\": circuits are compared over each, with the first as baseline",
         fits: |_| true,

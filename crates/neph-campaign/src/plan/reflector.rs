@@ -7,7 +7,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use neph_model::{ReflectorIdentity, ReflectorSpec, THROUGHPUT_PORT};
+use neph_model::{MEDIA_PORT, ReflectorIdentity, ReflectorSpec, THROUGHPUT_PORT};
 use neph_text::{Fault, did_you_mean};
 
 use crate::option_value::{
@@ -15,6 +15,8 @@ use crate::option_value::{
 };
 
 const DEFAULT_THROUGHPUT: NonZeroU16 = NonZeroU16::new(THROUGHPUT_PORT).expect("no zero");
+
+const DEFAULT_MEDIA: NonZeroU16 = NonZeroU16::new(MEDIA_PORT).expect("no zero");
 
 /// What was read so far.
 #[derive(Default)]
@@ -83,6 +85,13 @@ const FLAGS: &[(&str, Effect)] = &[
         Effect::Optional(|t, text| {
             let port = text.map_or(Ok(DEFAULT_THROUGHPUT), whole::<NonZeroU16>);
             set(&mut t.spec.throughput, port.map(Some))
+        }),
+    ),
+    (
+        "--media",
+        Effect::Optional(|t, text| {
+            let port = text.map_or(Ok(DEFAULT_MEDIA), whole::<NonZeroU16>);
+            set(&mut t.spec.media, port.map(Some))
         }),
     ),
     (

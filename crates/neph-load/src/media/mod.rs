@@ -18,6 +18,7 @@ mod measured;
 mod opening;
 mod ports;
 mod quality;
+mod quantities;
 mod second;
 mod served;
 mod server;

@@ -1,7 +1,7 @@
 //! How long an order may take, and what it sends: what a lease and a policy are measured by.
 
 use super::{ExperimentOrder, Order};
-use crate::{Measure, Span, ThroughputMeasure, Wall};
+use crate::{Measure, Span, Wall};
 
 /// To find and reach what is measured, and for its last replies.
 const AROUND: Span = Span::from_secs(60);
@@ -116,7 +116,7 @@ impl ExperimentOrder {
         reason = "rates"
     )]
     fn of_transfer(&self, measure: Measure) -> Traffic {
-        let asked = measure.throughput().and_then(ThroughputMeasure::asked);
+        let asked = measure.asked();
         let bits = asked.map_or(0.0, |rate| rate.bits_per_second() as f64);
         let lasts = self.scheduled();
         let main = Traffic {

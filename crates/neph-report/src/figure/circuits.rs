@@ -17,7 +17,12 @@ use crate::shortened::shortened_among;
 
 const KIND: &str = "circuits";
 /// What has a matrix; the others are in the table.
-const SHOWN: [Quantity; 13] = [
+const SHOWN: [Quantity; 18] = [
+    Quantity::MediaRate,
+    Quantity::MediaRateLeast,
+    Quantity::MediaRateMost,
+    Quantity::MediaJitter,
+    Quantity::MediaLoss,
     Quantity::Transactions,
     Quantity::RttP50,
     Quantity::RttP99,

@@ -18,6 +18,7 @@ mod ledger_bars;
 mod ledger_time;
 mod legend;
 mod per_block;
+mod quantity_course;
 mod readings;
 mod sheet;
 mod skew;
@@ -80,6 +81,12 @@ pub const FIGURES: &[FigureKind] = &[
         title: "Circuits over each network",
         answers: "What each network costs each circuit: latency, jitter and throughput beside the first network's.",
         draw: circuits::draw,
+    },
+    FigureKind {
+        name: "transfers",
+        title: "Transfers, block by block",
+        answers: "What transfers came to at each hour, over each network.",
+        draw: quantity_course::draw,
     },
     FigureKind {
         name: "cdf",

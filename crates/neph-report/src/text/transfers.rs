@@ -9,7 +9,8 @@ use super::padded;
 /// Names are cut down to this.
 const LONGEST: usize = 48;
 /// The columns, beside the names.
-const COLUMNS: [(&str, &[Quantity]); 6] = [
+const COLUMNS: [(&str, &[Quantity]); 7] = [
+    ("bit rate", &[Quantity::MediaRate]),
     ("transactions", &[Quantity::Transactions]),
     ("RTT p50", &[Quantity::RttP50]),
     ("goodput up", &[Quantity::UpGoodput]),
@@ -17,6 +18,7 @@ const COLUMNS: [(&str, &[Quantity]); 6] = [
     (
         "loss",
         &[
+            Quantity::MediaLoss,
             Quantity::TransactionLoss,
             Quantity::UpLoss,
             Quantity::DownLoss,
@@ -25,6 +27,7 @@ const COLUMNS: [(&str, &[Quantity]); 6] = [
     (
         "jitter",
         &[
+            Quantity::MediaJitter,
             Quantity::RttJitter,
             Quantity::UpJitter,
             Quantity::DownJitter,

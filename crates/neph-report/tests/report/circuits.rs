@@ -129,7 +129,9 @@ fn tables_and_figures_have_the_circuits() {
     assert!(csv.contains(docker), "{csv}");
     assert!(csv.contains(",60\r\n"), "54 of 90 Mbit/s are 60 %: {csv}");
     let figures = draw(&data, &settings);
-    assert!(figures.iter().any(|figure| figure.kind == "circuits"));
+    for kind in ["circuits", "transfers"] {
+        assert!(figures.iter().any(|figure| figure.kind == kind), "{kind}");
+    }
     let told = neph_analysis::diagnose(&data, &settings);
     let text = text(&data, &settings, &told, 200);
     assert!(text.contains("54.00 Mbit/s") && text.contains("The path is the limit"));

@@ -43,13 +43,13 @@ fn all_words(figures: &[Figure]) -> String {
 fn every_kind_is_drawn_and_named() {
     let figures = draw(&synthetic::twelve(), &PlotSettings::default());
     let kinds: BTreeSet<&str> = figures.iter().map(|figure| figure.kind).collect();
-    let of_messages = FIGURES
-        .iter()
-        .filter(|kind| !kind.name.starts_with("flow-") && kind.name != "circuits");
+    let of_messages = FIGURES.iter().filter(|kind| {
+        !kind.name.starts_with("flow-") && !matches!(kind.name, "circuits" | "transfers")
+    });
     assert_eq!(
         kinds.len(),
         of_messages.count(),
-        "fleets and circuits have figures of their own"
+        "fleets, circuits and transfers have figures of their own"
     );
     let names: BTreeSet<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
     assert_eq!(names.len(), figures.len(), "names of files are unique");

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
+use neph_agent::{Service, Serving};
 use neph_documents::Format;
 use neph_documents::reflected::{CertificateDocument, ReflectLine};
 use neph_documents::rows::json_line;
@@ -24,10 +25,16 @@ pub(super) fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
     }
 }
 
+/// Where a service is served, if it is.
+fn at(beside: &[Serving], service: Service) -> Option<String> {
+    let found = beside.iter().find(|one| one.service() == service);
+    found.map(|one| one.address().to_string())
+}
+
 /// Shows where it listens, the certificate that its clients can pin, and which privileges it has.
 pub(super) fn show_start(
     reflector: &Reflector,
-    throughput: Option<SocketAddr>,
+    beside: &[Serving],
     force: &InForce,
     format: Format,
 ) -> Result<(), Failure> {
@@ -39,7 +46,8 @@ pub(super) fn show_start(
         });
         let line = ReflectLine::Listening {
             address: address.to_string(),
-            throughput: throughput.map(|address| address.to_string()),
+            throughput: at(beside, Service::Throughput),
+            media: at(beside, Service::Media),
             certificate,
             privileges: privileges::document(force),
         };
@@ -50,10 +58,13 @@ pub(super) fn show_start(
         None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
     };
     output::say(&format!("neph reflect: {address} answers {schemes}"));
-    if let Some(address) = throughput {
-        output::say(&format!(
-            "neph reflect: {address} serves throughput tests over TCP and UDP, one at a time"
-        ));
+    for serving in beside {
+        let address = serving.address();
+        let what = match serving.service() {
+            Service::Throughput => "throughput tests over TCP and UDP, one at a time",
+            Service::Media => "media streams over RTP after RTSP",
+        };
+        output::say(&format!("neph reflect: {address} serves {what}"));
     }
     if let Some(certificate) = certificate {
         let names = match &certificate.names[..] {

@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 30] = [
+pub(crate) const COMMANDS: [&str; 31] = [
     "demo",
     "gallery",
     "ping",

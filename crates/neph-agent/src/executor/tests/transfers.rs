@@ -3,7 +3,7 @@ use std::num::NonZeroU16;
 use neph_model::{Measure, Quantity, SeriesName};
 
 use super::*;
-use crate::reflecting::ThroughputBound;
+use crate::reflecting::{Bound, Serving};
 
 /// An order for a throughput test of so many seconds with the server at this port of loopback.
 fn transfer_order(measure: &str, port: u16, seconds: u64) -> ExperimentOrder {
@@ -24,19 +24,22 @@ fn free_port() -> NonZeroU16 {
     NonZeroU16::new(port).expect("no zero")
 }
 
-fn serving() -> crate::ThroughputServing {
-    let spec = ReflectorSpec {
+fn serving(spec: ReflectorSpec) -> Serving {
+    let mut bound = Bound::beside(&spec, None, &Permit::ANYTHING).expect("a port");
+    bound.remove(0).serve().expect("a thread")
+}
+
+/// Throughput tests at a port of loopback.
+fn throughput() -> Serving {
+    serving(ReflectorSpec {
         throughput: Some(free_port()),
         ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())
-    };
-    let bound = ThroughputBound::beside(&spec, None, &Permit::ANYTHING);
-    let bound = bound.expect("a port").expect("it is asked for");
-    bound.serve().expect("a thread")
+    })
 }
 
 #[test]
 fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
-    let server = serving();
+    let server = throughput();
     let port = server.address().port();
     let run = run(&transfer_order("udp throughput 20Mbit/s", port, 2));
     let prepared = run.prepared[0].as_ref().expect("it began");
@@ -55,7 +58,7 @@ fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
 
 #[test]
 fn a_transfer_that_is_cancelled_keeps_what_it_came_to() {
-    let server = serving();
+    let server = throughput();
     let order = transfer_order("tcp throughput 20Mbit/s", server.address().port(), 600);
     let orders = std::slice::from_ref(&order);
     let enough = |progress: Progress| progress.elapsed > Span::from_millis(1500);
@@ -72,4 +75,38 @@ fn a_transfer_without_a_server_has_failed_and_names_it() {
         panic!("{:?}", run.result().ending)
     };
     assert!(why.contains("127.0.0.1"), "{why}");
+}
+
+#[test]
+fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
+    let server = throughput();
+    let run = run(&transfer_order("udp rr", server.address().port(), 2));
+    let result = run.result();
+    assert_eq!(result.ending, Ending::Complete);
+    let found = result.quantities.as_ref().expect("quantities");
+    let of = |quantity| found.values[&quantity];
+    assert!(of(Quantity::Transactions) > 500.0, "{found:?}");
+    assert!(of(Quantity::RttMin) > 0.0 && of(Quantity::RttMin) <= of(Quantity::RttP50));
+    assert!((0.0..=100.0).contains(&of(Quantity::TransactionLoss)));
+}
+
+#[test]
+fn media_streams_come_to_a_bit_rate_and_a_quality() {
+    let server = serving(ReflectorSpec {
+        media: Some(free_port()),
+        ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())
+    });
+    let mut order = transfer_order("media 2 clients", 9, 3);
+    let port = NonZeroU16::new(server.address().port()).expect("a port");
+    order.scenario.parameters.insert(Parameter::MediaPort(port));
+    let run = run(&order);
+    let result = run.result();
+    assert_eq!(result.ending, Ending::Complete);
+    let found = result.quantities.as_ref().expect("quantities");
+    let rate = found.values[&Quantity::MediaRate];
+    assert!((50e3..=2e6).contains(&rate), "{found:?}");
+    assert!(
+        found.values.contains_key(&Quantity::MediaJitter),
+        "{found:?}"
+    );
 }

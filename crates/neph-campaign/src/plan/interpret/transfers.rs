@@ -35,7 +35,47 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
     None
 }
 
-/// A throughput test goes to the port at which the reflector of the endpoint's site serves it.
+/// A service that transfers of some kind need, and how plans and reflectors name it.
+struct Needed {
+    parameter: ParameterName,
+    serves: fn(&ReflectorSpec) -> Option<Parameter>,
+    what: &'static str,
+    remedy: &'static str,
+}
+
+const THROUGHPUT: Needed = Needed {
+    parameter: ParameterName::ThroughputPort,
+    serves: |spec| spec.throughput.map(Parameter::ThroughputPort),
+    what: "throughput tests",
+    remedy: "add \"--throughput\" to its reflector, or throughput_port = 7420 here if neph throughput serve \
+             runs there",
+};
+
+const MEDIA: Needed = Needed {
+    parameter: ParameterName::MediaPort,
+    serves: |spec| spec.media.map(Parameter::MediaPort),
+    what: "media streams",
+    remedy: "add \"--media\" to its reflector, or media_port = 8554 here if neph media serve runs there",
+};
+
+/// What the transfers among these measures need.
+fn needed(axes: &Axes) -> Vec<&'static Needed> {
+    let measures: Vec<Measure> = axes.values(Parameter::measure).copied().collect();
+    let needs = |measure: &Measure| match measure {
+        Measure::Messages => None,
+        Measure::Throughput(_) | Measure::Transactions(_) => Some(&THROUGHPUT),
+        Measure::Media(_) => Some(&MEDIA),
+    };
+    let mut found: Vec<&Needed> = Vec::new();
+    for one in measures.iter().filter_map(needs) {
+        if !found.iter().any(|known| known.parameter == one.parameter) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// A transfer goes to the port at which the reflector of the endpoint's site serves it.
 pub(super) fn served(
     axes: &mut Axes,
     at: Option<&str>,
@@ -43,29 +83,23 @@ pub(super) fn served(
     typed: &TypedPlan,
     problems: &Problems<'_>,
 ) {
-    if !has_transfer(axes) || axes.parameters.contains_key(&ParameterName::ThroughputPort) {
-        return;
-    }
     let mut sites = typed.sections.agents.iter();
     let site = at.and_then(|at| sites.find(|site| site.name.value == at));
-    let Some(ReflectorSpec { throughput, .. }) = site.and_then(|site| site.reflector.as_ref())
-    else {
+    let Some(reflector) = site.and_then(|site| site.reflector.as_ref()) else {
         return;
     };
-    if let Some(port) = throughput {
-        let parameter = Parameter::ThroughputPort(*port);
-        let values = vec![parameter];
-        axes.parameters
-            .insert(ParameterName::ThroughputPort, values);
-        return;
+    for needed in needed(axes) {
+        if axes.parameters.contains_key(&needed.parameter) {
+            continue;
+        }
+        if let Some(port) = (needed.serves)(reflector) {
+            axes.parameters.insert(needed.parameter, vec![port]);
+            continue;
+        }
+        let (site, what) = (at.unwrap_or_default(), needed.what);
+        let what = format!("the reflector of site '{site}' serves no {what}");
+        problems.add(endpoint.span.clone(), Fault::new(what, needed.remedy));
     }
-    let what = format!(
-        "the reflector of site '{}' serves no throughput tests",
-        at.unwrap_or_default()
-    );
-    let remedy = "add \"--throughput\" to its reflector, or throughput_port = 7420 here if \
-                  neph throughput serve runs there";
-    problems.add(endpoint.span.clone(), Fault::new(what, remedy));
 }
 
 #[cfg(test)]

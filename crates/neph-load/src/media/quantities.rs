@@ -1,0 +1,84 @@
+//! What media streams came to as quantities.
+
+use neph_model::{BitRate, Quantities, Quantity, Span};
+
+use super::figures::StreamFigures;
+use super::measured::MediaMeasured;
+use super::second::MediaSecond;
+
+impl MediaMeasured {
+    /// What all streams came to.
+    #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
+    pub fn quantities(&self) -> Quantities {
+        let all = || self.streams.iter().map(|stream| &stream.figures);
+        let rates = |of: fn(&StreamFigures) -> Option<BitRate>| {
+            let rates = all().filter_map(of);
+            rates.map(|rate| rate.bits_per_second() as f64)
+        };
+        let jitters = all().filter_map(|one| one.network_jitter.or(one.jitter));
+        let jitters = jitters.map(|jitter| nanos(jitter.mean));
+        let sum = |of: fn(&StreamFigures) -> u64| all().map(of).sum::<u64>();
+        let sent = sum(StreamFigures::expected).max(1) as f64;
+        let percent = |count: u64| count as f64 / sent * 100.0;
+        let scores = all().filter_map(|one| one.quality.score());
+        let values = [
+            (Quantity::MediaRate, mean(rates(|one| one.rate_mean))),
+            (
+                Quantity::MediaRateLeast,
+                rates(|one| one.rate_min).reduce(f64::min),
+            ),
+            (
+                Quantity::MediaRateMost,
+                rates(|one| one.rate_max).reduce(f64::max),
+            ),
+            (Quantity::MediaJitter, mean(jitters)),
+            (Quantity::MediaLoss, Some(percent(sum(|one| one.lost)))),
+            (Quantity::MediaLate, Some(percent(sum(|one| one.late)))),
+            (
+                Quantity::MediaStalls,
+                Some(sum(|one| one.stalls.count) as f64),
+            ),
+            (Quantity::MediaQuality, scores.reduce(f64::min)),
+        ];
+        let known = values
+            .into_iter()
+            .filter_map(|(quantity, value)| Some((quantity, value?)));
+        Quantities {
+            peer: self.address,
+            values: known.collect(),
+            limits: Vec::new(),
+        }
+    }
+}
+
+impl MediaSecond {
+    /// What the second came to.
+    #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
+    pub fn quantities(&self) -> Vec<(Quantity, f64)> {
+        let rate = |rate: BitRate| rate.bits_per_second() as f64;
+        let lost = self.sum(super::StreamSecond::lost) as f64;
+        let came = self.sum(|one| one.packets) as f64;
+        let streams = self.streams.len().max(1) as f64;
+        vec![
+            (Quantity::MediaRate, rate(self.rate()) / streams),
+            (Quantity::MediaRateLeast, rate(self.rate_min())),
+            (Quantity::MediaRateMost, rate(self.rate_max())),
+            (Quantity::MediaJitter, nanos(self.jitter())),
+            (Quantity::MediaLoss, lost / (came + lost).max(1.0) * 100.0),
+        ]
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number for people")]
+fn nanos(span: Span) -> f64 {
+    span.nanos() as f64
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0_u32);
+    for value in values {
+        sum += value;
+        count += 1;
+    }
+    (count > 0).then(|| sum / f64::from(count))
+}

@@ -1,0 +1,241 @@
+//! Transfers block by block: a panel for each circuit and quantity with a line for each network, or for each
+//! scenario where the plan names no circuits.
+
+use neph_analysis::clock_time::ClockTimes;
+use neph_analysis::{CampaignData, PlotSettings, circuits};
+use neph_model::{Quantity, QuantityUnit, Wall};
+use neph_stats::Level;
+
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::{Figure, flags};
+use crate::axis::{Plot, Scale, Style};
+use crate::palette;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text, Weight, width};
+
+const KIND: &str = "transfers";
+/// What has panels; the others are in the table.
+const SHOWN: [Quantity; 5] = [
+    Quantity::Transactions,
+    Quantity::RttP50,
+    Quantity::MediaRate,
+    Quantity::UpGoodput,
+    Quantity::DownGoodput,
+];
+const PER_PAGE: usize = 10;
+const HEIGHT: f64 = 108.0;
+const LEFT: f64 = 52.0;
+const TIMES: f64 = 12.0;
+
+/// A line: what it is of, and its value in each block.
+struct Line {
+    name: String,
+    values: Vec<(u32, f64)>,
+}
+
+struct Panel {
+    title: String,
+    quantity: Quantity,
+    lines: Vec<Line>,
+}
+
+/// Nothing where no transfer was measured in two blocks.
+pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let blocks = blocks(data, settings);
+    let panels = panels(data, settings);
+    if blocks.len() < 2 || panels.is_empty() {
+        return Vec::new();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for line in panels.iter().flat_map(|panel| &panel.lines) {
+        if !names.contains(&line.name) {
+            names.push(line.name.clone());
+        }
+    }
+    let total = panels.len().div_ceil(PER_PAGE);
+    let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+        let title = page_title("Transfers, block by block", page, total);
+        let mut sheet = Sheet::new(title, "What each transfer came to, one point a block");
+        let legend = names.iter().enumerate();
+        let legend = legend.map(|(place, name)| (Swatch::Line(palette::line(place)), name.clone()));
+        sheet.legend(&legend.filter(|(_, name)| !name.is_empty()).collect::<Vec<_>>());
+        for row in few.chunks(2) {
+            let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES + 26.0);
+            for (panel, place) in row.iter().zip(columns) {
+                sheet.draw(drawn(panel, &names, &blocks, settings, place));
+            }
+        }
+        let mut notes = vec![Note::plain(format!(
+            "Each panel has its own scale, which begins at zero. Below: the block's number and when it \
+             started ({}).",
+            settings.utc_offset
+        ))];
+        notes.extend(flags::notes(data, data.transfers(settings), settings));
+        sheet.finish(KIND, page_name(KIND, page, total), &notes)
+    });
+    pages.collect()
+}
+
+/// The blocks in which transfers were measured, from 1, each with its first start.
+fn blocks(data: &CampaignData, settings: &PlotSettings) -> Vec<(u32, Wall)> {
+    let mut found: Vec<(u32, Wall)> = Vec::new();
+    for one in data.shown(settings) {
+        if one.experiment.quantities.is_some()
+            && !found.iter().any(|(block, _)| *block == one.block())
+        {
+            found.push((one.block(), one.experiment.started));
+        }
+    }
+    found.sort_by_key(|(block, _)| *block);
+    found
+}
+
+fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
+    let line = |name: &str, by_block: &std::collections::BTreeMap<u32, Level>| Line {
+        name: name.to_owned(),
+        values: by_block
+            .iter()
+            .filter_map(|(block, level)| Some((*block, level.number()?)))
+            .collect(),
+    };
+    let found = circuits::of(data, settings);
+    if found.networks.is_empty() {
+        let each = data.transfers(settings).into_iter().flat_map(|scenario| {
+            let courses = data.courses(scenario, settings).into_iter();
+            courses.map(move |course| (scenario, course))
+        });
+        let each = each.filter(|(_, course)| SHOWN.contains(&course.quantity));
+        let panels = each.map(|(scenario, course)| Panel {
+            title: format!(
+                "{}: {}",
+                data.label(scenario),
+                course.quantity.facts().title
+            ),
+            quantity: course.quantity,
+            lines: vec![line("", &course.by_block)],
+        });
+        return panels.collect();
+    }
+    let rows = found.rows.iter();
+    let rows = rows.filter(|row| SHOWN.contains(&row.quantity));
+    let panels = rows.map(|row| Panel {
+        title: format!(
+            "{} · {}: {}",
+            row.circuit,
+            row.what,
+            row.quantity.facts().title
+        ),
+        quantity: row.quantity,
+        lines: row
+            .cells
+            .iter()
+            .zip(&found.networks)
+            .filter_map(|(cell, network)| Some(line(network, &cell.as_ref()?.by_block)))
+            .collect(),
+    });
+    panels.collect()
+}
+
+/// A unit in which values up to `high` read well: its name, and how much of the quantity's unit makes one.
+fn unit(quantity: Quantity, high: f64) -> (&'static str, f64) {
+    let first = |units: &[(&'static str, f64)]| {
+        let fits = units.iter().find(|(_, per)| high >= *per);
+        fits.or_else(|| units.last()).copied().unwrap_or(("", 1.0))
+    };
+    match quantity.facts().unit {
+        QuantityUnit::BitsPerSecond => first(&[("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)]),
+        QuantityUnit::Nanoseconds => first(&[("s", 1e9), ("ms", 1e6), ("µs", 1e3)]),
+        QuantityUnit::PerSecond => ("1/s", 1.0),
+        QuantityUnit::Percent => ("%", 1.0),
+        QuantityUnit::Count | QuantityUnit::Score => ("", 1.0),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
+const fn count(blocks: usize) -> f64 {
+    blocks as f64
+}
+
+fn drawn(
+    panel: &Panel,
+    names: &[String],
+    blocks: &[(u32, Wall)],
+    settings: &PlotSettings,
+    place: Rect,
+) -> Vec<Mark> {
+    let values = panel.lines.iter().flat_map(|line| &line.values);
+    let high = values.map(|(_, value)| *value).fold(0.0, f64::max);
+    let (unit, per) = unit(panel.quantity, high);
+    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+    let plot = Plot {
+        area,
+        x: Scale::linear(0.0, count(blocks.len())),
+        y: Scale::linear(0.0, (high / per).max(f64::MIN_POSITIVE) * 1.08),
+    };
+    let heading = Point::new(place.x, place.y + 12.0);
+    let heading = Text::new(heading, Anchor::Start, Style::LABEL, panel.title.clone());
+    let mut marks = vec![Mark::Text(heading.semibold())];
+    plot.y_axis(&mut marks, unit);
+    plot.base_line(&mut marks);
+    for line in &panel.lines {
+        let ink = names.iter().position(|name| *name == line.name);
+        let ink = ink.unwrap_or(0);
+        let points = line.values.iter().filter_map(|(block, value)| {
+            let place = blocks.iter().position(|(number, _)| number == block)?;
+            Some(Point::new(
+                plot.px(count(place) + 0.5),
+                plot.py(value / per),
+            ))
+        });
+        let points: Vec<Point> = points.collect();
+        marks.extend(points.iter().map(|centre| Mark::Disc {
+            centre: *centre,
+            radius: 2.2,
+            fill: Fill::solid(palette::line_colour(ink)),
+        }));
+        if points.len() > 1 {
+            marks.push(Mark::Line {
+                points,
+                stroke: palette::line(ink),
+            });
+        }
+    }
+    marks.extend(times(&plot, blocks, settings));
+    marks
+}
+
+/// The numbers of the blocks, and when they started.
+fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Mark> {
+    let area = plot.area;
+    let started = blocks.iter().map(|(_, started)| *started);
+    let times = ClockTimes::over(started, settings.utc_offset);
+    let slot = area.width / count(blocks.len().max(1));
+    let labels = blocks.iter();
+    let labels: Vec<[String; 2]> = labels
+        .map(|(block, started)| [block.to_string(), times.at(*started)])
+        .collect();
+    let widest = labels
+        .iter()
+        .flatten()
+        .map(|text| width(text, Style::TICK, Weight::Regular))
+        .fold(0.0, f64::max);
+    let fits = (1..=labels.len()).find(|every| slot * count(*every) >= widest + 6.0);
+    let every = fits.unwrap_or(labels.len().max(1));
+    let mut marks = Vec::new();
+    for (place, label) in labels.iter().enumerate().step_by(every) {
+        for (text, below) in label.iter().zip([14.0, 14.0 + TIMES]) {
+            let at = Point::new(plot.px(count(place) + 0.5), area.bottom() + below);
+            let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());
+            marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+        }
+    }
+    let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0 + TIMES);
+    let zone = format!("block, started at ({})", times.zone());
+    marks.push(Mark::Text(Text::new(
+        middle,
+        Anchor::Middle,
+        Style::LABEL,
+        zone,
+    )));
+    marks
+}
