@@ -277,6 +277,7 @@ fn hello() -> FromAgent {
         protocol: PROTOCOL,
         version: "stub".to_owned(),
         holds: Vec::new(),
+        policy: BTreeMap::new(),
     })
 }
 
@@ -328,7 +329,7 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
         default: None,
         reflectors: BTreeMap::new(),
     };
-    let bus = CampaignSocket::connect(folder).unwrap();
+    let bus = CampaignSocket::connect(folder, (0..agents).map(name).collect()).unwrap();
     let signer = Registry::open(folder).unwrap().signer().unwrap();
     let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer).unwrap();
     let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();

@@ -74,7 +74,7 @@ impl Dispatcher {
 
     /// As if the power went at this moment.
     #[cfg(test)]
-    pub(crate) fn lose_power(&self) {
+    pub(crate) fn lose_power(&mut self) {
         self.inbox.lose_power();
     }
 

@@ -172,7 +172,8 @@ impl Inbox {
 
     /// What a loss of power at this moment would leave of the log is all that is left of it.
     #[cfg(test)]
-    pub(crate) fn lose_power(&self) {
+    pub(crate) fn lose_power(&mut self) {
+        self.log.is_killed = true;
         let path = self.folder.join("orders.log");
         let file = OpenOptions::new().write(true).open(&path);
         let cut = file.and_then(|file| file.set_len(self.log.synced_bytes));

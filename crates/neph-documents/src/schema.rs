@@ -58,6 +58,12 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Vec<stored::CampaignRow>>("list", "neph list --format json"),
     Kind::of::<Vec<stored::ExperimentRow>>("list-campaign", "neph list CAMPAIGN --format json"),
     Kind::of::<Vec<agents::AgentRow>>("agents", "neph agents --format json"),
+    Kind::of::<agents::AgentDocument>("agents-show", "neph agents show AGENT --format json"),
+    Kind::of::<Vec<agents::ScheduleRow>>("schedule", "neph control schedule --format json"),
+    Kind::of::<Vec<agents::ScheduledRunRow>>(
+        "schedule-runs",
+        "neph control schedule --runs NAME --format json",
+    ),
     Kind::of::<stored::CampaignDocument>("show-campaign", "neph show CAMPAIGN --format json"),
     Kind::of::<stored::ExperimentDocument>("show-experiment", "neph show EXPERIMENT --format json"),
     Kind::of::<diagnosed::DiagnosesDocument>("diagnose", "neph diagnose --format json"),

@@ -105,6 +105,8 @@ mod refusals;
 mod saved_fleets;
 #[path = "cli/scarce.rs"]
 mod scarce;
+#[path = "cli/schedules.rs"]
+mod schedules;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/servers.rs"]

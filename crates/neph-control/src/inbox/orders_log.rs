@@ -65,6 +65,22 @@ pub(super) struct OrdersLog {
     /// How much of the file survives that.
     #[cfg(test)]
     pub(super) synced_bytes: u64,
+    /// The process is killed: it does nothing at its end.
+    #[cfg(test)]
+    pub(super) is_killed: bool,
+}
+
+/// Nothing is left behind where no order is out.
+impl Drop for OrdersLog {
+    fn drop(&mut self) {
+        #[cfg(test)]
+        if self.is_killed {
+            return;
+        }
+        if self.live.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl OrdersLog {
@@ -95,6 +111,8 @@ impl OrdersLog {
             path,
             #[cfg(test)]
             synced_bytes: writer.bytes(),
+            #[cfg(test)]
+            is_killed: false,
             writer,
             live_bytes: live.values().sum(),
             live,

@@ -202,7 +202,7 @@ pub(crate) fn carry_out(
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
-    let mut executor = executor(read, season.as_deref(), settings.control.as_deref(), &stop)?;
+    let mut executor = executor(read, season.as_deref(), settings, &stop)?;
     let mut watch = watch(settings, exporters)?;
     let mut acknowledging;
     let observer: &mut dyn Observer = match &settings.acknowledge {

@@ -282,7 +282,7 @@ impl World {
     fn kill_controller(&mut self) {
         self.count("controller killed");
         let killed = self.controller.take();
-        if let Some(killed) = killed.filter(|_| self.dice.percent(30)) {
+        if let Some(mut killed) = killed.filter(|_| self.dice.percent(30)) {
             self.count("power lost");
             killed.dispatcher.lose_power();
         }
