@@ -119,9 +119,9 @@ mod tests {
         }
     }
 
-    fn missed(first: i64, last: i64, count: u64) -> Option<Missed> {
+    fn missed(first: i64, last: i64, count: u64) -> Missed {
         let (first, last) = (at(first), at(last));
-        Some(Missed { first, last, count })
+        Missed { first, last, count }
     }
 
     #[test]
@@ -144,12 +144,15 @@ mod tests {
         let schedule = hourly(None);
         let due = |decided, now| schedule.due(Some(at(decided)), at(now));
         let late = due(0, HOUR + 31);
-        assert_eq!((late.missed, late.now), (missed(HOUR, HOUR, 1), None));
+        assert_eq!((late.missed, late.now), (Some(missed(HOUR, HOUR, 1)), None));
         let long = due(0, 5 * HOUR + 60);
-        assert_eq!((long.missed, long.now), (missed(HOUR, 5 * HOUR, 5), None));
+        assert_eq!(
+            (long.missed, long.now),
+            (Some(missed(HOUR, 5 * HOUR, 5)), None)
+        );
         // The last of them is on time.
         let some = due(0, 5 * HOUR + 2);
-        assert_eq!(some.missed, missed(HOUR, 4 * HOUR, 4));
+        assert_eq!(some.missed, Some(missed(HOUR, 4 * HOUR, 4)));
         assert_eq!(some.now, Some(at(5 * HOUR)));
     }
 
@@ -160,7 +163,7 @@ mod tests {
         assert_eq!(schedule.due(Some(at(HOUR)), at(9 * HOUR)), Due::default());
         // What was due before the end and was not looked at is missed.
         let due = schedule.due(Some(at(0)), at(9 * HOUR));
-        assert_eq!((due.missed, due.now), (missed(HOUR, HOUR, 1), None));
+        assert_eq!((due.missed, due.now), (Some(missed(HOUR, HOUR, 1)), None));
     }
 
     #[test]

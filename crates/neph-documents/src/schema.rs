@@ -66,6 +66,7 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::of::<stored::CampaignDocument>("show-campaign", "neph show CAMPAIGN --format json"),
     Kind::of::<stored::ExperimentDocument>("show-experiment", "neph show EXPERIMENT --format json"),
+    Kind::of::<Vec<stored::TidyRow>>("tidy", "neph tidy --format json"),
     Kind::of::<diagnosed::DiagnosesDocument>("diagnose", "neph diagnose --format json"),
     Kind::of::<ping::PingDocument<'static>>("ping", "neph ping --format json"),
     Kind::of::<ping::PingLine>("ping-line", "neph ping --format ndjson"),

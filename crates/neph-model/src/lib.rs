@@ -31,6 +31,7 @@ mod local_fault;
 mod mark;
 mod masked_secret;
 mod message;
+mod minute;
 mod mqtt_refusal;
 mod order;
 mod parameter;
@@ -106,6 +107,7 @@ pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use masked_secret::without_secrets;
 pub use message::{Message, Outcome};
+pub use minute::Minute;
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
     CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,

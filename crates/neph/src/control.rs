@@ -5,6 +5,7 @@
 mod agents;
 mod campaigns;
 mod schedule;
+mod tidying;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,11 @@ use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
 use crate::metrics::control::ControlMetrics;
 use crate::service::Service;
+use crate::tidy::RetentionArgs;
 use crate::{interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
+use tidying::Tidying;
 
 /// How often ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -76,6 +79,8 @@ struct ServeArgs {
     bus: Option<ControllerAddress>,
     #[command(flatten)]
     folder: ControlFolder,
+    #[command(flatten)]
+    retention: RetentionArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
 }
@@ -150,9 +155,12 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let exporting = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
     let status = format!("listens at {}", controller.address());
     service.ready(&status, controller.pulses().to_vec());
-    let mut runner = runner(folder)?;
+    let runs = runner_folder(folder)?;
+    let mut tidying = Tidying::new(runs.clone(), args.retention);
+    let mut runner = Runner::new(runs, Box::new(StoredCampaigns), now());
     while !stop.is_set() {
         turn(&mut runner);
+        tidying.turn(now());
         for _ in 0..TURN_EVERY {
             if !stop.is_set() {
                 clock::nap(PATIENCE);
@@ -167,8 +175,8 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What carries out the schedules of the controller in `folder`.
-fn runner(folder: &Path) -> Result<Runner, Failure> {
+/// Where the schedules of the controller in `folder` are carried out.
+fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::refused(format!(
             "find the program that carries schedules out: {error}"
@@ -177,8 +185,7 @@ fn runner(folder: &Path) -> Result<Runner, Failure> {
     let control = std::path::absolute(folder).map_err(|error| {
         Failure::refused(format!("find the folder {}: {error}", folder.display()))
     })?;
-    let folder = RunnerFolder { program, control };
-    Ok(Runner::new(folder, Box::new(StoredCampaigns), now()))
+    Ok(RunnerFolder { program, control })
 }
 
 /// Starts what is due. A disk that refuses is reported, and tried later: agents stay connected.

@@ -125,6 +125,8 @@ mod stresses_planned;
 mod syns;
 #[path = "cli/throughputs.rs"]
 mod throughputs;
+#[path = "cli/tidies.rs"]
+mod tidies;
 #[path = "cli/traces.rs"]
 mod traces;
 #[path = "../../neph-lab/tests/lab/undisturbed.rs"]

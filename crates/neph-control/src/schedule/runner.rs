@@ -227,10 +227,9 @@ impl Runner {
             End::Unseen => None,
         };
         let outcome = match (code, found.map(|found| found.status)) {
-            (Some(DONE), _) => Outcome::Complete,
             (Some(ALARMED), _) => Outcome::Alarmed,
             (Some(USAGE), _) => self.failed(&schedule.name),
-            (_, Some(CampaignStatus::Complete)) => Outcome::Complete,
+            (Some(DONE), _) | (_, Some(CampaignStatus::Complete)) => Outcome::Complete,
             (_, Some(CampaignStatus::Incomplete)) => Outcome::Incomplete,
             (_, Some(_)) | (Some(INTERRUPTED), _) => Outcome::Interrupted,
             _ => self.failed(&schedule.name),

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiment_rows::{
-    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, SeriesRow, TallyFacts,
-    WarningRow,
+    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, ReducedFacts, SeriesRow,
+    TallyFacts, WarningRow,
 };
 use super::{ClassTransferRow, RoutesFacts, TracedFacts};
 use crate::sections::{Pairs, Sections};
@@ -39,6 +39,8 @@ pub struct ExperimentParts<'s> {
     pub provenance: Option<&'s Provenance>,
     /// Transfers on the ports of its classes.
     pub transfers: Vec<ClassTransferRow>,
+    /// What is kept of its messages, where these were reduced.
+    pub reduced: Option<ReducedFacts>,
     /// Routes that were traced while it ran.
     pub traced: Option<TracedFacts>,
     /// The paths of its flows, where they were traced.
@@ -65,6 +67,9 @@ pub struct ExperimentDocument {
     pub experiment: ExperimentFacts,
     /// How its messages ended.
     pub tally: TallyFacts,
+    /// What is kept of its messages, where these were reduced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<ReducedFacts>,
     /// Its fleet, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFacts>,
@@ -113,6 +118,7 @@ impl ExperimentDocument {
             schema: Version,
             experiment: facts(&parts),
             tally: tally(&experiment.tally),
+            reduced: parts.reduced,
             fleet: experiment.fleet.as_ref().map(fleet),
             flows: experiment.flows.iter().map(flow).collect(),
             traced: parts.traced,
@@ -133,6 +139,9 @@ impl ExperimentDocument {
         let mut sections = Sections::default();
         sections.pairs("Experiment", &Pairs::of(&self.experiment));
         sections.pairs("Messages", &Pairs::of(&self.tally));
+        if let Some(reduced) = &self.reduced {
+            sections.pairs("Kept of its messages", &Pairs::of(reduced));
+        }
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();
             let pairs = endpoints.fold(Pairs::of(fleet), |pairs, one| pairs.and("endpoint", one));

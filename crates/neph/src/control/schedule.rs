@@ -95,7 +95,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     book.add(&schedule).map_err(Failure::usage)?;
     output::say(&format!(
         "neph control: schedule {name} begins a run every {every} while a controller runs in {folder}; \
-         neph control schedule --runs {name} lists them, --remove {name} ends it",
+         neph control schedule --runs {name} lists them, --remove {name} ends it; messages are kept for 30 days unless \
+         neph control serve has another --keep-messages",
         name = schedule.name,
         every = every.exact(),
         folder = folder.display(),
@@ -144,12 +145,12 @@ fn schedule(args: &Args, plan: &Path, every: Span) -> Result<Schedule, Failure> 
 /// The name of a plan's file, in the characters that a name may have.
 fn named_after(plan: &Path) -> Result<AgentName, Failure> {
     let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
-    let plain = stem.chars().map(|one| match one.to_ascii_lowercase() {
+    let letters = stem.chars().map(|one| match one.to_ascii_lowercase() {
         one if one.is_ascii_alphanumeric() => one,
         _ => '-',
     });
-    let plain: String = plain.collect();
-    plain.trim_matches('-').parse().map_err(|_| {
+    let name: String = letters.collect();
+    name.trim_matches('-').parse().map_err(|_| {
         Failure::usage(format!(
             "{} gives no name; add --name with lower-case letters, digits and hyphens",
             plan.display()

@@ -10,22 +10,8 @@ fn json(sites: &Sites, arguments: &[&str]) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-#[test]
-fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once() {
-    let mut sites = Sites::new(&["127.0.0.1"]);
-    let schedule = [
-        "control", "schedule", "p.toml", "--every", "1h", "--folder", "control",
-    ];
-    let added = sites.place.neph(schedule);
-    assert_eq!(added.status, 0, "{}", added.err);
-    let taken = sites.place.neph(schedule);
-    assert!(
-        taken.status == 2 && taken.err.contains("there is a schedule p already"),
-        "{}",
-        taken.err
-    );
-    sites.measures("ams");
-    // Its agents measure for it alone.
+/// Another campaign is refused, and what is known of an agent shows why.
+fn measures_for_it_alone(sites: &Sites) {
     let other = [
         "run",
         "p.toml",
@@ -41,7 +27,7 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
         "{}",
         other.err
     );
-    let shown = json(&sites, &["agents", "show", "ams"]);
+    let shown = json(sites, &["agents", "show", "ams"]);
     assert_eq!(
         (&shown["measures"], &shown["agent"]["connected"]),
         (&true.into(), &true.into())
@@ -53,6 +39,24 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
         .iter()
         .find(|one| one["key"] == "kinds");
     assert!(kinds.is_some(), "{shown}");
+}
+
+#[test]
+fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once() {
+    let mut sites = Sites::new(&["127.0.0.1"]);
+    let schedule = [
+        "control", "schedule", "p.toml", "--every", "1h", "--folder", "control",
+    ];
+    let added = sites.place.neph(schedule);
+    assert_eq!(added.status, 0, "{}", added.err);
+    let taken = sites.place.neph(schedule);
+    assert!(
+        taken.status == 2 && taken.err.contains("there is a schedule p already"),
+        "{}",
+        taken.err
+    );
+    sites.measures("ams");
+    measures_for_it_alone(&sites);
 
     sites.controller.take().expect("it runs").kill();
     sites.start_controller();
