@@ -20,6 +20,7 @@ mod pairs;
 pub mod period;
 pub mod plan;
 pub mod resolve;
+pub mod retention;
 pub mod rounds;
 mod run;
 pub mod settings;

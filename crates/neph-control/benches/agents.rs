@@ -45,7 +45,6 @@ fn main() {
         .any(|argument| argument == "nats")
         .then(|| nats(folder.path()));
     let (controller, port) = controller(folder.path(), bus.as_ref().map(|(_, port)| *port));
-    let controller = Running(controller);
 
     let connected = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
@@ -206,16 +205,17 @@ async fn stub_over_nats(
     }
 }
 
-fn controller(folder: &Path, bus: Option<u16>) -> (Child, u16) {
+fn controller(folder: &Path, bus: Option<u16>) -> (Running, u16) {
     let neph = std::env::var("NEPH").unwrap_or_else(|_| "target/release/neph".to_owned());
-    let mut child = Command::new(neph)
+    let child = Command::new(neph)
         .args(["control", "serve", "--listen", "127.0.0.1:0", "--folder"])
         .arg(folder)
         .args(bus.map(|port| format!("--bus=nats://127.0.0.1:{port}")))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut child = Running(child);
+    let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
     // A bus may have reported something before.
     let line = lines.find_map(|line| Some(line.unwrap().split_once("listening at ")?.1.to_owned()));
     std::thread::spawn(move || lines.for_each(drop));
@@ -277,6 +277,7 @@ fn hello() -> FromAgent {
         protocol: PROTOCOL,
         version: "stub".to_owned(),
         holds: Vec::new(),
+        policy: BTreeMap::new(),
     })
 }
 
@@ -328,7 +329,7 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
         default: None,
         reflectors: BTreeMap::new(),
     };
-    let bus = CampaignSocket::connect(folder).unwrap();
+    let bus = CampaignSocket::connect(folder, (0..agents).map(name).collect()).unwrap();
     let signer = Registry::open(folder).unwrap().signer().unwrap();
     let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer).unwrap();
     let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();

@@ -1,10 +1,12 @@
 //! The bus as another process on the same host reaches it: a Unix socket in the controller's folder.
 //!
-//! Owns both ends. A campaign runs in a process of its own (`neph run`), so that it can be stopped, resumed
+//! Owns both ends. A process first asks for something ([`SocketRequest`]): for agents to measure from, as a campaign,
+//! or for what is known of one. A campaign runs in a process of its own (`neph run`), so that it can be stopped, resumed
 //! and looked at as any other; agents stay connected to the controller between campaigns. A message is its
 //! length (four bytes, little-endian), the length of the agent's name (one byte), the name, and the bytes of
 //! the message; without these the agent is gone.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -17,9 +19,10 @@ use neph_agent::remote::{
 };
 use neph_model::{AgentName, Span};
 use neph_sys::clock::{self, RawNanos};
+use serde::{Deserialize, Serialize};
 
 use crate::bus::drain;
-use crate::hub::Hub;
+use crate::hub::{AgentDetails, Hub, HubBus};
 use crate::turning::Turning;
 use crate::{Bus, FromBus, NotConnected};
 
@@ -29,6 +32,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const STUCK: Duration = Duration::from_secs(10);
 /// Messages that wait in the campaign's process.
 const WAITING: usize = 16_384;
+/// How long a process waits for the other's first words.
+const ANSWER: Duration = Duration::from_secs(5);
 /// A message, the name of its agent, and their lengths.
 const LONGEST: usize = LONGEST_FRAME + 64;
 
@@ -48,9 +53,22 @@ pub enum CampaignSocketError {
         /// Why not.
         source: io::Error,
     },
-    /// It serves another campaign.
-    #[error("the controller carries out another campaign; wait until that has ended")]
-    Busy,
+    /// It does not do what was asked for.
+    #[error("{0}")]
+    Refused(String),
+    /// It is of another version, or broken.
+    #[error("the controller in {0} does not answer; is it of this version of neph?")]
+    Silent(PathBuf),
+}
+
+/// What a process asks the controller over its socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum SocketRequest {
+    /// To measure from these agents.
+    Campaign(BTreeSet<AgentName>),
+    /// What is known of an agent.
+    Details(AgentName),
 }
 
 fn write_frame(stream: &mut impl Write, agent: &AgentName, bytes: &[u8]) -> io::Result<()> {
@@ -90,27 +108,77 @@ fn read_frame(stream: &mut impl Read) -> io::Result<(AgentName, Vec<u8>)> {
     Ok((name.ok_or_else(bad)?, bytes.to_vec()))
 }
 
-/// Serves campaigns, one at a time, until it is asked to stop.
+/// Serves campaigns, each on a thread of its own, until it is asked to stop.
 pub(crate) fn serve(listener: &UnixListener, hub: &Arc<Hub>, turning: Turning<'_>) {
-    while turning.goes_on() {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                if let Err(error) = campaign(stream, hub, turning) {
+    std::thread::scope(|scope| {
+        while turning.goes_on() {
+            let Ok((stream, _)) = listener.accept() else {
+                clock::nap(PATIENCE);
+                continue;
+            };
+            let answer = move || {
+                if let Err(error) = answer(stream, hub, turning) {
                     tracing::debug!("a campaign's connection: {error}");
                 }
+            };
+            let builder = std::thread::Builder::new().name("campaign".to_owned());
+            if let Err(error) = builder.spawn_scoped(scope, answer) {
+                tracing::warn!("a campaign cannot be served: {error}");
             }
-            Err(_) => clock::nap(PATIENCE),
         }
+    });
+}
+
+/// Does what a process asks for.
+fn answer(mut stream: UnixStream, hub: &Arc<Hub>, turning: Turning<'_>) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(STUCK))?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    let request: SocketRequest = serde_json::from_slice(&read_block(&mut stream)?)?;
+    stream.set_read_timeout(None)?;
+    match request {
+        SocketRequest::Details(agent) => {
+            let text = serde_json::to_vec(&hub.details(&agent))?;
+            stream.write_all(&[READY])?;
+            write_block(&mut stream, &text)
+        }
+        SocketRequest::Campaign(agents) => match hub.attach(&agents) {
+            Ok(bus) => {
+                stream.write_all(&[READY])?;
+                campaign(stream, bus, turning)
+            }
+            Err(busy) => {
+                stream.write_all(&[REFUSED])?;
+                let why = format!(
+                    "agent {busy} measures for another campaign; wait until that has ended"
+                );
+                write_block(&mut stream, why.as_bytes())
+            }
+        },
     }
 }
 
-fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, turning: Turning<'_>) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(STUCK))?;
-    let Some(mut bus) = hub.attach() else {
-        return Ok(());
-    };
-    stream.write_all(&[READY])?;
+fn write_block(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let length =
+        u32::try_from(bytes.len()).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+    stream.write_all(&length.to_le_bytes())?;
+    stream.write_all(bytes)
+}
+
+fn read_block(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > LONGEST {
+        return Err(io::Error::from(ErrorKind::InvalidData));
+    }
+    let mut bytes = vec![0; length];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Carries messages between a campaign and its agents.
+fn campaign(mut stream: UnixStream, mut bus: HubBus, turning: Turning<'_>) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
     let (sender, to_agents) = sync_channel(WAITING);
     let reader = std::thread::spawn(move || {
@@ -156,14 +224,16 @@ fn pass_on(stream: &mut UnixStream, one: FromBus) -> io::Result<()> {
     }
 }
 
-/// The first byte of a connection that a campaign may use.
+/// The first byte of an answer: what was asked for follows, or why it is not done.
 const READY: u8 = b'r';
+const REFUSED: u8 = b'n';
 
 /// The bus, from a campaign's process. When the controller ends, it is connected to the next one in the same
 /// folder.
 #[derive(Debug)]
 pub struct CampaignSocket {
     folder: PathBuf,
+    agents: BTreeSet<AgentName>,
     connection: Connection,
     /// When the next try to connect is due, once the controller is gone.
     retry_at: Option<RawNanos>,
@@ -180,14 +250,18 @@ struct Connection {
 const RETRY: i64 = 500_000_000;
 
 impl CampaignSocket {
-    /// Connects to the controller that runs in `folder`.
+    /// Connects to the controller that runs in `folder`, to measure from these agents.
     ///
     /// # Errors
-    /// None runs there, or it carries out another campaign.
-    pub fn connect(folder: &Path) -> Result<Self, CampaignSocketError> {
+    /// None runs there, or one of the agents measures for another campaign.
+    pub fn connect(
+        folder: &Path,
+        agents: BTreeSet<AgentName>,
+    ) -> Result<Self, CampaignSocketError> {
         Ok(Self {
             folder: folder.to_owned(),
-            connection: Connection::new(folder)?,
+            connection: Connection::new(folder, &agents)?,
+            agents,
             retry_at: None,
         })
     }
@@ -203,7 +277,7 @@ impl CampaignSocket {
             }
             Some(due) if now < due => return,
             Some(_) => {
-                if let Ok(connection) = Connection::new(&self.folder) {
+                if let Ok(connection) = Connection::new(&self.folder, &self.agents) {
                     tracing::warn!("the controller is back");
                     self.connection = connection;
                     self.retry_at = None;
@@ -215,23 +289,58 @@ impl CampaignSocket {
     }
 }
 
-impl Connection {
-    fn new(folder: &Path) -> Result<Self, CampaignSocketError> {
-        let none = |source| CampaignSocketError::None {
-            path: folder.to_owned(),
+impl CampaignSocketError {
+    fn none(folder: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = folder.to_owned();
+        move |source| Self::None {
+            path: path.clone(),
             source,
-        };
-        let stream = UnixStream::connect(socket_path(folder)).map_err(none)?;
-        let mut reading = stream.try_clone().map_err(none)?;
-        let patience = Some(Duration::from_secs(5));
-        reading.set_read_timeout(patience).map_err(none)?;
-        let mut ready = [0];
-        match reading.read(&mut ready) {
-            Ok(1) if ready == [READY] => {}
-            _ => return Err(CampaignSocketError::Busy),
         }
-        reading.set_read_timeout(None).map_err(none)?;
-        stream.set_write_timeout(Some(STUCK)).map_err(none)?;
+    }
+}
+
+/// Asks the controller that runs in `folder`; what it sends comes next.
+fn ask(folder: &Path, request: &SocketRequest) -> Result<UnixStream, CampaignSocketError> {
+    let none = CampaignSocketError::none(folder);
+    let mut stream = UnixStream::connect(socket_path(folder)).map_err(&none)?;
+    stream.set_read_timeout(Some(ANSWER)).map_err(&none)?;
+    stream.set_write_timeout(Some(STUCK)).map_err(&none)?;
+    let text = serde_json::to_vec(request).map_err(io::Error::from);
+    let text = text.map_err(&none)?;
+    write_block(&mut stream, &text).map_err(&none)?;
+    let mut first = [0];
+    match stream.read(&mut first) {
+        Ok(1) if first == [READY] => {}
+        Ok(1) if first == [REFUSED] => {
+            let why = read_block(&mut stream).map_err(&none)?;
+            let why = String::from_utf8_lossy(&why).into_owned();
+            return Err(CampaignSocketError::Refused(why));
+        }
+        _ => return Err(CampaignSocketError::Silent(folder.to_owned())),
+    }
+    stream.set_read_timeout(None).map_err(&none)?;
+    Ok(stream)
+}
+
+/// What the controller that runs in `folder` knows of an agent.
+///
+/// # Errors
+/// None runs there, or it does not answer.
+pub fn agent_details(
+    folder: &Path,
+    agent: &AgentName,
+) -> Result<AgentDetails, CampaignSocketError> {
+    let silent = || CampaignSocketError::Silent(folder.to_owned());
+    let mut stream = ask(folder, &SocketRequest::Details(agent.clone()))?;
+    let text = read_block(&mut stream).map_err(|_| silent())?;
+    serde_json::from_slice(&text).map_err(|_| silent())
+}
+
+impl Connection {
+    fn new(folder: &Path, agents: &BTreeSet<AgentName>) -> Result<Self, CampaignSocketError> {
+        let none = CampaignSocketError::none(folder);
+        let stream = ask(folder, &SocketRequest::Campaign(agents.clone()))?;
+        let reading = stream.try_clone().map_err(none)?;
         let (sender, from) = sync_channel(WAITING);
         std::thread::spawn(move || read_all(reading, &sender));
         Ok(Self {

@@ -72,15 +72,27 @@ impl Dispatcher {
         out.any(|one| matches!(one.stage, Stage::Stored))
     }
 
-    /// Takes an order on: from here on it is carried out once.
+    /// As if the power went at this moment.
+    #[cfg(test)]
+    pub(crate) fn lose_power(&mut self) {
+        self.inbox.lose_power();
+    }
+
+    /// Whether no order is out.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// Takes an order on: once [`Self::due`] has returned it, it is carried out once.
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
-        let length = serde_json::to_vec(&order).map_or(usize::MAX, |text| text.len());
-        if length > LONGEST_ORDER {
-            return Err(InboxError::TooLong(length, LONGEST_ORDER));
+        let sent = Sent { agent, order };
+        let text = serde_json::to_vec(&sent).unwrap_or_default();
+        if text.is_empty() || text.len() > LONGEST_ORDER {
+            return Err(InboxError::TooLong(text.len(), LONGEST_ORDER));
         }
         let id = OrderId::new();
-        let sent = Sent { agent, order };
-        self.inbox.add(id, &sent)?;
+        self.inbox.add(id, &text)?;
         let out = Out {
             is_followed: true,
             ..Out::new(sent, Stage::Sent)
@@ -125,8 +137,13 @@ impl Dispatcher {
     }
 
     /// What is to be sent by `now`, which is `wall` by the clock.
-    pub(crate) fn due(&mut self, now: Span, wall: Wall) -> Vec<(AgentName, ToAgent)> {
+    pub(crate) fn due(
+        &mut self,
+        now: Span,
+        wall: Wall,
+    ) -> Result<Vec<(AgentName, ToAgent)>, InboxError> {
         self.wall = wall;
+        self.inbox.sync()?;
         let mut messages = Vec::new();
         for (id, out) in &mut self.out {
             // An order of another campaign rests until that goes on.
@@ -150,7 +167,7 @@ impl Dispatcher {
             let agent = &out.agent;
             messages.extend(asked.into_iter().map(|one| (agent.clone(), one)));
         }
-        messages
+        Ok(messages)
     }
 
     /// What follows from a message of an agent.

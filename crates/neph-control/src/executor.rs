@@ -30,8 +30,8 @@ use standing::Standing;
 /// From sending orders to several sites to the moment at which all begin: for their way, and for finding and asking
 /// what they measure.
 const LEAD: Span = Span::from_secs(3);
-/// To write the order for a site down.
-const EACH: Span = Span::from_millis(40);
+/// To sign the order for a site, and to send it.
+const EACH: Span = Span::from_millis(2);
 /// How long it is waited at the end until agents know what is stored; the rest is for the next campaign.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
 
@@ -55,6 +55,8 @@ pub struct AgentsExecutor<B: Bus> {
     confirmation_wait: Span,
     next: Ticket,
     running: BTreeMap<Ticket, Running>,
+    /// Which of them a share is of.
+    of_share: BTreeMap<OrderId, Ticket>,
     /// Experiments that were reported and are not stored yet, by the order that an agent has.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     waiting: Vec<(Ticket, Update)>,
@@ -91,6 +93,7 @@ impl<B: Bus> AgentsExecutor<B> {
             confirmation_wait: CONFIRMATION_WAIT,
             next: Ticket(0),
             running: BTreeMap::new(),
+            of_share: BTreeMap::new(),
             unstored: BTreeMap::new(),
             waiting: Vec::new(),
         }
@@ -166,8 +169,15 @@ impl<B: Bus> AgentsExecutor<B> {
         if let Some(result) = running.all_done() {
             self.waiting.push((ticket, Update::Done(result)));
         } else {
-            self.running.insert(ticket, running);
+            self.run(ticket, running);
         }
+    }
+
+    /// Waits for what comes of an order.
+    fn run(&mut self, ticket: Ticket, running: Running) {
+        let shares = running.shares.iter().filter_map(|share| share.id);
+        self.of_share.extend(shares.map(|id| (id, ticket)));
+        self.running.insert(ticket, running);
     }
 
     /// Orders reflectors, and sends what has waited for them.
@@ -204,23 +214,25 @@ impl<B: Bus> AgentsExecutor<B> {
         }
     }
 
-    fn send_due(&mut self) {
+    fn send_due(&mut self) -> Result<(), InboxError> {
         let elapsed = (self.elapsed.0)();
-        for (agent, message) in self.dispatcher.due(elapsed, now()) {
+        for (agent, message) in self.dispatcher.due(elapsed, now())? {
             if let Err(error) = self.bus.send(&agent, message) {
                 tracing::debug!("{error}");
             }
         }
+        Ok(())
     }
 
     /// What an update of a share means for its order.
     fn join(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        let mut all = self.running.iter_mut();
-        let is_of_it = |running: &Running| running.shares.iter().any(|share| share.id == Some(id));
-        let Some((ticket, running)) = all.find(|(_, one)| is_of_it(one)) else {
+        let Some(ticket) = self.of_share.get(&id).copied() else {
             return Ok(Vec::new());
         };
-        let (ticket, mut updates) = (*ticket, Vec::new());
+        let Some(running) = self.running.get_mut(&ticket) else {
+            return Ok(Vec::new());
+        };
+        let mut updates = Vec::new();
         let mut shares = running.shares.iter_mut();
         if let Some(share) = shares.find(|share| share.id == Some(id)) {
             // How far one is means nothing before all are prepared.
@@ -248,6 +260,7 @@ impl<B: Bus> AgentsExecutor<B> {
     fn await_storage(&mut self, running: &Running) -> Result<(), InboxError> {
         for share in &running.shares {
             let Some(id) = share.id else { continue };
+            self.of_share.remove(&id);
             let of_share = share
                 .places
                 .iter()
@@ -301,7 +314,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
         self.send_held()?;
         let mut updates = std::mem::take(&mut self.waiting);
-        self.send_due();
+        self.send_due()?;
         let patience = if updates.is_empty() {
             patience
         } else {
@@ -315,7 +328,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 updates.extend(self.heard(id, update)?);
             }
         }
-        self.send_due();
+        self.send_due()?;
         if let Some(why) = self.standing.refused() {
             return Err(ExecutorLost(why.to_owned()));
         }
@@ -360,7 +373,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             self.unstored.remove(&id);
             self.dispatcher.stored(id)?;
         }
-        self.send_due();
+        self.send_due()?;
         Ok(())
     }
 

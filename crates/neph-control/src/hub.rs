@@ -1,9 +1,10 @@
-//! Who is connected, and the queues between agents and the campaign that runs.
+//! Who is connected, and the queues between agents and the campaigns that run.
 //!
-//! Owns no socket. Queues are bounded: what does not fit is lost, and its receiver asks for it a second
+//! An agent measures for one campaign at a time: what two would measure from it at the same time would disturb each
+//! other. Owns no socket. Queues are bounded: what does not fit is lost, and its receiver asks for it a second
 //! time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,11 +14,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::bus::drain;
+use crate::now::now;
+use crate::seen::Seen;
 use crate::{Bus, FromBus, NotConnected};
 
 /// Messages that wait for an agent.
 const TO_AGENT: usize = 64;
-/// Messages of all agents that wait for the campaign.
+/// Messages of all its agents that wait for a campaign.
 const TO_CAMPAIGN: usize = 16_384;
 
 /// An agent that is connected.
@@ -45,6 +48,21 @@ pub struct Presence {
     pub refusals: BTreeMap<String, u64>,
 }
 
+/// All that is known of an agent by the controller that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentDetails {
+    /// How it is connected, if it is.
+    pub presence: Option<Presence>,
+    /// When one that is gone was heard last.
+    #[serde(rename = "heard_unix_ns")]
+    pub heard: Option<Wall>,
+    /// Whether it measures for a campaign.
+    pub has_campaign: bool,
+    /// What is remembered of it.
+    pub seen: Seen,
+}
+
 #[derive(Debug)]
 struct Connected {
     /// The connection: a later one of the same agent takes its place.
@@ -57,20 +75,36 @@ struct Connected {
 #[derive(Debug, Default)]
 struct Inner {
     agents: BTreeMap<AgentName, Connected>,
-    campaign: Option<SyncSender<FromBus>>,
+    /// Where messages for each campaign go, by its number.
+    campaigns: BTreeMap<u64, SyncSender<FromBus>>,
+    /// Which campaign an agent measures for.
+    claims: BTreeMap<AgentName, u64>,
     connections: u64,
     /// When agents that are gone were heard last.
     gone: BTreeMap<AgentName, Wall>,
+    /// What is remembered of agents, those that are gone included.
+    seen: BTreeMap<AgentName, Seen>,
+}
+
+impl Inner {
+    /// Hands something to the campaign of an agent. What does not fit is asked for.
+    fn pass_on(&self, agent: &AgentName, what: FromBus) {
+        let campaign = self.claims.get(agent);
+        if let Some(campaign) = campaign.and_then(|number| self.campaigns.get(number)) {
+            let _ = campaign.try_send(what);
+        }
+    }
 }
 
 /// All that are connected.
 #[derive(Debug, Default)]
 pub(crate) struct Hub(Mutex<Inner>);
 
-/// The campaign's end: a bus to all agents.
+/// A campaign's end: a bus to its agents.
 #[derive(Debug)]
 pub(crate) struct HubBus {
     hub: Arc<Hub>,
+    number: u64,
     from: Mutex<Receiver<FromBus>>,
 }
 
@@ -79,23 +113,37 @@ impl Hub {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A campaign begins, or `None` if one runs. What agents reported of themselves comes first.
-    pub(crate) fn attach(self: &Arc<Self>) -> Option<HubBus> {
+    /// A campaign begins that measures from these agents. What they reported of themselves comes first.
+    ///
+    /// # Errors
+    /// This agent measures for another one.
+    pub(crate) fn attach(
+        self: &Arc<Self>,
+        agents: &BTreeSet<AgentName>,
+    ) -> Result<HubBus, AgentName> {
         let mut inner = self.lock();
-        if inner.campaign.is_some() {
-            return None;
+        if let Some(busy) = agents
+            .iter()
+            .find(|agent| inner.claims.contains_key(*agent))
+        {
+            return Err(busy.clone());
         }
         let (sender, from) = sync_channel(TO_CAMPAIGN);
-        for (agent, one) in &inner.agents {
-            if let Some(hello) = &one.hello {
+        for agent in agents {
+            let hello = inner.agents.get(agent).and_then(|one| one.hello.as_ref());
+            if let Some(hello) = hello {
                 let message = FromBus::Message(agent.clone(), FromAgent::Hello(hello.clone()));
-                // What does not fit is asked for.
                 let _ = sender.try_send(message);
             }
         }
-        inner.campaign = Some(sender);
-        Some(HubBus {
+        inner.connections += 1;
+        let number = inner.connections;
+        inner.campaigns.insert(number, sender);
+        let claims = agents.iter().map(|agent| (agent.clone(), number));
+        inner.claims.extend(claims);
+        Ok(HubBus {
             hub: Arc::clone(self),
+            number,
             from: Mutex::new(from),
         })
     }
@@ -129,8 +177,12 @@ impl Hub {
     /// Something came from an agent; `None` is a sign of life.
     pub(crate) fn heard(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
         let mut inner = self.lock();
-        if let Some(one) = inner.agents.get_mut(agent) {
+        let Inner { agents, seen, .. } = &mut *inner;
+        if let Some(one) = agents.get_mut(agent) {
             one.presence.heard = now;
+            if let Some(message) = &message {
+                seen.entry(agent.clone()).or_default().heard(message, now);
+            }
             if let Some(FromAgent::Beat(beat)) = &message {
                 one.presence.running = beat.running;
                 one.presence.clock = beat.clock;
@@ -143,8 +195,8 @@ impl Hub {
                 one.hello = Some(hello.clone());
             }
         }
-        if let (Some(message), Some(campaign)) = (message, &inner.campaign) {
-            let _ = campaign.try_send(FromBus::Message(agent.clone(), message));
+        if let Some(message) = message {
+            inner.pass_on(agent, FromBus::Message(agent.clone(), message));
         }
     }
 
@@ -160,9 +212,7 @@ impl Hub {
             if let Some(heard) = heard {
                 inner.gone.insert(agent.clone(), heard);
             }
-            if let Some(campaign) = &inner.campaign {
-                let _ = campaign.try_send(FromBus::Gone(agent.clone()));
-            }
+            inner.pass_on(agent, FromBus::Gone(agent.clone()));
         }
     }
 
@@ -173,7 +223,19 @@ impl Hub {
 
     /// Whether a campaign is attached.
     pub(crate) fn has_campaign(&self) -> bool {
-        self.lock().campaign.is_some()
+        !self.lock().campaigns.is_empty()
+    }
+
+    /// What is known of an agent.
+    pub(crate) fn details(&self, agent: &AgentName) -> AgentDetails {
+        let inner = self.lock();
+        let seen = inner.seen.get(agent).cloned().unwrap_or_default();
+        AgentDetails {
+            presence: inner.agents.get(agent).map(|one| one.presence.clone()),
+            heard: inner.gone.get(agent).copied(),
+            has_campaign: inner.claims.contains_key(agent),
+            seen,
+        }
     }
 
     /// Who is connected, by name.
@@ -189,18 +251,24 @@ impl Hub {
 
 impl Drop for HubBus {
     fn drop(&mut self) {
-        self.hub.lock().campaign = None;
+        let mut inner = self.hub.lock();
+        inner.campaigns.remove(&self.number);
+        inner.claims.retain(|_, number| *number != self.number);
     }
 }
 
 impl Bus for HubBus {
     fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
-        let inner = self.hub.lock();
-        let sent = inner.agents.get(to).map(|one| one.to.try_send(message));
-        match sent {
-            Some(Ok(())) => Ok(()),
-            _ => Err(NotConnected(to.clone())),
-        }
+        let mut inner = self.hub.lock();
+        let is_ours = inner.claims.get(to) == Some(&self.number);
+        let Inner { agents, seen, .. } = &mut *inner;
+        let Some(one) = agents.get(to).filter(|_| is_ours) else {
+            return Err(NotConnected(to.clone()));
+        };
+        seen.entry(to.clone()).or_default().sent(&message, now());
+        one.to
+            .try_send(message)
+            .map_err(|_| NotConnected(to.clone()))
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {

@@ -1,17 +1,23 @@
-//! What a controller keeps of the orders that are out: a folder for each, with the order and what has come of
-//! its result.
+//! What a controller keeps of the orders that are out: a log of them and of their states, and a folder for each
+//! whose result has files.
 //!
 //! Owns these files. An order is here from before it is sent until its agent has forgotten it, so that a
 //! controller that was killed finds every result.
 
+mod orders_log;
+
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use neph_agent::remote::{ResultFile, read_json, write_json};
+use neph_agent::remote::ResultFile;
+use neph_journal::JournalError;
 use neph_model::{AgentName, Order, OrderId};
 use neph_text::{DiskError, lock_folder, remove_folder};
 use serde::{Deserialize, Serialize};
+
+use orders_log::OrdersLog;
 
 /// What is kept of orders could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +25,9 @@ pub enum InboxError {
     /// The disk refuses.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// The disk refuses what concerns the log of orders.
+    #[error(transparent)]
+    Log(#[from] JournalError),
     /// An order that no message can carry.
     #[error(
         "the order has {0} bytes, and {1} fit into a message; make the plan's experiments smaller"
@@ -46,10 +55,13 @@ pub(crate) struct Found {
     pub(crate) is_stored: bool,
 }
 
-/// The folder of all orders that are out.
+/// All orders that are out.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     folder: PathBuf,
+    log: OrdersLog,
+    /// Orders with a folder of files.
+    folders: BTreeSet<OrderId>,
     /// Held as long as this process uses it.
     _lock: File,
 }
@@ -59,37 +71,39 @@ impl Inbox {
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Found>), InboxError> {
         fs::create_dir_all(folder).map_err(DiskError::of("make the folder", folder))?;
         let lock = lock_folder(folder)?;
-        let inbox = Self {
+        let lock = lock.ok_or_else(|| InboxError::InUse(folder.to_owned()))?;
+        let (log, left) = OrdersLog::open(folder)?;
+        let mut inbox = Self {
             folder: folder.to_owned(),
-            _lock: lock.ok_or_else(|| InboxError::InUse(folder.to_owned()))?,
+            log,
+            folders: BTreeSet::new(),
+            _lock: lock,
         };
-        let mut orders = Vec::new();
+        // Files are not synced: after a loss of power they may be long enough and not what their agent has. It has
+        // them until their order is stored.
+        let wanted = left.orders.iter().filter(|found| !found.is_stored);
+        let wanted: BTreeSet<OrderId> = wanted
+            .filter(|_| left.is_same_boot)
+            .map(|found| found.id)
+            .collect();
         for entry in fs::read_dir(folder).map_err(DiskError::of("list", folder))? {
             let entry = entry.map_err(DiskError::of("list", folder))?;
             let name = entry.file_name();
             let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            match read_json(&entry.path().join("order.json"))? {
-                Some(sent) => orders.push(Found {
-                    id,
-                    sent,
-                    is_stored: inbox.stored_mark(id).exists(),
-                }),
-                // Killed before the order was whole: it was never sent.
-                None => inbox.remove(id)?,
+            if wanted.contains(&id) {
+                inbox.folders.insert(id);
+            } else {
+                remove_folder(&entry.path())?;
             }
         }
-        Ok((inbox, orders))
+        Ok((inbox, left.orders))
     }
 
     /// The folder of an order, with the journals of its result.
     pub(crate) fn folder_of(&self, id: OrderId) -> PathBuf {
         self.folder.join(id.to_string())
-    }
-
-    fn stored_mark(&self, id: OrderId) -> PathBuf {
-        self.folder_of(id).join("stored")
     }
 
     /// Where a file of its result is.
@@ -98,11 +112,14 @@ impl Inbox {
         file.path(&folder, &folder)
     }
 
-    /// Keeps an order: it may be sent when this returns.
-    pub(crate) fn add(&self, id: OrderId, sent: &Sent) -> Result<(), InboxError> {
-        let folder = self.folder_of(id);
-        fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
-        Ok(write_json(&folder.join("order.json"), sent)?)
+    /// Keeps an order, a [`Sent`] as JSON: it may be sent after the next [`Self::sync`].
+    pub(crate) fn add(&mut self, id: OrderId, sent: &[u8]) -> Result<(), InboxError> {
+        self.log.add(id, sent)
+    }
+
+    /// Orders that were added since the last time may be sent when this returns: one write to the disk for all.
+    pub(crate) fn sync(&mut self) -> Result<(), InboxError> {
+        self.log.sync()
     }
 
     /// How much of a file of its result is here.
@@ -117,12 +134,13 @@ impl Inbox {
 
     /// Adds bytes to a file of a result, which is made if it is not there.
     pub(crate) fn append(
-        &self,
+        &mut self,
         id: OrderId,
         file: ResultFile,
         bytes: &[u8],
     ) -> Result<(), InboxError> {
         let path = self.path_of(id, file);
+        self.folders.insert(id);
         let append = || -> io::Result<()> {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
@@ -140,14 +158,25 @@ impl Inbox {
     }
 
     /// Its result is stored: its agent is still to be sent that.
-    pub(crate) fn mark_stored(&self, id: OrderId) -> Result<(), InboxError> {
-        let path = self.stored_mark(id);
-        let mark = || File::create(&path).and_then(|file| file.sync_all());
-        Ok(mark().map_err(DiskError::of("write", &path))?)
+    pub(crate) fn mark_stored(&mut self, id: OrderId) -> Result<(), InboxError> {
+        self.log.mark_stored(id)
     }
 
     /// Nothing is left to do.
-    pub(crate) fn remove(&self, id: OrderId) -> Result<(), InboxError> {
-        Ok(remove_folder(&self.folder_of(id))?)
+    pub(crate) fn remove(&mut self, id: OrderId) -> Result<(), InboxError> {
+        if self.folders.remove(&id) {
+            remove_folder(&self.folder_of(id))?;
+        }
+        self.log.remove(id)
+    }
+
+    /// What a loss of power at this moment would leave of the log is all that is left of it.
+    #[cfg(test)]
+    pub(crate) fn lose_power(&mut self) {
+        self.log.is_killed = true;
+        let path = self.folder.join("orders.log");
+        let file = OpenOptions::new().write(true).open(&path);
+        let cut = file.and_then(|file| file.set_len(self.log.synced_bytes));
+        cut.expect("writable");
     }
 }

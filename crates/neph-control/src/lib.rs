@@ -17,17 +17,24 @@ mod nats;
 mod now;
 mod reception;
 mod registry;
+mod schedule;
+mod seen;
 mod server;
 mod turning;
 
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
-pub use campaign_socket::{CampaignSocket, CampaignSocketError};
+pub use campaign_socket::{CampaignSocket, CampaignSocketError, agent_details};
 pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
-pub use hub::Presence;
+pub use hub::{AgentDetails, Presence};
 pub use inbox::InboxError;
 pub use monitor::{ControllerStatus, Monitor};
 pub use nats::{NatsError, NatsFiles, NatsLink, write_nats_config};
 pub use registry::{EnrolledAgent, INVITATION, Registry, RegistryError};
+pub use schedule::{
+    Book, BookError, CampaignFinder, Due, Entry, FoundCampaign, Missed, Outcome, Runner,
+    RunnerFolder, SHORTEST_INTERVAL, Schedule,
+};
+pub use seen::{ClockReading, Seen, SeenOrder, SeenState};
 pub use server::ServerError;

@@ -99,6 +99,12 @@ impl Registry {
         })
     }
 
+    /// Sixteen hexadecimal digits that no other controller has.
+    pub fn id(&self) -> String {
+        let hash = hex(&Sha256::digest(self.authority.certificate().as_bytes()));
+        hash.chars().take(16).collect()
+    }
+
     pub(crate) const fn authority(&self) -> &Authority {
         &self.authority
     }

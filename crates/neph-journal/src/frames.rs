@@ -21,7 +21,7 @@ use crate::JournalError;
 /// Length and checksum.
 pub(crate) const FRAME_BYTES: usize = 8;
 /// No payload is longer; a length above it can only be damage.
-pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
+pub(crate) const MAX_PAYLOAD: usize = 2 << 20;
 
 /// The only writer of one file.
 #[derive(Debug)]
@@ -83,6 +83,17 @@ impl FrameWriter {
         self.length += self.frames.len() as u64;
         self.chain = chain;
         Ok(())
+    }
+
+    /// Hands what was appended to the disk: it survives a loss of power when this returns.
+    pub(crate) fn sync(&self) -> Result<(), JournalError> {
+        let synced = self.file.sync_data();
+        synced.map_err(JournalError::file("write the journal", &self.path))
+    }
+
+    /// The file's length, the header included.
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
     }
 }
 
@@ -308,7 +319,7 @@ mod tests {
         let huge = vec![0; MAX_PAYLOAD + 1];
         let error = writer.append([b"small", &huge[..]], write);
         let error = error.expect_err("too large").to_string();
-        assert!(error.contains("1048577 bytes"), "{error}");
+        assert!(error.contains("2097153 bytes"), "{error}");
         writer.append([&b"later"[..]], write).expect("written");
         assert_eq!(read(&path, HEADER), [b"later"]);
     }

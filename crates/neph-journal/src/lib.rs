@@ -9,6 +9,7 @@ mod error;
 mod experiment;
 mod fleet;
 mod frames;
+mod log;
 mod recorder;
 #[cfg(test)]
 mod records_for_tests;
@@ -23,4 +24,5 @@ pub use fleet::{
     FleetWriter, JOURNALLED_BYTES, SEGMENT_MESSAGES, SEGMENT_TIME, SegmentReader, most_journalled,
     segment_numbers, segment_path, visit_fleet,
 };
+pub use log::{LogWriter, read_log};
 pub use recorder::{JournalRecorder, fleet_folder, journal_path};

@@ -32,6 +32,7 @@ mod mark;
 mod masked_secret;
 mod measure;
 mod message;
+mod minute;
 mod mqtt_refusal;
 mod order;
 mod parameter;
@@ -112,6 +113,7 @@ pub use measure::{
     TransactionKind, TransactionMeasure, TransferDirection, TransferTransport,
 };
 pub use message::{Message, Outcome};
+pub use minute::Minute;
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
     CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,

@@ -5,6 +5,8 @@
 //! Where there are very many histograms, [`Sketches`](crate::Sketches) keeps them in less memory, in
 //! the same buckets.
 
+mod bytes;
+
 use crate::precision::{Bucket, Precision};
 
 /// How many numbers of which size there were.

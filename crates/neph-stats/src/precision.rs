@@ -29,6 +29,16 @@ impl Precision {
         Self((parts.trailing_zeros() - 1) as u8)
     }
 
+    /// How many buckets a doubling has, as a power of two.
+    pub(crate) const fn exponent(self) -> u8 {
+        self.0
+    }
+
+    /// The precision with so many buckets a doubling, as a power of two from 1 to 31.
+    pub(crate) fn of_exponent(exponent: u8) -> Option<Self> {
+        (1..=31).contains(&exponent).then_some(Self(exponent))
+    }
+
     /// What middles of buckets are off by: one part in so many, and not at all for numbers below it.
     pub const fn parts(self) -> u64 {
         1 << (self.0 + 1)

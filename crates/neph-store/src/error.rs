@@ -40,6 +40,23 @@ pub enum StoreError {
         /// Why not.
         source: ParquetError,
     },
+    /// Single messages were asked for, which a retention policy has removed.
+    #[error(
+        "the messages of experiment {experiment} were replaced by a histogram for each minute, and this needs single \
+         messages; neph show {experiment} shows what is kept"
+    )]
+    Reduced {
+        /// The experiment.
+        experiment: ExperimentId,
+    },
+    /// A minute of a reduced experiment that cannot be read.
+    #[error("minute {minute} of experiment {experiment} is damaged or of another version of neph")]
+    Minute {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// Which minute, from 0.
+        minute: u32,
+    },
     /// Stored bytes that mean nothing to this version.
     #[error("{path} is damaged or not ours: {what}", path = path.display())]
     Malformed {

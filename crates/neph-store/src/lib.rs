@@ -43,5 +43,7 @@ pub use import::{
 pub use neph_journal::most_journalled;
 pub use open::{OpenStore, STORES, StoreKind, open};
 pub use sent_within::SentWithin;
-pub use store::{FleetVisitor, Journalled, MessageVisitor, RouteVisitor, Store, TakenIn};
+pub use store::{
+    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, Store, TakenIn,
+};
 pub use wall_clock::WallClock;

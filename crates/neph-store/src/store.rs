@@ -5,8 +5,8 @@ use std::path::Path;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    ExperimentStatus, FleetMessage, FlowTrace, Message, PingBetween, Provenance, Recorder, Sample,
-    Scenario, Throughput, TracedRoute, Traceroute, Wall,
+    ExperimentStatus, FleetMessage, FlowTrace, Message, Minute, PingBetween, Provenance, Recorder,
+    Sample, Scenario, Throughput, TracedRoute, Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
@@ -94,6 +94,18 @@ pub trait Store: Debug + Send {
         transfers: &[ClassTransfer],
     ) -> Result<(), StoreError>;
 
+    /// Replaces the messages of an experiment that has ended by its minutes: when this returns, the minutes count and
+    /// the messages are gone. A kill leaves the one or the other, never none and never both. May be repeated until it
+    /// succeeds; the minutes of the first time stay.
+    fn reduce(
+        &mut self,
+        experiment: ExperimentId,
+        minutes: &[Minute],
+        at: Wall,
+    ) -> Result<(), StoreError>;
+    /// Removes the minutes of a reduced experiment: its counts are left.
+    fn remove_minutes(&mut self, experiment: ExperimentId, at: Wall) -> Result<(), StoreError>;
+
     /// Whether somebody, this process too, holds it for writing: without them nothing that is said
     /// to be running is.
     fn is_being_written(&self) -> Result<bool, StoreError>;
@@ -150,6 +162,11 @@ pub trait Store: Debug + Send {
         experiment: ExperimentId,
         visit: &mut RouteVisitor<'_>,
     ) -> Result<(), StoreError>;
+    /// When the messages of an experiment were replaced by minutes; `None` if they were not. Reading these messages is
+    /// [`StoreError::Reduced`].
+    fn reduction(&self, experiment: ExperimentId) -> Result<Option<Reduction>, StoreError>;
+    /// The minutes of a reduced experiment, by flow and time; none where there is none.
+    fn minutes(&self, experiment: ExperimentId) -> Result<Vec<Minute>, StoreError>;
     /// An experiment's transfers, by time.
     fn transfers(&self, experiment: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError>;
 }
@@ -169,6 +186,15 @@ pub struct Journalled<'a> {
     pub events: &'a [Event],
     /// The routes of its flows, if they were traced when it was over.
     pub flow_trace: Option<&'a FlowTrace>,
+}
+
+/// That the messages of an experiment were replaced by minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    /// When.
+    pub at: Wall,
+    /// When these were removed too.
+    pub minutes_removed: Option<Wall>,
 }
 
 /// What became of an experiment that was to be taken in.

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, health, hops,
     import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress, throughput,
-    trace, version, watch,
+    tidy, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     List(list::Args),
     /// Shows everything that is known about a campaign or an experiment.
     Show(show::Args),
+    /// Replaces messages that were kept long enough by a histogram for each minute, and removes old histograms.
+    Tidy(tidy::Args),
     /// Writes a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's folder.
     Export(export::Args),
     /// Reads a Latency Tester's output folder, so that old measurements get the new report.
@@ -72,9 +74,9 @@ pub(crate) enum Command {
     Media(Box<media::Args>),
     /// Load for machines that are measured: a share of their processors' time, or traffic.
     Stress(stress::Args),
-    /// The controller of agents at other sites: serve, invite, revoke.
+    /// The controller of agents at other sites: serve, invite, revoke, schedule.
     Control(control::Args),
-    /// Lists the agents of a controller.
+    /// Lists the agents of a controller, or shows all that is known of one.
     Agents(control::AgentsArgs),
     /// Carries out orders of a controller at this host, until ctrl-C.
     Agent(agent::Args),

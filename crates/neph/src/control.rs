@@ -1,18 +1,19 @@
-//! `neph control` and `neph agents`: the controller of agents at a distance, and who they are.
+//! `neph control` and `neph agents`: the controller of agents at a distance, who they are, and its schedules.
 //!
 //! Owns the commands. What a controller does is neph-control's.
 
-use std::io::Write;
+mod agents;
+mod campaigns;
+mod schedule;
+mod tidying;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_agent::remote::ControllerAddress;
-use neph_control::{Controller, INVITATION, Presence, Registry, connected, write_nats_config};
-use neph_documents::Format;
-use neph_documents::agents::AgentRow;
-use neph_documents::rows;
+use neph_control::{Controller, INVITATION, Registry, Runner, RunnerFolder, write_nats_config};
 use neph_model::{AgentName, Wall};
 use neph_sys::{clock, files, random};
 use neph_text::counted::counted;
@@ -21,15 +22,23 @@ use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
 use crate::metrics::control::ControlMetrics;
 use crate::service::Service;
-use crate::{format, interrupt, output, value};
+use crate::tidy::RetentionArgs;
+use crate::{interrupt, output, value};
+pub(crate) use agents::{Args as AgentsArgs, run as agents};
+use campaigns::StoredCampaigns;
+use tidying::Tidying;
 
 /// How often ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// Schedules are looked at each second: after so many looks for ctrl-C.
+const TURN_EVERY: u32 = 20;
+/// How long a controller that ends waits for its runs.
+const LAST_WAIT: Duration = Duration::from_secs(40);
 
 /// The folder of a controller.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct ControlFolder {
-    /// Folder of the controller: its keys, its agents, and orders whose results are on their way
+    /// Folder of the controller: its keys, its agents and its schedules
     #[arg(
         long,
         value_name = "FOLDER",
@@ -54,6 +63,8 @@ enum Command {
     Invite(NameArgs),
     /// Takes an agent's rights away; one that is connected is cut off within seconds.
     Revoke(NameArgs),
+    /// Starts a plan's campaign at intervals, by the controller that runs; without a plan: lists schedules.
+    Schedule(schedule::Args),
     /// Writes the configuration of a NATS server that carries messages between agents and the controller.
     Nats(NatsArgs),
 }
@@ -68,6 +79,8 @@ struct ServeArgs {
     bus: Option<ControllerAddress>,
     #[command(flatten)]
     folder: ControlFolder,
+    #[command(flatten)]
+    retention: RetentionArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
 }
@@ -96,16 +109,6 @@ struct NameArgs {
     folder: ControlFolder,
 }
 
-/// Options of `neph agents`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct AgentsArgs {
-    #[command(flatten)]
-    folder: ControlFolder,
-    /// How to write the list
-    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
-    format: Format,
-}
-
 fn now() -> Wall {
     Wall::from_unix_nanos(clock::wall().0)
 }
@@ -114,6 +117,7 @@ fn now() -> Wall {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
         Command::Serve(args) => serve(args),
+        Command::Schedule(args) => schedule::run(args),
         Command::Nats(args) => nats(args),
         Command::Invite(args) => invite(&args.name, &args.folder.folder),
         Command::Revoke(args) => {
@@ -151,13 +155,49 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let exporting = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
     let status = format!("listens at {}", controller.address());
     service.ready(&status, controller.pulses().to_vec());
+    let runs = runner_folder(folder)?;
+    let mut tidying = Tidying::new(runs.clone(), args.retention);
+    let mut runner = Runner::new(runs, Box::new(StoredCampaigns), now());
     while !stop.is_set() {
-        clock::nap(PATIENCE);
+        turn(&mut runner);
+        tidying.turn(now());
+        for _ in 0..TURN_EVERY {
+            if !stop.is_set() {
+                clock::nap(PATIENCE);
+            }
+        }
     }
+    // Runs reach their agents through this controller, also to end.
+    runner.stop(&now, LAST_WAIT).map_err(Failure::refused)?;
     drop(service);
     exporting.finish();
     drop(controller);
     Ok(Outcome::Done)
+}
+
+/// Where the schedules of the controller in `folder` are carried out.
+fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::refused(format!(
+            "find the program that carries schedules out: {error}"
+        ))
+    })?;
+    let control = std::path::absolute(folder).map_err(|error| {
+        Failure::refused(format!("find the folder {}: {error}", folder.display()))
+    })?;
+    Ok(RunnerFolder { program, control })
+}
+
+/// Starts what is due. A disk that refuses is reported, and tried later: agents stay connected.
+fn turn(runner: &mut Runner) {
+    match runner.turn(now()) {
+        Ok(news) => {
+            for one in news {
+                output::say(&format!("neph control: {one}"));
+            }
+        }
+        Err(error) => tracing::warn!("schedules: {error}"),
+    }
 }
 
 fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
@@ -200,37 +240,4 @@ pub(crate) fn existing(folder: &Path) -> Result<Registry, Failure> {
         )));
     }
     Registry::open(folder).map_err(Failure::refused)
-}
-
-/// Lists the agents.
-pub(crate) fn agents(args: &AgentsArgs) -> Result<Outcome, Failure> {
-    let folder = &args.folder.folder;
-    let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
-    let connected = connected(folder).map_err(Failure::refused)?;
-    let runs = connected.is_some();
-    let connected = connected.unwrap_or_default();
-    let rows: Vec<AgentRow> = enrolled
-        .into_iter()
-        .map(|(agent, enrolled)| {
-            let present: Option<&Presence> = connected.iter().find(|one| one.agent == agent);
-            AgentRow {
-                connected: present.is_some(),
-                version: present.and_then(|one| one.version.clone()),
-                running: present.map(|one| one.running),
-                clock_offset_ns: present.and_then(|one| one.clock).map(|clock| clock.offset),
-                clock_bound_ns: present.and_then(|one| one.clock).map(|clock| clock.bound),
-                refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
-                heard_unix_ns: present.map(|one| one.heard),
-                enrolled_unix_ns: enrolled.enrolled,
-                agent,
-            }
-        })
-        .collect();
-    let mut out = output::data();
-    rows::write(&rows, args.format, &mut out)?;
-    out.flush()?;
-    if !runs {
-        output::say("neph agents: no controller runs in this folder; neph control serve starts it");
-    }
-    Ok(Outcome::Done)
 }

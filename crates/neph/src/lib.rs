@@ -48,6 +48,7 @@ mod stress;
 mod telling;
 mod text_file;
 mod throughput;
+mod tidy;
 mod topology;
 mod trace;
 mod value;
@@ -94,6 +95,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Diagnose(args) => diagnose::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Tidy(args) => tidy::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Lab(args) => lab::run(&args),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args as ClapArgs;
+use neph_campaign::retention::Merged;
 use neph_documents::Format;
 use neph_documents::rows::{self, Row};
 use neph_documents::stored::{CampaignRow, ExperimentRow};
@@ -14,7 +15,7 @@ use neph_model::{
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
-use crate::when::Zone;
+use crate::when::{Zone, utc};
 use crate::workspace::Workspace;
 use crate::{format, output};
 use neph_documents::p50::P50;
@@ -142,7 +143,8 @@ pub(crate) fn experiments(
     let id_length = short_length_in(store, &all)?;
     let mut unread = MOST_READ;
     let row = |one: &Experiment| {
-        let warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
+        let mut warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
+        warnings.extend(removed(store, one)?);
         let seen = Seen::of(store, one, &mut unread)?;
         let unknown = || [one.scenario.to_string(), one.scenario.to_string()];
         let label = labels.get(&one.scenario).cloned();
@@ -165,6 +167,18 @@ pub(crate) fn experiments(
         })
     };
     all.iter().map(row).collect()
+}
+
+/// What a retention policy has removed of an experiment.
+fn removed(store: &dyn Store, one: &Experiment) -> Result<Option<String>, Failure> {
+    let reduction = store.reduction(one.id)?;
+    Ok(reduction.map(|reduction| match reduction.minutes_removed {
+        None => {
+            let day = utc(reduction.at);
+            format!("messages replaced by a histogram for each minute on {day}")
+        }
+        Some(at) => format!("messages and histograms removed on {}", utc(at)),
+    }))
 }
 
 /// Scenarios by their identity.
@@ -191,6 +205,9 @@ struct Seen {
 impl Seen {
     /// What has ended has been counted; of what has not, the messages recorded so far are.
     fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
+        if store.reduction(experiment.id)?.is_some() {
+            return Self::of_minutes(store, experiment);
+        }
         if experiment.fleet.is_some() {
             return Self::of_fleet(store, experiment, unread);
         }
@@ -212,6 +229,18 @@ impl Seen {
             messages: tally.messages,
             lost: tally.lost,
             p50: P50::of(times, tally.without_response()),
+        })
+    }
+
+    /// One whose messages were reduced knows its counts, and its median by the minutes.
+    fn of_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+        let counted = experiment.tally;
+        let merged = Merged::of(store, experiment)?;
+        let p50 = merged.quantile(500).or(experiment.response_p50);
+        Ok(Self {
+            messages: counted.messages,
+            lost: counted.lost,
+            p50: P50::kept(p50, &counted),
         })
     }
 

@@ -113,6 +113,8 @@ mod refusals;
 mod saved_fleets;
 #[path = "cli/scarce.rs"]
 mod scarce;
+#[path = "cli/schedules.rs"]
+mod schedules;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/servers.rs"]
@@ -133,6 +135,8 @@ mod stresses_planned;
 mod syns;
 #[path = "cli/throughputs.rs"]
 mod throughputs;
+#[path = "cli/tidies.rs"]
+mod tidies;
 #[path = "cli/traces.rs"]
 mod traces;
 #[path = "cli/transactions.rs"]

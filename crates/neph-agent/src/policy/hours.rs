@@ -1,5 +1,6 @@
 //! The hours of a day in which an agent may work.
 
+use std::fmt;
 use std::str::FromStr;
 
 use neph_model::Wall;
@@ -36,6 +37,17 @@ fn minute(text: &str) -> Option<u16> {
     let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
     let is_there = hours < 24 && minutes < 60 || hours == 24 && minutes == 0;
     is_there.then_some(hours * 60 + minutes)
+}
+
+impl fmt::Display for Hours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [from, until] = [self.from, self.until].map(|at| (at / 60, at % 60));
+        write!(
+            f,
+            "{:02}:{:02}-{:02}:{:02}",
+            from.0, from.1, until.0, until.1
+        )
+    }
 }
 
 impl FromStr for Hours {

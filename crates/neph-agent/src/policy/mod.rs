@@ -7,6 +7,7 @@ mod hours;
 mod kind;
 mod read;
 mod refusal;
+mod summary;
 
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;

@@ -3,6 +3,8 @@
 //! Owns the signed bytes. A bus may be anybody's: what makes an order one of the controller's is the key of the
 //! authority that the agent got with its invitation.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use neph_model::{AgentName, Order, OrderId, Wall};
@@ -10,7 +12,8 @@ use rcgen::{KeyPair, SigningKey};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Before the bytes that are signed: what is signed for another purpose is no order.
 const PURPOSE: &[u8] = b"neph order 2\n";
@@ -38,6 +41,56 @@ pub struct Grant {
     granted: String,
     /// ECDSA with P-256 and SHA-256, ASN.1, in base64.
     signature: String,
+}
+
+/// What is asked for in a grant, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderBrief {
+    /// The kind of order, as its JSON names it.
+    pub kind: String,
+    /// How many experiments it has; 1 for another order.
+    pub parts: usize,
+}
+
+/// The only key of an order, and how much is under it.
+#[derive(Deserialize)]
+struct Briefly {
+    order: BTreeMap<String, Parts>,
+}
+
+struct Parts(usize);
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Counting;
+        impl<'de> Visitor<'de> for Counting {
+            type Value = Parts;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an order")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Parts, A::Error> {
+                let mut parts = 0;
+                while all.next_element::<IgnoredAny>()?.is_some() {
+                    parts += 1;
+                }
+                Ok(Parts(parts))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Parts, A::Error> {
+                while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Parts(1))
+            }
+        }
+        from.deserialize_any(Counting)
+    }
+}
+
+impl Grant {
+    /// What is asked for, in short; whether the signature is right is not looked at.
+    pub fn brief(&self) -> Option<OrderBrief> {
+        let briefly: Briefly = serde_json::from_str(&self.granted).ok()?;
+        let (kind, Parts(parts)) = briefly.order.into_iter().next()?;
+        Some(OrderBrief { kind, parts })
+    }
 }
 
 /// A key that cannot sign, or an order that cannot be written.

@@ -71,6 +71,11 @@ pub enum GuardError {
 }
 
 impl Guard {
+    /// What it holds orders against.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     /// The guard of the agent of this name, whose controller's authority has this certificate (PEM). What was spent
     /// today is in `folder`.
     ///

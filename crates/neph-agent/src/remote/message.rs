@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{FileLength, Grant};
 
 /// The version of these messages. Both sides must have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What a controller sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +142,9 @@ pub struct Hello {
     pub version: String,
     /// Orders whose result it keeps, those that run included.
     pub holds: Vec<OrderId>,
+    /// Its policy in short, by the keys of `agent.toml`.
+    #[serde(default)]
+    pub policy: BTreeMap<String, String>,
 }
 
 /// A part of a file.

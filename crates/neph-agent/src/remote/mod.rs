@@ -29,7 +29,7 @@ pub use frame::{
     FrameError, LONGEST_FRAME, PART_BYTES, decode_from_agent, decode_to_agent, encode_from_agent,
     encode_to_agent,
 };
-pub use grant::{Grant, Granted, SignError, Signer, Verifier};
+pub use grant::{Grant, Granted, OrderBrief, SignError, Signer, Verifier};
 pub use guard::{Guard, GuardError, Moment};
 pub use identity::{CONTROLLER_NAME, Identity, IdentityError, NAME_END};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};

@@ -89,6 +89,7 @@ impl<E: Executor> Worker<E> {
             protocol: PROTOCOL,
             version: self.version.clone(),
             holds: self.shelf.holds(),
+            policy: self.guard.policy().summary(),
         })
     }
 

@@ -49,7 +49,7 @@ impl<B: Bus> AgentsExecutor<B> {
             };
             self.dispatcher.follow(id);
             let ticket = self.ticket();
-            self.running.insert(
+            self.run(
                 ticket,
                 Running {
                     shares: vec![share],

@@ -33,6 +33,7 @@ fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
     for what in [
         "agent killed",
         "controller killed",
+        "power lost",
         "lost",
         "doubled",
         "cut off",

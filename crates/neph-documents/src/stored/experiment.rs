@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiment_rows::{
-    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, QuantityRow, SeriesRow,
-    TallyFacts, WarningRow,
+    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, QuantityRow, ReducedFacts,
+    SeriesRow, TallyFacts, WarningRow,
 };
 use super::{ClassTransferRow, RoutesFacts, TracedFacts};
 use crate::sections::{Pairs, Sections};
@@ -39,6 +39,8 @@ pub struct ExperimentParts<'s> {
     pub provenance: Option<&'s Provenance>,
     /// Transfers on the ports of its classes.
     pub transfers: Vec<ClassTransferRow>,
+    /// What is kept of its messages, where these were reduced.
+    pub reduced: Option<ReducedFacts>,
     /// Routes that were traced while it ran.
     pub traced: Option<TracedFacts>,
     /// The paths of its flows, where they were traced.
@@ -71,6 +73,9 @@ pub struct ExperimentDocument {
     /// Why it was not more, a sentence for each direction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
+    /// What is kept of its messages, where these were reduced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<ReducedFacts>,
     /// Its fleet, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFacts>,
@@ -121,6 +126,7 @@ impl ExperimentDocument {
             tally: tally(&experiment.tally),
             quantities: quantities(experiment),
             limits: limits(experiment),
+            reduced: parts.reduced,
             fleet: experiment.fleet.as_ref().map(fleet),
             flows: experiment.flows.iter().map(flow).collect(),
             traced: parts.traced,
@@ -146,6 +152,9 @@ impl ExperimentDocument {
         sections.table("Transfer", &self.quantities);
         if !self.limits.is_empty() {
             sections.quote("What limits it", &self.limits.join("\n"));
+        }
+        if let Some(reduced) = &self.reduced {
+            sections.pairs("Kept of its messages", &Pairs::of(reduced));
         }
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();

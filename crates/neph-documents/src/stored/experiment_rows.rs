@@ -63,6 +63,35 @@ crate::rows! {
     }
 }
 
+crate::rows! {
+    /// What is kept of the messages of an experiment that a retention policy has reduced.
+    pub struct ReducedFacts {
+        /// When its messages were replaced by a histogram of response times for each minute.
+        at_unix_ns: Wall => left "messages removed" by |row| crate::when::utc(row.at_unix_ns),
+        /// When these histograms were removed too; `null` while they are there.
+        minutes_removed_unix_ns: Option<Wall> => left "histograms removed" by |row| {
+            row.minutes_removed_unix_ns.map_or_else(String::new, crate::when::utc)
+        },
+        /// How many minutes of the main flow have a histogram.
+        minutes: u64 => right "minutes",
+        /// The shortest response time; of a fleet, round trip of the network.
+        min_ns: Option<Span> => left "min" by |row| shown(row.min_ns),
+        /// The median, from all histograms together, to one part in 512; `null` where it lies among the lost messages or
+        /// there are too few messages, as for those below.
+        p50_ns: Option<Span> => left "p50" by |row| shown(row.p50_ns),
+        /// 90 % are below it.
+        p90_ns: Option<Span> => left "p90" by |row| shown(row.p90_ns),
+        /// 99 % are below it.
+        p99_ns: Option<Span> => left "p99" by |row| shown(row.p99_ns),
+        /// The longest.
+        max_ns: Option<Span> => left "max" by |row| shown(row.max_ns),
+    }
+}
+
+fn shown(time: Option<Span>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| time.to_string())
+}
+
 impl TallyFacts {
     fn of(&self, count: u64) -> String {
         format!("{count} ({})", share(count, self.messages))

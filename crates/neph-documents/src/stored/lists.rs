@@ -1,6 +1,6 @@
 //! The rows of `neph list`.
 
-use neph_model::{Span, UtcOffset, Wall};
+use neph_model::{ExperimentId, Span, UtcOffset, Wall};
 
 use super::beginning;
 use crate::p50::P50;
@@ -83,4 +83,23 @@ pub(super) fn block(block: u32) -> String {
 #[expect(clippy::cast_precision_loss, reason = "display")]
 pub fn share(part: u64, whole: u64) -> String {
     format!("{:.2} %", part as f64 * 100.0 / whole.max(1) as f64)
+}
+
+crate::rows! {
+    /// An experiment that `neph tidy` reduces.
+    pub struct TidyRow {
+        /// Its id.
+        experiment: ExperimentId => left "EXPERIMENT" by |row| row.experiment.to_string(),
+        /// The name of its campaign.
+        campaign: String => left "CAMPAIGN",
+        /// When it ended.
+        ended_unix_ns: Option<Wall> => left "ENDED" by |row| {
+            row.ended_unix_ns.map_or_else(|| "-".to_owned(), crate::when::utc)
+        },
+        /// How many messages it has.
+        messages: u64 => right "MESSAGES",
+        /// `messages to minutes`: a histogram for each minute replaces its messages; `minutes removed`: its counts
+        /// are left.
+        action: &'static str => left "ACTION",
+    }
 }

@@ -9,8 +9,9 @@ mod pings;
 
 pub use campaign::{CampaignDocument, CampaignFacts, CampaignParts};
 pub use experiment::{ExperimentDocument, ExperimentParts, PathsFound};
+pub use experiment_rows::ReducedFacts;
 pub use fleet::{ClassTransferRow, RoutesFacts, TracedFacts};
-pub use lists::{CampaignRow, ExperimentRow, share};
+pub use lists::{CampaignRow, ExperimentRow, TidyRow, share};
 pub use pings::PingsRow;
 
 /// A part of a name that is long enough to be found by.

@@ -2,7 +2,7 @@
 
 use neph_model::{
     CampaignId, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, ProbeKind,
-    Span, Tally, Wall,
+    Quantities, Span, Tally, Wall,
 };
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
 
@@ -181,7 +181,7 @@ fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
             .map(Wall::from_unix_nanos),
         flows: flows(connection, id)?,
         fleet: get_json_if_any(row, "fleet_json")?,
-        quantities: get_json_if_any(row, "quantities_json")?,
+        quantities: quantities(row)?,
         tally: tally(row)?,
         response_p50: row
             .get::<_, Option<i64>>("response_p50_ns")?
@@ -189,6 +189,15 @@ fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
         warnings: get_json(row, "warnings_json")?,
         anchors: get_json(row, "anchors_json")?,
     })
+}
+
+/// Catalogs before version 9 have none.
+fn quantities(row: &Row<'_>) -> Result<Option<Quantities>> {
+    const COLUMN: &str = "quantities_json";
+    match row.as_ref().column_index(COLUMN) {
+        Ok(_) => get_json_if_any(row, COLUMN),
+        Err(_) => Ok(None),
+    }
 }
 
 fn tally(row: &Row<'_>) -> Result<Tally> {

@@ -18,7 +18,11 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("schema-7.sql"),
     include_str!("schema-8.sql"),
     include_str!("schema-9.sql"),
+    include_str!("schema-10.sql"),
 ];
+
+/// The version that has reductions and minutes.
+pub(super) const WITH_REDUCTIONS: u32 = 10;
 
 const fn newest(steps: &[&str]) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "a handful of steps")]
@@ -41,25 +45,29 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0))
 }
 
-/// Refuses a catalog whose version is not exactly the newest: reading never changes it.
+/// The oldest version that is read as it is: later ones only added tables, and a column that may be absent.
+const OLDEST_READABLE: u32 = 8;
+
+/// The version of a catalog that is to be read. One that is older than this version can read is refused: reading never
+/// changes it.
 pub(super) fn check(
     connection: &Connection,
     path: &Path,
     steps: &[&str],
-) -> Result<(), StoreError> {
+) -> Result<u32, StoreError> {
     let found = version(connection).map_err(failed("read the schema version", path))?;
     let known = newest(steps);
     if found > known {
         return Err(newer(path, found, known));
     }
-    if found < known {
+    if found < known.min(OLDEST_READABLE) {
         return Err(StoreError::OlderSchema {
             path: path.to_owned(),
             found,
             known,
         });
     }
-    Ok(())
+    Ok(found)
 }
 
 fn newer(path: &Path, found: u32, known: u32) -> StoreError {

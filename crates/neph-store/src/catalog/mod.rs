@@ -8,6 +8,7 @@ mod checks;
 mod experiments;
 mod flow_traces;
 mod migrate;
+mod minutes;
 mod pings;
 mod provenance;
 mod row;
@@ -39,6 +40,8 @@ pub(crate) struct Catalog {
     /// waits for SQLite's own lock sleeps for up to 100 ms.
     turn: Arc<Mutex<()>>,
     path: PathBuf,
+    /// An older catalog, which is read as it is, has no reductions.
+    has_reductions: bool,
 }
 
 /// What an experiment leaves in the catalog when it ends.
@@ -65,13 +68,17 @@ impl Catalog {
             connection,
             turn: Arc::default(),
             path: path.to_owned(),
+            has_reductions: true,
         };
         catalog
             .connection
             .busy_timeout(BUSY_TIMEOUT)
             .map_err(failed("set up the catalog", path))?;
         match access {
-            Access::Read => migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?,
+            Access::Read => {
+                let found = migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?;
+                catalog.has_reductions = found >= migrate::WITH_REDUCTIONS;
+            }
             Access::Write => {
                 // FULL: an experiment's end must be on the disk before its journal is removed.
                 catalog

@@ -10,6 +10,7 @@ mod fleets;
 mod found;
 mod kill;
 mod once;
+mod reduced;
 mod taken_in;
 pub(crate) mod values;
 mod writers;
@@ -78,6 +79,7 @@ const CLAIMS: &[(&str, Claim)] = claims![
     once::an_experiment_is_begun_once,
     once::one_of_four_writers_begins_an_experiment,
     once::an_experiment_ends_once,
+    reduced::messages_are_replaced_by_minutes_and_these_removed,
     taken_in::a_finished_journal_is_taken_in_once,
     taken_in::one_of_four_writers_takes_a_journal_in,
     taken_in::a_journal_that_was_cut_off_is_taken_in_when_it_is_whole,

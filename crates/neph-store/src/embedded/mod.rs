@@ -10,6 +10,7 @@ mod messages;
 mod recorder;
 mod recording;
 mod recover;
+mod reduce;
 mod seen;
 mod step;
 mod take_in;
@@ -23,13 +24,15 @@ use std::sync::Arc;
 use neph_journal::Contents;
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    ExperimentStatus, FlowTrace, PingBetween, Provenance, Recorder, Sample, Scenario, Throughput,
-    TracedRoute, Traceroute, Wall,
+    ExperimentStatus, FlowTrace, Minute, PingBetween, Provenance, Recorder, Sample, Scenario,
+    Throughput, TracedRoute, Traceroute, Wall,
 };
 
 use crate::catalog::Catalog;
 use crate::fleet;
-use crate::store::{FleetVisitor, Journalled, MessageVisitor, RouteVisitor, Store, TakenIn};
+use crate::store::{
+    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, Store, TakenIn,
+};
 use crate::workspace::{Workspace, WriteLock};
 use crate::{Access, SentWithin, StoreError};
 use recording::Recording;
@@ -241,6 +244,22 @@ impl Store for Embedded {
         self.catalog.add_transfers(experiment, transfers)
     }
 
+    fn reduce(
+        &mut self,
+        experiment: ExperimentId,
+        minutes: &[Minute],
+        at: Wall,
+    ) -> Result<(), StoreError> {
+        self.writing("reduce an experiment")?;
+        self.reduce_one(experiment, minutes, at)
+    }
+
+    fn remove_minutes(&mut self, experiment: ExperimentId, at: Wall) -> Result<(), StoreError> {
+        self.writing("remove the minutes of an experiment")?;
+        self.known(experiment)?;
+        self.catalog.remove_minutes(experiment, at)
+    }
+
     fn is_being_written(&self) -> Result<bool, StoreError> {
         match self.lock {
             Some(_) => Ok(true),
@@ -265,7 +284,10 @@ impl Store for Embedded {
         experiment: ExperimentId,
         visit: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
-        self.visit(experiment, visit)
+        self.check_kept(experiment)?;
+        let visited = self.visit(experiment, visit);
+        // A writer may have reduced it meanwhile.
+        visited.or_else(|error| self.check_kept(experiment).and(Err(error)))
     }
 
     fn visit_fleet(
@@ -275,7 +297,9 @@ impl Store for Embedded {
         visit: &mut FleetVisitor<'_>,
     ) -> Result<(), StoreError> {
         self.known(experiment)?;
-        fleet::visit(&self.workspace.fleet_of(experiment), within, visit)
+        self.check_kept(experiment)?;
+        let visited = fleet::visit(&self.workspace.fleet_of(experiment), within, visit);
+        visited.or_else(|error| self.check_kept(experiment).and(Err(error)))
     }
 
     fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError> {
@@ -326,6 +350,15 @@ impl Store for Embedded {
         visit: &mut RouteVisitor<'_>,
     ) -> Result<(), StoreError> {
         self.catalog.visit_traced_routes(experiment, visit)
+    }
+
+    fn reduction(&self, experiment: ExperimentId) -> Result<Option<Reduction>, StoreError> {
+        self.known(experiment)?;
+        self.catalog.reduction(experiment)
+    }
+
+    fn minutes(&self, experiment: ExperimentId) -> Result<Vec<Minute>, StoreError> {
+        self.catalog.minutes(experiment)
     }
 
     fn transfers(&self, experiment: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError> {

@@ -30,6 +30,7 @@ impl Embedded {
             }
         }
         self.clear_journals(&recording)?;
+        self.clear_reduced()?;
         if recording.is_empty() {
             self.catalog.interrupt_running_campaigns()?;
         }

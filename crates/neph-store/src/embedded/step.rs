@@ -30,6 +30,10 @@ pub(super) enum Step {
     EndRecorded,
     /// End: all done.
     JournalRemoved,
+    /// Reduction: the catalog has the minutes, and they count. Recovery removes the messages.
+    Reduced,
+    /// Reduction: the file of messages is gone; those of a fleet are there. Recovery removes them.
+    MessagesRemoved,
 }
 
 impl From<SegmentStep> for Step {

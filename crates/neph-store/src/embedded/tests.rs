@@ -176,6 +176,47 @@ fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothi
     }
 }
 
+/// A kill between any two steps leaves messages or minutes, and a second try or recovery completes it.
+#[test]
+fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
+    for step in [None, Some(Step::Reduced), Some(Step::MessagesRemoved)] {
+        for is_recovered in [false, true] {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let (campaign, scenario) = campaign();
+            let mut experiment = samples::experiment();
+            experiment.campaign = campaign.id;
+            let mut store = open(folder.path());
+            store.add_campaign(&campaign, &[scenario]).expect("new");
+            carry_out(&mut store, &experiment).1.expect("finished");
+            let minutes = [neph_model::Minute {
+                flow: FlowIndex(0),
+                minute: 0,
+                tally: neph_model::Tally::default(),
+                times: vec![8, 0, 0],
+            }];
+            if let Some(step) = step {
+                store.gate.stop_after(step);
+                let stopped = store.reduce(experiment.id, &minutes, Wall::from_unix_nanos(1));
+                assert!(matches!(stopped, Err(StoreError::Stopped)), "{step:?}");
+            }
+            drop(store);
+            let mut store = open(folder.path());
+            let kept = store.messages(experiment.id).is_ok();
+            let reduced = store.minutes(experiment.id).expect("readable") == minutes;
+            assert!(kept != reduced && reduced == step.is_some(), "{step:?}");
+            if is_recovered {
+                store.recover().expect("recovered");
+            } else {
+                let at = Wall::from_unix_nanos(2);
+                store.reduce(experiment.id, &minutes, at).expect("reduced");
+            }
+            let is_gone = !store.workspace.messages_of(experiment.id).exists()
+                && !store.workspace.fleet_of(experiment.id).segments.exists();
+            assert_eq!(is_gone, step.is_some() || !is_recovered, "{step:?}");
+        }
+    }
+}
+
 #[test]
 fn a_torn_file_of_messages_and_a_torn_journal_leave_the_whole_records() {
     let folder = tempfile::tempdir().expect("a temporary folder");

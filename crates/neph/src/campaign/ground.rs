@@ -9,13 +9,21 @@ use neph_campaign::Plan;
 use neph_campaign::estimate::estimate;
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::AgentSite;
-use neph_control::{AgentReflector, AgentsExecutor, CampaignSocket, Sites};
+use neph_control::{AgentReflector, AgentsExecutor, CampaignSocket, Registry, Sites};
 use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
 use super::Read;
 use crate::exit::Failure;
-use crate::{control, lab};
+use crate::lab;
+use crate::workspace::Workspace;
+
+/// Whose agents measure, and where the orders that are out are kept.
+pub(super) struct Control<'a> {
+    /// The folder of a controller, if the sites of a plan are agents.
+    pub(super) folder: Option<&'a Path>,
+    pub(super) workspace: &'a Workspace,
+}
 
 /// Whether what a plan's lab needs is permitted: asked before anything is written.
 pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
@@ -30,14 +38,14 @@ pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
 pub(super) fn executor(
     read: &Read,
     season: Option<&str>,
-    control: Option<&Path>,
+    control: &Control<'_>,
     stop: &Stop,
 ) -> Result<Box<dyn Executor>, Failure> {
     let Read { plan, scenes, .. } = read;
     if !plan.agents.is_empty() {
         return agents(plan, control);
     }
-    if control.is_some() {
+    if control.folder.is_some() {
         return Err(Failure::usage(
             "--control has no effect: the plan has no site with an agent; add [[site]] with name and agent",
         ));
@@ -65,13 +73,32 @@ pub(super) fn executor(
 }
 
 /// The executor whose orders go to agents.
-fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failure> {
-    let folder = given.ok_or_else(|| {
+fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failure> {
+    let folder = control.folder.ok_or_else(|| {
         Failure::usage(
             "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs",
         )
     })?;
-    let registry = control::existing(folder)?;
+    let registry = crate::control::existing(folder)?;
+    check_agents(plan, &registry, folder)?;
+    let pairs = plan.agents.iter();
+    let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
+    let sites = Sites {
+        agents: pairs.collect(),
+        reflectors: reflectors(plan),
+        default: None,
+    };
+    let agents = sites.agents.values().cloned().collect();
+    let bus = CampaignSocket::connect(folder, agents).map_err(Failure::refused)?;
+    let signer = registry.signer().map_err(Failure::refused)?;
+    // In the workspace, which one campaign has at a time, and which goes on with it.
+    let orders = control.workspace.folder().join("orders");
+    let executor = AgentsExecutor::new(&orders.join(registry.id()), sites, bus, signer);
+    Ok(Box::new(executor.map_err(Failure::refused)?))
+}
+
+/// Whether all agents that a plan names are enrolled at the controller in `folder`.
+pub(crate) fn check_agents(plan: &Plan, registry: &Registry, folder: &Path) -> Result<(), Failure> {
     let known = registry.agents().map_err(Failure::refused)?;
     for site in &plan.agents {
         let agent = &site.agent.value;
@@ -83,17 +110,7 @@ fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failur
             )));
         }
     }
-    let pairs = plan.agents.iter();
-    let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
-    let sites = Sites {
-        agents: pairs.collect(),
-        reflectors: reflectors(plan),
-        default: None,
-    };
-    let bus = CampaignSocket::connect(folder).map_err(Failure::refused)?;
-    let signer = registry.signer().map_err(Failure::refused)?;
-    let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer);
-    Ok(Box::new(executor.map_err(Failure::refused)?))
+    Ok(())
 }
 
 /// The reflectors that a plan wants at its sites: for longer than it can take, but no longer than a day, after which

@@ -23,6 +23,7 @@ use neph_model::Campaign;
 use neph_text::{Problems, Source};
 
 pub(crate) use check::run as check;
+pub(crate) use ground::check_agents;
 pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use scenes::Scene;

@@ -15,7 +15,7 @@ use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
-use super::ground::{check_rights, executor};
+use super::ground::{Control, check_rights, executor};
 use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{Read, read, scenes, understand_kept, unfinished};
@@ -110,6 +110,14 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Whose agents measure.
+    fn control(&self) -> Control<'_> {
+        Control {
+            folder: self.control.as_deref(),
+            workspace: &self.workspace,
+        }
+    }
+
     /// The command that goes on with a campaign.
     fn resume(&self, id: CampaignId) -> String {
         match &self.control {
@@ -202,7 +210,7 @@ pub(crate) fn carry_out(
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
-    let mut executor = executor(read, season.as_deref(), settings.control.as_deref(), &stop)?;
+    let mut executor = executor(read, season.as_deref(), &settings.control(), &stop)?;
     let mut watch = watch(settings, exporters)?;
     let mut acknowledging;
     let observer: &mut dyn Observer = match &settings.acknowledge {

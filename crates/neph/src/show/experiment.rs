@@ -1,8 +1,10 @@
 //! An experiment as it stands in the store.
 
 use neph_analysis::fleet_view;
+use neph_campaign::retention::Merged;
 use neph_documents::stored::{
-    ClassTransferRow, ExperimentDocument, ExperimentParts, PathsFound, RoutesFacts, TracedFacts,
+    ClassTransferRow, ExperimentDocument, ExperimentParts, PathsFound, ReducedFacts, RoutesFacts,
+    TracedFacts,
 };
 use neph_documents::trace::PathRow;
 use neph_flows::diamond;
@@ -39,9 +41,28 @@ pub(super) fn document(
         samples: &store.samples(experiment.id)?,
         provenance: provenance.as_ref(),
         transfers: ClassTransferRow::all(experiment, &transfers),
+        reduced: reduced(store, experiment)?,
         traced,
         paths: paths(store, experiment, latest)?,
         offset,
+    }))
+}
+
+/// What is kept of its messages, where these were reduced.
+fn reduced(store: &dyn Store, experiment: &Experiment) -> Result<Option<ReducedFacts>, Failure> {
+    let Some(reduction) = store.reduction(experiment.id)? else {
+        return Ok(None);
+    };
+    let merged = Merged::of(store, experiment)?;
+    Ok(Some(ReducedFacts {
+        at_unix_ns: reduction.at,
+        minutes_removed_unix_ns: reduction.minutes_removed,
+        minutes: merged.minutes,
+        min_ns: merged.least(),
+        p50_ns: merged.quantile(500),
+        p90_ns: merged.quantile(900),
+        p99_ns: merged.quantile(990),
+        max_ns: merged.most(),
     }))
 }
 
@@ -96,7 +117,8 @@ pub(super) fn latencies(
     drawn: &mut Diamond,
 ) -> Result<(), Failure> {
     let is_told = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
-    if is_told || experiment.tally.messages > MOST_READ {
+    if is_told || experiment.tally.messages > MOST_READ || store.reduction(experiment.id)?.is_some()
+    {
         return Ok(());
     }
     let Some(view) = fleet_view(store, experiment).map_err(Failure::refused)? else {

@@ -6,7 +6,7 @@ use std::fs;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use serde_json::Value;
 
-use crate::distant::{BLOCKS, MESSAGES, SITES, Sites, is_empty};
+use crate::distant::{BLOCKS, MESSAGES, SITES, Sites, has_no_orders, is_empty};
 use crate::neph::{Place, SOON, eventually};
 use crate::servers::free_port;
 
@@ -49,7 +49,7 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
         "{experiments:?}"
     );
     eventually("nothing is left of it", SOON, || {
-        is_empty(&sites.place.path("control/inbox"))
+        has_no_orders(&sites.place)
             && SITES.iter().all(|site| {
                 is_empty(&sites.place.path(&format!("agent-{site}/orders")))
                     && is_empty(&sites.place.path(&format!("agent-{site}/journals")))
@@ -204,7 +204,7 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
         ports
             .iter()
             .all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err())
-            && is_empty(&sites.place.path("control/inbox"))
+            && has_no_orders(&sites.place)
     });
     // One that its agent refuses will never answer: nothing is measured without it.
     let (mut sites, path) = (sites, "agent-lju/agent.toml");

@@ -157,6 +157,13 @@ impl Sites {
     }
 }
 
+/// Whether no order of a campaign is out.
+pub(crate) fn has_no_orders(place: &Place) -> bool {
+    let of_controllers = fs::read_dir(place.workspace().join("orders"));
+    let mut folders = of_controllers.expect("a campaign ran").flatten();
+    folders.all(|folder| is_empty(&folder.path()))
+}
+
 /// Whether nothing but a lock is in it.
 pub(crate) fn is_empty(folder: &Path) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 31] = [
+pub(crate) const COMMANDS: [&str; 32] = [
     "demo",
     "gallery",
     "ping",
@@ -28,6 +28,7 @@ pub(crate) const COMMANDS: [&str; 31] = [
     "diagnose",
     "list",
     "show",
+    "tidy",
     "export",
     "import",
     "lab",

@@ -62,7 +62,7 @@ impl Enrolled {
     }
 
     fn executor(&self) -> AgentsExecutor<CampaignSocket> {
-        let bus = CampaignSocket::connect(&self.control()).expect("it runs");
+        let bus = CampaignSocket::connect(&self.control(), [name()].into()).expect("it runs");
         let sites = Sites {
             default: Some(name()),
             ..Sites::default()

@@ -61,7 +61,8 @@ fn the_contract_of_executors_holds_over_tls() {
         let address = address_of(&controller);
         let identity = enrol(&address, &invitation, &folder.join("agent")).expect("enrolled");
         let agent = running(address, identity, folder.join("agent"));
-        let bus = CampaignSocket::connect(&folder.join("control")).expect("it runs");
+        let bus = CampaignSocket::connect(&folder.join("control"), [name("here")].into())
+            .expect("it runs");
         let sites = Sites {
             default: Some(name("here")),
             ..Sites::default()
@@ -115,16 +116,25 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
 }
 
 #[test]
-fn one_controller_has_a_folder_and_one_campaign_a_controller() {
+fn one_controller_has_a_folder_and_an_agent_one_campaign() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = controller(folder.path());
     Controller::start(folder.path(), ([127, 0, 0, 1], 0).into(), None).expect_err("one runs there");
-    let campaign = CampaignSocket::connect(folder.path()).expect("it runs");
-    CampaignSocket::connect(folder.path()).expect_err("one is under way");
+    let connect = |agents: &[&str]| {
+        let agents = agents.iter().map(|agent| name(agent)).collect();
+        CampaignSocket::connect(folder.path(), agents)
+    };
+    let campaign = connect(&["a", "b"]).expect("it runs");
+    let busy = connect(&["b", "c"]).expect_err("b measures").to_string();
+    assert!(
+        busy.starts_with("agent b measures for another campaign"),
+        "{busy}"
+    );
+    let other = connect(&["c", "d"]).expect("these measure nothing");
     drop(campaign);
-    eventually("there is room", || {
-        CampaignSocket::connect(folder.path()).is_ok()
-    });
+    eventually("there is room", || connect(&["a", "b"]).is_ok());
+    connect(&["d"]).expect_err("it still measures");
+    drop(other);
     drop(first);
-    CampaignSocket::connect(folder.path()).expect_err("none runs");
+    connect(&["a"]).expect_err("none runs");
 }

@@ -125,8 +125,9 @@ impl World {
                 |one| matches!(one.hello(), FromAgent::Hello(hello) if hello.holds.is_empty()),
             );
             let inbox = self.folder.path().join("controller");
-            let is_empty = std::fs::read_dir(inbox)
-                .is_ok_and(|all| all.flatten().all(|one| one.path().is_file()));
+            let is_empty = self.controller().dispatcher.is_empty()
+                && std::fs::read_dir(inbox)
+                    .is_ok_and(|all| all.flatten().all(|one| one.path().is_file()));
             if self.orders.is_empty() && self.open.is_empty() && idle && is_empty {
                 return;
             }
@@ -280,7 +281,11 @@ impl World {
 
     fn kill_controller(&mut self) {
         self.count("controller killed");
-        self.controller = None;
+        let killed = self.controller.take();
+        if let Some(mut killed) = killed.filter(|_| self.dice.percent(30)) {
+            self.count("power lost");
+            killed.dispatcher.lose_power();
+        }
         self.journals.clear();
         self.wire.lock().to_controller.clear();
     }
@@ -370,12 +375,8 @@ impl World {
 
 /// Where writing through to the disk costs nothing, if there is such a place.
 fn memory_or_disk() -> PathBuf {
-    let memory = PathBuf::from("/dev/shm");
-    if memory.is_dir() {
-        memory
-    } else {
-        std::env::temp_dir()
-    }
+    let memory = Some(PathBuf::from("/dev/shm")).filter(|memory| memory.is_dir());
+    memory.unwrap_or_else(std::env::temp_dir)
 }
 
 fn experiments_of(order: &Order) -> Vec<ExperimentId> {

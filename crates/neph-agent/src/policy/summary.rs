@@ -1,0 +1,73 @@
+//! A policy in short, as its controller shows it.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use super::Policy;
+
+impl Policy {
+    /// What stands in it, by the keys of its file. A key whose list is empty is left out: that is no limit of
+    /// targets, ports, hours and controllers, and nothing of the rest.
+    pub fn summary(&self) -> BTreeMap<String, String> {
+        let budgets = &self.budgets;
+        let all = [
+            ("kinds", joined(self.kinds.iter().map(|kind| kind.name()))),
+            ("targets.allow", joined(&self.targets.allow)),
+            ("targets.deny", joined(&self.targets.deny)),
+            ("targets.ports", ports(&self.targets.ports)),
+            ("budget.messages_per_second", joined(budgets.messages)),
+            ("budget.rate", joined(budgets.rate)),
+            ("budget.bytes_per_day", joined(budgets.day_bytes)),
+            ("longest", self.longest.exact()),
+            ("hours", joined(&self.hours)),
+            ("listen", ports(&self.listen)),
+            ("files", joined(&self.files)),
+            ("controllers", joined(&self.controllers)),
+        ];
+        let all = all.into_iter().filter(|(_, text)| !text.is_empty());
+        all.map(|(key, text)| (key.to_owned(), text)).collect()
+    }
+}
+
+fn joined<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    let all: Vec<String> = all.into_iter().map(|one| one.to_string()).collect();
+    all.join(", ")
+}
+
+fn ports(all: &[RangeInclusive<u16>]) -> String {
+    joined(all.iter().map(|ports| match (ports.start(), ports.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}-{last}"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::policy::{DEFAULT_POLICY, Policy};
+
+    #[test]
+    fn a_summary_has_what_is_limited_and_nothing_else() {
+        let text = DEFAULT_POLICY.to_owned();
+        let policy = Policy::parse(&Source::new("agent.toml", text)).expect("it is good");
+        let mut summary = policy.summary();
+        assert_eq!(summary["budget.messages_per_second"], "20000");
+        assert_eq!(summary["budget.bytes_per_day"], "100000000000");
+        assert!(summary["kinds"].starts_with("ws, http"), "{summary:?}");
+        assert!(
+            summary["targets.deny"].contains("127.0.0.0/8"),
+            "{summary:?}"
+        );
+        for absent in ["hours", "listen", "files", "budget.rate", "targets.ports"] {
+            assert_eq!(summary.remove(absent), None);
+        }
+        let open = Policy {
+            hours: vec!["22:00-06:30".parse().expect("hours")],
+            listen: vec![8600..=8600, 9000..=9010],
+            ..policy
+        };
+        assert_eq!(open.summary()["hours"], "22:00-06:30");
+        assert_eq!(open.summary()["listen"], "8600, 9000-9010");
+    }
+}

@@ -1,0 +1,258 @@
+//! The log of a campaign's orders: one file, appended to, in the place of a file for each order and each change
+//! of its state.
+//!
+//! Owns the file, when it is written anew without what is over, and when it has to be on the disk. A record is
+//! safe from a kill when its call returns. Only an order has to be safe from a loss of power too, before it is
+//! sent: [`OrdersLog::sync`] sees to that for all that were added since the last time. That a result is
+//! stored, or that an agent has forgotten it, can be asked for once more
+//! (docs/decisions/0014-one-log-of-orders.md).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use neph_journal::{LogWriter, read_log};
+use neph_model::OrderId;
+use neph_text::DiskError;
+
+use super::{Found, InboxError, Sent};
+
+/// What the file begins with.
+const HEADER: &[u8] = b"neph orders 1\n";
+/// The file is not written anew before it is so long.
+const SHORT: u64 = 8 << 20;
+/// It is written anew when so small a part of it is of orders that are out.
+const LIVE_PART: u64 = 4;
+
+const BOOT: u8 = b'b';
+const ORDER: u8 = b'o';
+const STORED: u8 = b's';
+const OVER: u8 = b'r';
+
+/// What is in a log of orders that are out: their texts, and whether their results are stored.
+#[derive(Debug, Default)]
+struct Contents {
+    /// Which start of the host the log was written after; `None` if the file is no log.
+    boot: Option<Vec<u8>>,
+    orders: BTreeMap<OrderId, Logged>,
+}
+
+#[derive(Debug)]
+struct Logged {
+    text: Vec<u8>,
+    is_stored: bool,
+}
+
+/// What an earlier process left.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub(super) orders: Vec<Found>,
+    /// The host was not started anew since: what was written and not synced is on its disk too.
+    pub(super) is_same_boot: bool,
+}
+
+/// The log of orders that are out.
+#[derive(Debug)]
+pub(super) struct OrdersLog {
+    path: PathBuf,
+    writer: LogWriter,
+    /// The length of the text of each order that is out.
+    live: BTreeMap<OrderId, u64>,
+    live_bytes: u64,
+    /// An order may be lost if the power goes.
+    is_unsynced: bool,
+    /// How much of the file survives that.
+    #[cfg(test)]
+    pub(super) synced_bytes: u64,
+    /// The process is killed: it does nothing at its end.
+    #[cfg(test)]
+    pub(super) is_killed: bool,
+}
+
+/// Nothing is left behind where no order is out.
+impl Drop for OrdersLog {
+    fn drop(&mut self) {
+        #[cfg(test)]
+        if self.is_killed {
+            return;
+        }
+        if self.live.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl OrdersLog {
+    /// Opens the log in `folder`: written anew, without what is over.
+    pub(super) fn open(folder: &Path) -> Result<(Self, Left), InboxError> {
+        let path = folder.join("orders.log");
+        let contents = read(&path)?;
+        let boot = boot();
+        let mut left = Left {
+            is_same_boot: contents.boot.is_some() && contents.boot == boot,
+            ..Left::default()
+        };
+        for (id, logged) in &contents.orders {
+            let sent: Result<Sent, _> = serde_json::from_slice(&logged.text);
+            let sent = sent.map_err(io::Error::from);
+            left.orders.push(Found {
+                id: *id,
+                sent: sent.map_err(DiskError::of("understand an order in", &path))?,
+                is_stored: logged.is_stored,
+            });
+        }
+        let writer = write(&path, &contents.orders)?;
+        let lengths = contents.orders.iter();
+        let live: BTreeMap<OrderId, u64> = lengths
+            .map(|(id, logged)| (*id, logged.text.len() as u64))
+            .collect();
+        let log = Self {
+            path,
+            #[cfg(test)]
+            synced_bytes: writer.bytes(),
+            #[cfg(test)]
+            is_killed: false,
+            writer,
+            live_bytes: live.values().sum(),
+            live,
+            is_unsynced: false,
+        };
+        Ok((log, left))
+    }
+
+    /// Adds an order, as text. It may be sent after the next [`Self::sync`].
+    pub(super) fn add(&mut self, id: OrderId, text: &[u8]) -> Result<(), InboxError> {
+        self.writer.append(&record(ORDER, id, text))?;
+        self.live.insert(id, text.len() as u64);
+        self.live_bytes += text.len() as u64;
+        self.is_unsynced = true;
+        Ok(())
+    }
+
+    /// All orders that were added are on the disk when this returns.
+    pub(super) fn sync(&mut self) -> Result<(), InboxError> {
+        if self.is_unsynced {
+            self.writer.sync()?;
+            self.is_unsynced = false;
+            #[cfg(test)]
+            {
+                self.synced_bytes = self.writer.bytes();
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of an order is stored.
+    pub(super) fn mark_stored(&mut self, id: OrderId) -> Result<(), InboxError> {
+        Ok(self.writer.append(&record(STORED, id, &[]))?)
+    }
+
+    /// Nothing is left to do for an order.
+    pub(super) fn remove(&mut self, id: OrderId) -> Result<(), InboxError> {
+        let Some(bytes) = self.live.remove(&id) else {
+            return Ok(());
+        };
+        self.live_bytes -= bytes;
+        self.writer.append(&record(OVER, id, &[]))?;
+        let length = self.writer.bytes();
+        if length > SHORT && length / LIVE_PART > self.live_bytes {
+            self.writer = write(&self.path, &read(&self.path)?.orders)?;
+            self.is_unsynced = false;
+            #[cfg(test)]
+            {
+                self.synced_bytes = self.writer.bytes();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn record(kind: u8, id: OrderId, text: &[u8]) -> Vec<u8> {
+    let mut record = Vec::with_capacity(17 + text.len());
+    record.push(kind);
+    record.extend_from_slice(id.as_bytes());
+    record.extend_from_slice(text);
+    record
+}
+
+/// Which start of the host this is, if it tells.
+fn boot() -> Option<Vec<u8>> {
+    fs::read("/proc/sys/kernel/random/boot_id").ok()
+}
+
+/// What is in the log at `path`; nothing if it is not there.
+fn read(path: &Path) -> Result<Contents, InboxError> {
+    let mut contents = Contents::default();
+    let is_there = read_log(path, HEADER, &mut |record| contents.apply(record))?;
+    // A log comes under its name with its first record.
+    if is_there && contents.boot.is_none() {
+        let other = io::Error::other("it is damaged, or of another version of neph");
+        return Err(DiskError::of("understand", path)(other).into());
+    }
+    Ok(contents)
+}
+
+impl Contents {
+    fn apply(&mut self, record: &[u8]) {
+        let Some((kind, rest)) = record.split_first() else {
+            return;
+        };
+        if *kind == BOOT {
+            self.boot = Some(rest.to_vec());
+            return;
+        }
+        let Some((id, text)) = rest.split_first_chunk() else {
+            return;
+        };
+        let id = OrderId::from_bytes(*id);
+        match *kind {
+            ORDER => {
+                let logged = Logged {
+                    text: text.to_vec(),
+                    is_stored: false,
+                };
+                self.orders.insert(id, logged);
+            }
+            STORED => {
+                if let Some(logged) = self.orders.get_mut(&id) {
+                    logged.is_stored = true;
+                }
+            }
+            OVER => {
+                self.orders.remove(&id);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Writes a log of these orders; it replaces the one at `path` when all of it is on the disk.
+fn write(path: &Path, orders: &BTreeMap<OrderId, Logged>) -> Result<LogWriter, InboxError> {
+    let partial = path.with_extension("new");
+    match fs::remove_file(&partial) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(DiskError::of("remove", &partial)(error).into());
+        }
+        _ => {}
+    }
+    let mut writer = LogWriter::create(&partial, HEADER)?;
+    let mut first = vec![BOOT];
+    first.extend(boot().unwrap_or_default());
+    writer.append(&first)?;
+    for (id, logged) in orders {
+        writer.append(&record(ORDER, *id, &logged.text))?;
+        if logged.is_stored {
+            writer.append(&record(STORED, *id, &[]))?;
+        }
+    }
+    writer.sync()?;
+    fs::rename(&partial, path).map_err(DiskError::of("write", path))?;
+    let folder = path.parent().unwrap_or(path);
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(DiskError::of("write", folder))?;
+    Ok(writer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! What is left of a log when its process is killed, or the power goes, at any byte.
+
+use std::fs::OpenOptions;
+
+use neph_model::{TraceLimits, TracerouteOrder};
+
+use super::*;
+
+fn text(host: &str) -> Vec<u8> {
+    let sent = Sent {
+        agent: "a".parse().expect("a name"),
+        order: neph_model::Order::Traceroute(TracerouteOrder {
+            block: 0,
+            endpoint: "e".to_owned(),
+            host: host.to_owned(),
+            limits: TraceLimits::default(),
+            site: None,
+        }),
+    };
+    serde_json::to_vec(&sent).expect("plain")
+}
+
+fn left(folder: &Path) -> Vec<(OrderId, bool)> {
+    let (_, left) = OrdersLog::open(folder).expect("readable");
+    assert!(left.is_same_boot);
+    let orders = left.orders.into_iter();
+    orders.map(|found| (found.id, found.is_stored)).collect()
+}
+
+#[test]
+fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("orders.log");
+    let (mut log, before) = OrdersLog::open(folder.path()).expect("writable");
+    assert!(before.orders.is_empty() && !before.is_same_boot);
+    let ids: [OrderId; 3] = std::array::from_fn(|_| OrderId::new());
+    for id in ids {
+        log.add(id, &text("h")).expect("writable");
+    }
+    log.sync().expect("writable");
+    let synced = log.synced_bytes;
+    log.mark_stored(ids[0]).expect("writable");
+    log.mark_stored(ids[1]).expect("writable");
+    log.remove(ids[0]).expect("writable");
+    assert_eq!(
+        log.synced_bytes, synced,
+        "these are no reason to wait for the disk"
+    );
+    let all = fs::read(&path).expect("there");
+    drop(log);
+    let mut seen = std::collections::BTreeSet::new();
+    for cut in usize::try_from(synced).expect("short")..=all.len() {
+        fs::write(&path, &all[..cut]).expect("writable");
+        let left = left(folder.path());
+        assert_eq!(left.last(), Some(&(ids[2], false)));
+        assert!(left.iter().any(|(id, _)| *id == ids[1]));
+        seen.insert(left);
+    }
+    let (first, second, third) = (ids[0], ids[1], (ids[2], false));
+    let states = [
+        vec![(first, false), (second, false), third],
+        vec![(first, true), (second, false), third],
+        vec![(first, true), (second, true), third],
+        vec![(second, true), third],
+    ];
+    assert_eq!(seen, states.into());
+}
+
+#[test]
+fn a_log_does_not_grow_with_what_is_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = OrdersLog::open(folder.path()).expect("writable");
+    let stays = OrderId::new();
+    log.add(stays, &text("stays")).expect("writable");
+    let large = text(&"h".repeat(1 << 20));
+    let mut longest = 0;
+    for _ in 0..20 {
+        let id = OrderId::new();
+        log.add(id, &large).expect("writable");
+        log.mark_stored(id).expect("writable");
+        log.remove(id).expect("writable");
+        log.remove(id).expect("it is over already");
+        longest = longest.max(log.writer.bytes());
+    }
+    assert!(longest < SHORT + (2 << 20), "{longest}");
+    drop(log);
+    assert_eq!(left(folder.path()), [(stays, false)]);
+    let length = fs::metadata(folder.path().join("orders.log")).expect("there");
+    assert!(length.len() < 4096, "{length:?}");
+}
+
+#[test]
+fn a_file_that_is_no_log_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("orders.log");
+    fs::write(&path, "something else").expect("writable");
+    let error = OrdersLog::open(folder.path()).expect_err("no log");
+    assert!(error.to_string().contains("another version"), "{error}");
+    assert_eq!(fs::read(&path).expect("there"), b"something else");
+}
+
+#[test]
+fn one_that_was_killed_while_it_wrote_the_log_anew_leaves_the_old_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = OrdersLog::open(folder.path()).expect("writable");
+    let id = OrderId::new();
+    log.add(id, &text("h")).expect("writable");
+    drop(log);
+    let partial = folder.path().join("orders.new");
+    let mut file = OpenOptions::new();
+    let file = file.create(true).truncate(true).write(true).open(&partial);
+    io::Write::write_all(&mut file.expect("writable"), b"neph or").expect("writable");
+    assert_eq!(left(folder.path()), [(id, false)]);
+    assert!(!partial.exists());
+}

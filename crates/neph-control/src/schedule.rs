@@ -1,0 +1,174 @@
+//! Schedules: plans whose campaigns the controller starts at fixed intervals.
+//!
+//! Owns when a run is due and what is missed. Pure: the time comes as an argument. What was decided is kept by
+//! [`Book`], and [`Runner`] carries it out.
+
+mod book;
+mod program;
+mod runner;
+
+use std::path::PathBuf;
+
+use neph_model::{AgentName, Span, Wall};
+use serde::{Deserialize, Serialize};
+
+pub use book::{Book, BookError, Entry, Outcome};
+pub use program::RunnerFolder;
+pub use runner::{CampaignFinder, FoundCampaign, Runner};
+
+/// A run that begins so much after it was due is on time: the controller looks every second.
+const ON_TIME: Span = Span::from_secs(30);
+
+/// The shortest interval of a schedule.
+pub const SHORTEST_INTERVAL: Span = Span::from_secs(10);
+
+/// A plan that is carried out at intervals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Its name, by the rules of the names of agents.
+    pub name: AgentName,
+    /// The plan's file, as an absolute path: it is read at each run.
+    pub plan: PathBuf,
+    /// The folder from which relative paths of the plan are seen.
+    pub folder: PathBuf,
+    /// The workspace that has its campaigns.
+    pub workspace: String,
+    /// From one run to the next.
+    #[serde(rename = "every_ns")]
+    pub every: Span,
+    /// When the first run is due.
+    #[serde(rename = "from_unix_ns")]
+    pub from: Wall,
+    /// No run is due from then on.
+    #[serde(rename = "until_unix_ns")]
+    pub until: Option<Wall>,
+}
+
+/// Runs that were due and did not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// When the first of them was due.
+    pub first: Wall,
+    /// When the last of them was due.
+    pub last: Wall,
+    /// How many.
+    pub count: u64,
+}
+
+/// What is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// What is too late to begin.
+    pub missed: Option<Missed>,
+    /// The run that begins now.
+    pub now: Option<Wall>,
+}
+
+impl Schedule {
+    /// When the next run is due, after the last one that was decided on; `None` if there is none.
+    pub fn next(&self, decided: Option<Wall>) -> Option<Wall> {
+        let next = decided.map_or(self.from, |last| last + self.every);
+        Some(next).filter(|next| self.until.is_none_or(|until| *next < until))
+    }
+
+    /// What is due at `now`, after the last run that was decided on.
+    pub fn due(&self, decided: Option<Wall>, now: Wall) -> Due {
+        let Some(first) = self.next(decided).filter(|next| *next <= now) else {
+            return Due::default();
+        };
+        let each = self.every.nanos().max(1);
+        let end = self.until.map_or(i64::MAX, Wall::unix_nanos);
+        let latest = now.unix_nanos().min(end.saturating_sub(1));
+        let steps = latest.saturating_sub(first.unix_nanos()) / each;
+        let at = |step: i64| first + Span::from_nanos(each.saturating_mul(step));
+        let last = at(steps);
+        let late = now.unix_nanos().saturating_sub(last.unix_nanos());
+        let is_on_time = late <= ON_TIME.nanos();
+        let missed = if is_on_time { steps } else { steps + 1 };
+        Due {
+            missed: (missed > 0).then(|| Missed {
+                first,
+                last: at(missed - 1),
+                count: missed.unsigned_abs(),
+            }),
+            now: is_on_time.then_some(last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 3600;
+
+    fn at(seconds: i64) -> Wall {
+        Wall::from_unix_nanos(seconds * 1_000_000_000)
+    }
+
+    fn hourly(until: Option<i64>) -> Schedule {
+        Schedule {
+            name: "s".parse().expect("a name"),
+            plan: PathBuf::from("/p.toml"),
+            folder: PathBuf::from("/"),
+            workspace: "/w".to_owned(),
+            every: Span::from_secs(HOUR),
+            from: at(0),
+            until: until.map(at),
+        }
+    }
+
+    fn missed(first: i64, last: i64, count: u64) -> Missed {
+        let (first, last) = (at(first), at(last));
+        Missed { first, last, count }
+    }
+
+    #[test]
+    fn a_run_is_due_at_each_interval_and_on_time_within_half_a_minute() {
+        let schedule = hourly(None);
+        let due = |decided: Option<i64>, now| schedule.due(decided.map(at), at(now));
+        let now = |seconds| Due {
+            missed: None,
+            now: Some(at(seconds)),
+        };
+        assert_eq!(due(None, -1), Due::default());
+        assert_eq!(due(None, 0), now(0));
+        assert_eq!(due(None, 30), now(0));
+        assert_eq!(due(Some(0), HOUR - 1), Due::default());
+        assert_eq!(due(Some(0), HOUR + 1), now(HOUR));
+    }
+
+    #[test]
+    fn what_was_due_while_nothing_looked_is_missed_and_not_made_up_for() {
+        let schedule = hourly(None);
+        let due = |decided, now| schedule.due(Some(at(decided)), at(now));
+        let late = due(0, HOUR + 31);
+        assert_eq!((late.missed, late.now), (Some(missed(HOUR, HOUR, 1)), None));
+        let long = due(0, 5 * HOUR + 60);
+        assert_eq!(
+            (long.missed, long.now),
+            (Some(missed(HOUR, 5 * HOUR, 5)), None)
+        );
+        // The last of them is on time.
+        let some = due(0, 5 * HOUR + 2);
+        assert_eq!(some.missed, Some(missed(HOUR, 4 * HOUR, 4)));
+        assert_eq!(some.now, Some(at(5 * HOUR)));
+    }
+
+    #[test]
+    fn nothing_is_due_from_the_end_on() {
+        let schedule = hourly(Some(2 * HOUR));
+        assert_eq!(schedule.next(Some(at(HOUR))), None);
+        assert_eq!(schedule.due(Some(at(HOUR)), at(9 * HOUR)), Due::default());
+        // What was due before the end and was not looked at is missed.
+        let due = schedule.due(Some(at(0)), at(9 * HOUR));
+        assert_eq!((due.missed, due.now), (Some(missed(HOUR, HOUR, 1)), None));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_has_no_run_begin_twice() {
+        let schedule = hourly(None);
+        assert_eq!(schedule.due(Some(at(5 * HOUR)), at(HOUR)), Due::default());
+    }
+}

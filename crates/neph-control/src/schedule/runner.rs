@@ -1,0 +1,368 @@
+//! Carries schedules out: starts a campaign's process for each run that is due, and follows it to its end.
+//!
+//! Owns which runs are under way. A run is noted before its process is started, so that a kill between has it
+//! begin once at the most.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+use neph_model::{AgentName, CampaignId, CampaignStatus, Wall};
+use neph_sys::clock;
+use neph_sys::process::{self, Request};
+use neph_text::counted::counted;
+
+use super::Schedule;
+use super::book::{Book, BookError, Entry, Outcome};
+use super::program::{RunnerFolder, last_words, take_run};
+
+/// Why runs were missed.
+const NOT_RUNNING: &str = "the controller was not running";
+const STOOD_STILL: &str =
+    "the controller did not look in time: its host stood still, or its clock was set";
+
+/// How often it is looked whether runs have ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Exit codes of neph run.
+const DONE: i32 = 0;
+const USAGE: i32 = 2;
+const ALARMED: i32 = 3;
+const INTERRUPTED: i32 = 130;
+
+/// A campaign that a run made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundCampaign {
+    /// Which.
+    pub id: CampaignId,
+    /// How it stands.
+    pub status: CampaignStatus,
+}
+
+/// Finds what a run has stored.
+pub trait CampaignFinder: Debug {
+    /// The campaign of a schedule's plan in its workspace that began first at or after `since`.
+    fn find(&self, schedule: &Schedule, since: Wall) -> Option<FoundCampaign>;
+}
+
+/// A run that is under way.
+#[derive(Debug)]
+struct Run {
+    due: Wall,
+    /// When its campaign began at the earliest.
+    since: Wall,
+    /// Its process, if this one has started it.
+    child: Option<Child>,
+}
+
+/// How a run ended, as far as that was seen.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Status(ExitStatus),
+    /// It ended while no controller was there, or as the child of another.
+    Unseen,
+}
+
+#[derive(Debug)]
+struct State {
+    schedule: Schedule,
+    /// The last run that was decided on.
+    decided: Option<Wall>,
+    run: Option<Run>,
+}
+
+/// Carries schedules out.
+#[derive(Debug)]
+pub struct Runner {
+    folder: RunnerFolder,
+    book: Book,
+    finder: Box<dyn CampaignFinder>,
+    /// When this controller began.
+    began: Wall,
+    states: BTreeMap<AgentName, State>,
+}
+
+impl Runner {
+    /// One for the schedules of a controller that begins at `now`.
+    pub fn new(folder: RunnerFolder, finder: Box<dyn CampaignFinder>, now: Wall) -> Self {
+        Self {
+            book: Book::in_folder(&folder.control),
+            folder,
+            finder,
+            began: now,
+            states: BTreeMap::new(),
+        }
+    }
+
+    /// Starts what is due at `now`, and takes note of what ended; to be called about once a second. Returns what
+    /// happened, a sentence each.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn turn(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
+        let mut news = Vec::new();
+        let all = self.book.all()?;
+        // A run of a schedule that was removed goes on without us.
+        self.states.retain(|_, state| all.contains(&state.schedule));
+        for schedule in all {
+            let name = schedule.name.clone();
+            let mut state = match self.states.remove(&name) {
+                Some(state) => state,
+                None => self.load(schedule, now, &mut news)?,
+            };
+            self.follow(&mut state, now, &mut news)?;
+            self.begin_due(&mut state, now, &mut news)?;
+            self.states.insert(name, state);
+        }
+        Ok(news)
+    }
+
+    /// A schedule as its history has it; a run that was cut off goes on, while the next one is not due.
+    fn load(
+        &self,
+        schedule: Schedule,
+        now: Wall,
+        news: &mut Vec<String>,
+    ) -> Result<State, BookError> {
+        self.book.shorten(&schedule.name)?;
+        let history = self.book.history(&schedule.name)?;
+        let decided = history.iter().map(Entry::due).max();
+        let mut state = State {
+            schedule,
+            decided,
+            run: None,
+        };
+        let last = history
+            .iter()
+            .rev()
+            .find(|entry| matches!(entry, Entry::Begun { .. } | Entry::Ended { .. }));
+        let Some(last) = last else {
+            return Ok(state);
+        };
+        let began = history.iter().find_map(|entry| match entry {
+            Entry::Begun { due, at, .. } if *due == last.due() => Some(*at),
+            _ => None,
+        });
+        let run = Run {
+            due: last.due(),
+            since: began.unwrap_or_else(|| last.due()),
+            child: None,
+        };
+        match last {
+            Entry::Begun { .. } => state.run = Some(run),
+            Entry::Ended {
+                outcome: Outcome::Interrupted,
+                ..
+            } => self.go_on(&mut state, &run, now, news)?,
+            _ => {}
+        }
+        Ok(state)
+    }
+
+    /// Goes on with a campaign that was cut off.
+    fn go_on(
+        &self,
+        state: &mut State,
+        run: &Run,
+        now: Wall,
+        news: &mut Vec<String>,
+    ) -> Result<(), BookError> {
+        let found = self.finder.find(&state.schedule, run.since);
+        let Some(found) = found.filter(|found| found.status != CampaignStatus::Complete) else {
+            return Ok(());
+        };
+        if state
+            .schedule
+            .next(Some(run.due))
+            .is_some_and(|next| next <= now)
+        {
+            return Ok(());
+        }
+        let begun = Entry::Begun {
+            due: run.due,
+            at: now,
+            resumes: Some(found.id),
+        };
+        self.book.note(&state.schedule.name, &begun)?;
+        self.start(state, run, Some(found.id), news)
+    }
+
+    /// Takes note of the end of a run.
+    fn follow(
+        &self,
+        state: &mut State,
+        now: Wall,
+        news: &mut Vec<String>,
+    ) -> Result<(), BookError> {
+        let Some(mut run) = state.run.take() else {
+            return Ok(());
+        };
+        let name = &state.schedule.name;
+        let was_ours = run.child.is_some();
+        let end = match &mut run.child {
+            Some(child) => child.try_wait().ok().flatten().map(End::Status),
+            // Its lock shows whether it runs.
+            None => take_run(&self.book.folder_of(name))?.map(|_| End::Unseen),
+        };
+        let Some(end) = end else {
+            state.run = Some(run);
+            return Ok(());
+        };
+        let outcome = self.ended(state, &run, end, now)?;
+        news.push(format!("schedule {name}: {outcome}"));
+        // What was cut off while no controller followed it goes on.
+        if outcome == Outcome::Interrupted && !was_ours {
+            self.go_on(state, &run, now, news)?;
+        }
+        Ok(())
+    }
+
+    /// Notes how a run ended.
+    fn ended(&self, state: &State, run: &Run, end: End, now: Wall) -> Result<Outcome, BookError> {
+        let schedule = &state.schedule;
+        let found = self.finder.find(schedule, run.since);
+        let code = match end {
+            End::Status(status) => status.code(),
+            End::Unseen => None,
+        };
+        let outcome = match (code, found.map(|found| found.status)) {
+            (Some(ALARMED), _) => Outcome::Alarmed,
+            (Some(USAGE), _) => self.failed(&schedule.name),
+            (Some(DONE), _) | (_, Some(CampaignStatus::Complete)) => Outcome::Complete,
+            (_, Some(CampaignStatus::Incomplete)) => Outcome::Incomplete,
+            (_, Some(_)) | (Some(INTERRUPTED), _) => Outcome::Interrupted,
+            _ => self.failed(&schedule.name),
+        };
+        let ended = Entry::Ended {
+            due: run.due,
+            at: now,
+            outcome: outcome.clone(),
+            campaign: found.map(|found| found.id),
+        };
+        self.book.note(&schedule.name, &ended)?;
+        Ok(outcome)
+    }
+
+    fn failed(&self, name: &AgentName) -> Outcome {
+        let reason = last_words(&self.book.folder_of(name));
+        Outcome::Failed { reason }
+    }
+
+    /// Begins what is due, and notes what is not begun.
+    fn begin_due(
+        &self,
+        state: &mut State,
+        now: Wall,
+        news: &mut Vec<String>,
+    ) -> Result<(), BookError> {
+        let due = state.schedule.due(state.decided, now);
+        let name = state.schedule.name.clone();
+        if let Some(missed) = due.missed {
+            let why = if missed.first < self.began {
+                NOT_RUNNING
+            } else {
+                STOOD_STILL
+            };
+            self.book.note(&name, &Entry::missed(missed, why))?;
+            state.decided = Some(missed.last);
+            let runs = counted(missed.count, "run");
+            news.push(format!("schedule {name}: {runs} missed: {why}"));
+        }
+        let Some(at) = due.now else {
+            return Ok(());
+        };
+        state.decided = Some(at);
+        if state.run.is_some() {
+            let reason = "the run before was not over".to_owned();
+            news.push(format!("schedule {name}: left out: {reason}"));
+            return self.book.note(&name, &Entry::LeftOut { due: at, reason });
+        }
+        let begun = Entry::Begun {
+            due: at,
+            at: now,
+            resumes: None,
+        };
+        self.book.note(&name, &begun)?;
+        let run = Run {
+            due: at,
+            since: now,
+            child: None,
+        };
+        self.start(state, &run, None, news)
+    }
+
+    /// Starts the process of a run that was noted.
+    fn start(
+        &self,
+        state: &mut State,
+        run: &Run,
+        resumes: Option<CampaignId>,
+        news: &mut Vec<String>,
+    ) -> Result<(), BookError> {
+        let schedule = &state.schedule;
+        let name = &schedule.name;
+        let files = self.book.folder_of(name);
+        let spawned = self.folder.spawn(&files, schedule, resumes);
+        match spawned {
+            Ok(child) => {
+                news.push(format!("schedule {name}: a run began"));
+                state.run = Some(Run {
+                    due: run.due,
+                    since: run.since,
+                    child: Some(child),
+                });
+                Ok(())
+            }
+            Err(error) => {
+                let outcome = Outcome::Failed {
+                    reason: error.to_string(),
+                };
+                news.push(format!("schedule {name}: {outcome}"));
+                let ended = Entry::Ended {
+                    due: run.due,
+                    at: run.since,
+                    outcome,
+                    campaign: None,
+                };
+                self.book.note(name, &ended)
+            }
+        }
+    }
+
+    /// Asks the runs that this process has started to end, and waits at most so long until they have. Agents finish
+    /// what they were ordered; what is open goes on with the next controller.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn stop(&mut self, now: &dyn Fn() -> Wall, patience: Duration) -> Result<(), BookError> {
+        let children = self.states.values().filter_map(|state| state.run.as_ref());
+        for child in children.filter_map(|run| run.child.as_ref()) {
+            if let Err(error) = process::ask(child.id(), Request::End) {
+                tracing::warn!("a run could not be asked to end: {error}");
+            }
+        }
+        let until = clock::raw().0 + i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
+        loop {
+            let names: Vec<AgentName> = self.states.keys().cloned().collect();
+            let mut is_any = false;
+            for name in names {
+                let Some(mut state) = self.states.remove(&name) else {
+                    continue;
+                };
+                if state.run.as_ref().is_some_and(|run| run.child.is_some()) {
+                    self.follow(&mut state, now(), &mut Vec::new())?;
+                    is_any |= state.run.is_some();
+                }
+                self.states.insert(name, state);
+            }
+            if !is_any || clock::raw().0 >= until {
+                return Ok(());
+            }
+            clock::nap(LOOK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! Schedules in virtual time, with processes that are shell scripts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use neph_model::Span;
+use neph_sys::deadline::wait_until;
+
+use super::super::Missed;
+use super::*;
+
+/// How long a fact is waited for.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What is in the store.
+type Shared = Arc<Mutex<Option<FoundCampaign>>>;
+
+#[derive(Debug)]
+struct Store(Shared);
+
+impl CampaignFinder for Store {
+    fn find(&self, _schedule: &Schedule, _since: Wall) -> Option<FoundCampaign> {
+        *self.0.lock().expect("whole")
+    }
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    store: Shared,
+}
+
+fn at(seconds: i64) -> Wall {
+    Wall::from_unix_nanos(seconds * 1_000_000_000)
+}
+
+fn name() -> AgentName {
+    "s".parse().expect("a name")
+}
+
+impl Place {
+    /// A controller whose runs are carried out by this script.
+    fn new(script: &str) -> Self {
+        let place = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            store: Arc::default(),
+        };
+        let path = place.folder.path().join("program");
+        let script = format!(
+            "#!/bin/sh\necho \"$@\" >> {}\n{script}\n",
+            place.calls().display()
+        );
+        fs::write(&path, script).expect("writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+        let schedule = Schedule {
+            name: name(),
+            plan: PathBuf::from("/plans/p.toml"),
+            folder: place.folder.path().to_owned(),
+            workspace: "/w".to_owned(),
+            every: Span::from_secs(100),
+            from: at(1000),
+            until: None,
+        };
+        place.book().add(&schedule).expect("writable");
+        place
+    }
+
+    fn calls(&self) -> PathBuf {
+        self.folder.path().join("calls")
+    }
+
+    fn book(&self) -> Book {
+        Book::in_folder(self.folder.path())
+    }
+
+    fn runner(&self, now: i64) -> Runner {
+        let folder = RunnerFolder {
+            program: self.folder.path().join("program"),
+            control: self.folder.path().to_owned(),
+        };
+        Runner::new(folder, Box::new(Store(Arc::clone(&self.store))), at(now))
+    }
+
+    fn store(&self, status: CampaignStatus) -> CampaignId {
+        let id = CampaignId::new();
+        *self.store.lock().expect("whole") = Some(FoundCampaign { id, status });
+        id
+    }
+
+    fn history(&self) -> Vec<Entry> {
+        self.book().history(&name()).expect("readable")
+    }
+
+    fn called(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.calls()).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Lets the open run end.
+    fn release(&self) {
+        fs::write(self.folder.path().join("go"), "").expect("writable");
+    }
+
+    fn outcomes(&self) -> Vec<Outcome> {
+        let all = self.history().into_iter();
+        all.filter_map(|entry| match entry {
+            Entry::Ended { outcome, .. } => Some(outcome),
+            _ => None,
+        })
+        .collect()
+    }
+}
+
+/// Turns at this moment until so many runs have ended.
+fn ends(place: &Place, runner: &mut Runner, now: i64, count: usize) {
+    let ended = wait_until(LIMIT, || {
+        runner.turn(at(now)).expect("writable");
+        place.outcomes().len() >= count
+    });
+    assert!(ended, "{:?}", place.history());
+}
+
+const UNTIL_RELEASED: &str = "while [ ! -e go ]; do sleep 0.02; done";
+
+#[test]
+fn a_run_begins_at_each_interval_as_a_process_and_its_end_is_kept() {
+    let place = Place::new(
+        "case $(wc -l < calls) in 1) exit 0;; 2) exit 3;; *) echo; echo no plan >&2; exit 2;; esac",
+    );
+    let mut runner = place.runner(990);
+    runner.turn(at(999)).expect("writable");
+    assert!(place.history().is_empty());
+    for (count, now) in [(1, 1000), (2, 1101), (3, 1200)] {
+        ends(&place, &mut runner, now, count);
+    }
+    let failed = Outcome::Failed {
+        reason: "no plan".to_owned(),
+    };
+    assert_eq!(
+        place.outcomes(),
+        [Outcome::Complete, Outcome::Alarmed, failed]
+    );
+    let control = place.folder.path().display();
+    let call = format!("run /plans/p.toml --control {control} --workspace /w --quiet --no-report");
+    assert_eq!(place.called(), [call.clone(), call.clone(), call]);
+    assert_eq!(place.history().len(), 6);
+}
+
+#[test]
+fn what_is_due_while_a_run_is_not_over_is_left_out() {
+    let place = Place::new(UNTIL_RELEASED);
+    let mut runner = place.runner(990);
+    for now in [1000, 1100, 1200] {
+        runner.turn(at(now)).expect("writable");
+    }
+    place.release();
+    ends(&place, &mut runner, 1201, 1);
+    let left_out = |due| Entry::LeftOut {
+        due: at(due),
+        reason: "the run before was not over".to_owned(),
+    };
+    assert_eq!(place.history()[1..3], [left_out(1100), left_out(1200)]);
+    ends(&place, &mut runner, 1300, 2);
+    assert_eq!(place.called().len(), 2);
+}
+
+#[test]
+fn what_was_due_while_no_controller_ran_is_missed() {
+    let place = Place::new("exit 0");
+    let mut runner = place.runner(990);
+    ends(&place, &mut runner, 1000, 1);
+    drop(runner);
+    let mut runner = place.runner(1350);
+    runner.turn(at(1350)).expect("writable");
+    let last = place.history().pop().expect("it was noted");
+    let missed = Missed {
+        first: at(1100),
+        last: at(1300),
+        count: 3,
+    };
+    // The last one was due 50 s before: too late.
+    assert_eq!(last, Entry::missed(missed, NOT_RUNNING));
+    // A host that stood still is another reason.
+    runner.turn(at(1640)).expect("writable");
+    let last = place.history().pop().expect("it was noted");
+    assert!(
+        matches!(&last, Entry::Missed { count: 3, reason, .. } if reason == STOOD_STILL),
+        "{last:?}"
+    );
+    assert_eq!(place.called().len(), 1);
+}
+
+#[test]
+fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
+    let place = Place::new(UNTIL_RELEASED);
+    let mut runner = place.runner(990);
+    runner.turn(at(1000)).expect("writable");
+    assert!(wait_until(LIMIT, || place.called().len() == 1));
+    // As after kill -9: nothing is ended.
+    drop(runner);
+    let mut runner = place.runner(1010);
+    runner.turn(at(1100)).expect("writable");
+    assert!(matches!(
+        place.history().last(),
+        Some(Entry::LeftOut { .. })
+    ));
+    let campaign = place.store(CampaignStatus::Complete);
+    place.release();
+    ends(&place, &mut runner, 1101, 1);
+    let last = place.history().pop();
+    let is_found = |entry: &Entry| matches!(entry, Entry::Ended { campaign: Some(id), outcome: Outcome::Complete, .. } if *id == campaign);
+    assert!(last.as_ref().is_some_and(is_found), "{last:?}");
+    assert_eq!(place.called().len(), 1);
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
+    for (now, goes_on) in [(1050, true), (1150, false)] {
+        let place = Place::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
+        let mut runner = place.runner(990);
+        runner.turn(at(1000)).expect("writable");
+        assert!(wait_until(LIMIT, || place.called().len() == 1));
+        drop(runner);
+        let campaign = place.store(CampaignStatus::Running);
+        let mut runner = place.runner(now);
+        ends(&place, &mut runner, now, if goes_on { 2 } else { 1 });
+        let resumed = place
+            .called()
+            .iter()
+            .any(|call| call.starts_with(&format!("resume {campaign} --control")));
+        assert_eq!(resumed, goes_on, "{now}");
+        assert_eq!(place.outcomes()[0], Outcome::Interrupted);
+    }
+}
+
+#[test]
+fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
+    let place = Place::new(
+        "case $1 in run) trap 'exit 130' TERM; while :; do sleep 0.02; done;; *) exit 0;; esac",
+    );
+    let mut runner = place.runner(990);
+    runner.turn(at(1000)).expect("writable");
+    assert!(wait_until(LIMIT, || place.called().len() == 1));
+    place.store(CampaignStatus::Interrupted);
+    runner
+        .stop(&|| at(1001), Duration::from_secs(20))
+        .expect("writable");
+    assert_eq!(place.outcomes(), [Outcome::Interrupted]);
+    drop(runner);
+    let mut runner = place.runner(1010);
+    ends(&place, &mut runner, 1010, 2);
+    assert!(
+        place.called()[1].starts_with("resume "),
+        "{:?}",
+        place.called()
+    );
+}
+
+#[test]
+fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
+    let place = Place::new("exit 0");
+    // As after a kill between both.
+    let begun = Entry::Begun {
+        due: at(1000),
+        at: at(1000),
+        resumes: None,
+    };
+    place.book().note(&name(), &begun).expect("writable");
+    let mut runner = place.runner(1010);
+    runner.turn(at(1010)).expect("writable");
+    assert!(matches!(place.outcomes()[..], [Outcome::Failed { .. }]));
+    assert!(place.called().is_empty());
+    ends(&place, &mut runner, 1100, 2);
+    assert_eq!(place.called().len(), 1);
+}
+
+#[test]
+fn a_schedule_is_kept_once_and_ends_when_it_is_removed() {
+    let place = Place::new("exit 0");
+    let book = place.book();
+    let schedule = book.all().expect("readable").pop().expect("it is there");
+    let taken = book.add(&schedule).expect_err("it is there").to_string();
+    assert!(
+        taken.starts_with("there is a schedule s already"),
+        "{taken}"
+    );
+    let mut runner = place.runner(990);
+    ends(&place, &mut runner, 1000, 1);
+    book.remove(&name()).expect("it is there");
+    let none = book.remove(&name()).expect_err("it is gone").to_string();
+    assert!(none.starts_with("there is no schedule s"), "{none}");
+    runner.turn(at(1100)).expect("readable");
+    assert_eq!(place.called().len(), 1);
+    // A line that a kill cut off is of nothing.
+    book.add(&schedule).expect("there is room");
+    let path = place.folder.path().join("schedules/s/history.ndjson");
+    fs::write(&path, "{\"what\":\"beg").expect("writable");
+    ends(&place, &mut runner, 1200, 1);
+    assert_eq!(place.history().len(), 3, "missed, begun, ended");
+}

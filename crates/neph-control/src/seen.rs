@@ -1,0 +1,241 @@
+//! What a controller remembers of an agent since its own start: its policy, its clock over time and its last orders.
+//!
+//! Owns how much that is: some kilobytes an agent. Nothing of it is on the disk.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use neph_agent::remote::{ClockApart, FromAgent, OrderState, ToAgent};
+use neph_model::{OrderId, Span, Wall};
+use serde::{Deserialize, Serialize};
+
+/// Time between two readings of a clock that are kept, and how many.
+const CLOCK_EVERY: Span = Span::from_secs(300);
+const CLOCKS: usize = 48;
+/// Orders that are kept.
+const ORDERS: usize = 10;
+
+/// How far an agent's clock was from the controller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockReading {
+    /// When, by the controller's clock.
+    #[serde(rename = "at_unix_ns")]
+    pub at: Wall,
+    /// How far.
+    pub clock: ClockApart,
+}
+
+/// How an order stands, as far as messages showed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SeenState {
+    /// It was sent, and nothing was heard of it.
+    Sent,
+    /// The agent carries it out.
+    Running,
+    /// It is over, and its result waits to be stored.
+    Ended,
+    /// It failed or was refused, and that waits to be stored.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// Its result is stored.
+    Stored,
+    /// It failed or was refused, and that is stored.
+    StoredFailure {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An order that passed by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenOrder {
+    /// Which.
+    pub id: OrderId,
+    /// Its kind.
+    pub kind: String,
+    /// How many experiments; 1 for another order.
+    pub parts: usize,
+    /// When it was sent first.
+    #[serde(rename = "sent_unix_ns")]
+    pub sent: Wall,
+    /// When its state was another one before.
+    #[serde(rename = "changed_unix_ns")]
+    pub changed: Wall,
+    /// How it stands.
+    pub state: SeenState,
+}
+
+/// What is remembered of an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// Its policy in short.
+    pub policy: BTreeMap<String, String>,
+    /// Its clock, oldest first, one reading in five minutes.
+    pub clocks: VecDeque<ClockReading>,
+    /// Its last orders, oldest first.
+    pub orders: VecDeque<SeenOrder>,
+}
+
+impl Seen {
+    /// Takes note of a message to the agent.
+    pub(crate) fn sent(&mut self, message: &ToAgent, now: Wall) {
+        let ToAgent::Begin { id, grant } = message else {
+            return;
+        };
+        if self.orders.iter().any(|order| order.id == *id) {
+            return;
+        }
+        let Some(brief) = grant.brief() else {
+            return;
+        };
+        while self.orders.len() >= ORDERS {
+            self.orders.pop_front();
+        }
+        self.orders.push_back(SeenOrder {
+            id: *id,
+            kind: brief.kind,
+            parts: brief.parts,
+            sent: now,
+            changed: now,
+            state: SeenState::Sent,
+        });
+    }
+
+    /// Takes note of a message from the agent.
+    pub(crate) fn heard(&mut self, message: &FromAgent, now: Wall) {
+        match message {
+            FromAgent::Hello(hello) => self.policy.clone_from(&hello.policy),
+            FromAgent::Beat(beat) => {
+                let last = self.clocks.back().map(|last| last.at);
+                let is_due = last.is_none_or(|last| last + CLOCK_EVERY <= now || now < last);
+                if let Some(clock) = beat.clock.filter(|_| is_due) {
+                    while self.clocks.len() >= CLOCKS {
+                        self.clocks.pop_front();
+                    }
+                    self.clocks.push_back(ClockReading { at: now, clock });
+                }
+            }
+            FromAgent::State { id, state } => {
+                let mut orders = self.orders.iter_mut();
+                if let Some(order) = orders.find(|order| order.id == *id) {
+                    order.note(state, now);
+                }
+            }
+            FromAgent::Progress { .. } | FromAgent::Part(_) => {}
+        }
+    }
+}
+
+impl SeenOrder {
+    fn note(&mut self, state: &OrderState, now: Wall) {
+        let state = match (state, &self.state) {
+            (OrderState::Running { .. }, _) => SeenState::Running,
+            (OrderState::Ended(ended), _) => match &ended.result {
+                Ok(_) => SeenState::Ended,
+                Err(why) => SeenState::Failed {
+                    reason: why.to_string(),
+                },
+            },
+            (OrderState::Forgotten, SeenState::Failed { reason }) => SeenState::StoredFailure {
+                reason: reason.clone(),
+            },
+            (OrderState::Forgotten, SeenState::StoredFailure { .. }) | (OrderState::Unknown, _) => {
+                return;
+            }
+            (OrderState::Forgotten, _) => SeenState::Stored,
+        };
+        if self.state != state {
+            self.state = state;
+            self.changed = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_agent::remote::{Beat, Ended};
+    use neph_model::OrderFailed;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Wall {
+        Wall::from_unix_nanos(seconds * 1_000_000_000)
+    }
+
+    fn order(id: OrderId) -> SeenOrder {
+        SeenOrder {
+            id,
+            kind: "traceroute".to_owned(),
+            parts: 1,
+            sent: at(0),
+            changed: at(0),
+            state: SeenState::Sent,
+        }
+    }
+
+    #[test]
+    fn a_clock_is_kept_every_five_minutes_and_for_four_hours() {
+        let mut seen = Seen::default();
+        for second in (0..6 * 3600).step_by(5) {
+            let clock = ClockApart {
+                offset: Span::from_nanos(second),
+                bound: Span::from_nanos(1),
+            };
+            let beat = Beat {
+                sent: at(second),
+                running: 0,
+                clock: Some(clock),
+                refusals: BTreeMap::new(),
+            };
+            seen.heard(&FromAgent::Beat(beat), at(second));
+        }
+        let readings: Vec<i64> = seen.clocks.iter().map(|one| one.at.unix_nanos()).collect();
+        assert_eq!(readings.len(), CLOCKS);
+        let steps = readings.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(steps.into_iter().all(|step| step == CLOCK_EVERY.nanos()));
+    }
+
+    #[test]
+    fn an_order_is_followed_from_its_sending_until_it_is_stored() {
+        let id = OrderId::new();
+        let mut seen = Seen::default();
+        seen.orders.push_back(order(id));
+        let running = OrderState::Running { prepared: None };
+        let failed = OrderState::Ended(Box::new(Ended {
+            prepared: None,
+            result: Err(OrderFailed {
+                operation: "begin".to_owned(),
+                reason: "no".to_owned(),
+            }),
+            files: Vec::new(),
+        }));
+        let mut states = Vec::new();
+        let steps = [running.clone(), running, failed, OrderState::Forgotten];
+        for (second, state) in (1..).zip(steps) {
+            let other = OrderId::new();
+            for id in [other, id] {
+                let state = state.clone();
+                seen.heard(&FromAgent::State { id, state }, at(second));
+            }
+            let one = &seen.orders[0];
+            states.push((one.changed, one.state.clone()));
+        }
+        let reason = "begin failed: no".to_owned();
+        let failure = SeenState::Failed {
+            reason: reason.clone(),
+        };
+        let expected = [
+            (at(1), SeenState::Running),
+            (at(1), SeenState::Running),
+            (at(3), failure),
+            (at(4), SeenState::StoredFailure { reason }),
+        ];
+        assert_eq!(states, expected);
+        assert_eq!(seen.orders.len(), 1);
+    }
+}

@@ -1,0 +1,140 @@
+//! Experiments whose messages were reduced, and what is kept of them.
+
+use std::collections::BTreeSet;
+
+use neph_model::{ExperimentId, FlowIndex, Minute, Tally, Wall};
+use rusqlite::{OptionalExtension, Row, named_params};
+
+use super::Catalog;
+use crate::StoreError;
+use crate::store::Reduction;
+
+impl Catalog {
+    /// From here on the minutes count and the messages do not: both in one transaction.
+    pub(crate) fn reduce(
+        &mut self,
+        experiment: ExperimentId,
+        minutes: &[Minute],
+        at: Wall,
+    ) -> Result<(), StoreError> {
+        self.change("reduce an experiment", |transaction| {
+            transaction.execute(
+                "INSERT INTO reductions VALUES (?1, ?2, NULL)",
+                (experiment.to_string(), at.unix_nanos()),
+            )?;
+            let mut insert = transaction.prepare(
+                "INSERT INTO minutes VALUES (:experiment, :flow, :minute, :messages, :replies, :errors, :lost,
+                    :failed, :duplicates, :reordered, :times)",
+            )?;
+            for one in minutes {
+                let tally = &one.tally;
+                insert.execute(named_params! {
+                    ":experiment": experiment.to_string(),
+                    ":flow": one.flow.0,
+                    ":minute": one.minute,
+                    ":messages": stored(tally.messages),
+                    ":replies": stored(tally.replies),
+                    ":errors": stored(tally.errors),
+                    ":lost": stored(tally.lost),
+                    ":failed": stored(tally.failed),
+                    ":duplicates": stored(tally.duplicates),
+                    ":reordered": stored(tally.reordered),
+                    ":times": one.times,
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes the minutes of an experiment.
+    pub(crate) fn remove_minutes(
+        &mut self,
+        experiment: ExperimentId,
+        at: Wall,
+    ) -> Result<(), StoreError> {
+        self.change("remove the minutes of an experiment", |transaction| {
+            transaction.execute(
+                "UPDATE reductions SET minutes_removed_unix_ns = ?2
+                    WHERE experiment_id = ?1 AND minutes_removed_unix_ns IS NULL",
+                (experiment.to_string(), at.unix_nanos()),
+            )?;
+            transaction.execute(
+                "DELETE FROM minutes WHERE experiment_id = ?1",
+                [experiment.to_string()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// When the messages of an experiment were reduced, if they were.
+    pub(crate) fn reduction(
+        &self,
+        experiment: ExperimentId,
+    ) -> Result<Option<Reduction>, StoreError> {
+        if !self.has_reductions {
+            return Ok(None);
+        }
+        self.look("read the reduction of an experiment", |connection| {
+            connection
+                .query_row(
+                    "SELECT * FROM reductions WHERE experiment_id = ?1",
+                    [experiment.to_string()],
+                    |row| {
+                        let removed: Option<i64> = row.get("minutes_removed_unix_ns")?;
+                        Ok(Reduction {
+                            at: Wall::from_unix_nanos(row.get("at_unix_ns")?),
+                            minutes_removed: removed.map(Wall::from_unix_nanos),
+                        })
+                    },
+                )
+                .optional()
+        })
+    }
+
+    /// All experiments whose messages were reduced.
+    pub(crate) fn reduced(&self) -> Result<BTreeSet<ExperimentId>, StoreError> {
+        self.look("read the reduced experiments", |connection| {
+            let mut all = connection.prepare("SELECT experiment_id FROM reductions")?;
+            let ids =
+                all.query_map([], |row| super::row::get_parsed(row, "experiment_id", "id"))?;
+            ids.collect()
+        })
+    }
+
+    /// What is kept of the messages of a reduced experiment, by flow and minute.
+    pub(crate) fn minutes(&self, experiment: ExperimentId) -> Result<Vec<Minute>, StoreError> {
+        if !self.has_reductions {
+            return Ok(Vec::new());
+        }
+        self.look("read the minutes of an experiment", |connection| {
+            connection
+                .prepare("SELECT * FROM minutes WHERE experiment_id = ?1 ORDER BY flow, minute")?
+                .query_map([experiment.to_string()], minute)?
+                .collect()
+        })
+    }
+}
+
+/// Counts are far below this limit.
+fn stored(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn minute(row: &Row<'_>) -> rusqlite::Result<Minute> {
+    let count = |column: &str| row.get::<_, i64>(column).map(i64::unsigned_abs);
+    Ok(Minute {
+        flow: FlowIndex(row.get("flow")?),
+        minute: row.get("minute")?,
+        tally: Tally {
+            messages: count("messages")?,
+            replies: count("replies")?,
+            errors: count("errors")?,
+            lost: count("lost")?,
+            failed: count("failed")?,
+            duplicates: count("duplicates")?,
+            reordered: count("reordered")?,
+            late: 0,
+        },
+        times: row.get("response_times")?,
+    })
+}

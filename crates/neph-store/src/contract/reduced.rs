@@ -1,0 +1,77 @@
+//! An experiment has its messages or its minutes, never none and never both.
+
+use neph_model::{FleetMessage, FlowIndex, Minute, Tally, Wall};
+
+use super::values::{fleet_message, message, provenance};
+use super::{Place, complete, prepared};
+use crate::{Access, Reduction, SentWithin, StoreError};
+
+fn minute(number: u32) -> Minute {
+    Minute {
+        flow: FlowIndex(number % 2),
+        minute: number,
+        tally: Tally {
+            messages: 9,
+            replies: 2,
+            errors: 1,
+            lost: 3,
+            failed: 3,
+            duplicates: 1,
+            reordered: 1,
+            late: 0,
+        },
+        times: vec![8, 1, 2, 3],
+    }
+}
+
+fn is_reduced(result: Result<(), StoreError>) {
+    let error = result.expect_err("they are gone");
+    assert!(matches!(error, StoreError::Reduced { .. }), "{error}");
+}
+
+pub(super) fn messages_are_replaced_by_minutes_and_these_removed(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let mut recorder = store.begin(&experiment).expect("begun");
+    recorder.messages(&[message(0, 0)]).expect("recorded");
+    recorder.fleet(&[fleet_message(1)]).expect("recorded");
+    let minutes = [minute(0), minute(2), minute(1)];
+    let (first, second) = (Wall::from_unix_nanos(5), Wall::from_unix_nanos(6));
+    let running = store.reduce(experiment.id, &minutes, first);
+    running.expect_err("it is running");
+    let ended = complete(&experiment);
+    store
+        .finish(recorder, &ended, &provenance(experiment.id))
+        .expect("finished");
+    assert_eq!(store.reduction(experiment.id).expect("readable"), None);
+    assert_eq!(store.minutes(experiment.id).expect("readable"), []);
+
+    store
+        .reduce(experiment.id, &minutes, first)
+        .expect("reduced");
+    // Whoever is not sure repeats it.
+    store.reduce(experiment.id, &[], second).expect("it is");
+    let mut reduction = Reduction {
+        at: first,
+        minutes_removed: None,
+    };
+    drop(store);
+    let mut store = place.open(Access::Write);
+    store.recover().expect("nothing is left over");
+    let known = store.reduction(experiment.id).expect("readable");
+    assert_eq!(known, Some(reduction));
+    assert_eq!(store.minutes(experiment.id).expect("readable"), minutes);
+    is_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
+    let mut visit = |_: &[FleetMessage]| Ok(());
+    is_reduced(store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit));
+    let found = store.experiments(experiment.campaign).expect("readable");
+    assert_eq!(found, [ended], "its counts stay");
+
+    store
+        .remove_minutes(experiment.id, second)
+        .expect("removed");
+    reduction.minutes_removed = Some(second);
+    let known = store.reduction(experiment.id).expect("readable");
+    assert_eq!(known, Some(reduction));
+    assert_eq!(store.minutes(experiment.id).expect("readable"), []);
+    is_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
+}

@@ -1,0 +1,76 @@
+//! Messages that are replaced by a histogram for each minute.
+//!
+//! Owns the order: the catalog has the minutes, and that they count, in one transaction, and only then the messages
+//! go. Whatever a kill leaves, the catalog decides which of both is read: never none, and never both.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use neph_model::{ExperimentId, ExperimentStatus, Minute, Wall};
+
+use super::{Embedded, Step};
+use crate::StoreError;
+use crate::workspace::{remove_if_there, sync_folder};
+
+impl Embedded {
+    /// May be repeated until it succeeds.
+    pub(super) fn reduce_one(
+        &mut self,
+        experiment: ExperimentId,
+        minutes: &[Minute],
+        at: Wall,
+    ) -> Result<(), StoreError> {
+        if self.known(experiment)? == ExperimentStatus::Running {
+            return Err(StoreError::WrongFinish {
+                experiment,
+                why: "it is running: its messages are not reduced before its end".to_owned(),
+            });
+        }
+        if self.catalog.reduction(experiment)?.is_none() {
+            self.catalog.reduce(experiment, minutes, at)?;
+            self.gate.passed(Step::Reduced)?;
+        }
+        self.remove_messages(experiment)
+    }
+
+    /// Removes the messages of an experiment whose minutes count.
+    fn remove_messages(&self, experiment: ExperimentId) -> Result<(), StoreError> {
+        remove_if_there(&self.workspace.messages_of(experiment))?;
+        self.gate.passed(Step::MessagesRemoved)?;
+        let fleet = self.workspace.fleet_of(experiment).segments;
+        match fs::remove_dir_all(&fleet) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(StoreError::file("remove", &fleet)(error));
+            }
+            _ => {}
+        }
+        sync_folder(&self.workspace.messages())
+    }
+
+    /// Removes messages that a kill left behind the minutes that replace them.
+    pub(super) fn clear_reduced(&self) -> Result<(), StoreError> {
+        let reduced = self.catalog.reduced()?;
+        if reduced.is_empty() {
+            return Ok(());
+        }
+        let folder = self.workspace.messages();
+        let entries = fs::read_dir(&folder).map_err(StoreError::file("list", &folder))?;
+        for entry in entries {
+            let path = entry.map_err(StoreError::file("list", &folder))?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let id = stem.and_then(|stem| stem.parse().ok());
+            if let Some(id) = id.filter(|id| reduced.contains(id)) {
+                self.remove_messages(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to read messages that are not there any more.
+    pub(super) fn check_kept(&self, experiment: ExperimentId) -> Result<(), StoreError> {
+        match self.catalog.reduction(experiment)? {
+            None => Ok(()),
+            Some(_) => Err(StoreError::Reduced { experiment }),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `neph agents`: who the agents of a controller are, and all that is known of one.
+
+use std::io::Write;
+
+use clap::{Args as ClapArgs, Subcommand};
+use neph_control::{
+    AgentDetails, EnrolledAgent, Presence, SeenOrder, SeenState, agent_details, connected,
+};
+use neph_documents::Format;
+use neph_documents::agents::{AgentDocument, AgentOrderRow, AgentRow, ClockRow, PolicyRow};
+use neph_documents::rows;
+use neph_documents::version::Version;
+use neph_model::AgentName;
+
+use super::{ControlFolder, existing};
+use crate::exit::{Failure, Outcome};
+use crate::{format, output};
+
+/// Options of `neph agents`.
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    folder: ControlFolder,
+    /// How to write the list
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Shows all that is known of one agent: policy, clock, last orders, refusals.
+    Show(ShowArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+struct ShowArgs {
+    /// The agent
+    agent: AgentName,
+    #[command(flatten)]
+    folder: ControlFolder,
+    /// How to write it
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
+    format: Format,
+}
+
+/// Carries the command out.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match &args.command {
+        None => list(args),
+        Some(Command::Show(args)) => show(args),
+    }
+}
+
+const NO_CONTROLLER: &str =
+    "neph agents: no controller runs in this folder; neph control serve starts it";
+
+fn list(args: &Args) -> Result<Outcome, Failure> {
+    let folder = &args.folder.folder;
+    let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
+    let connected = connected(folder).map_err(Failure::refused)?;
+    let runs = connected.is_some();
+    let connected = connected.unwrap_or_default();
+    let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
+        let present = connected.iter().find(|one| one.agent == agent);
+        row(agent, &enrolled, present)
+    };
+    let rows: Vec<AgentRow> = enrolled.into_iter().map(row).collect();
+    let mut out = output::data();
+    rows::write(&rows, args.format, &mut out)?;
+    out.flush()?;
+    if !runs {
+        output::say(NO_CONTROLLER);
+    }
+    Ok(Outcome::Done)
+}
+
+fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -> AgentRow {
+    let clock = present.and_then(|one| one.clock);
+    AgentRow {
+        connected: present.is_some(),
+        version: present.and_then(|one| one.version.clone()),
+        running: present.map(|one| one.running),
+        clock_offset_ns: clock.map(|clock| clock.offset),
+        clock_bound_ns: clock.map(|clock| clock.bound),
+        refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
+        heard_unix_ns: present.map(|one| one.heard),
+        enrolled_unix_ns: enrolled.enrolled,
+        agent,
+    }
+}
+
+fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
+    let folder = &args.folder.folder;
+    let all = existing(folder)?.agents().map_err(Failure::refused)?;
+    let found = all.into_iter().find(|(agent, _)| *agent == args.agent);
+    let (agent, enrolled) = found.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no agent {}; neph agents --folder {} lists those that there are",
+            args.agent,
+            folder.display()
+        ))
+    })?;
+    let runs = connected(folder).map_err(Failure::refused)?.is_some();
+    let details = if runs {
+        agent_details(folder, &agent).map_err(Failure::refused)?
+    } else {
+        AgentDetails::default()
+    };
+    let document = document(agent, enrolled, details);
+    let mut out = output::data();
+    if args.format == Format::Text {
+        out.write_all(document.text().as_bytes())?;
+    } else {
+        rows::pretty(&document, &mut out)?;
+    }
+    out.flush()?;
+    if !runs {
+        output::say(NO_CONTROLLER);
+    }
+    Ok(Outcome::Done)
+}
+
+fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
+    let present = details.presence.as_ref();
+    let mut listed = row(agent, &enrolled, present);
+    listed.heard_unix_ns = listed.heard_unix_ns.or(details.heard);
+    let seen = details.seen;
+    AgentDocument {
+        schema: Version,
+        agent: listed,
+        fingerprint: enrolled.fingerprint,
+        connected_unix_ns: present.map(|one| one.connected),
+        holds: present.map(|one| one.holds),
+        measures: details.has_campaign,
+        policy: seen
+            .policy
+            .into_iter()
+            .map(|(key, value)| PolicyRow { key, value })
+            .collect(),
+        clock: seen
+            .clocks
+            .into_iter()
+            .map(|reading| ClockRow {
+                at_unix_ns: reading.at,
+                offset_ns: reading.clock.offset,
+                bound_ns: reading.clock.bound,
+            })
+            .collect(),
+        orders: seen.orders.into_iter().map(order).collect(),
+    }
+}
+
+fn order(seen: SeenOrder) -> AgentOrderRow {
+    let (state, failure) = match seen.state {
+        SeenState::Sent => ("sent", None),
+        SeenState::Running => ("running", None),
+        SeenState::Ended => ("ended", None),
+        SeenState::Failed { reason } => ("ended", Some(reason)),
+        SeenState::Stored => ("stored", None),
+        SeenState::StoredFailure { reason } => ("stored", Some(reason)),
+    };
+    AgentOrderRow {
+        order: seen.id,
+        kind: seen.kind,
+        parts: seen.parts,
+        sent_unix_ns: seen.sent,
+        state,
+        changed_unix_ns: seen.changed,
+        failure,
+    }
+}

@@ -1,0 +1,26 @@
+//! The campaigns that scheduled runs have stored.
+
+use neph_control::{CampaignFinder, FoundCampaign, Schedule};
+use neph_model::Wall;
+use neph_store::{Access, open};
+
+/// Looks into the workspaces of schedules.
+#[derive(Debug)]
+pub(super) struct StoredCampaigns;
+
+impl CampaignFinder for StoredCampaigns {
+    fn find(&self, schedule: &Schedule, since: Wall) -> Option<FoundCampaign> {
+        let store = open(&schedule.workspace, Access::Read)
+            .inspect_err(|error| tracing::debug!("{}: {error}", schedule.workspace))
+            .ok()?;
+        let plan = schedule.plan.display().to_string();
+        let campaigns = store.campaigns().ok()?;
+        let mut of_plan = campaigns
+            .into_iter()
+            .filter(|one| one.plan_path == plan && one.started >= since);
+        of_plan.next().map(|one| FoundCampaign {
+            id: one.id,
+            status: one.status,
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! The retention policy of a controller: it has the workspaces of its schedules tidied, each by a process of its own.
+//!
+//! Owns when. A workspace in which a run is under way is tried later.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use neph_control::{Book, RunnerFolder, Schedule};
+use neph_model::{AgentName, Span, Wall};
+use neph_sys::process::{self, Birth};
+
+use crate::tidy::RetentionArgs;
+
+/// From one time to the next.
+const EVERY: Span = Span::from_secs(6 * 3600);
+/// After how long one that failed is tried a second time: mostly a run was under way.
+const RETRY: Span = Span::from_secs(60);
+
+/// Has workspaces tidied, one at a time.
+#[derive(Debug)]
+pub(super) struct Tidying {
+    folder: RunnerFolder,
+    retention: RetentionArgs,
+    /// When each schedule is due.
+    due: BTreeMap<AgentName, Wall>,
+    waiting: VecDeque<Schedule>,
+    /// The one that is under way.
+    running: Option<(AgentName, Child)>,
+}
+
+impl Tidying {
+    pub(super) const fn new(folder: RunnerFolder, retention: RetentionArgs) -> Self {
+        Self {
+            folder,
+            retention,
+            due: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            running: None,
+        }
+    }
+
+    /// Starts what is due; to be called about once a second.
+    pub(super) fn turn(&mut self, now: Wall) {
+        if let Some((name, child)) = &mut self.running {
+            let after = match child.try_wait() {
+                Ok(None) => return,
+                Ok(Some(status)) if status.success() => EVERY,
+                _ => RETRY,
+            };
+            self.due.insert(name.clone(), now + after);
+            self.running = None;
+        }
+        if self.waiting.is_empty() {
+            let all = Book::in_folder(&self.folder.control).all();
+            let due = &self.due;
+            let is_due =
+                |schedule: &Schedule| due.get(&schedule.name).is_none_or(|due| *due <= now);
+            // A disk that refuses is reported by who runs the schedules.
+            let of_due = all.unwrap_or_default().into_iter().filter(is_due);
+            self.waiting.extend(of_due.filter(has_workspace));
+        }
+        let Some(schedule) = self.waiting.pop_front() else {
+            return;
+        };
+        match self.start(&schedule) {
+            Ok(child) => self.running = Some((schedule.name, child)),
+            Err(error) => {
+                tracing::warn!("{} cannot be tidied: {error}", schedule.workspace);
+                self.due.insert(schedule.name, now + EVERY);
+            }
+        }
+    }
+
+    fn start(&self, schedule: &Schedule) -> std::io::Result<Child> {
+        let mut command = process::command(&self.folder.program);
+        command
+            .args(["tidy", "--workspace", &schedule.workspace, "--plan"])
+            .arg(&schedule.plan)
+            .args(self.retention.arguments())
+            .env_remove("NOTIFY_SOCKET")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Birth::default().leads_session().arrange(&mut command);
+        command.spawn()
+    }
+}
+
+fn has_workspace(schedule: &Schedule) -> bool {
+    Path::new(&schedule.workspace).exists()
+}

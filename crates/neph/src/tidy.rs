@@ -1,0 +1,181 @@
+//! `neph tidy`: what was kept long enough goes, as a policy says.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use neph_campaign::retention::{
+    DueReduction, Reducing, Retention, carry_out_reduction, due_reductions,
+};
+use neph_documents::Format;
+use neph_documents::rows;
+use neph_documents::stored::TidyRow;
+use neph_model::{Campaign, Span, Wall};
+use neph_store::Store;
+use neph_sys::clock;
+use neph_text::counted::counted;
+
+use crate::exit::{Failure, Outcome};
+use crate::workspace::Workspace;
+use crate::{format, interrupt, output, value};
+
+/// How long what is kept.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct RetentionArgs {
+    /// How long messages are kept, from the end of their experiment: 30d, 12h, forever; then a histogram of
+    /// response times for each minute replaces them
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = kept)]
+    keep_messages: Kept,
+    /// How long these histograms are kept, from the end of the experiment; then its counts are left
+    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = kept)]
+    keep_minutes: Kept,
+}
+
+/// A length of time, or forever.
+#[derive(Clone, Copy, Debug)]
+struct Kept(Option<Span>);
+
+fn kept(text: &str) -> Result<Kept, String> {
+    if text == "forever" {
+        return Ok(Kept(None));
+    }
+    let span = value::positive_span(text);
+    span.map(|span| Kept(Some(span)))
+        .map_err(|error| format!("{error}, or forever"))
+}
+
+impl RetentionArgs {
+    fn retention(self) -> Retention {
+        Retention {
+            messages: self.keep_messages.0,
+            minutes: self.keep_minutes.0,
+        }
+    }
+
+    /// The same as arguments of another process.
+    pub(crate) fn arguments(self) -> [String; 4] {
+        let text = |kept: Kept| {
+            kept.0.map_or_else(
+                || "forever".to_owned(),
+                |span| format!("{}ms", span.nanos() / 1_000_000),
+            )
+        };
+        [
+            "--keep-messages".to_owned(),
+            text(self.keep_messages),
+            "--keep-minutes".to_owned(),
+            text(self.keep_minutes),
+        ]
+    }
+}
+
+/// Options of `neph tidy`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    retention: RetentionArgs,
+    /// List what is due, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Only campaigns of the plan that was read from this file
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    workspace: Workspace,
+    /// How to write the list
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+}
+
+/// Tidies a workspace.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let now = Wall::from_unix_nanos(clock::wall().0);
+    // One that is not there is not made.
+    let existing = args.workspace.existing()?;
+    let mut store = if args.dry_run {
+        existing
+    } else {
+        drop(existing);
+        let mut store = args.workspace.write()?;
+        store.recover()?;
+        store
+    };
+    let mut rows = Vec::new();
+    for campaign in chosen(store.as_ref(), args)? {
+        let retention = args.retention.retention();
+        for due in due_reductions(store.as_ref(), &campaign, retention, now)? {
+            if stop.is_set() {
+                break;
+            }
+            if !args.dry_run {
+                carry_out_reduction(store.as_mut(), &due, now)?;
+            }
+            rows.push(row(&campaign, &due));
+        }
+    }
+    let mut out = output::data();
+    rows::write(&rows, args.format, &mut out)?;
+    out.flush()?;
+    output::say(&summary(&rows, args.dry_run));
+    if stop.is_set() {
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(Outcome::Done)
+}
+
+fn chosen(store: &dyn Store, args: &Args) -> Result<Vec<Campaign>, Failure> {
+    let mut all = store.campaigns()?;
+    if let Some(plan) = &args.plan {
+        let plan = plan.display().to_string();
+        all.retain(|campaign| campaign.plan_path == plan);
+    }
+    Ok(all)
+}
+
+fn row(campaign: &Campaign, due: &DueReduction) -> TidyRow {
+    let experiment = &due.experiment;
+    TidyRow {
+        experiment: experiment.id,
+        campaign: campaign.name.clone(),
+        ended_unix_ns: experiment.ended,
+        messages: experiment.tally.messages,
+        action: match due.what {
+            Reducing::Messages => "messages to minutes",
+            Reducing::Minutes => "minutes removed",
+        },
+    }
+}
+
+fn summary(rows: &[TidyRow], is_dry: bool) -> String {
+    let of = |action: &str| rows.iter().filter(|row| row.action == action).count() as u64;
+    let (messages, minutes) = (of("messages to minutes"), of("minutes removed"));
+    let [would, are] = if is_dry {
+        ["would be replaced", "would be removed"]
+    } else {
+        ["were replaced", "were removed"]
+    };
+    format!(
+        "neph tidy: the messages of {} {would} by a histogram for each minute; the histograms of {} {are}",
+        counted(messages, "experiment"),
+        counted(minutes, "experiment")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_becomes_arguments_that_read_back() {
+        for (text, span) in [("30d", Some(Span::from_secs(2_592_000))), ("forever", None)] {
+            let args = RetentionArgs {
+                keep_messages: kept(text).expect("a length"),
+                keep_minutes: kept("1h").expect("a length"),
+            };
+            let again = kept(&args.arguments()[1]).expect("it reads back");
+            assert_eq!(again.0, span);
+        }
+        assert!(kept("never").is_err());
+    }
+}

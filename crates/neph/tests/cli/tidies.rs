@@ -1,0 +1,121 @@
+//! Messages that a retention policy removes, and what is stated of them then.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::neph::{Place, Ran};
+use crate::pings::reflector;
+
+const DUE: [&str; 3] = ["tidy", "--keep-messages", "1ms"];
+
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    let ran = place.neph([arguments, &["--format", "json"]].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).expect("JSON")
+}
+
+fn rows(place: &Place, arguments: &[&str]) -> Vec<Value> {
+    let all = json(place, arguments);
+    all.as_array().expect("rows").clone()
+}
+
+fn reports(ran: &Ran, part: &str) {
+    assert!(ran.err.contains(part), "{part}: {}", ran.err);
+}
+
+/// Two experiments of 60 messages.
+fn measured() -> Place {
+    let (reflector, place) = (reflector(), Place::empty());
+    let plan = format!(
+        "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 60\nblocks = 2\n\
+         [[endpoint]]\nname = \"here\"\nurl = \"ws://127.0.0.1:{}\"\n[companion]\nenabled = false\n",
+        reflector.address().port()
+    );
+    fs::write(place.path("p.toml"), plan).expect("writable");
+    let ran = place.neph(["run", "p.toml", "-q", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    place
+}
+
+#[test]
+fn what_is_due_is_listed_and_nothing_else_is_touched() {
+    let place = measured();
+    let before = rows(&place, &["list", "last"]);
+    reports(
+        &place.neph(["tidy"]),
+        "the messages of 0 experiments were replaced",
+    );
+    let dry = rows(&place, &[&DUE[..], &["--dry-run"]].concat());
+    assert_eq!((dry.len(), before.len()), (2, 2));
+    assert_eq!(dry[0]["action"], "messages to minutes");
+    let of_another = place.neph([&DUE[..], &["--plan", "another.toml"]].concat());
+    reports(&of_another, "the messages of 0 experiments");
+    assert_eq!(
+        rows(&place, &["list", "last"]),
+        before,
+        "nothing has changed"
+    );
+    // What was imported is somebody's only copy.
+    reports(
+        &Place::measured().neph(DUE),
+        "the messages of 0 experiments",
+    );
+    let none = Place::empty().neph(DUE);
+    assert_eq!(none.status, 2, "{}", none.err);
+}
+
+#[test]
+fn messages_become_minutes_and_these_go_too_and_lists_state_it() {
+    let place = measured();
+    let before = rows(&place, &["list", "last"]);
+    let tidied = place.neph(DUE);
+    reports(&tidied, "the messages of 2 experiments were replaced");
+    let after = rows(&place, &["list", "last"]);
+    for (before, after) in before.iter().zip(&after) {
+        for key in ["messages", "lost", "status"] {
+            assert_eq!(before[key], after[key]);
+        }
+        let warnings = after["warnings"].as_str().expect("text");
+        assert!(
+            warnings.contains("messages replaced by a histogram"),
+            "{warnings}"
+        );
+        let [exact, merged] = [before, after].map(|row| row["response_p50_ns"].as_f64());
+        let ratio = merged.zip(exact).map(|(merged, exact)| merged / exact);
+        assert!(
+            ratio.is_some_and(|ratio| (ratio - 1.0).abs() < 0.05),
+            "{ratio:?}"
+        );
+    }
+    let shown = json(&place, &["show", after[0]["id"].as_str().expect("an id")]);
+    assert!(
+        shown["reduced"]["minutes"].as_u64() >= Some(1),
+        "{}",
+        shown["reduced"]
+    );
+    assert!(rows(&place, &DUE).is_empty(), "it is done");
+
+    let gone = place.neph([&DUE[..], &["--keep-minutes", "1ms"]].concat());
+    reports(&gone, "the histograms of 2 experiments were removed");
+    let last = rows(&place, &["list", "last"]);
+    assert_eq!(last[0]["messages"], before[0]["messages"]);
+    let warnings = last[0]["warnings"].as_str().expect("text");
+    assert!(
+        warnings.contains("messages and histograms removed"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn what_needs_single_messages_refuses_in_one_sentence() {
+    let place = measured();
+    place.neph(DUE);
+    let export = ["export", "--format", "csv", "--output", "-"];
+    for needs in [&["report"][..], &["diagnose"], &export] {
+        let ran = place.neph(needs);
+        assert_eq!(ran.status, 1, "{needs:?}: {}", ran.err);
+        reports(&ran, "needs single messages; neph show");
+        assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);
+    }
+}
