@@ -2,6 +2,8 @@
 //!
 //! Needs root (network namespaces); says SKIP without.
 
+#[path = "lab/circuits.rs"]
+mod circuits;
 #[path = "lab/clocks.rs"]
 mod clocks;
 #[path = "lab/flow_paths.rs"]

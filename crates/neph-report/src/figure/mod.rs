@@ -24,6 +24,7 @@ mod sheet;
 mod skew;
 mod strip;
 mod timeline;
+mod timetable;
 
 pub use clock_course::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course, clocks_of_captures,
@@ -99,6 +100,12 @@ pub const FIGURES: &[FigureKind] = &[
         title: "Latency, block by block",
         answers: "Whether it matters when, and over which path, a block was measured.",
         draw: per_block::draw,
+    },
+    FigureKind {
+        name: "timetable",
+        title: "Timetable as it was carried out",
+        answers: "What ran when at which site, and what failed.",
+        draw: timetable::draw,
     },
     FigureKind {
         name: "timeline",

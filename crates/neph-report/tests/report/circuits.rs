@@ -28,6 +28,7 @@ fn scenario(of: &Scenario, index: u32, circuit: &str, network: &str) -> Scenario
         Parameter::Measure(measure),
         Parameter::Circuit(circuit.to_owned()),
         Parameter::Network(network.to_owned()),
+        Parameter::Site(circuit[..3].to_owned()),
     ];
     for parameter in parameters {
         scenario.parameters.insert(parameter);
@@ -49,6 +50,7 @@ fn with_transfers() -> CampaignData {
                 let experiment = Experiment {
                     block,
                     status: ExperimentStatus::Complete,
+                    ended: Some(Wall::from_unix_nanos(10_000_000_000)),
                     quantities: Some(Quantities {
                         peer: ([192, 0, 2, 1], 7420).into(),
                         values: BTreeMap::from([(Quantity::UpGoodput, carried * 1e6 * around)]),
@@ -129,7 +131,7 @@ fn tables_and_figures_have_the_circuits() {
     assert!(csv.contains(docker), "{csv}");
     assert!(csv.contains(",60\r\n"), "54 of 90 Mbit/s are 60 %: {csv}");
     let figures = draw(&data, &settings);
-    for kind in ["circuits", "transfers"] {
+    for kind in ["circuits", "transfers", "timetable"] {
         assert!(figures.iter().any(|figure| figure.kind == kind), "{kind}");
     }
     let told = neph_analysis::diagnose(&data, &settings);

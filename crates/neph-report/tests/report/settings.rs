@@ -44,7 +44,8 @@ fn every_kind_is_drawn_and_named() {
     let figures = draw(&synthetic::twelve(), &PlotSettings::default());
     let kinds: BTreeSet<&str> = figures.iter().map(|figure| figure.kind).collect();
     let of_messages = FIGURES.iter().filter(|kind| {
-        !kind.name.starts_with("flow-") && !matches!(kind.name, "circuits" | "transfers")
+        !kind.name.starts_with("flow-")
+            && !matches!(kind.name, "circuits" | "transfers" | "timetable")
     });
     assert_eq!(
         kinds.len(),

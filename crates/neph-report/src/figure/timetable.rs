@@ -1,0 +1,187 @@
+//! The timetable as it was carried out: a panel for each block, a row for each site, a bar for each experiment from
+//! its start to its end; what failed is outlined.
+
+use std::collections::BTreeMap;
+
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_model::{Experiment, Measure, Scenario, Wall};
+
+use super::Figure;
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use crate::axis::{Plot, Scale, Style};
+use crate::palette;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
+use crate::shortened::shortened_among;
+
+const KIND: &str = "timetable";
+const PER_PAGE: usize = 6;
+/// Later blocks are not drawn: they repeat the rounds of the first ones.
+const MOST: usize = 24;
+const ROW: f64 = 14.0;
+const LEFT: f64 = 92.0;
+/// What is measured, each with a colour.
+const WHAT: [&str; 4] = [
+    "messages",
+    "requests and replies in turn",
+    "throughput",
+    "media",
+];
+
+/// An experiment as a bar.
+struct Bar {
+    /// The site that measures, and the endpoint.
+    rows: [String; 2],
+    what: usize,
+    from: Wall,
+    to: Wall,
+    is_failed: bool,
+}
+
+/// Nothing of a campaign that is measured from one site.
+pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let blocks = blocks(data, settings);
+    let sites = data.scenarios.iter().filter_map(Scenario::site);
+    let mut sites: Vec<&str> = sites.collect();
+    sites.sort_unstable();
+    sites.dedup();
+    if sites.len() < 2 || blocks.is_empty() {
+        return Vec::new();
+    }
+    let shown: Vec<_> = blocks.iter().take(MOST).collect();
+    let total = shown.len().div_ceil(PER_PAGE);
+    let pages = shown.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+        let title = page_title("Timetable as it was carried out", page, total);
+        let mut sheet = Sheet::new(title, "Each experiment at the site that measures and at its endpoint");
+        let legend = WHAT.iter().enumerate();
+        let legend = legend.filter(|(what, _)| blocks.values().flatten().any(|bar| bar.what == *what));
+        let mut entries: Vec<(Swatch, String)> = legend
+            .map(|(what, name)| (Swatch::Block(palette::line_colour(what)), (*name).to_owned()))
+            .collect();
+        if blocks.values().flatten().any(|bar| bar.is_failed) {
+            entries.push((Swatch::Block(Colour::ALARM), "failed, tried once more".to_owned()));
+        }
+        sheet.legend(&entries);
+        for (block, bars) in few {
+            let names = names(bars);
+            let height = 22.0 + ROW * count(names.len()) + Style::BELOW + 20.0;
+            let place = sheet.take(height);
+            sheet.draw(drawn(**block, bars, &names, place));
+        }
+        let more = match blocks.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" {more} more blocks are not drawn."),
+        };
+        let caption = format!(
+            "Times are those of the experiments, from the block's first start on. Two bars in one row at the \
+             same time share that site or endpoint.{more}"
+        );
+        sheet.finish(KIND, page_name(KIND, page, total), &[Note::plain(caption)])
+    });
+    pages.collect()
+}
+
+/// The bars of each block, counted from 1.
+fn blocks(data: &CampaignData, settings: &PlotSettings) -> BTreeMap<u32, Vec<Bar>> {
+    let mut found: BTreeMap<u32, Vec<Bar>> = BTreeMap::new();
+    let shown = data.shown(settings).map(|one| &one.experiment);
+    let left_out = data.left_out.iter();
+    let left_out = left_out.filter(|one| settings.shows_block(one.block));
+    for one in shown.chain(left_out) {
+        let scenario = data.scenarios.iter().find(|own| own.id == one.scenario);
+        let bar = scenario.and_then(|scenario| bar(one, scenario));
+        if let Some(bar) = bar {
+            found.entry(one.block + 1).or_default().push(bar);
+        }
+    }
+    found
+}
+
+fn bar(one: &Experiment, scenario: &Scenario) -> Option<Bar> {
+    let what = match scenario.measure() {
+        Measure::Messages => 0,
+        Measure::Transactions(_) => 1,
+        Measure::Throughput(_) => 2,
+        Measure::Media(_) => 3,
+    };
+    Some(Bar {
+        rows: [scenario.site()?.to_owned(), scenario.endpoint.clone()],
+        what,
+        from: one.started,
+        to: one.ended?,
+        is_failed: one.status != neph_model::ExperimentStatus::Complete,
+    })
+}
+
+/// The rows: sites first, then endpoints.
+fn names(bars: &[Bar]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for place in [0, 1] {
+        let mut own: Vec<&String> = bars.iter().map(|bar| &bar.rows[place]).collect();
+        own.sort_unstable();
+        own.dedup();
+        let new = own.into_iter().filter(|name| !names.contains(name));
+        let new: Vec<String> = new.cloned().collect();
+        names.extend(new);
+    }
+    names
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few rows")]
+const fn count(rows: usize) -> f64 {
+    rows as f64
+}
+
+fn drawn(block: u32, bars: &[Bar], names: &[String], place: Rect) -> Vec<Mark> {
+    let first = bars.iter().map(|bar| bar.from.unix_nanos()).min();
+    let first = first.unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "seconds of a block")]
+    let seconds = |wall: Wall| (wall.unix_nanos() - first) as f64 / 1e9;
+    let last = bars.iter().map(|bar| seconds(bar.to)).fold(1e-3, f64::max);
+    let area = Rect::new(
+        place.x + LEFT,
+        place.y + 22.0,
+        place.width - LEFT,
+        ROW * count(names.len()),
+    );
+    let plot = Plot {
+        area,
+        x: Scale::linear(0.0, last),
+        y: Scale::linear(0.0, 1.0),
+    };
+    let heading = Point::new(place.x, place.y + 12.0);
+    let heading = Text::new(
+        heading,
+        Anchor::Start,
+        Style::LABEL,
+        format!("Block {block}"),
+    );
+    let mut marks = vec![Mark::Text(heading.semibold())];
+    plot.x_axis(&mut marks, "seconds");
+    for (row, name) in names.iter().enumerate() {
+        let name = shortened_among(name, names, |short| {
+            width(short, Style::TICK, Weight::Regular) <= LEFT - 10.0
+        });
+        let at = Point::new(area.x - 6.0, area.y + ROW * (count(row) + 0.5) + 3.5);
+        marks.push(Mark::Text(Text::new(at, Anchor::End, Style::TICK, name)));
+    }
+    for bar in bars {
+        for name in &bar.rows {
+            let Some(row) = names.iter().position(|own| own == name) else {
+                continue;
+            };
+            let (left, right) = (plot.px(seconds(bar.from)), plot.px(seconds(bar.to)));
+            let top = area.y + ROW * count(row) + 2.0;
+            let rect = Rect::new(left, top, (right - left).max(1.0), ROW - 4.0);
+            marks.push(Mark::Rect {
+                rect,
+                fill: (!bar.is_failed).then(|| Fill {
+                    colour: palette::line_colour(bar.what),
+                    opacity: 0.75,
+                }),
+                stroke: bar.is_failed.then(|| Stroke::solid(Colour::ALARM, 1.0)),
+            });
+        }
+    }
+    marks
+}
