@@ -34,7 +34,7 @@ Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 us
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The server: host[:port] or rtsp://host[:port]/path
+    /// The server: host[:port], or the URL of an RTSP server
     #[arg(required = true)]
     target: Option<String>,
     /// Streams at the same time, each with an RTSP connection of its own; all are set up before any begins

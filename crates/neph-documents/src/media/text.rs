@@ -1,6 +1,6 @@
 //! A media measurement for people: a line each second, and a table of streams at the end.
 
-use neph_load::media::{MediaMeasured, MediaSecond, StreamMeasured};
+use neph_load::media::{MediaMeasured, MediaSecond, StreamMeasured, StreamSecond};
 use neph_model::{BitRate, Span};
 use neph_text::counted::counted;
 
@@ -23,7 +23,7 @@ pub fn second_line(second: &MediaSecond) -> String {
         second.rate_max().cell(),
     );
     let (lost, reordered) = (
-        second.sum(|one| one.lost()),
+        second.sum(StreamSecond::lost),
         second.sum(|one| one.reordered),
     );
     let (late, jitter) = (second.sum(|one| one.late), second.jitter().cell());

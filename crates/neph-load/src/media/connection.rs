@@ -58,13 +58,11 @@ impl<'a> Connection<'a> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE.to_duration()))?;
-        let [id, numbers] = [neph_sys::random::token()?, neph_sys::random::token()?];
-        let [a, b, c, d, e, f, g, h] = numbers.to_be_bytes();
-        let ssrc = neph_sys::random::token()?;
+        let id = neph_sys::random::token()?;
         let first = First {
-            sequence: u16::from_be_bytes([a, b]),
-            timestamp: u32::from_be_bytes([c, d, e, f]),
-            ssrc: u32::from_be_bytes([g, h, 0, 0]) ^ u32::try_from(ssrc >> 32).unwrap_or(0),
+            sequence: u16::from_be_bytes(neph_sys::random::bytes()?),
+            timestamp: u32::from_be_bytes(neph_sys::random::bytes()?),
+            ssrc: u32::from_be_bytes(neph_sys::random::bytes()?),
         };
         let peer = ports::plain(peer);
         Ok(Self {

@@ -172,7 +172,8 @@ impl Dialogue {
         let method = self.awaited.remove(place).method;
         // A server may refuse a parameter; the request keeps the session alive all the same.
         let is_parameter = matches!(method, Method::GetParameter | Method::Options);
-        if !response.is_success() && !(is_parameter && response.status != 454) {
+        let is_done = response.is_success() || (is_parameter && response.status != 454);
+        if !is_done {
             return Err(Refusal::Status {
                 method: method.word().to_owned(),
                 status: response.status,

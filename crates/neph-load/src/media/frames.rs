@@ -137,7 +137,7 @@ impl Frames {
         {
             return is_late;
         }
-        let frame = self.open.entry(piece.ticks).or_insert(Frame {
+        let frame = self.open.entry(piece.ticks).or_insert_with(|| Frame {
             least: piece.number,
             most: piece.number,
             count: 0,

@@ -16,8 +16,8 @@ use super::track::Track;
 
 /// Datagrams that are taken in one turn, so that the other streams are not kept waiting.
 const MOST_IN_A_TURN: usize = 256;
-/// Longer than any frame of a link without jumbo frames; what is longer is cut, which the header survives.
-const LARGEST: usize = 1 << 16;
+/// Longer than any packet of a link with jumbo frames; of what comes in fragments the rest is cut off.
+const LARGEST: usize = 9_216;
 
 /// One stream.
 #[derive(Debug)]
@@ -129,7 +129,12 @@ impl Lane {
             let at = Span::from_nanos(at.0.saturating_sub(began));
             self.track.arrive(&buffer[..burst.len], at);
         }
-        while self.pair.rtcp.recv(&mut buffer).is_ok() {}
+        // What the server reports is not used; its port is emptied.
+        for _ in 0..MOST_IN_A_TURN {
+            if self.pair.rtcp.recv(&mut buffer).is_err() {
+                break;
+            }
+        }
     }
 
     /// Reports to the server what came: a sign of life that does not need the RTSP connection, whose

@@ -29,10 +29,8 @@ pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
     for _ in 0..TRIES {
         let one = bind(0)?;
         let port = one.local_addr()?.port();
-        let other = bind(port ^ 1);
-        let (rtp, rtcp) = match other {
-            Ok(other) if port % 2 == 0 => (one, other),
-            Ok(other) => (other, one),
+        let other = match bind(port ^ 1) {
+            Ok(other) => other,
             Err(error) => {
                 failed = error;
                 continue;
@@ -43,7 +41,13 @@ pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
             rtp: even,
             rtcp: Some(even | 1),
         };
-        return Ok(Pair { rtp, rtcp, ports });
+        let is_even = port == even;
+        let [first, second] = if is_even { [one, other] } else { [other, one] };
+        return Ok(Pair {
+            rtp: first,
+            rtcp: second,
+            ports,
+        });
     }
     Err(failed)
 }

@@ -61,7 +61,7 @@ impl Quality {
 impl VideoQuality {
     /// The estimate, within the range of the function.
     pub fn estimate(&self) -> Quality {
-        if !(self.kbit_s > 0.0) {
+        if self.kbit_s.is_nan() || self.kbit_s <= 0.0 {
             return Quality::Nothing;
         }
         if !FRAME_RATES.contains(&self.frames_s) {
@@ -73,7 +73,7 @@ impl VideoQuality {
         Quality::Score(self.score())
     }
 
-    /// Vq = 1 + Icoding exp(-Ppl / DPpl).
+    /// `Vq = 1 + Icoding exp(-Ppl / DPpl)`.
     fn score(&self) -> f64 {
         let [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12] = V;
         let (rate, frames) = (self.kbit_s, self.frames_s);

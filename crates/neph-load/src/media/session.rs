@@ -115,14 +115,13 @@ impl Session {
                 fail(455, "Method Not Valid In This State")
             }
             Method::Setup => self.setup(cseq, request),
-            Method::Play if is_ours.is_none() => fail(454, "Session Not Found"),
+            Method::Play | Method::Teardown if is_ours.is_none() => fail(454, "Session Not Found"),
             Method::Play if self.state == State::Ready => self.play(&cseq, &request.url),
             Method::Play => fail(455, "Method Not Valid In This State"),
             Method::GetParameter if request.body.is_empty() => {
                 Answer::Reply(reply(&cseq, 200, "OK"))
             }
             Method::GetParameter => fail(451, "Parameter Not Understood"),
-            Method::Teardown if is_ours.is_none() => fail(454, "Session Not Found"),
             Method::Teardown => {
                 self.state = State::Init;
                 Answer::End(reply(&cseq, 200, "OK"))

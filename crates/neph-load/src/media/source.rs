@@ -40,18 +40,21 @@ impl Position {
     pub(super) const LEN: usize = 8;
 
     fn encode(self) -> [u8; Self::LEN] {
-        let [a, b, c, d] = self.frame.to_be_bytes();
-        let ([e, f], [g, h]) = (self.index.to_be_bytes(), self.count.to_be_bytes());
-        [a, b, c, d, e, f, g, h]
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&self.frame.to_be_bytes());
+        bytes[4..6].copy_from_slice(&self.index.to_be_bytes());
+        bytes[6..].copy_from_slice(&self.count.to_be_bytes());
+        bytes
     }
 
     /// Reads it from a payload.
     pub(super) fn decode(payload: &[u8]) -> Option<Self> {
-        let [a, b, c, d, e, f, g, h] = *payload.first_chunk::<{ Self::LEN }>()?;
+        let (frame, rest) = payload.split_first_chunk()?;
+        let (index, rest) = rest.split_first_chunk()?;
         Some(Self {
-            frame: u32::from_be_bytes([a, b, c, d]),
-            index: u16::from_be_bytes([e, f]),
-            count: u16::from_be_bytes([g, h]),
+            frame: u32::from_be_bytes(*frame),
+            index: u16::from_be_bytes(*index),
+            count: u16::from_be_bytes(*rest.first_chunk()?),
         })
     }
 }

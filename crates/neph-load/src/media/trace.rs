@@ -160,7 +160,8 @@ impl Line<'_> {
 
 /// A decimal number, as `25` or `29.97`, in thousandths.
 fn thousandths(text: &str) -> Option<u32> {
-    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
+    let text = text.trim();
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) || part.len() > 3 {
         return None;

@@ -231,6 +231,7 @@ impl Track {
         let (source, _) = (self.ssrc?, self.origin?);
         let lost = self.all.missing.saturating_sub(self.all.filled);
         let packets = self.all.packets;
+        let highest = self.numbers.highest().unwrap_or(0);
         let before = std::mem::replace(&mut self.reported, Reported { lost, packets });
         let lately = lost.saturating_sub(before.lost);
         let expected = (lately + packets.saturating_sub(before.packets)).max(1);
@@ -241,11 +242,8 @@ impl Track {
             source,
             fraction_lost: u8::try_from(lately * 256 / expected).unwrap_or(u8::MAX),
             lost: i32::try_from(lost).unwrap_or(i32::MAX),
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "the lower 32 bits, as RTCP has them"
-            )]
-            highest: self.numbers.highest().unwrap_or(0) as u32,
+            // The lower 32 bits, as RTCP has them.
+            highest: u32::try_from(highest.rem_euclid(1 << 32)).unwrap_or(0),
             jitter: u32::try_from(ticks).unwrap_or(u32::MAX),
         })
     }
@@ -276,7 +274,7 @@ impl Track {
         if self.origin.is_some() {
             self.seconds.resize_with(whole, StreamSecond::default);
         }
-        let rates = self.seconds.iter().map(|second| second.rate());
+        let rates = self.seconds.iter().map(StreamSecond::rate);
         let lasted = end - origin;
         let bytes: u64 = self.seconds.iter().map(|second| second.bytes).sum();
         let seconds = i64::try_from(self.seconds.len()).unwrap_or(i64::MAX);

@@ -1,5 +1,5 @@
 //! RTSP 1.0 messages (RFC 2326) as far as a stream over UDP needs them: OPTIONS, DESCRIBE, SETUP, PLAY,
-//! GET_PARAMETER and TEARDOWN, with the headers Transport, Session and RTP-Info, and SDP (RFC 4566).
+//! `GET_PARAMETER` and TEARDOWN, with the headers Transport, Session and RTP-Info, and SDP (RFC 4566).
 //!
 //! Data interleaved with RTSP over TCP (section 10.12) is refused. Does not own connections or state.
 

@@ -49,7 +49,7 @@ impl RtpInfo {
             let mut info = Self::default();
             for part in entry.split(';').map(str::trim) {
                 match part.split_once('=') {
-                    Some(("url", url)) => info.url = url.to_owned(),
+                    Some(("url", url)) => url.clone_into(&mut info.url),
                     Some(("seq", number)) => info.sequence = number.parse().ok(),
                     Some(("rtptime", number)) => info.timestamp = number.parse().ok(),
                     _ => {}

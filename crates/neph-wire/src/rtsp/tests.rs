@@ -144,7 +144,7 @@ fn urls_are_read_and_controls_are_resolved() {
     assert_eq!(Url::control("rtsp://a/v", "rtsp://b/x"), "rtsp://b/x");
 }
 
-/// As GStreamer 1.22 describes a test stream.
+/// As `GStreamer` 1.22 describes a test stream.
 #[test]
 fn a_description_of_another_server_is_read() {
     let sdp = Sdp::parse(

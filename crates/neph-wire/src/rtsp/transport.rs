@@ -14,11 +14,16 @@ pub struct PortPair {
 impl PortPair {
     fn parse(text: &str) -> Option<Self> {
         let port = |text: &str| text.parse().ok().filter(|port| *port > 0);
-        let (rtp, rtcp) = match text.split_once('-') {
-            Some((rtp, rtcp)) => (port(rtp)?, Some(port(rtcp)?)),
-            None => (port(text)?, None),
-        };
-        Some(Self { rtp, rtcp })
+        match text.split_once('-') {
+            Some((first, second)) => Some(Self {
+                rtp: port(first)?,
+                rtcp: Some(port(second)?),
+            }),
+            None => Some(Self {
+                rtp: port(text)?,
+                rtcp: None,
+            }),
+        }
     }
 }
 
