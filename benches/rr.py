@@ -2,7 +2,7 @@
 """Transactions per second: neph rr, a C loop with nothing but the calls, netperf, sockperf and qperf.
 
     cargo build --release -p neph
-    python3 benches/rr.py --neph target/release/neph [--netperf FOLDER] [--json rr.json]
+    python3 benches/rr.py --neph target/release/neph [--netperf FOLDER] [--core 1] [--json rr.json]
 
 Two network namespaces joined by a veth pair. All tools run in each round, in a new random order; ratios
 are of the same round, and their median counts. netperf is taken from FOLDER (netperf and netserver), or
@@ -94,8 +94,9 @@ def tools(args: argparse.Namespace, loop: str) -> list[Tool]:
         client += ["--request", sizes[0], "--reply", sizes[1], "--format", "json"]
         found.append(Tool("neph", kind, [args.neph, "throughput", "serve"], client, of_neph))
         where = [kind, SERVER_ADDRESS, C_PORT, *sizes]
-        ask = [loop, "ask", *where, str(args.seconds)]
-        found.append(Tool("C loop", kind, [loop, "serve", *where], ask, of_loop))
+        for name, program in (("C loop", loop), ("C loop, timeouts", f"{loop}_timeout")):
+            ask = [program, "ask", *where, str(args.seconds)]
+            found.append(Tool(name, kind, [program, "serve", *where], ask, of_loop))
         folder = args.netperf or None
         netperf, netserver = shutil.which("netperf", path=folder), shutil.which("netserver", path=folder)
         if netperf and netserver:
@@ -117,10 +118,11 @@ def tools(args: argparse.Namespace, loop: str) -> list[Tool]:
     return found
 
 
-def measured(pair: Pair, tool: Tool, folder: Path, seconds: float) -> Figure:
+def measured(pair: Pair, tool: Tool, folder: Path, args: argparse.Namespace) -> Figure:
     """One run."""
-    with server(pair.server, tool.serving):
-        ran = run(pair.client, tool.asking, folder, seconds + 60)
+    pinned = ("taskset", "-c", str(args.core)) if args.core is not None else ()
+    with server(pair.server, (*pinned, *tool.serving)):
+        ran = run(pair.client, (*pinned, *tool.asking), folder, args.seconds + 60)
     if ran.status:
         sys.exit(f"{' '.join(tool.asking)}: {ran.output[-500:]} {ran.errors[-500:]}")
     return tool.read(ran.output)
@@ -150,6 +152,8 @@ def main() -> None:
     parser.add_argument("--netperf", help="the folder of netperf and netserver")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--core", type=int, help="both ends on this core: none is ever idle")
+    parser.add_argument("--only", nargs="*", help="these tools")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.neph = str(Path(args.neph).resolve())
@@ -159,17 +163,19 @@ def main() -> None:
         loop = str(folder / "rr_loop")
         source = Path(__file__).with_name("rr_loop.c")
         subprocess.run(("cc", "-O2", "-o", loop, source), check=True)
-        all_tools = tools(args, loop)
+        subprocess.run(("cc", "-O2", "-DTIMEOUT", "-o", f"{loop}_timeout", source), check=True)
+        all_tools = [tool for tool in tools(args, loop) if not args.only or tool.name in args.only]
         figures: dict[str, dict[str, list[Figure]]] = {}
         with veth_pair(is_cut=False) as pair:
             for _ in range(args.rounds):
                 for tool in random.sample(all_tools, len(all_tools)):
-                    one = measured(pair, tool, folder, args.seconds)
+                    one = measured(pair, tool, folder, args)
                     figures.setdefault(tool.kind, {}).setdefault(tool.name, []).append(one)
     heading = ("test", "tool", "transactions/s, median", "least to most", "p50, us", "neph over it")
     print(table(heading, [row(tool, figures) for tool in all_tools]))
     told = before.tell()
-    print(f"\n{args.rounds} rounds of {args.seconds} s. {sentence(told)}")
+    where = "as the kernel places them" if args.core is None else "both ends on one core"
+    print(f"\n{args.rounds} rounds of {args.seconds} s, {where}. {sentence(told)}")
     if args.json:
         plain = {
             kind: {name: [[one.rate, one.median_us] for one in all] for name, all in tools.items()}

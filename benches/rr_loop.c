@@ -1,6 +1,6 @@
 /* Requests and replies in turn with nothing but the calls: what neph rr is held against.
  *
- *     cc -O2 -o rr_loop rr_loop.c
+ *     cc -O2 -o rr_loop rr_loop.c                                  # or with -DTIMEOUT
  *     rr_loop serve udp|tcp|connect ADDRESS PORT REQUEST REPLY     # until it is ended
  *     rr_loop ask udp|tcp|connect ADDRESS PORT REQUEST REPLY SECONDS
  *
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +35,16 @@ static int64_t now(void) {
 static void fail(const char *what) {
     perror(what);
     exit(1);
+}
+
+/* With TIMEOUT a receive call ends after 50 ms, as neph's do: a lost datagram ends no test. */
+static void limit(int fd) {
+#ifdef TIMEOUT
+    struct timeval tick = {.tv_usec = 50000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+#else
+    (void)fd;
+#endif
 }
 
 /* So many bytes; 0 where the other end has closed. */
@@ -54,6 +65,7 @@ static void serve(int type, int anew, struct sockaddr_in at, size_t request, siz
         struct sockaddr_in from;
         socklen_t length = sizeof from;
         ssize_t count = recvfrom(fd, buffer, sizeof buffer, 0, (struct sockaddr *)&from, &length);
+        limit(fd);
         if (count < 0 || connect(fd, (struct sockaddr *)&from, length)) fail("connect");
         do {
             if (send(fd, buffer, reply, 0) < 0) fail("send");
@@ -64,6 +76,7 @@ static void serve(int type, int anew, struct sockaddr_in at, size_t request, siz
     for (;;) {
         int stream = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
         if (stream < 0) fail("accept");
+        limit(stream);
         if (!anew) setsockopt(stream, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         while (take(stream, request)) {
             if (send(stream, buffer, reply, MSG_NOSIGNAL) < 0) break;
@@ -75,6 +88,7 @@ static void serve(int type, int anew, struct sockaddr_in at, size_t request, siz
 
 static int opened(int type, struct sockaddr_in to) {
     int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+    limit(fd);
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to)) fail("connect");
     return fd;
 }

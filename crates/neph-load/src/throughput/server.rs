@@ -1,7 +1,7 @@
 //! Serves throughput tests, one after the other, on one port for TCP and UDP.
 
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -164,7 +164,9 @@ impl Server {
         if !active.awaits(token, stream, Protocol::Udp) || !active.is_from(peer.ip()) {
             return Ok(());
         }
-        let socket = datagrams_on(active.local)?;
+        // A socket of IPv4 costs less than one of IPv6 that carries IPv4.
+        let socket = datagrams_on(unmapped(active.local))?;
+        let peer = unmapped(peer);
         let carrier = active.job.datagrams(socket, peer, End::Server, stream)?;
         active.carriers.insert(stream, carrier);
         Ok(())
@@ -269,6 +271,14 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(256)?;
     let listener = TcpListener::from(socket);
     Ok(listener)
+}
+
+/// An address of IPv4 that IPv6 writes (`::ffff:192.0.2.1`) as one of IPv4.
+fn unmapped(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => (ip, address.port()).into(),
+        IpAddr::V6(_) => address,
+    }
 }
 
 /// A UDP socket that shares its port with others of this user.

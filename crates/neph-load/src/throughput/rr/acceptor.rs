@@ -64,7 +64,7 @@ impl Acceptor<'_> {
                 Outcome::Other(stream, 0)
             };
             match outcome {
-                Outcome::Answered => guard.answered(clock::raw())?,
+                Outcome::Answered => guard.answered()?,
                 Outcome::Broken => guard.recorder.counted().foreign += 1,
                 Outcome::Other(stream, count) => self.listening.hand_back(Newcomer {
                     stream,

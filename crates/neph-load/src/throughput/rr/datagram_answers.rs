@@ -51,7 +51,7 @@ fn answer_on(
                 // A reply that cannot be sent is one that is lost, and the client counts it.
                 let _ = socket.send(&reply);
                 if window.is_new(tag.number) {
-                    guard.answered(clock::raw())?;
+                    guard.answered()?;
                 } else {
                     guard.recorder.counted().duplicates += 1;
                     guard.idle(clock::raw())?;

@@ -99,17 +99,17 @@ impl<'a> Recorder<'a> {
     #[inline]
     pub(super) fn reply(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
         self.rtts.add(u64::try_from(now.0 - from.0).unwrap_or(0));
-        self.count_at(now)
+        self.count();
+        self.tick(now)
     }
 
-    /// A transaction was carried out: when the next one begins.
+    /// A transaction was carried out.
     #[inline]
-    pub(super) fn count_at(&mut self, now: RawNanos) -> RawNanos {
+    pub(super) fn count(&mut self) {
         self.counted.transactions += 1;
         if self.counted.transactions.is_multiple_of(LOOK_EVERY) {
             self.course.look();
         }
-        self.tick(now)
     }
 
     /// A transaction that began at `from` is given up: when the next one begins.

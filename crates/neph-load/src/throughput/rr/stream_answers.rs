@@ -49,7 +49,7 @@ fn answer_on(
             return Err(fault);
         }
         match moved {
-            Moved::All => guard.answered(clock::raw())?,
+            Moved::All => guard.answered()?,
             Moved::Closed(_) | Moved::Stopped => return Ok(()),
         }
     }
