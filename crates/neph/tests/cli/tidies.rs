@@ -113,7 +113,7 @@ fn what_needs_single_messages_refuses_in_one_sentence() {
     place.neph(DUE);
     let export = ["export", "--format", "csv", "--output", "-"];
     for needs in [&["report"][..], &["diagnose"], &export] {
-        let ran = place.neph(needs);
+        let ran = place.neph(needs.iter().copied());
         assert_eq!(ran.status, 1, "{needs:?}: {}", ran.err);
         reports(&ran, "needs single messages; neph show");
         assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);
