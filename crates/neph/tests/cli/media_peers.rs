@@ -1,4 +1,4 @@
-//! `neph media` beside GStreamer: our client with its RTSP server, its client with our server.
+//! `neph media` beside `GStreamer`: our client with its RTSP server, its client with our server.
 
 #![expect(clippy::print_stdout, reason = "a skipped test is reported")]
 
@@ -41,9 +41,8 @@ fn a_server_of_gstreamer_is_measured() {
         .arg(place.path("server.py"))
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let mut server = match server.spawn() {
-        Ok(server) => server,
-        Err(_) => return skip("a_server_of_gstreamer_is_measured", "/usr/bin/python3"),
+    let Ok(mut server) = server.spawn() else {
+        return skip("a_server_of_gstreamer_is_measured", "/usr/bin/python3");
     };
     let mut port = String::new();
     let mut out = BufReader::new(server.stdout.take().expect("piped"));
