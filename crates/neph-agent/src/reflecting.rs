@@ -90,7 +90,7 @@ pub struct Bound {
 
 #[derive(Debug)]
 enum Server {
-    Throughput(throughput::Server),
+    Throughput(Box<throughput::Server>),
     Media(media::Server),
 }
 
@@ -109,7 +109,7 @@ impl Bound {
         if let Some(port) = spec.throughput {
             let spec = of_throughput(at(port), permit);
             let server = at_site(site, || throughput::Server::bind(&spec))??;
-            servers.push(Server::Throughput(server));
+            servers.push(Server::Throughput(Box::new(server)));
         }
         if let Some(port) = spec.media {
             let spec = of_media(at(port))?;
@@ -139,12 +139,12 @@ impl Bound {
             // Sockets of streams are opened where the server listens.
             let served = at_site(site.as_ref(), || match &server {
                 Server::Throughput(server) => {
-                    let served = server.run(&ended, &|_| {});
-                    served.map_err(|error| error.to_string())
+                    let ran = server.run(&ended, &|_| {});
+                    ran.map_err(|error| error.to_string())
                 }
                 Server::Media(server) => {
-                    let served = server.run(&ended, &|_| {});
-                    served.map_err(|error| error.to_string())
+                    let ran = server.run(&ended, &|_| {});
+                    ran.map_err(|error| error.to_string())
                 }
             });
             if let Ok(Err(error)) = served {

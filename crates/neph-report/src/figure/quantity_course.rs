@@ -220,7 +220,7 @@ fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Ma
         .map(|text| width(text, Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
     let fits = (1..=labels.len()).find(|every| slot * count(*every) >= widest + 6.0);
-    let every = fits.unwrap_or(labels.len().max(1));
+    let every = fits.unwrap_or_else(|| labels.len().max(1));
     let mut marks = Vec::new();
     for (place, label) in labels.iter().enumerate().step_by(every) {
         for (text, below) in label.iter().zip([14.0, 14.0 + TIMES]) {

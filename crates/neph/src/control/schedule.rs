@@ -349,6 +349,6 @@ mod tests {
             named("plans/Two Sites.toml").ok().as_deref(),
             Some("two-sites")
         );
-        assert!(named("plans/…toml").is_err());
+        assert!(named("plans/….toml").is_err());
     }
 }

@@ -24,14 +24,14 @@ fn free_port() -> NonZeroU16 {
     NonZeroU16::new(port).expect("no zero")
 }
 
-fn serving(spec: ReflectorSpec) -> Serving {
-    let mut bound = Bound::beside(&spec, None, &Permit::ANYTHING).expect("a port");
+fn serving(spec: &ReflectorSpec) -> Serving {
+    let mut bound = Bound::beside(spec, None, &Permit::ANYTHING).expect("a port");
     bound.remove(0).serve().expect("a thread")
 }
 
 /// Throughput tests at a port of loopback.
 fn throughput() -> Serving {
-    serving(ReflectorSpec {
+    serving(&ReflectorSpec {
         throughput: Some(free_port()),
         ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())
     })
@@ -92,7 +92,7 @@ fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
 
 #[test]
 fn media_streams_come_to_a_bit_rate_and_a_quality() {
-    let server = serving(ReflectorSpec {
+    let server = serving(&ReflectorSpec {
         media: Some(free_port()),
         ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())
     });
