@@ -115,9 +115,9 @@ quantities! {
     /// The highest bit rate of a stream in a second.
     MediaRateMost = "media_rate_most_bit_s", "highest bit rate", BitsPerSecond, Higher;
     /// The mean interarrival jitter (RFC 3550) of a stream, by the moments of sending where the server has them: the mean over streams.
-    MediaJitter = "media_jitter_ns", "media jitter", Nanoseconds, Lower;
+    MediaJitter = "media_jitter_ns", "jitter", Nanoseconds, Lower;
     /// Share of the packets of all streams that did not come.
-    MediaLoss = "media_loss_percent", "media loss", Percent, Lower;
+    MediaLoss = "media_loss_percent", "loss", Percent, Lower;
     /// Share of the packets of all streams that came after their frame was due.
     MediaLate = "media_late_percent", "late", Percent, Lower;
     /// How often the picture of a stream stood still, all streams together.

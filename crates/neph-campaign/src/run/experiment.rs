@@ -1,6 +1,7 @@
 //! Experiments that run at the same time, mostly one: from their slots to their place in the store.
 
 mod intake;
+mod sets;
 
 use std::sync::{Arc, Mutex};
 
@@ -82,7 +83,7 @@ impl Run<'_, '_> {
             }
             Update::Pinged(_) | Update::Done(_) => Ok(()),
         })?;
-        let results = match done {
+        let mut results = match done {
             Ok(OrderResult::Experiments(results)) => results,
             Ok(_) => vec![Err(OrderFailed::another_result("carry experiments out")); slots.len()],
             Err(why) => vec![Err(why); slots.len()],
@@ -95,6 +96,7 @@ impl Run<'_, '_> {
             });
             begun = self.begin_all(slots, orders, failed.collect())?;
         }
+        sets::spoil(self.plan, &self.matrix, slots, &mut results);
         for (one, result) in begun.iter_mut().zip(results) {
             if one.end.is_none() {
                 one.end = Some(Self::came_of(one, result));

@@ -1,0 +1,87 @@
+//! Media streams of several sites are one measurement: they share their server.
+
+use neph_model::{Ending, ExperimentResult, Measure, OrderFailed, Scenario};
+
+use crate::agenda::Slot;
+use crate::plan::Plan;
+use crate::together::groups;
+
+/// Where the streams of one site did not run, those of the others had the server for themselves: all of the set
+/// have failed, and are tried once more together.
+pub(super) fn spoil(
+    plan: &Plan,
+    matrix: &[Scenario],
+    slots: &[Slot],
+    results: &mut [Result<ExperimentResult, OrderFailed>],
+) {
+    let scenario = |slot: &Slot| &matrix[slot.scenario as usize];
+    let is_media = |slot: &Slot| matches!(scenario(slot).measure(), Measure::Media(_));
+    if !slots.iter().any(is_media) {
+        return;
+    }
+    let groups = groups(plan, matrix);
+    let group = |slot: &Slot| groups[slot.scenario as usize];
+    let failed: Vec<(u32, &str)> = slots
+        .iter()
+        .zip(&*results)
+        .filter(|(slot, result)| is_media(slot) && has_failed(result))
+        .map(|(slot, _)| (group(slot), scenario(slot).endpoint.as_str()))
+        .collect();
+    for (slot, result) in slots.iter().zip(results) {
+        let cause = failed.iter().find(|(of, _)| *of == group(slot));
+        if let (Ok(result), Some((_, endpoint))) = (result, cause)
+            && result.ending == Ending::Complete
+        {
+            let why = format!("the streams of '{endpoint}' failed, and these had its share");
+            result.ending = Ending::Failed(why);
+        }
+    }
+}
+
+fn has_failed(result: &Result<ExperimentResult, OrderFailed>) -> bool {
+    match result {
+        Ok(result) => matches!(result.ending, Ending::Failed(_)),
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Wall;
+    use neph_text::Source;
+
+    use super::*;
+    use crate::expand::scenarios;
+    use crate::plan::parse;
+
+    #[test]
+    fn streams_that_ran_without_those_of_another_site_have_failed_and_other_transfers_stand() {
+        let text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = [\"media\", \"tcp throughput\"]\n\
+            [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
+            [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n";
+        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        let matrix = scenarios(&plan);
+        let slots: Vec<Slot> = (0..4)
+            .map(|scenario| Slot {
+                block: 0,
+                scenario,
+                position: 0,
+                attempt: 0,
+                begins_block: false,
+            })
+            .collect();
+        let at = Wall::from_unix_nanos(0);
+        let ended = |ending| Ok(ExperimentResult::of_end(ending, at, Vec::new()));
+        let lost = Ending::Failed("no packet came".to_owned());
+        let mut results = [
+            ended(Ending::Complete),
+            ended(Ending::Complete),
+            ended(lost),
+            ended(Ending::Complete),
+        ];
+        spoil(&plan, &matrix, &slots, &mut results);
+        let failed: Vec<bool> = results.iter().map(has_failed).collect();
+        // Media of a and of b; throughput of both stands.
+        assert_eq!(failed, [true, false, true, false]);
+    }
+}
