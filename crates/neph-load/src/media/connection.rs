@@ -10,9 +10,9 @@ use neph_sys::{clock, sched};
 use neph_wire::rtcp::ReceiverReport;
 use neph_wire::rtsp::{Inbox, Message, Response};
 
+use super::places::Served;
 use super::ports::{self, Pair};
 use super::served::{MediaServed, Sent};
-use super::server::Served;
 use super::session::{Answer, Asked, Session, TIMEOUT_S};
 use super::source::{First, Source};
 

@@ -16,6 +16,7 @@ mod jitter;
 mod lane;
 mod measured;
 mod opening;
+mod places;
 mod ports;
 mod quality;
 mod second;

@@ -4,7 +4,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use neph_model::{Span, Stop};
@@ -13,6 +12,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::connection::Connection;
 use super::error::MediaError;
+use super::places::Served;
 use super::served::{MediaServed, ServerSpec};
 
 /// How soon a set stop flag is seen.
@@ -55,11 +55,7 @@ impl Server {
     /// # Errors
     /// The port cannot be waited on.
     pub fn run(&self, stop: &Stop, event: &(dyn Fn(MediaServed) + Sync)) -> Result<(), MediaError> {
-        let served = Served {
-            spec: &self.spec,
-            event,
-            places: Mutex::new(0),
-        };
+        let served = Served::new(&self.spec, event);
         let (served, count) = (&served, &AtomicUsize::new(0));
         let most = usize::from(self.spec.caps.streams) + SPARE;
         let ended = thread::scope(|scope| {
@@ -90,38 +86,6 @@ impl Server {
         });
         let address = self.address;
         ended.map_err(|source| MediaError::Listen { address, source })
-    }
-}
-
-/// What the connections of a server share.
-pub(super) struct Served<'a> {
-    pub(super) spec: &'a ServerSpec,
-    pub(super) event: &'a (dyn Fn(MediaServed) + Sync),
-    /// Streams that were granted and are not over.
-    places: Mutex<u16>,
-}
-
-impl Served<'_> {
-    /// Takes a place for a stream.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub(super) fn take_place(&self) -> Result<(), String> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        self.spec.caps.admit(*places, self.spec.trace.mean_rate())?;
-        *places += 1;
-        Ok(())
-    }
-
-    /// Gives a place back.
-    pub(super) fn free_place(&self) {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        *places = places.saturating_sub(1);
-    }
-
-    /// Places that are taken.
-    pub(super) fn streams(&self) -> u16 {
-        *self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,46 @@
+//! What the connections of a server share: what it grants, and how many streams it sends.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::served::{MediaServed, ServerSpec};
+
+/// What the connections of a server share.
+pub(super) struct Served<'a> {
+    pub(super) spec: &'a ServerSpec,
+    pub(super) event: &'a (dyn Fn(MediaServed) + Sync),
+    /// Streams that were granted and are not over.
+    places: Mutex<u16>,
+}
+
+impl<'a> Served<'a> {
+    /// Of a server without a stream.
+    pub(super) fn new(spec: &'a ServerSpec, event: &'a (dyn Fn(MediaServed) + Sync)) -> Self {
+        Self {
+            spec,
+            event,
+            places: Mutex::new(0),
+        }
+    }
+
+    /// Takes a place for a stream.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn take_place(&self) -> Result<(), String> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        self.spec.caps.admit(*places, self.spec.trace.mean_rate())?;
+        *places += 1;
+        Ok(())
+    }
+
+    /// Gives a place back.
+    pub(super) fn free_place(&self) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        *places = places.saturating_sub(1);
+    }
+
+    /// Places that are taken.
+    pub(super) fn streams(&self) -> u16 {
+        *self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
