@@ -8,6 +8,10 @@ use serde::Serialize;
 /// A line of NDJSON.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, and written at once"
+)]
 pub enum ReflectLine {
     /// It listens.
     Listening {

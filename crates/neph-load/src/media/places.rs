@@ -1,4 +1,4 @@
-//! What the connections of a media server share: what it grants, and how many streams there are.
+//! What the connections of a server share: what it grants, and how many streams it sends.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,8 +13,8 @@ pub(super) struct Served<'a> {
 }
 
 impl<'a> Served<'a> {
-    /// None is taken yet.
-    pub(super) fn of(spec: &'a ServerSpec, event: &'a (dyn Fn(MediaServed) + Sync)) -> Self {
+    /// Of a server without a stream.
+    pub(super) fn new(spec: &'a ServerSpec, event: &'a (dyn Fn(MediaServed) + Sync)) -> Self {
         Self {
             spec,
             event,

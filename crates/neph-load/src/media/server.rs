@@ -55,7 +55,7 @@ impl Server {
     /// # Errors
     /// The port cannot be waited on.
     pub fn run(&self, stop: &Stop, event: &(dyn Fn(MediaServed) + Sync)) -> Result<(), MediaError> {
-        let served = Served::of(&self.spec, event);
+        let served = Served::new(&self.spec, event);
         let (served, count) = (&served, &AtomicUsize::new(0));
         let most = usize::from(self.spec.caps.streams) + SPARE;
         let ended = thread::scope(|scope| {

@@ -77,9 +77,9 @@ const DELAY: Span = Span::from_millis(30);
 
 #[test]
 fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network() {
-    let trace = Trace::animation().expect("a trace");
+    let animation = Trace::animation().expect("a trace");
     let duration = Span::from_secs(60);
-    let (figures, track) = received(&sent(&trace, duration), duration, |_| Some(DELAY));
+    let (figures, track) = received(&sent(&animation, duration), duration, |_| Some(DELAY));
     assert_eq!(track.seconds().len(), 60);
     assert_eq!(figures.rate_min, Some(BitRate(110_000)));
     assert_eq!(figures.rate_mean, Some(BitRate(957_100)));
@@ -139,7 +139,8 @@ fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
     let duration = Span::from_secs(40);
     let all = sent(&trace, duration);
     // A packet for each frame; each second one is 8 ms later: |D| is always 8 ms.
-    let later = |number: usize| DELAY + Span::from_millis(if number % 2 == 0 { 0 } else { 8 });
+    let later =
+        |number: usize| DELAY + Span::from_millis(if number.is_multiple_of(2) { 0 } else { 8 });
     let (figures, _) = received(&all, duration, |number| Some(later(number)));
     let network = figures.network_jitter.expect("offsets were sent");
     assert!(

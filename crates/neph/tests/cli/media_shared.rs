@@ -137,6 +137,13 @@ fn by_tshark(path: &str) -> Vec<Theirs> {
     with_static_payload_type(path);
     let ran = process::command("tshark")
         .args(["-n", "-q", "-z", "rtp,streams", "-r", path])
+        // A port at random may be that of another protocol.
+        .args([
+            "--enable-heuristic",
+            "rtp_udp",
+            "-o",
+            "udp.try_heuristic_first:TRUE",
+        ])
         .output()
         .expect("tshark runs");
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
