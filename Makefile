@@ -51,6 +51,11 @@ test-packages: lab-packages
 	@tools/need python3:python3 iperf3:iperf3 nft:nftables openssl:openssl bird:bird2 haproxy:haproxy \
 		nginx:nginx-light dockerd:docker.io busybox:busybox-static mtr:mtr-tiny scamper:scamper \
 		ping:iputils-ping tshark:tshark tcpdump:tcpdump zstd:zstd dnsmasq:dnsmasq-base mosquitto:mosquitto systemd-analyze:systemd prometheus:prometheus linux.uml:user-mode-linux qemu-system-x86_64:qemu-system-x86
+	@gst-inspect-1.0 x264enc >/dev/null 2>&1 && gst-inspect-1.0 rtspsrc >/dev/null 2>&1 \
+		&& /usr/bin/python3 -c 'import gi; gi.require_version("GstRtspServer", "1.0")' >/dev/null 2>&1 \
+		|| tools/need no-such-program:gstreamer1.0-tools no-such-program:gstreamer1.0-plugins-good \
+			no-such-program:gstreamer1.0-plugins-ugly no-such-program:python3-gi \
+			no-such-program:gir1.2-gst-rtsp-server-1.0
 	@ls /boot/vmlinuz-* >/dev/null 2>&1 || tools/need no-such-program:linux-image-cloud-amd64
 	@python3 -m ensurepip --version >/dev/null 2>&1 || tools/need no-such-program:python3-venv
 

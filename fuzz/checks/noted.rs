@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, PingBetween, Provenance, RecordError, Recorder, Sample, Scenario,
+    FleetMessage, FlowTrace, Message, Minute, PingBetween, Provenance, RecordError, Recorder, Sample, Scenario,
     Throughput, TracedRoute, Traceroute, Wall,
 };
 use neph_store::{
-    FleetVisitor, Journalled, MessageVisitor, RouteVisitor, SentWithin, Store, StoreError, TakenIn,
+    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, SentWithin, Store, StoreError, TakenIn,
 };
 
 #[derive(Debug, Default)]
@@ -94,6 +94,18 @@ impl Store for Noted {
     }
     fn add_transfers(&mut self, _: ExperimentId, _: &[ClassTransfer]) -> Result<(), StoreError> {
         Ok(())
+    }
+    fn reduce(&mut self, _: ExperimentId, _: &[Minute], _: Wall) -> Result<(), StoreError> {
+        unreachable!("an import reduces nothing")
+    }
+    fn remove_minutes(&mut self, _: ExperimentId, _: Wall) -> Result<(), StoreError> {
+        unreachable!("an import reduces nothing")
+    }
+    fn reduction(&self, _: ExperimentId) -> Result<Option<Reduction>, StoreError> {
+        Ok(None)
+    }
+    fn minutes(&self, _: ExperimentId) -> Result<Vec<Minute>, StoreError> {
+        Ok(Vec::new())
     }
     fn is_being_written(&self) -> Result<bool, StoreError> {
         Ok(false)

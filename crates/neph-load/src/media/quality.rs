@@ -1,9 +1,8 @@
 //! An estimate of video quality from bit rate, frame rate and packet loss: ITU-T G.1070, video quality
 //! estimation function.
 //!
-//! Recommendation ITU-T G.1070 (06/2018), Opinion model for video-telephony applications. The form of the
-//! function is from there; the coefficients are those for H.264, VGA, a display of 9.2 inches, as two public
-//! implementations quote them. The Recommendation's own table could not be read where this was written.
+//! The function and its coefficients (H.264, VGA, a display of 9.2 inches) are as two public programs have them.
+//! Neither could be checked against the text of the Recommendation where this was written.
 
 /// Coefficients v1 to v12.
 const V: [f64; 12] = [

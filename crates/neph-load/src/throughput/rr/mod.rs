@@ -2,7 +2,7 @@
 //!
 //! Each stream has a thread at both ends and one transaction outstanding. The loop of a transaction is one
 //! send call, one receive call and one reading of the clock: no lock, no allocation. What became of
-//! datagrams ([`matching`], [`window`]) and what round-trip times show ([`Rtts`]) are functions without
+//! datagrams (`matching`, `window`) and what round-trip times show ([`Rtts`]) are functions without
 //! input or output. [`measure`] is the client; the server is that of throughput tests.
 
 mod acceptor;
