@@ -353,6 +353,15 @@ mod tests {
     }
 
     #[test]
+    fn the_last_transfer_stands_by_its_measure_and_quantity() {
+        let metrics = RunMetrics::default();
+        let key = (circuit(), "tcp rr".to_owned(), Quantity::TransactionLoss);
+        metrics.lock().transfers.insert(key, 0.25);
+        let labels = "{site=\"at ams\",endpoint=\"fra\",measure=\"tcp rr\",quantity=\"transaction_loss_percent\"}";
+        line(&metrics, &format!("neph_run_transfer{labels} 0.25"));
+    }
+
+    #[test]
     fn an_alarm_ends_with_its_experiment_and_stays_counted() {
         let metrics = RunMetrics::default();
         let id = ExperimentId::new();
