@@ -213,10 +213,7 @@ fn signed_and_not_allowed() -> Vec<(&'static str, Order)> {
             "port",
             reflector(|spec| spec.throughput = NonZeroU16::new(22)),
         ),
-        (
-            "unmetered",
-            reflector(|spec| spec.media = NonZeroU16::new(9001)),
-        ),
+        ("kind", reflector(|spec| spec.media = NonZeroU16::new(9001))),
         ("lab", Order::Experiments(vec![at_site])),
     ];
     let of = |reason: &'static str, orders: Vec<Order>| {
