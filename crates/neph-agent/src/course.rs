@@ -240,7 +240,7 @@ impl<'a> Course<'a> {
     pub(crate) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
         let stopped = self.desk.stop().is_set();
         let ending = match (self.fault.take(), stopped) {
-            (_, true) if self.measured.is_some() => Ending::Interrupted,
+            (_, true) if self.ready.transfer.is_some() => Ending::Interrupted,
             (Some(fault), _) => Ending::Failed(fault),
             (None, true) => Ending::Interrupted,
             (None, false) if self.measured.is_some() => Ending::Complete,

@@ -8,6 +8,7 @@ pub mod circuits;
 pub mod clock_time;
 pub mod data;
 pub mod diagnosis;
+pub mod directions;
 pub mod findings;
 pub mod fleet;
 pub mod forgotten;

@@ -63,10 +63,14 @@ pub fn load(
         let (fleet, latest) = fleet_of(store, &experiment)?.unzip();
         let mut data = ExperimentData::new(experiment, *place, &[]);
         data.fleet = fleet.filter(|view| !view.flows.is_empty());
-        store.visit_messages(id, &mut |batch| {
-            data.add(batch);
-            Ok(())
-        })?;
+        // Of a transfer that a retention policy reduced, only echoes beside it are gone.
+        let is_transfer = data.experiment.quantities.is_some();
+        if !is_transfer || store.reduction(id)?.is_none() {
+            store.visit_messages(id, &mut |batch| {
+                data.add(batch);
+                Ok(())
+            })?;
+        }
         data.events = store.events(id)?;
         data.samples = store.samples(id)?;
         data.provenance = store.provenance(id)?;

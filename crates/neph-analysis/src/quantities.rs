@@ -126,7 +126,8 @@ impl CampaignData {
 /// A quantity of one experiment.
 fn level(data: &ExperimentData, settings: &PlotSettings, quantity: Quantity) -> Option<Level> {
     if let Some(quantities) = &data.experiment.quantities {
-        return quantities.values.get(&quantity).copied().map(Level::At);
+        let value = quantities.values.get(&quantity).copied().map(Level::At);
+        return value.or_else(|| lost(quantities, quantity));
     }
     let main = data.main()?;
     let latencies = Latencies::of([main], settings.basis);
@@ -147,6 +148,17 @@ fn level(data: &ExperimentData, settings: &PlotSettings, quantity: Quantity) -> 
         Quantity::MessageLoss => Some(Level::At(latencies.loss() * 100.0)),
         _ => None,
     }
+}
+
+/// A quantile of round-trip times that falls among lost transactions: they count as slower than every reply.
+fn lost(quantities: &Quantities, quantity: Quantity) -> Option<Level> {
+    let above = match quantity {
+        Quantity::RttP50 => 50.0,
+        Quantity::RttP99 => 1.0,
+        _ => return None,
+    };
+    let loss = quantities.values.get(&Quantity::TransactionLoss)?;
+    (*loss > above).then_some(Level::Censored)
 }
 
 /// The mean difference between times that follow each other, without sign; `None` of fewer than two.
@@ -194,6 +206,20 @@ mod tests {
         let found = course.summary().expect("experiments");
         let ends = (found.least, found.median, found.most);
         assert_eq!(ends, (Level::At(1.0), Level::Censored, Level::Censored));
+    }
+
+    #[test]
+    fn a_quantile_among_lost_transactions_has_no_number_and_one_that_was_not_measured_is_none() {
+        let with_loss = |loss: f64| Quantities {
+            peer: ([192, 0, 2, 1], 7420).into(),
+            values: [(Quantity::TransactionLoss, loss)].into(),
+            limits: Vec::new(),
+        };
+        let found = |loss, quantity| lost(&with_loss(loss), quantity);
+        assert_eq!(found(1.5, Quantity::RttP99), Some(Level::Censored));
+        assert_eq!(found(1.5, Quantity::RttP50), None);
+        assert_eq!(found(0.5, Quantity::RttP99), None);
+        assert_eq!(found(60.0, Quantity::RttMin), None);
     }
 
     #[test]

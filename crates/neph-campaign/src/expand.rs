@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{
-    ByteSize, Measure, Parameter, ParameterName, Scenario, ScenarioId, Span, reply_size_in_words,
+    ByteSize, Measure, Parameter, ParameterName, Scenario, ScenarioId, Span, TransferTransport,
+    reply_size_in_words,
 };
 use sha2::{Digest, Sha256};
 
@@ -130,14 +131,32 @@ fn is_transfer(parameters: &[&Parameter]) -> bool {
     measured.any(Measure::is_transfer)
 }
 
+/// Whether it is throughput over TCP, which has a congestion control.
+fn over_tcp(parameters: &[&Parameter]) -> bool {
+    let mut measured = parameters
+        .iter()
+        .filter_map(|one| one.measure()?.throughput());
+    measured.any(|test| test.transport == TransferTransport::Tcp)
+}
+
 /// The transfers of an endpoint, each once.
 fn transfers(endpoint: &Endpoint) -> Vec<Combination<'_>> {
     let own = endpoint.axes.parameters.iter();
     let own = own.filter(|(name, _)| OF_TRANSFERS.contains(name));
     let own = own.map(|(_, values)| values.as_slice());
-    let sets = parameter_sets(own).into_iter();
-    let transfers = sets.filter(|set| is_transfer(set));
-    let transfers = transfers.map(|parameters| Combination {
+    let mut sets: Vec<Vec<&Parameter>> = Vec::new();
+    for mut set in parameter_sets(own)
+        .into_iter()
+        .filter(|set| is_transfer(set))
+    {
+        if !over_tcp(&set) {
+            set.retain(|one| one.name() != ParameterName::Congestion);
+        }
+        if !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    let transfers = sets.into_iter().map(|parameters| Combination {
         endpoint,
         interval: Measure::SECOND,
         request_size: ByteSize(0),

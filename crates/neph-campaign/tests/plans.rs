@@ -125,6 +125,7 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         "flows-seasons.toml",
         "guest-added.toml",
         "guest-asymmetry.toml",
+        "guest-vcpus.toml",
         "guest-limit.toml",
         "guest-load.toml",
         "guest-tenancy.toml",

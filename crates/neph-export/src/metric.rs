@@ -71,6 +71,8 @@ pub enum Value {
     Count(u64),
     /// A time, exported in seconds.
     Time(Span),
+    /// A number in the unit that the name or a label has. Finite.
+    Number(f64),
     /// Times counted by bounds.
     Histogram(Box<Histogram>),
 }
@@ -85,6 +87,7 @@ impl Value {
                 let sign = if nanos < 0 { "-" } else { "" };
                 Some(format!("{sign}{}", seconds(nanos.unsigned_abs().into())))
             }
+            Self::Number(number) => Some(number.to_string()),
             Self::Histogram(_) => None,
         }
     }

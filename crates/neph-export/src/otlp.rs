@@ -96,6 +96,7 @@ fn point(metric: &Metric, sample: &Sample, period: Period) -> Json {
             point["asInt"] = i64::try_from(*count).unwrap_or(i64::MAX).to_string().into();
         }
         Value::Time(time) => point["asDouble"] = seconds(*time).into(),
+        Value::Number(number) => point["asDouble"] = (*number).into(),
         Value::Histogram(histogram) => distribution(&mut point, histogram),
     }
     point

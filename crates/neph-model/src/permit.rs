@@ -123,6 +123,11 @@ impl Permit {
         })))
     }
 
+    /// Whether it allows everything.
+    pub const fn is_unlimited(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Whether this address may be sent to.
     ///
     /// # Errors

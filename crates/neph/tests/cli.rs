@@ -3,6 +3,8 @@
 
 #[path = "cli/agents.rs"]
 mod agents;
+#[path = "cli/agents_clocks.rs"]
+mod agents_clocks;
 #[path = "cli/agents_transfers.rs"]
 mod agents_transfers;
 #[path = "cli/alarms.rs"]

@@ -76,7 +76,15 @@ impl Kind {
                 LoadWork::Flow { .. } | LoadWork::Stream { .. } => vec![Self::Traffic],
             },
             Order::Capture(_) => vec![Self::Capture],
-            Order::Reflector(_) => vec![Self::Reflector],
+            Order::Reflector(order) => {
+                let beside = [
+                    (order.spec.throughput.is_some(), Self::Throughput),
+                    (order.spec.media.is_some(), Self::Media),
+                ];
+                let beside = beside.into_iter().filter(|(is_served, _)| *is_served);
+                let beside = beside.map(|(_, kind)| kind);
+                std::iter::once(Self::Reflector).chain(beside).collect()
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
 use neph_model::{
-    AllowedTargets, BitRate, Budgets, ByteSize, ExperimentOrder, LoadWork, Order, Permit,
+    AllowedTargets, BitRate, Budgets, ByteSize, ExperimentOrder, LoadWork, Measure, Order, Permit,
     ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Traffic, Wall,
 };
 
@@ -97,6 +97,12 @@ impl Policy {
             && messages > f64::from(most)
         {
             return refused(format!("{messages:.0} messages a second"), most.to_string());
+        }
+        if let (Some(most), Order::Experiments(orders)) = (self.budgets.messages, order)
+            && orders.iter().any(asks_in_turn)
+        {
+            let asked = "requests as fast as replies come".to_owned();
+            return refused(asked, format!("{most} messages a second"));
         }
         if let Some(most) = self.budgets.rate {
             #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
@@ -214,6 +220,11 @@ fn rate_of(work: &LoadWork) -> Option<u64> {
         // The reflector sends each packet back.
         LoadWork::Stream { rate, .. } => Some(rate.bits_per_second().saturating_mul(2)),
     }
+}
+
+/// Whether it sends requests in turn, each as soon as the reply to the one before came.
+fn asks_in_turn(order: &ExperimentOrder) -> bool {
+    matches!(order.scenario.measure(), Measure::Transactions(_))
 }
 
 /// Whether it is a transfer of as much as goes.

@@ -73,7 +73,7 @@ fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
 fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
     let policy = |more: &str| {
         let text = format!(
-            "version = 1\nkinds = [\"reflector\"]\nlisten = [\"8080\", \"8554\"]\n\
+            "version = 1\nkinds = [\"reflector\", \"throughput\", \"media\"]\nlisten = [\"8080\", \"8554\"]\n\
              [targets]\nallow = [\"0.0.0.0/0\"]\n{more}"
         );
         parse(&text).expect("a good policy")

@@ -51,8 +51,8 @@ pub struct Guard {
 /// What becomes of an order.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// It may begin.
-    Granted(Order),
+    /// It may begin, and this is how far the clock was from the controller's then.
+    Granted(Order, ClockApart),
     /// It is the controller's and may not begin: its result is the reason.
     Refused(Order, Refusal),
     /// It is not the controller's, or its time is over: as if it had not come.
@@ -166,7 +166,7 @@ impl Guard {
         let most = order.longest(now.wall).min(self.policy.longest) + LEASE_AROUND;
         let lease = RawNanos(now.raw.0.saturating_add(left.min(most).nanos()));
         self.leases.insert(id, lease);
-        Admission::Granted(order)
+        Admission::Granted(order, clock)
     }
 
     fn ignored(&mut self, refusal: Refusal) -> Admission {

@@ -17,6 +17,7 @@ mod message;
 mod shelf;
 mod status;
 mod timed;
+mod times;
 mod websocket;
 mod worker;
 

@@ -17,8 +17,10 @@ use super::beat::Beats;
 use super::guard::Admission;
 use super::shelf::{Shelf, ShelfError};
 use super::status::{AgentStatus, StatusBoard};
+use super::times::by_controllers_clock;
 use super::{
-    Beat, FromAgent, Grant, Guard, Hello, Link, LinkLost, Moment, OrderState, PROTOCOL, ToAgent,
+    Beat, ClockApart, FromAgent, Grant, Guard, Hello, Link, LinkLost, Moment, OrderState, PROTOCOL,
+    ToAgent,
 };
 use crate::JournallingExecutor;
 use crate::failure::failed;
@@ -37,7 +39,8 @@ const STATUS_EVERY: i64 = 250_000_000;
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
     shelf: Shelf,
-    running: BTreeMap<Ticket, OrderId>,
+    /// Each with how far the clock was from the controller's when it was admitted.
+    running: BTreeMap<Ticket, (OrderId, ClockApart)>,
     version: String,
     guard: Guard,
     pulse: Pulse,
@@ -126,7 +129,7 @@ impl<E: Executor> Worker<E> {
 
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
-        let answers = |id: &OrderId| {
+        let answers = |(id, _): &(OrderId, ClockApart)| {
             let kept = self.shelf.kept(*id);
             kept.is_some_and(|kept| matches!(kept.order, Order::Reflector(_)))
         };
@@ -188,7 +191,7 @@ impl<E: Executor> Worker<E> {
             OrderState::Running { .. } | OrderState::Ended(_) => return true,
         }
         match self.guard.admit(id, grant, moment()) {
-            Admission::Granted(order) => {
+            Admission::Granted(order, apart) => {
                 if let Err(why) = self.shelf.add(id, order.clone()) {
                     // The controller asks a second time: perhaps there is room then.
                     tracing::warn!("an order cannot be kept: {why}");
@@ -196,7 +199,8 @@ impl<E: Executor> Worker<E> {
                     self.guard.ended(id);
                     return false;
                 }
-                self.running.insert(self.executor.submit(order), id);
+                let ticket = self.executor.submit(order);
+                self.running.insert(ticket, (id, apart));
             }
             Admission::Refused(order, why) => {
                 tracing::warn!("an order is refused: {why}");
@@ -228,7 +232,7 @@ impl<E: Executor> Worker<E> {
 
     fn cancel(&mut self, id: OrderId) {
         let mut running = self.running.iter();
-        if let Some((ticket, _)) = running.find(|(_, one)| **one == id) {
+        if let Some((ticket, _)) = running.find(|(_, (one, _))| *one == id) {
             self.executor.cancel(*ticket);
         }
     }
@@ -251,10 +255,10 @@ impl<E: Executor> Worker<E> {
         self.report(clock::raw());
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
-            let Some(id) = self.running.get(&ticket).copied() else {
+            let Some((id, apart)) = self.running.get(&ticket).copied() else {
                 continue;
             };
-            match update {
+            match by_controllers_clock(update, apart) {
                 Update::Prepared(prepared) => self.shelf.prepared(id, prepared)?,
                 Update::Progress(progress) => {
                     messages.push(FromAgent::Progress { id, progress });

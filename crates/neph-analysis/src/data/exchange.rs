@@ -5,8 +5,10 @@ mod resent;
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Entry, Flow, Instant, Ledger, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet,
+    Entry, Flow, Instant, Ledger, Marks, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet,
 };
+
+use neph_stats::FourStamps;
 
 pub(crate) use resent::Resent;
 
@@ -57,6 +59,8 @@ pub struct FlowData {
     /// The few orders of ledger entries that occur in a flow; a message points to its own.
     layouts: Vec<Vec<StageSet>>,
     times: Vec<Span>,
+    /// When messages passed both kernels, of those of which all four moments are known; in any order.
+    pub(crate) stamps: Vec<FourStamps>,
 }
 
 impl FlowData {
@@ -67,6 +71,7 @@ impl FlowData {
             exchanges: Vec::new(),
             layouts: Vec::new(),
             times: Vec::new(),
+            stamps: Vec::new(),
         }
     }
 
@@ -90,6 +95,9 @@ impl FlowData {
         let layout = self.layout(entries);
         self.times
             .extend(entries.iter().map(neph_model::Entry::time));
+        if ledger.is_some() {
+            self.stamps.extend(kernel_stamps(marks));
+        }
         let later = message.tcp_at_ack.or(message.tcp_at_send);
         self.exchanges.push(Exchange {
             seq: message.seq,
@@ -218,6 +226,16 @@ impl FlowData {
             .filter(|(_, segments)| *segments > 0)
             .collect()
     }
+}
+
+/// When a message left and came, by the kernels of both ends.
+fn kernel_stamps(marks: &Marks) -> Option<FourStamps> {
+    Some(FourStamps {
+        sent: marks.nic_tx?.nanos(),
+        arrived: marks.peer.rx?.nanos(),
+        answered: marks.peer.nic_tx?.nanos(),
+        returned: marks.nic_rx?.nanos(),
+    })
 }
 
 #[cfg(test)]

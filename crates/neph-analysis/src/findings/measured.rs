@@ -151,7 +151,7 @@ fn matrix(scenarios: &[&Scenario]) -> String {
 }
 
 /// What the plan has and the report does not; experiments that failed have a sentence of their own.
-fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize) -> String {
+pub(super) fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize) -> String {
     let mut text = String::new();
     let more = if shown == 0 { "" } else { "more " };
     match data.scenarios.len() - shown {

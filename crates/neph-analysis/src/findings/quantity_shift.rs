@@ -71,6 +71,12 @@ impl Pair {
         })
     }
 
+    /// The shift as a share of the baseline, where there is one.
+    fn share(&self) -> Option<f64> {
+        let share = self.shift / self.baseline;
+        (self.baseline.is_finite() && share.is_finite()).then_some(share)
+    }
+
     fn certainty(&self, quantity: Quantity, judged: &Judged) -> Certainty {
         Certainty {
             blocks: self.blocks,
@@ -96,16 +102,17 @@ impl QuantityShift {
             self.of_several(least, most, &sure)
         };
         let text = format!("{how}; {}.", certainty(&sure));
-        let share = |pair: &Pair| pair.shift / pair.baseline;
         let finding = Finding::new(FindingKind::StandsOut, topic, text)
             .about(&self.name)
             .about(&self.baseline)
             .with("shift_least", least.shift)
             .with("shift_most", most.shift)
-            .with("share_least", share(least))
-            .with("share_most", share(most))
             .with("combinations", real(self.pairs.len()));
-        Some(finding)
+        let shares = [("share_least", least.share()), ("share_most", most.share())];
+        let shares = shares
+            .into_iter()
+            .filter_map(|(name, share)| Some((name, share?)));
+        Some(shares.fold(finding, |finding, (name, share)| finding.with(name, share)))
     }
 
     fn title(&self) -> String {
@@ -127,7 +134,15 @@ impl QuantityShift {
     fn of_one(&self, only: &Pair, judged: &Judged) -> String {
         let Self { name, baseline, .. } = self;
         let judgement = judged.at(only.place);
-        let interval = interval_in_words(only.shift, judgement.interval, |value| self.told(value));
+        let end = |value: f64| {
+            let sign = if value < 0.0 { "−" } else { "" };
+            if value.is_finite() {
+                format!("{sign}{}", self.told(value))
+            } else {
+                format!("{sign}∞")
+            }
+        };
+        let interval = interval_in_words(only.shift, judgement.interval, end);
         let (title, size, base) = (
             self.title(),
             self.told(only.shift),
@@ -161,10 +176,12 @@ impl QuantityShift {
             .map(|(count, word)| format!("{word} in {count}"))
             .collect();
         let one = |pair: &Pair| {
-            let share = (pair.shift / pair.baseline * 100.0).abs();
+            let share = pair.share();
+            let share = share.map(|share| format!(" ({:.1} %)", share.abs() * 100.0));
             format!(
-                "{} ({share:.1} %) {} ({})",
+                "{}{} {} ({})",
                 self.told(pair.shift),
+                share.unwrap_or_default(),
                 way(pair.shift),
                 pair.title
             )

@@ -6,6 +6,7 @@ use neph_model::{ParameterName, Quantity, Scenario};
 
 use super::compare::{Family, Judged};
 use super::levels::baseline_first;
+use super::measured::missing;
 use super::quantity_shift::{Pair, QuantityShift};
 use super::{Finding, FindingKind, networks};
 use crate::circuits;
@@ -126,8 +127,14 @@ fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
         .flat_map(|index| data.quantities(*index, settings));
     let blocks: Vec<u32> = all.map(|(block, _)| block).collect();
     let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
+    // Where there are messages, what is missing stands with them.
+    let missing = if data.measured(settings).is_empty() {
+        missing(data, settings, shown.len())
+    } else {
+        String::new()
+    };
     let text = format!(
-        "{} of transfers, measured in {}: {}.",
+        "{} of transfers, measured in {}: {}.{missing}",
         plural(shown.len(), "scenario"),
         plural(distinct.len(), "block"),
         plural(blocks.len(), "transfer"),

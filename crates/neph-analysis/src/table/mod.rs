@@ -5,6 +5,7 @@ mod advice;
 mod cells;
 mod circuits;
 mod compared;
+mod directions;
 mod fleets;
 mod grouped;
 mod kept;
@@ -37,6 +38,7 @@ pub fn tables_with(
     let rows = summary(data, settings);
     [
         summary::table(&rows),
+        directions::table(data, settings),
         circuits::table(data, settings),
         transfers::table(data, settings),
         throughput::table(data, settings),

@@ -72,7 +72,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         columns: columns.map(Column).to_vec(),
         rows: rows.collect(),
         notes: std::iter::once(
-            "Medians over experiments; the interval (95 %) needs six of them. Rates are payload that was received."
+            "Medians over experiments; the interval (95 %) needs six of them. Rates are payload: goodput is what was received, sent what a kernel took."
                 .to_owned(),
         )
         .chain(limits)

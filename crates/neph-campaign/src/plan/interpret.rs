@@ -1,5 +1,6 @@
 //! From what was typed to what is meant: defaults are filled in, what contradicts itself is told.
 
+mod circuits;
 mod places;
 mod scope;
 mod shared;
@@ -259,6 +260,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         });
     }
     alarms::check(typed, &endpoints, problems);
+    circuits::check(&endpoints, problems);
     endpoints
 }
 

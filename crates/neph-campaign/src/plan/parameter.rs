@@ -111,7 +111,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     },
     PlanParameter {
         name: ParameterName::Measure,
-        about: "what is measured: \"messages\" (if absent), \"tcp throughput\", or \"udp throughput 100Mbit/s\"; up, down or both, and a number of streams may follow",
+        about: "what is measured: \"messages\" (if absent), \"tcp throughput\", \"udp throughput 100Mbit/s\", \"udp rr\", \"tcp rr\", \"tcp crr\" or \"media 3 clients\"; a number of streams, and of throughput up, down or both, may follow",
         fits: |_| true,
         unfit: "",
         read: measure::measure,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use neph_model::{
     EchoTo, Ending, Event, EventKind, Experiment, ExperimentOrder, ExperimentResult,
     ExperimentStatus, FlowIndex, FlowTrace, HostFacts, Load, Order, OrderFailed, OrderResult,
-    Prepared, Progress, Provenance, Recorder, Ticket, Update, Warning,
+    Prepared, Progress, Provenance, Quantities, Quantity, Recorder, Ticket, Update, Warning,
 };
 
 use super::recording::{Outcome, Recording};
@@ -317,9 +317,14 @@ pub(crate) fn settle(experiment: &mut Experiment, end: &End, meter: &Meter, limi
         experiment.reason = Some("no message could be sent".to_owned());
     }
     let measured = warnings(meter, &end.load, limits);
-    // A transfer is to be as fast as the CPU lets it; its limit names that.
+    // A throughput test is to be as fast as the CPU lets it; its limit names that.
+    let has_goodput = |all: &Quantities| {
+        let goodput = [Quantity::UpGoodput, Quantity::DownGoodput];
+        goodput.iter().any(|one| all.values.contains_key(one))
+    };
+    let is_throughput = experiment.quantities.as_ref().is_some_and(has_goodput);
     let is_in_order =
-        |warning: &Warning| is_transfer && matches!(warning, Warning::CpuSaturated { .. });
+        |warning: &Warning| is_throughput && matches!(warning, Warning::CpuSaturated { .. });
     let measured = measured.into_iter().filter(|one| !is_in_order(one));
     experiment.warnings.extend(measured);
 }

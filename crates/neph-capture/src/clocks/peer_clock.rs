@@ -4,7 +4,9 @@
 //! neph-stats'. Does no input or output and reads no clock.
 
 use neph_model::{ClockOffset, Marks, Span};
-use neph_stats::{ClockFit, ClockNature, FourStamps, KeptLimits, OffsetLimits, clock_course};
+use neph_stats::{
+    ClockCourse, ClockFit, ClockNature, FourStamps, KeptLimits, OffsetLimits, clock_course,
+};
 
 /// A kernel's stamp is a reading of the wall clock that becomes one of the raw clock by reading
 /// both: each of the two machines is off by half of what that takes, 60 to 90 ns here and 200 at most.
@@ -36,8 +38,18 @@ impl PeerClock {
     /// A message that was answered; gives its stamps, if it has all four.
     pub fn message(&mut self, marks: &Marks) -> Option<FourStamps> {
         let stamps = stamps(marks)?;
-        self.kept.add(stamps, DOUBT);
+        self.add(stamps);
         Some(stamps)
+    }
+
+    /// The stamps of a message that was answered; in the order in which messages were sent.
+    pub fn add(&mut self, stamps: FourStamps) {
+        self.kept.add(stamps, DOUBT);
+    }
+
+    /// The peer's clock over the whole time. `None` without messages in both directions.
+    pub fn course(&self) -> Option<ClockCourse<'_>> {
+        clock_course(self.kept.limits(), self.nature).ok()
     }
 
     /// The peer's clock minus ours at a moment of ours, in nanoseconds, from the messages around it.

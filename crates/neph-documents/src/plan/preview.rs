@@ -42,6 +42,13 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
         time(cost.block),
         time(cost.whole)
     )?;
+    let goes_on = |one: &Scenario| one.measure().is_transfer() && one.measure().asked().is_none();
+    if scenarios.iter().any(goes_on) {
+        writeln!(
+            out,
+            "transfers: what those without a rate send comes on top of that"
+        )?;
+    }
     if scenarios.iter().any(|one| one.stress().is_some()) {
         writeln!(
             out,

@@ -19,9 +19,11 @@ impl FixtureKind for Qemu {
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
         let accel = table.optional_with("accel", |node| choice(node, &Processor::NAMES));
         let kernel = table.optional_with("kernel", file);
+        let vcpus = table.optional_with("vcpus", vcpus);
         let emulated = Emulated {
             processor: accel.map_or(Processor::Found, |accel| accel.value),
             kernel: kernel.map(|kernel| kernel.value),
+            vcpus: vcpus.map_or(1, |vcpus| vcpus.value),
         };
         guests::read(table, nodes, emulated)
     }
@@ -52,6 +54,19 @@ impl Processor {
     }
 }
 
+/// The most virtual processors of a guest.
+const MOST_VCPUS: u32 = 16;
+
+/// A number of virtual processors.
+fn vcpus(node: &Node) -> Result<u32, Fault> {
+    let number = u32::take(node)?;
+    if (1..=MOST_VCPUS).contains(&number) {
+        return Ok(number);
+    }
+    let what = format!("a guest has 1 to {MOST_VCPUS} virtual processors, not {number}");
+    Err(Fault::new(what, "write for example vcpus = 2"))
+}
+
 /// A path without what a shell would read.
 fn file(node: &Node) -> Result<String, Fault> {
     let path = String::take(node)?;
@@ -68,6 +83,8 @@ struct Emulated {
     processor: Processor,
     /// The file of its kernel; without, the newest that is installed.
     kernel: Option<String>,
+    /// Its virtual processors, 1 to 16.
+    vcpus: u32,
 }
 
 impl Machine for Emulated {
@@ -93,15 +110,16 @@ impl Machine for Emulated {
             words,
             ..
         } = start;
+        let vcpus = self.vcpus;
         format!(
             "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
-             -machine pc -accel $accel -cpu max -smp 1 -m {mebibytes} \
+             -machine pc -accel $accel -cpu max -smp {vcpus} -m {mebibytes} \
              -kernel \"$kernel\" -initrd {name}.initrd \
              -netdev tap,id=net,ifname={tap},script=no,downscript=no \
              -device virtio-net-pci,netdev=net,mac={mac},romfile= \
              -chardev stdio,id=log,signal=off -serial chardev:log \
              -chardev pipe,id=console,path={console} -serial chardev:console \
-             -append \"console=ttyS0 quiet panic=-1 net.ifnames=0 \
+             -append \"console=ttyS0 quiet panic=-1 rootfstype=ramfs net.ifnames=0 \
              neph.dev=eth0 neph.console=ttyS1 {words}\""
         )
     }
@@ -175,6 +193,7 @@ mod tests {
             let emulated = Emulated {
                 processor: Processor::Emulation,
                 kernel: Some(kernel.to_owned()),
+                vcpus: 1,
             };
             program::complaint(&emulated.found(), folder.path()).expect("a shell")
         };

@@ -109,6 +109,24 @@ fn a_machine_takes_the_kernel_and_the_processor_that_it_is_told() {
     assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
     let told = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
     assert!(has(&told, "kernel=/srv/vmlinuz-6.1;") && has(&told, "accel=$(echo kvm)"));
+    assert!(has(&found, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
+}
+
+#[test]
+fn a_guest_has_one_to_sixteen_virtual_processors() {
+    let guests = |vcpus: &str| {
+        let text = format!(
+            "version = 1\nsite = [{{name = \"a\"}}, {{name = \"p\", inside = \"a\"}}]\n\
+             [[guest]]\nname = \"m\"\nkind = \"qemu\"\nsites = [\"p\"]\nvcpus = {vcpus}\n"
+        );
+        Topology::parse(&Source::new("one", text)).map_err(|mistakes| mistakes[0].what.clone())
+    };
+    assert!(guests("1").is_ok() && guests("16").is_ok());
+    for vcpus in ["0", "17"] {
+        let mistake = guests(vcpus).expect_err("not so many");
+        let expected = format!("a guest has 1 to 16 virtual processors, not {vcpus}");
+        assert_eq!(mistake, expected);
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ use super::served::{MediaServed, Sent};
 use super::session::{Answer, Asked, Session, TIMEOUT_S};
 use super::source::{First, Source};
 
+/// How long a connection may be there without playing: several clients may wait for one moment.
+const UNPLAYED: Span = Span::from_secs(300);
 /// How soon a set stop flag is seen.
 const TICK: Span = Span::from_millis(50);
 /// How long the peer may take to read.
@@ -106,6 +108,9 @@ impl<'a> Connection<'a> {
             return Err(format!(
                 "the client sent no request and no report for {TIMEOUT_S} s"
             ));
+        }
+        if !self.session.is_playing() && now > UNPLAYED {
+            return Err(format!("the client did not play within {UNPLAYED}"));
         }
         let next = self.next_due();
         let wait = next

@@ -55,6 +55,9 @@ impl MediaAsk {
     }
 }
 
+/// Seconds without a packet at its end after which a stream has broken off.
+const SILENT: usize = 3;
+
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediaMeasured {
@@ -83,13 +86,22 @@ pub struct StreamMeasured {
     pub fault: Option<String>,
 }
 
+impl StreamMeasured {
+    /// That it fell silent and stayed so: what was lost after the last packet is in no other figure.
+    fn silence(&self) -> Option<String> {
+        let silent = self.seconds.iter().rev().take_while(|one| one.packets == 0);
+        let silent = silent.count();
+        (silent >= SILENT).then(|| format!("no packet came in its last {silent} s"))
+    }
+}
+
 impl MediaMeasured {
     /// The first stream that broke off, with its number from 1 and why.
     pub fn fault(&self) -> Option<String> {
         let mut streams = (1..).zip(&self.streams);
         streams.find_map(|(number, stream): (u32, _)| {
-            let fault = stream.fault.as_ref()?;
-            Some(format!("stream {number}: {fault}"))
+            let fault = stream.fault.clone().or_else(|| stream.silence());
+            Some(format!("stream {number}: {}", fault?))
         })
     }
 }

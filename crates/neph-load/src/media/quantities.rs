@@ -4,6 +4,7 @@ use neph_model::{BitRate, Quantities, Quantity, Span};
 
 use super::figures::StreamFigures;
 use super::measured::MediaMeasured;
+use super::quality::Quality;
 use super::second::MediaSecond;
 
 impl MediaMeasured {
@@ -20,7 +21,11 @@ impl MediaMeasured {
         let sum = |of: fn(&StreamFigures) -> u64| all().map(of).sum::<u64>();
         let sent = sum(StreamFigures::expected).max(1) as f64;
         let percent = |count: u64| count as f64 / sent * 100.0;
-        let scores = all().filter_map(|one| one.quality.score());
+        let scores = all().filter_map(|one| match one.quality {
+            // The function's lowest value: what has so much loss is no better.
+            Quality::TooMuchLoss | Quality::Nothing => Some(1.0),
+            ref known => known.score(),
+        });
         let values = [
             (Quantity::MediaRate, mean(rates(|one| one.rate_mean))),
             (

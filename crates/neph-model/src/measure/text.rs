@@ -16,7 +16,7 @@ pub enum NoMeasure {
     #[error("'{0}' names nothing that is measured")]
     Unknown(String),
     /// A word of it is unknown.
-    #[error("'{word}' is no direction, number of streams or rate of {what}")]
+    #[error("'{word}' does not belong to {what}")]
     Word {
         /// What is measured.
         what: &'static str,

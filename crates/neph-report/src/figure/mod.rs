@@ -104,7 +104,7 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "timetable",
         title: "Timetable as it was carried out",
-        answers: "What ran when at which site, and what failed.",
+        answers: "What ran when at which site, and what was not complete.",
         draw: timetable::draw,
     },
     FigureKind {

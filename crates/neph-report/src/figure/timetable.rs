@@ -1,5 +1,5 @@
 //! The timetable as it was carried out: a panel for each block, a row for each site, a bar for each experiment from
-//! its start to its end; what failed is outlined.
+//! its start to its end; what is not complete is outlined.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             .map(|(what, name)| (Swatch::Block(palette::line_colour(what)), (*name).to_owned()))
             .collect();
         if blocks.values().flatten().any(|bar| bar.is_failed) {
-            entries.push((Swatch::Block(Colour::ALARM), "failed, tried once more".to_owned()));
+            entries.push((Swatch::Block(Colour::ALARM), "not complete".to_owned()));
         }
         sheet.legend(&entries);
         for (block, bars) in few {

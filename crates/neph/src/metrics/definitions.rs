@@ -166,6 +166,11 @@ pub(super) static RESPONSE: Definition = Definition {
     kind: Kind::Histogram,
     labels: &["site", "endpoint", "kind"],
 };
+pub(super) static TRANSFER: Definition = gauge(
+    "neph_run_transfer",
+    &["site", "endpoint", "measure", "quantity"],
+    "What the last transfer came to, in the unit in which the quantity's name ends.",
+);
 pub(super) static FLAGS: Definition = counter(
     "neph_run_flags_total",
     &["site", "endpoint", "kind", "flag"],
@@ -184,7 +189,7 @@ pub(super) static ALARMS: Definition = counter(
 
 /// All of them, in the order of their page.
 #[cfg(test)]
-static ALL: [&Definition; 24] = [
+static ALL: [&Definition; 25] = [
     &BUILD,
     &ENROLLED,
     &CONNECTED,
@@ -206,6 +211,7 @@ static ALL: [&Definition; 24] = [
     &ENDED,
     &MESSAGES,
     &RESPONSE,
+    &TRANSFER,
     &FLAGS,
     &ALARM,
     &ALARMS,

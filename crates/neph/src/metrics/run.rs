@@ -10,11 +10,11 @@ use neph_campaign::{News, Standing};
 use neph_export::{Definition, Exported, Histogram, Metric, Value};
 use neph_model::alarm::Change;
 use neph_model::{
-    Experiment, ExperimentId, FleetMessage, FleetOutcome, FlowIndex, Message, Outcome, Scenario,
-    Span, Warning,
+    Experiment, ExperimentId, FleetMessage, FleetOutcome, FlowIndex, Message, Outcome, Quantity,
+    Scenario, Span, Warning,
 };
 
-use super::definitions::{ALARM, ALARMS, ENDED, FLAGS, MESSAGES, PLANNED, RESPONSE};
+use super::definitions::{ALARM, ALARMS, ENDED, FLAGS, MESSAGES, PLANNED, RESPONSE, TRANSFER};
 
 /// Where messages went: site, endpoint and kind of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +78,8 @@ struct Counts {
     /// By outcome, in the order of [`Outcome::ALL`]: one that has not come is 0, so that its rate is too.
     messages: BTreeMap<Circuit, [u64; Outcome::ALL.len()]>,
     response: BTreeMap<Circuit, Histogram>,
+    /// The last value, by measure and quantity.
+    transfers: BTreeMap<(Circuit, String, Quantity), f64>,
     flags: BTreeMap<(Circuit, String), u64>,
     alarms: BTreeMap<(Circuit, String), Raised>,
     /// Alarms that are raised, by experiment: they end with it.
@@ -204,6 +206,12 @@ impl Counts {
             let key = (circuit.clone(), flag(warning));
             *self.flags.entry(key).or_default() += 1;
         }
+        let quantities = experiment.quantities.iter().flat_map(|all| &all.values);
+        for (quantity, value) in quantities {
+            let measure = scenario.measure().to_string();
+            let key = (circuit.clone(), measure, *quantity);
+            self.transfers.insert(key, *value);
+        }
         let key = (circuit, experiment.status.name());
         *self.ended.entry(key).or_default() += 1;
     }
@@ -272,6 +280,12 @@ impl Exported for RunMetrics {
                 messages.add(&circuit.labels(outcome.name()), Value::Count(*count));
             }
         }
+        let mut transfer = Metric::new(&TRANSFER);
+        for ((circuit, measure, quantity), value) in &counts.transfers {
+            let [site, endpoint, ..] = circuit.labels("");
+            let labels = [site, endpoint, measure, quantity.facts().name];
+            transfer.add(&labels, Value::Number(*value));
+        }
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
         for ((circuit, rule), raised) in &counts.alarms {
             let is_raised = raised.standing > 0;
@@ -283,6 +297,7 @@ impl Exported for RunMetrics {
             counted(&ENDED, &counts.ended),
             messages,
             response,
+            transfer,
             counted(&FLAGS, &counts.flags),
             alarm,
             alarms,
@@ -335,6 +350,15 @@ mod tests {
             let name = "neph_run_messages_total";
             line(&metrics, &format!("{name}{labels}\"{outcome}\"}} {count}"));
         }
+    }
+
+    #[test]
+    fn the_last_transfer_stands_by_its_measure_and_quantity() {
+        let metrics = RunMetrics::default();
+        let key = (circuit(), "tcp rr".to_owned(), Quantity::TransactionLoss);
+        metrics.lock().transfers.insert(key, 0.25);
+        let labels = "{site=\"at ams\",endpoint=\"fra\",measure=\"tcp rr\",quantity=\"transaction_loss_percent\"}";
+        line(&metrics, &format!("neph_run_transfer{labels} 0.25"));
     }
 
     #[test]

@@ -172,16 +172,17 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     if !has_machines(test) {
         return;
     }
-    let kept = Kept::up(&GUEST.replace("\"uml\"", "\"qemu\""), 'q');
+    let kept = Kept::up(&GUEST.replace("\"uml\"", "\"qemu\"\nvcpus = 2"), 'q');
     let run = |site: &str, command: &[&str]| {
         let words = ["lab", "run", site, "--lab", &kept.name, "--"];
         kept.place.neph(words.iter().chain(command).copied())
     };
-    let asked = "cat /proc/cmdline; ls /sys/bus/virtio/devices; exit 7";
+    let asked = "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
     let told = run("vm", &["sh", "-c", asked]);
     assert_eq!(told.status, 7, "{}", told.err);
     let is_ours = told.out.contains("neph.name=vm") && told.out.contains("virtio0");
     assert!(is_ours, "{}", told.out);
+    assert!(told.out.contains("processors 2"), "{}", told.out);
     let neph = env!("CARGO_BIN_EXE_neph");
     let asked = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
     let ping = [neph, "ping"].into_iter().chain(asked.split(' '));

@@ -168,7 +168,11 @@ fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
             "{}",
             ran.err
         );
-        assert!(ran.err.contains("ledger-bars, boxes, cdf"), "{}", ran.err);
+        assert!(
+            ran.err.contains("ledger-bars, boxes, circuits"),
+            "{}",
+            ran.err
+        );
     }
     assert!(!place.workspace().exists());
 }

@@ -79,6 +79,12 @@ fn throughput(tool: ThroughputTool) -> Order {
     })
 }
 
+/// A transfer of a second.
+fn transfer(measure: &str) -> Order {
+    let keys = format!("duration = \"1s\"\nmeasure = \"{measure}\"");
+    probe("udp://127.0.0.1:9", &keys)
+}
+
 fn pings(host: &str, interval: Span, lasts: Span) -> Order {
     Order::Pings(PingOrder {
         block: 0,
@@ -143,6 +149,7 @@ fn other_kinds() -> Vec<Order> {
         probe("http://127.0.0.1:9/", USUAL),
         probe("mqtt://127.0.0.1:9", USUAL),
         throughput(ThroughputTool::Iperf3),
+        transfer("media"),
         load(LoadWork::Cpu { share, threads }),
         traffic(None),
         traffic(Some(BitRate(1))),
@@ -161,6 +168,10 @@ fn too_fast() -> Vec<Order> {
         tcp("interval = \"10ms\"\nmessages = 5\nresponse_size = \"1MiB\""),
         pings("127.0.0.1", Span::from_micros(10), Span::from_secs(5)),
         throughput(ThroughputTool::Neph),
+        transfer("tcp throughput"),
+        transfer("udp throughput 20Mbit/s"),
+        transfer("udp throughput both 6Mbit/s"),
+        transfer("udp rr"),
     ]
 }
 
@@ -198,6 +209,11 @@ fn signed_and_not_allowed() -> Vec<(&'static str, Order)> {
         ),
         ("port", reflector(|spec| spec.address.set_port(22))),
         ("port", reflector(|spec| spec.address.set_port(0))),
+        (
+            "port",
+            reflector(|spec| spec.throughput = NonZeroU16::new(22)),
+        ),
+        ("kind", reflector(|spec| spec.media = NonZeroU16::new(9001))),
         ("lab", Order::Experiments(vec![at_site])),
     ];
     let of = |reason: &'static str, orders: Vec<Order>| {
@@ -217,7 +233,7 @@ fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reas
     let guard = guard(folder.path(), &hand, POLICY);
     let mut worker = Worker::new(folder.path(), Never, "1", guard).expect("writable");
     let cases = signed_and_not_allowed();
-    assert!(cases.len() >= 24);
+    assert!(cases.len() >= 31);
     for (reason, order) in cases {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);
         let one = granted(order.clone(), HOUR);

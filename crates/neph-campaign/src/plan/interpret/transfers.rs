@@ -13,22 +13,29 @@ pub(super) fn has_transfer(axes: &Axes) -> bool {
 
 /// What contradicts itself, with the parameter at whose place it stands.
 pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
+    for known in [&THROUGHPUT, &MEDIA] {
+        let is_needed = needed(axes)
+            .iter()
+            .any(|one| one.parameter == known.parameter);
+        if !is_needed && axes.parameters.contains_key(&known.parameter) {
+            let (port, what) = (known.parameter, known.what);
+            let what = format!("'{port}' is for {what}, and 'measure' names none");
+            let fault = Fault::new(what, format!("add them to measure, or remove {port}"));
+            return Some((port, fault));
+        }
+    }
     if !has_transfer(axes) {
-        let port = ParameterName::ThroughputPort;
-        let is_alone = axes.parameters.contains_key(&port);
-        let what = "'throughput_port' is for throughput tests, and 'measure' names none";
-        let remedy = "add measure = [\"messages\", \"tcp throughput\"], or remove throughput_port";
-        return is_alone.then(|| (port, Fault::new(what, remedy)));
+        return None;
     }
     if axes.parameters.contains_key(&ParameterName::Flows) {
-        let what = "a fleet measures messages only, and 'measure' names a throughput test";
-        let remedy = "write an endpoint of its own for the throughput test";
+        let what = "a fleet measures messages only, and 'measure' names a transfer";
+        let remedy = "write an endpoint of its own for the transfer";
         return Some((ParameterName::Measure, Fault::new(what, remedy)));
     }
     if let Length::Duration(span) = axes.length
         && span < Measure::SECOND
     {
-        let what = format!("a throughput test takes 1 s at least, and the duration is {span}");
+        let what = format!("a transfer takes 1 s at least, and the duration is {span}");
         let fault = Fault::new(what, "write a longer duration");
         return Some((ParameterName::Measure, fault));
     }

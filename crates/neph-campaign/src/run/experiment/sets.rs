@@ -21,28 +21,40 @@ pub(super) fn spoil(
     }
     let groups = groups(plan, matrix);
     let group = |slot: &Slot| groups[slot.scenario as usize];
-    let failed: Vec<(u32, &str)> = slots
+    let failed: Vec<(u32, &str, bool)> = slots
         .iter()
         .zip(&*results)
-        .filter(|(slot, result)| is_media(slot) && has_failed(result))
-        .map(|(slot, _)| (group(slot), scenario(slot).endpoint.as_str()))
+        .filter(|(slot, result)| is_media(slot) && !is_complete(result))
+        .map(|(slot, result)| {
+            let endpoint = scenario(slot).endpoint.as_str();
+            (group(slot), endpoint, is_interrupted(result))
+        })
         .collect();
     for (slot, result) in slots.iter().zip(results) {
-        let cause = failed.iter().find(|(of, _)| *of == group(slot));
-        if let (Ok(result), Some((_, endpoint))) = (result, cause)
+        let cause = failed.iter().find(|(of, ..)| *of == group(slot));
+        if let (Ok(result), Some((_, endpoint, was_interrupted))) = (result, cause)
             && result.ending == Ending::Complete
         {
             let why = format!("the streams of '{endpoint}' failed, and these had its share");
-            result.ending = Ending::Failed(why);
+            result.ending = if *was_interrupted {
+                Ending::Interrupted
+            } else {
+                Ending::Failed(why)
+            };
         }
     }
 }
 
-fn has_failed(result: &Result<ExperimentResult, OrderFailed>) -> bool {
-    match result {
-        Ok(result) => matches!(result.ending, Ending::Failed(_)),
-        Err(_) => true,
-    }
+fn is_complete(result: &Result<ExperimentResult, OrderFailed>) -> bool {
+    result
+        .as_ref()
+        .is_ok_and(|result| result.ending == Ending::Complete)
+}
+
+fn is_interrupted(result: &Result<ExperimentResult, OrderFailed>) -> bool {
+    result
+        .as_ref()
+        .is_ok_and(|result| result.ending == Ending::Interrupted)
 }
 
 #[cfg(test)]
@@ -80,8 +92,16 @@ mod tests {
             ended(Ending::Complete),
         ];
         spoil(&plan, &matrix, &slots, &mut results);
-        let failed: Vec<bool> = results.iter().map(has_failed).collect();
+        let complete: Vec<bool> = results.iter().map(is_complete).collect();
         // Media of a and of b; throughput of both stands.
-        assert_eq!(failed, [true, false, true, false]);
+        assert_eq!(complete, [false, true, false, true]);
+        let mut results = [
+            ended(Ending::Complete),
+            ended(Ending::Complete),
+            ended(Ending::Interrupted),
+            ended(Ending::Complete),
+        ];
+        spoil(&plan, &matrix, &slots, &mut results);
+        assert!(is_interrupted(&results[0]) && is_complete(&results[1]));
     }
 }

@@ -8,6 +8,7 @@ use neph_sys::clock::{self, RawNanos};
 use neph_wire::throughput::{Preamble, RrAsk, Token};
 
 use super::super::listening::{Listening, Newcomer};
+use super::super::run::TICK;
 use super::guard::Guard;
 use super::pieces::{Moved, buffer, is_pause, put, take};
 
@@ -57,6 +58,9 @@ impl Acceptor<'_> {
                     continue;
                 }
             };
+            if !guard.await_permit(stop)? {
+                return Ok(());
+            }
             let address = peer.ip().to_canonical();
             let outcome = if address == self.client {
                 self.serve(stream, &mut request, &reply)
@@ -111,6 +115,9 @@ pub(in crate::throughput) fn answer_connection(stream: &TcpStream, ask: &RrAsk, 
 
 /// Reads what is left of a request, and writes the reply.
 fn finish(stream: &TcpStream, ask: &RrAsk, read: usize, reply: &[u8]) -> io::Result<Moved> {
+    // A client that does not read must not hold this thread.
+    stream.set_read_timeout(Some(TICK.to_duration()))?;
+    stream.set_write_timeout(Some(TICK.to_duration()))?;
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
     let mut since = None;
     let mut look = || !is_late(&mut since);

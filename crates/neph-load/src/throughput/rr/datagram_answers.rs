@@ -47,10 +47,13 @@ fn answer_on(
                     guard.idle(clock::raw())?;
                     continue;
                 };
-                reply[..RrTag::LEN].copy_from_slice(&tag.encode());
-                // A reply that cannot be sent is one that is lost, and the client counts it.
-                let _ = socket.send(&reply);
+                // A request that came before has no second reply: a client repeats none.
                 if window.is_new(tag.number) {
+                    reply[..RrTag::LEN].copy_from_slice(&tag.encode());
+                    // A reply that cannot be sent is one that is lost, and the client counts it.
+                    if guard.may_answer() {
+                        let _ = socket.send(&reply);
+                    }
                     guard.answered()?;
                 } else {
                     guard.recorder.counted().duplicates += 1;

@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use neph_model::{BitRate, Span};
+use neph_model::{BitRate, Permit, Span, Stop};
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::throughput::RrAsk;
 
+use super::super::run::BUDGET_REST;
 use super::super::served::ServerSpec;
 use super::recorder::Recorder;
 
@@ -24,6 +25,9 @@ const RATE_OVER: Span = Span::from_secs(1);
 pub(super) struct Guard<'a> {
     pub(super) recorder: Recorder<'a>,
     pub(super) busy_poll: bool,
+    permit: Permit,
+    /// Payload of a request and its reply.
+    both: u64,
     latest: RawNanos,
     /// The last request of this stream, or of all: any of them may accept the next connection.
     asked: RawNanos,
@@ -48,6 +52,8 @@ impl<'a> Guard<'a> {
         Self {
             latest: recorder.moment(duration + ALLOWANCE),
             busy_poll: spec.busy_poll,
+            permit: spec.permit.clone(),
+            both: u64::from(ask.request_bytes) + u64::from(ask.reply_bytes),
             asked: now,
             asked_of_all: None,
             rate,
@@ -72,6 +78,24 @@ impl<'a> Guard<'a> {
         self.read(clock::raw())
     }
 
+    /// Whether a reply may be sent, which is paid for then.
+    #[inline]
+    pub(super) fn may_answer(&self) -> bool {
+        self.permit.is_unlimited() || self.permit.message(self.both, clock::raw().0)
+    }
+
+    /// Waits until a reply may be sent; whether it may.
+    pub(super) fn await_permit(&mut self, stop: &Stop) -> io::Result<bool> {
+        while !self.may_answer() {
+            if stop.is_set() {
+                return Ok(false);
+            }
+            self.idle(clock::raw())?;
+            clock::nap(BUDGET_REST.to_duration());
+        }
+        Ok(true)
+    }
+
     /// Takes in when the last requests came.
     fn read(&mut self, now: RawNanos) -> io::Result<()> {
         let requests = std::mem::take(&mut self.unread);
@@ -80,6 +104,7 @@ impl<'a> Guard<'a> {
             asked.store(now.0, Ordering::Relaxed);
         }
         self.recorder.tick(now);
+        self.be_in_time(now)?;
         let Some(rate) = &mut self.rate else {
             return Ok(());
         };
@@ -97,6 +122,11 @@ impl<'a> Guard<'a> {
         if Span::from_nanos(now.0 - asked) >= IDLE {
             return Err(io::Error::other(format!("no request came for {IDLE}")));
         }
+        self.be_in_time(now)
+    }
+
+    /// A client that asks on and on ends with its test.
+    fn be_in_time(&self, now: RawNanos) -> io::Result<()> {
         if now >= self.latest {
             let late = format!("the client did not end the test {ALLOWANCE} after its time");
             return Err(io::Error::other(late));

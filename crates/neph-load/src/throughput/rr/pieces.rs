@@ -5,6 +5,9 @@ use std::io::{self, ErrorKind, Read, Write};
 /// Sent and received at once, at most.
 pub(super) const CHUNK: usize = 64 << 10;
 
+/// Parts of a request or reply after which it is looked whether to go on, also where there is no pause.
+const LOOK_EVERY: u32 = 16;
+
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
@@ -29,7 +32,8 @@ pub(super) fn is_pause(error: &io::Error) -> bool {
     )
 }
 
-/// Receives so many bytes and discards them; `look` is asked at each tick without any whether to go on.
+/// Receives so many bytes and discards them; `look` is asked at each tick without any, and now and
+/// then, whether to go on.
 #[inline]
 pub(super) fn take(
     mut from: impl Read,
@@ -37,12 +41,18 @@ pub(super) fn take(
     total: usize,
     look: &mut dyn FnMut() -> bool,
 ) -> io::Result<Moved> {
-    let mut taken = 0;
+    let (mut taken, mut parts) = (0, 0);
     while taken < total {
         let most = buffer.len().min(total - taken);
         match from.read(&mut buffer[..most]) {
             Ok(0) => return Ok(Moved::Closed(taken)),
-            Ok(count) => taken += count,
+            Ok(count) => {
+                taken += count;
+                parts += 1;
+                if parts % LOOK_EVERY == 0 && !look() {
+                    return Ok(Moved::Stopped);
+                }
+            }
             Err(error) if is_pause(&error) => {
                 if !look() {
                     return Ok(Moved::Stopped);
@@ -62,12 +72,18 @@ pub(super) fn put(
     total: usize,
     look: &mut dyn FnMut() -> bool,
 ) -> io::Result<Moved> {
-    let mut put = 0;
+    let (mut put, mut parts) = (0, 0);
     while put < total {
         let from = put % pattern.len().max(1);
         let most = pattern.len().min(from + total - put);
         match to.write(&pattern[from..most]) {
-            Ok(count) => put += count,
+            Ok(count) => {
+                put += count;
+                parts += 1;
+                if parts % LOOK_EVERY == 0 && !look() {
+                    return Ok(Moved::Stopped);
+                }
+            }
             Err(error) if is_pause(&error) => {
                 if !look() {
                     return Ok(Moved::Stopped);
@@ -135,6 +151,8 @@ mod tests {
         assert_eq!(ticks, 2);
         let closed = take(&mut cut(&[3]), &mut buffer, 10, &mut || true);
         assert_eq!(closed.expect("bytes"), Moved::Closed(3));
+        let drops = take(&mut cut(&[1; 40]), &mut buffer, 40, &mut || false);
+        assert_eq!(drops.expect("bytes"), Moved::Stopped, "byte by byte");
         let stopped = take(&mut cut(&[3, 0]), &mut buffer, 10, &mut || false);
         assert_eq!(stopped.expect("bytes"), Moved::Stopped);
     }

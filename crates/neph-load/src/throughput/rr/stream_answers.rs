@@ -43,6 +43,13 @@ fn answer_on(
         };
         let mut moved = take(stream, &mut request, asked, &mut look)?;
         if moved == Moved::All {
+            if !guard.await_permit(stop)? {
+                return Ok(());
+            }
+            let mut look = || {
+                fault = guard.idle(clock::raw()).err();
+                fault.is_none() && !stop.is_set()
+            };
             moved = put(stream, &reply, answered, &mut look)?;
         }
         if let Some(fault) = fault {

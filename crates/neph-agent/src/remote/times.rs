@@ -1,0 +1,145 @@
+//! What an agent reports, by its controller's clock.
+//!
+//! Owns which times of a report are times of day. Agents whose clocks differ by seconds have their experiments
+//! in the right order in the store, to within the error of the offset. What is measured from an experiment's
+//! start on needs no change.
+
+use neph_model::{
+    ExperimentResult, FlowTrace, OrderResult, PingBetween, Prepared, Span, Update, Wall,
+};
+
+use super::ClockApart;
+
+/// The update of an order that was admitted while the agent's clock was so far from the controller's. One offset
+/// holds for the whole order, so that a clock which is set meanwhile still shows.
+pub(super) fn by_controllers_clock(update: Update, apart: ClockApart) -> Update {
+    let times = Times(-apart.offset);
+    match update {
+        Update::Prepared(mut all) => {
+            for one in all.iter_mut().flatten() {
+                let Prepared { started, .. } = one;
+                times.shift(started);
+            }
+            Update::Prepared(all)
+        }
+        Update::Pinged(mut pings) => {
+            for PingBetween { sent, .. } in &mut pings {
+                times.shift(sent);
+            }
+            Update::Pinged(pings)
+        }
+        Update::Done(Ok(result)) => Update::Done(Ok(times.of_result(result, apart))),
+        Update::Done(Err(why)) => Update::Done(Err(why)),
+        // They have no time of day.
+        same @ (Update::Progress(_) | Update::Recorded(..) | Update::Journalled(..)) => same,
+    }
+}
+
+/// Times of day that are moved by so much.
+#[derive(Clone, Copy, Debug)]
+struct Times(Span);
+
+impl Times {
+    fn shift(self, time: &mut Wall) {
+        *time = *time + self.0;
+    }
+
+    fn of_result(self, mut result: OrderResult, apart: ClockApart) -> OrderResult {
+        match &mut result {
+            OrderResult::Experiments(all) => {
+                for one in all.iter_mut().flatten() {
+                    self.of_experiment(one);
+                    one.host.clock_sync = with_offset(&one.host.clock_sync, apart);
+                }
+            }
+            OrderResult::Throughput(throughput) => self.shift(&mut throughput.started),
+            OrderResult::Traceroute(route) => self.shift(&mut route.started),
+            OrderResult::Pings | OrderResult::Load | OrderResult::Reflector => {}
+        }
+        result
+    }
+
+    fn of_experiment(self, one: &mut ExperimentResult) {
+        self.shift(&mut one.ended);
+        if let Some(FlowTrace { started, .. }) = &mut one.trace {
+            self.shift(started);
+        }
+        for (_, wall) in &mut one.anchors {
+            *wall = wall.saturating_add(self.0.nanos());
+        }
+    }
+}
+
+/// The state of the agent's clock, with how far it is from the controller's.
+fn with_offset(clock_sync: &str, apart: ClockApart) -> String {
+    let (apart_by, bound) = (apart.offset.abs(), apart.bound);
+    let side = if apart.offset < Span::ZERO {
+        "behind"
+    } else {
+        "ahead of"
+    };
+    let offset = format!("{apart_by} \u{b1} {bound} {side} the controller's clock");
+    if clock_sync.is_empty() {
+        offset
+    } else {
+        format!("{clock_sync}; {offset}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Ending, HostFacts, Wall};
+
+    use super::*;
+
+    const APART: ClockApart = ClockApart {
+        offset: Span::from_millis(7_000),
+        bound: Span::from_millis(2),
+    };
+
+    fn at(seconds: i64) -> Wall {
+        Wall::from_unix_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn an_experiment_of_an_agent_whose_clock_is_ahead_has_the_controllers_times() {
+        let prepared = Prepared {
+            started: at(107),
+            flows: Vec::new(),
+            fleet: None,
+        };
+        let update = by_controllers_clock(Update::Prepared(vec![Ok(prepared)]), APART);
+        let Update::Prepared(all) = update else {
+            panic!("{update:?}");
+        };
+        assert_eq!(all[0].as_ref().expect("prepared").started, at(100));
+
+        let mut result = ExperimentResult::of_end(Ending::Complete, at(117), Vec::new());
+        result.anchors = vec![(0, at(107).unix_nanos()), (5, at(112).unix_nanos())];
+        result.host = HostFacts {
+            clock_sync: "not synchronised".to_owned(),
+            ..HostFacts::default()
+        };
+        let done = Update::Done(Ok(OrderResult::Experiments(vec![Ok(result)])));
+        let update = by_controllers_clock(done, APART);
+        let Update::Done(Ok(OrderResult::Experiments(all))) = update else {
+            panic!("{update:?}");
+        };
+        let result = all[0].as_ref().expect("a result");
+        assert_eq!(result.ended, at(110));
+        let anchors = [(0, at(100).unix_nanos()), (5, at(105).unix_nanos())];
+        assert_eq!(result.anchors, anchors);
+        let clock = "not synchronised; 7.000 s \u{b1} 2.00 ms ahead of the controller's clock";
+        assert_eq!(result.host.clock_sync, clock);
+    }
+
+    #[test]
+    fn a_clock_that_is_late_is_behind() {
+        let late = ClockApart {
+            offset: Span::from_millis(-30),
+            ..APART
+        };
+        let expected = "30.00 ms \u{b1} 2.00 ms behind the controller's clock";
+        assert_eq!(with_offset("", late), expected);
+    }
+}

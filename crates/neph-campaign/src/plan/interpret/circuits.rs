@@ -1,0 +1,108 @@
+//! Circuits and networks in a plan: each circuit over each network is one endpoint from one site.
+
+use neph_model::{Parameter, ParameterName};
+use neph_text::{Fault, Problems};
+
+use super::super::meaning::Endpoint;
+
+/// Whether circuits over networks can be compared.
+pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
+    let mut known: Vec<(&str, &str, &str)> = Vec::new();
+    for endpoint in endpoints {
+        let add = |what: String, remedy: &str| {
+            problems.add(endpoint.written_at.clone(), Fault::new(what, remedy));
+        };
+        let name = endpoint.name.as_str();
+        let circuits: Vec<&String> = endpoint.axes.values(Parameter::circuit).collect();
+        let networks: Vec<&String> = endpoint.axes.values(Parameter::network).collect();
+        let (circuit, network) = match (circuits.as_slice(), networks.as_slice()) {
+            ([], []) => continue,
+            ([circuit], [network]) => (circuit.as_str(), network.as_str()),
+            ([], _) => {
+                let what = format!("endpoint '{name}' has a network and no circuit");
+                add(
+                    what,
+                    "add circuit = \"ams-lju\": the sites between which it is measured",
+                );
+                continue;
+            }
+            (_, []) => {
+                let what = format!("endpoint '{name}' has a circuit and no network");
+                add(what, "add network = \"underlay\": what carries it");
+                continue;
+            }
+            _ => {
+                let what = format!("endpoint '{name}' has several circuits or networks");
+                add(what, "write an endpoint for each");
+                continue;
+            }
+        };
+        let sites = endpoint.axes.parameters.get(&ParameterName::Site);
+        if sites.is_some_and(|sites| sites.len() > 1) {
+            let what = format!("circuit '{circuit}' is measured from several sites");
+            add(
+                what,
+                "write an endpoint with a circuit of its own for each site",
+            );
+        }
+        let same = known
+            .iter()
+            .find(|(_, own, over)| (*own, *over) == (circuit, network));
+        if let Some((other, ..)) = same {
+            let what = format!("'{name}' and '{other}' are the same circuit over the same network");
+            add(
+                what,
+                "give each direction and each path a circuit of its own",
+            );
+        }
+        known.push((name, circuit, network));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::plan::parse;
+
+    const PLAN: &str = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 6\n\
+        [[site]]\nname = \"ams\"\nagent = \"a\"\n[[site]]\nname = \"lju\"\nagent = \"l\"\n\
+        [[endpoint]]\nname = \"one\"\nurl = \"udp://10.0.0.1\"\nfrom = \"ams\"\n\
+        circuit = \"a-l\"\nnetwork = \"underlay\"\n\
+        [[endpoint]]\nname = \"two\"\nurl = \"udp://10.0.0.2\"\nfrom = \"ams\"\n\
+        circuit = \"a-l\"\nnetwork = \"docker\"\n";
+
+    #[test]
+    fn each_circuit_over_each_network_is_one_endpoint_from_one_site() {
+        parse(&Source::new("p.toml", PLAN)).expect("a good plan");
+        for (from, to, part) in [
+            (
+                "network = \"docker\"",
+                "network = \"underlay\"",
+                "the same circuit",
+            ),
+            ("network = \"docker\"\n", "", "and no network"),
+            (
+                "circuit = \"a-l\"\nnetwork = \"docker\"",
+                "network = \"docker\"",
+                "and no circuit",
+            ),
+            (
+                "network = \"docker\"",
+                "network = [\"docker\", \"vxlan\"]",
+                "several circuits or networks",
+            ),
+            (
+                "url = \"udp://10.0.0.2\"\nfrom = \"ams\"",
+                "url = \"udp://10.0.0.2\"\nfrom = [\"ams\", \"lju\"]",
+                "from several sites",
+            ),
+        ] {
+            let text = PLAN.replace(from, to);
+            assert_ne!(text, PLAN, "{from}");
+            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            assert_eq!(found.len(), 1, "{found:#?}");
+            assert!(found[0].to_string().contains(part), "{}", found[0]);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Agents whose clocks differ: one of them in a kernel of its own, whose clock was set and runs fast. Needs root
+//! and guests of qemu.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use neph_agent::policy::POLICY_FILE;
+use serde_json::Value;
+
+use crate::distant::{Program, of_this_host};
+use crate::guests::has_machines;
+use crate::labs::Kept;
+use crate::neph::eventually;
+
+/// One-way delays of the link between `client` and `host`: the middle of the round trip is 3 ms away from both.
+const TO_HOST_MS: f64 = 8.0;
+const TO_CLIENT_MS: f64 = 2.0;
+/// Far more than any bound here.
+const AHEAD: &str = "7";
+
+const TOPOLOGY: &str = "version = 1\n\
+    [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
+    [[site]]\nname = \"host\"\naddress = \"10.86.0.2\"\n\
+    [[site]]\nname = \"vm\"\naddress = \"10.86.1.1\"\ninside = \"host\"\n\
+    [[link]]\na = \"client\"\nb = \"host\"\na_to_b = { delay = \"8ms\" }\nb_to_a = { delay = \"2ms\" }\n\
+    [[guest]]\nname = \"m\"\nkind = \"qemu\"\nsites = [\"vm\"]\nmemory = \"384MiB\"\n";
+
+const PLAN: &str = "version = 1\nname = \"clocks\"\ninterval = \"10ms\"\nmessages = 200\nblocks = 2\n\
+    from = [\"client\", \"vm\"]\n[companion]\nenabled = false\n\
+    [[site]]\nname = \"client\"\nagent = \"near\"\n\
+    [[site]]\nname = \"vm\"\nagent = \"far\"\naddress = \"10.86.1.1\"\n\
+    reflector = [\"--listen\", \"0.0.0.0:8600\"]\n\
+    [[endpoint]]\nname = \"to host\"\nurl = \"udp://10.86.0.2:9000\"\n\
+    [[endpoint]]\nname = \"to vm\"\nurl = \"udp://vm:8600\"\nfrom = [\"client\"]\n";
+
+/// A lab with a controller and a reflector at `host`, an agent at `client`, and one in the guest.
+struct World {
+    kept: Kept,
+    _programs: Vec<Program>,
+}
+
+impl World {
+    fn up() -> Self {
+        let kept = Kept::up(TOPOLOGY, 'c');
+        let mut world = Self {
+            kept,
+            _programs: Vec::new(),
+        };
+        let serve = [
+            "control",
+            "serve",
+            "--folder",
+            "control",
+            "--listen",
+            "10.86.0.2:7443",
+        ];
+        world.start("host", &serve, "listening at");
+        world.start(
+            "host",
+            &["reflect", "--listen", "10.86.0.2:9000"],
+            "answers",
+        );
+        let near = world.kept.place.path("near");
+        fs::create_dir(&near).expect("a folder");
+        fs::write(near.join(POLICY_FILE), of_this_host()).expect("a file");
+        let invitation = world.invite("near");
+        let agent = [
+            "agent",
+            "--controller",
+            "wss://10.86.0.2:7443",
+            "--folder",
+            "near",
+            "--invite",
+            &invitation,
+        ];
+        world.start("client", &agent, "connected");
+        world.start_guest();
+        world
+    }
+
+    /// Starts neph at a site of this kernel, and waits for its word.
+    fn start(&mut self, site: &str, arguments: &[&str], awaited: &str) {
+        let mut words = vec!["lab", "run", site, "--lab", &self.kept.name, "--"];
+        words.push(env!("CARGO_BIN_EXE_neph"));
+        words.extend(arguments);
+        let (program, _) = Program::start(&self.kept.place, &words, awaited);
+        self._programs.push(program);
+    }
+
+    fn neph(&self, arguments: &[&str]) -> String {
+        let ran = self.kept.place.neph(arguments.iter().copied());
+        assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.err);
+        ran.out
+    }
+
+    fn invite(&self, agent: &str) -> String {
+        let line = self.neph(&["control", "invite", agent, "--folder", "control"]);
+        line.trim().to_owned()
+    }
+
+    fn in_guest(&self, line: &str) -> String {
+        let name = &self.kept.name;
+        self.neph(&["lab", "run", "vm", "--lab", name, "--", "sh", "-c", line])
+    }
+
+    fn start_guest(&self) {
+        // 100 ppm fast, and seconds ahead.
+        self.in_guest(&format!(
+            "date -u -s @$(( $(date +%s) + {AHEAD} )) && adjtimex -f 6553600"
+        ));
+        // A guest takes one line.
+        let rules = of_this_host();
+        let rules = rules.lines().filter(|line| !line.starts_with('#'));
+        let policy = rules.collect::<Vec<_>>().join("\\n");
+        self.in_guest(&format!(
+            "mkdir /tmp/far && printf '%b' '{policy}' > /tmp/far/{POLICY_FILE}"
+        ));
+        let invitation = self.invite("far");
+        self.in_guest(&format!(
+            "neph agent --controller wss://10.86.0.2:7443 --folder /tmp/far --invite {invitation} \
+             > /tmp/far.log 2>&1 &"
+        ));
+    }
+
+    /// How far an agent's clock is from the controller's, and within what, milliseconds.
+    fn clock(&self, agent: &str) -> Option<(f64, f64)> {
+        let listed = self.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let listed: Value = serde_json::from_str(&listed).expect("JSON");
+        let mut all = listed.as_array().expect("a list").iter();
+        let found = all.find(|one| one["agent"] == agent)?;
+        let millis = |key: &str| Some(found[key].as_f64()? / 1e6);
+        Some((millis("clock_offset_ns")?, millis("clock_bound_ns")?))
+    }
+
+    /// When the guest's clock says it is, and ours before and after it was asked; seconds.
+    fn guest_time(&self) -> (f64, [f64; 2]) {
+        let before = now();
+        let told = self.in_guest("adjtimex | grep time.tv_");
+        let after = now();
+        let mut numbers = told
+            .lines()
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        let (seconds, micros) = (numbers.next(), numbers.next());
+        let time = seconds.expect("seconds") + micros.expect("microseconds") / 1e6;
+        (time, [before, after])
+    }
+
+    /// The messages of the campaign as they are exported.
+    fn messages(&self) -> Vec<Value> {
+        let lines = self.neph(&["export", "--format", "jsonl", "-o", "-"]);
+        let read = |line: &str| serde_json::from_str(line).expect("JSON");
+        lines.lines().map(read).collect()
+    }
+}
+
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.expect("after 1970").as_secs_f64()
+}
+
+/// The moment by the clock of the host's kernel at which the first message of each experiment was there.
+fn first_arrivals(messages: &[Value], scenario: &str) -> BTreeMap<String, f64> {
+    let mut first = BTreeMap::new();
+    for one in messages {
+        let is_meant = one["scenario"]
+            .as_str()
+            .is_some_and(|label| label.contains(scenario));
+        let (Some(id), Some(at)) = (one["experiment_id"].as_str(), one["peer_rx_ns"].as_f64())
+        else {
+            continue;
+        };
+        if is_meant && one["seq"] == 0 {
+            first.insert(id.to_owned(), at / 1e6);
+        }
+    }
+    first
+}
+
+#[test]
+fn agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_within_the_bound() {
+    let test = "agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_within_the_bound";
+    if !has_machines(test) {
+        return;
+    }
+    let world = World::up();
+    eventually("both clocks are known", Duration::from_secs(60), || {
+        let bounds = ["near", "far"].map(|agent| world.clock(agent));
+        bounds
+            .iter()
+            .all(|known| known.is_some_and(|(_, bound)| bound < 20.0))
+    });
+    let (told, bound) = world.clock("far").expect("known");
+    let (guest, [before, after]) = world.guest_time();
+    // Meanwhile it gains 100 us a second.
+    let (least, most) = ((guest - after) * 1e3, (guest - before) * 1e3);
+    assert!(
+        least - bound - 1.0 <= told && told <= most + bound + 1.0,
+        "{least} {told} {most}"
+    );
+    assert!(told > 5_000.0, "{told}");
+
+    let started = now();
+    fs::write(world.kept.place.path("p.toml"), PLAN).expect("a file");
+    world.neph(&["run", "p.toml", "--control", "control", "--no-report"]);
+    let ended = now();
+
+    // The times in the store are the controller's, in the order in which it was done.
+    let listed = world.neph(&["list", "last", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let all = listed.as_array().expect("experiments");
+    assert_eq!(all.len(), 6, "{listed}");
+    for one in all {
+        let at = one["started_unix_ns"].as_f64().expect("a time") / 1e9;
+        assert_eq!(one["status"], "complete", "{one}");
+        assert!((started..ended).contains(&at), "{started} {at} {ended}");
+    }
+
+    // Two that begin at an agreed moment do, whatever their clocks say.
+    let messages = world.messages();
+    let arrivals: Vec<f64> = first_arrivals(&messages, "to host").into_values().collect();
+    assert_eq!(arrivals.len(), 4, "{arrivals:?}");
+    for pair in arrivals.chunks(2) {
+        // The client's request is 8 ms under way. Bounds are 5 ms and more; a guest in emulation is late.
+        let apart = (pair[0] - pair[1]).abs();
+        assert!(apart < 150.0, "{apart} ms apart");
+    }
+
+    world.neph(&["report", "last", "--output", "report"]);
+    let table = world.kept.place.path("report/tables/directions.json");
+    let table = fs::read_to_string(table).expect("a table");
+    let table: Value = serde_json::from_str(&table).expect("JSON");
+    let rows = table["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| {
+        row["scenario"]
+            .as_str()
+            .is_some_and(|label| label.contains("to vm"))
+    });
+    let row = row.unwrap_or_else(|| panic!("{table}"));
+    let number = |key: &str| {
+        row[key]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{key} of {row}"))
+    };
+    let bound = number("bound_ms");
+    // Half of the least round trip, and what a guest in emulation adds.
+    assert!((4.9..12.0).contains(&bound), "{row}");
+    for (key, truth) in [("there_p50_ms", TO_HOST_MS), ("back_p50_ms", TO_CLIENT_MS)] {
+        let apart = number(key) - truth;
+        assert!((-bound..bound + 3.0).contains(&apart), "{key}: {row}");
+    }
+}
