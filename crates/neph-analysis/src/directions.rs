@@ -37,9 +37,9 @@ impl Directions {
         stamps.sort_by_key(|stamps| stamps.sent);
         let mut found = Self::default();
         if flow.flow.same_clock {
-            stamps
-                .iter()
-                .for_each(|stamps| found.add(stamps, ClockOffset::SAME_CLOCK));
+            for stamps in &stamps {
+                found.add(stamps, ClockOffset::SAME_CLOCK);
+            }
         } else {
             found.compare(&stamps);
         }

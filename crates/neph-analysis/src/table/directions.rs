@@ -1,7 +1,7 @@
 //! Delays there and back in numbers: a row for each scenario whose peers give kernel stamps.
 
 use neph_model::Span;
-use neph_stats::{Sorted, quantile_needs, rough_level};
+use neph_stats::{Level, Sorted, quantile_needs, rough_level};
 
 use super::cells::{Cell, Column, Table};
 use crate::directions::Directions;
@@ -71,6 +71,6 @@ fn quantiles(values: &mut [f64]) -> [Cell; 2] {
         let need = quantile_needs(p).unwrap_or(usize::MAX);
         let level = rough_level(sample, 0, p).ok();
         let level = level.filter(|_| sample.len() >= need);
-        Cell::real(level.and_then(|level| level.number()))
+        Cell::real(level.and_then(Level::number))
     })
 }
