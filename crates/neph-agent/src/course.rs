@@ -17,7 +17,6 @@ use crate::failure::failed;
 use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
 use crate::intake::Intake;
-use crate::provenance::host_of;
 use crate::transfer::TransferRun;
 use crate::{peer, trace};
 
@@ -75,8 +74,6 @@ impl<'a> Course<'a> {
         mut ready: Ready,
         desk: &'a Desk,
     ) -> Result<Self, OrderFailed> {
-        let host =
-            host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
         let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
             .map_err(|error| failed("look at the host", error))?;
         let cores = neph_probe::at_site(ready.site.as_ref(), Cores::here)
@@ -92,9 +89,9 @@ impl<'a> Course<'a> {
         let mut course = Self {
             order,
             desk,
+            host: std::mem::take(&mut ready.host),
             ready,
             intake,
-            host,
             cores,
             leash: Leash(Stop::new()),
             running: Vec::new(),

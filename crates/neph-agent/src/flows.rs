@@ -6,8 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, Instant, Known, OrderFailed, Own,
-    Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute, TracerouteOrder,
+    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, OrderFailed,
+    Own, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
+    TracerouteOrder,
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
@@ -23,6 +24,7 @@ use crate::experiments::start;
 use crate::failure::failed;
 use crate::fleet::fleet;
 use crate::follow::followed;
+use crate::provenance::host_of;
 use crate::transfer::{TransferSpec, transfer};
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
@@ -51,6 +53,8 @@ pub(crate) struct Ready {
     /// The redirects that led there, in words.
     pub(crate) redirects: Vec<String>,
     pub(crate) site: Option<Place>,
+    /// The host that it is sent from, read before the start: where reading it is slow, nothing begins late for it.
+    pub(crate) host: HostFacts,
     pub(crate) origin: Anchor<Own>,
 }
 
@@ -86,6 +90,7 @@ pub(crate) fn ready(
     let fleet = fleet(order, &main);
     let mut specs = vec![main];
     let missing = beside(order, &mut specs);
+    let host = host_of(site.as_ref()).map_err(|error| failed("look at the host", error))?;
     Ok(Ready {
         specs,
         refusals: fleet
@@ -97,6 +102,7 @@ pub(crate) fn ready(
         found,
         redirects,
         site,
+        host,
         origin: neph_probe::anchor(),
     })
 }
@@ -118,6 +124,7 @@ fn with_transfer(
         permit,
     )?];
     let missing = beside(order, &mut specs);
+    let host = host_of(site.as_ref()).map_err(|error| failed("look at the host", error))?;
     Ok(Ready {
         specs,
         fleet: None,
@@ -127,6 +134,7 @@ fn with_transfer(
         found: Discovery::default(),
         redirects: Vec::new(),
         site,
+        host,
         origin: neph_probe::anchor(),
     })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::neph::eventually;
 const TO_HOST_MS: f64 = 8.0;
 const TO_CLIENT_MS: f64 = 2.0;
 /// Far more than any bound here.
-const AHEAD: &str = "7";
+const AHEAD: &str = "9";
 
 const TOPOLOGY: &str = "version = 1\n\
     [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
@@ -31,13 +31,14 @@ const PLAN: &str = "version = 1\nname = \"clocks\"\ninterval = \"10ms\"\nmessage
     [[site]]\nname = \"client\"\nagent = \"near\"\n\
     [[site]]\nname = \"vm\"\nagent = \"far\"\naddress = \"10.86.1.1\"\n\
     reflector = [\"--listen\", \"0.0.0.0:8600\"]\n\
-    [[endpoint]]\nname = \"to host\"\nurl = \"udp://10.86.0.2:9000\"\n\
+    [[endpoint]]\nname = \"to host\"\nurl = \"udp://10.86.0.2:9000\"\nmode = \"background\"\n\
     [[endpoint]]\nname = \"to vm\"\nurl = \"udp://vm:8600\"\nfrom = [\"client\"]\n";
 
 /// A lab with a controller and a reflector at `host`, an agent at `client`, and one in the guest.
 struct World {
     kept: Kept,
-    _programs: Vec<Program>,
+    /// They run until the test ends.
+    programs: Vec<Program>,
 }
 
 impl World {
@@ -45,7 +46,7 @@ impl World {
         let kept = Kept::up(TOPOLOGY, 'c');
         let mut world = Self {
             kept,
-            _programs: Vec::new(),
+            programs: Vec::new(),
         };
         let serve = [
             "control",
@@ -85,7 +86,7 @@ impl World {
         words.push(env!("CARGO_BIN_EXE_neph"));
         words.extend(arguments);
         let (program, _) = Program::start(&self.kept.place, &words, awaited);
-        self._programs.push(program);
+        self.programs.push(program);
     }
 
     fn neph(&self, arguments: &[&str]) -> String {
@@ -155,8 +156,8 @@ impl World {
 }
 
 fn now() -> f64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.expect("after 1970").as_secs_f64()
+    let since = u64::try_from(neph_sys::clock::wall().0).expect("after 1970");
+    Duration::from_nanos(since).as_secs_f64()
 }
 
 /// The moment by the clock of the host's kernel at which the first message of each experiment was there.
@@ -184,28 +185,35 @@ fn agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_w
         return;
     }
     let world = World::up();
-    eventually("both clocks are known", Duration::from_secs(60), || {
+    the_offset_is_right_within_its_bound(&world);
+    let started = now();
+    fs::write(world.kept.place.path("p.toml"), PLAN).expect("a file");
+    world.neph(&["run", "p.toml", "--control", "control", "--no-report"]);
+    times_are_the_controllers(&world, [started, now()]);
+    starts_are_at_the_agreed_moment(&world);
+    delays_are_right_within_their_bound(&world);
+}
+
+fn the_offset_is_right_within_its_bound(world: &World) {
+    eventually("both clocks are known", Duration::from_mins(1), || {
         let bounds = ["near", "far"].map(|agent| world.clock(agent));
         bounds
             .iter()
             .all(|known| known.is_some_and(|(_, bound)| bound < 20.0))
     });
-    let (told, bound) = world.clock("far").expect("known");
+    let (found, bound) = world.clock("far").expect("known");
     let (guest, [before, after]) = world.guest_time();
     // Meanwhile it gains 100 us a second.
     let (least, most) = ((guest - after) * 1e3, (guest - before) * 1e3);
     assert!(
-        least - bound - 1.0 <= told && told <= most + bound + 1.0,
-        "{least} {told} {most}"
+        least - bound - 1.0 <= found && found <= most + bound + 1.0,
+        "{least} {found} {most}"
     );
-    assert!(told > 5_000.0, "{told}");
+    assert!(found > 5_000.0, "{found}");
+}
 
-    let started = now();
-    fs::write(world.kept.place.path("p.toml"), PLAN).expect("a file");
-    world.neph(&["run", "p.toml", "--control", "control", "--no-report"]);
-    let ended = now();
-
-    // The times in the store are the controller's, in the order in which it was done.
+/// Those in the store, between the moments before and after the campaign.
+fn times_are_the_controllers(world: &World, [started, ended]: [f64; 2]) {
     let listed = world.neph(&["list", "last", "--format", "json"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
     let all = listed.as_array().expect("experiments");
@@ -215,32 +223,34 @@ fn agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_w
         assert_eq!(one["status"], "complete", "{one}");
         assert!((started..ended).contains(&at), "{started} {at} {ended}");
     }
+}
 
-    // Two that begin at an agreed moment do, whatever their clocks say.
+fn starts_are_at_the_agreed_moment(world: &World) {
     let messages = world.messages();
     let arrivals: Vec<f64> = first_arrivals(&messages, "to host").into_values().collect();
     assert_eq!(arrivals.len(), 4, "{arrivals:?}");
     for pair in arrivals.chunks(2) {
-        // The client's request is 8 ms under way. Bounds are 5 ms and more; a guest in emulation is late.
+        // The client's request is 8 ms under way. A guest in emulation may use all of the guard time.
         let apart = (pair[0] - pair[1]).abs();
-        assert!(apart < 150.0, "{apart} ms apart");
+        println!("{apart} ms apart");
+        assert!(apart < 250.0, "{apart} ms apart");
     }
+}
 
+fn delays_are_right_within_their_bound(world: &World) {
     world.neph(&["report", "last", "--output", "report"]);
     let table = world.kept.place.path("report/tables/directions.json");
     let table = fs::read_to_string(table).expect("a table");
     let table: Value = serde_json::from_str(&table).expect("JSON");
-    let rows = table["rows"].as_array().expect("rows");
-    let row = rows.iter().find(|row| {
-        row["scenario"]
-            .as_str()
-            .is_some_and(|label| label.contains("to vm"))
+    let mut rows = table["rows"].as_array().expect("rows").iter();
+    let row = rows.find(|row| {
+        let label = row["scenario"].as_str();
+        label.is_some_and(|label| label.contains("to vm"))
     });
     let row = row.unwrap_or_else(|| panic!("{table}"));
     let number = |key: &str| {
-        row[key]
-            .as_f64()
-            .unwrap_or_else(|| panic!("{key} of {row}"))
+        let value = row[key].as_f64();
+        value.unwrap_or_else(|| panic!("{key} of {row}"))
     };
     let bound = number("bound_ms");
     // Half of the least round trip, and what a guest in emulation adds.
