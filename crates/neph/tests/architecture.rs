@@ -41,6 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "neph-analysis",
         &[
+            "neph-capture",
             "neph-flows",
             "neph-model",
             "neph-stats",
