@@ -12,7 +12,10 @@ FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(
 REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
 	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
 
-.PHONY: help demo gallery test test-fast test-system test-delivery check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo cargo-deb lab-packages test-packages
+# Flannel's daemon, built from its Go module: two minutes of two cores the first time.
+FLANNEL = github.com/flannel-io/flannel@v0.26.7
+
+.PHONY: flannel test-flannel help demo gallery test test-fast test-system test-delivery check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo cargo-deb lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
@@ -21,6 +24,7 @@ help:
 	@echo "make test-fast  those that need no root, several at a time (some three minutes)"
 	@echo "make test-system  the others: sockets, network namespaces, other programs; one at a time"
 	@echo "make test-delivery  package, image and units alone, after building the static binary that they need"
+	@echo "make flannel Flannel's daemon, for overlays of its kind: $(TARGET)/flannel/flanneld; make test-flannel tries it"
 	@echo "make check   formatting, lints and links of the documentation; of the fuzz targets too"
 	@echo "make deny    licences, sources and advisories of dependencies"
 	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
@@ -90,6 +94,17 @@ test-system: cargo test-packages
 test-delivery: static test-packages cargo-deb
 	@tools/need podman:podman
 	RUST_TEST_THREADS=1 $(CARGO) test -p neph --test delivery --test packaging
+
+flannel:
+	@test -x $(TARGET)/flannel/flanneld || { command -v go >/dev/null \
+		|| { echo "flanneld is built with Go, which is missing: install it from https://go.dev/dl"; exit 1; }; \
+		set -x; mkdir -p $(TARGET)/flannel && cd $(TARGET)/flannel && \
+		GOBIN=$$PWD GOFLAGS=-mod=mod go install -ldflags '-s -w' $(FLANNEL) && mv flannel flanneld; }
+
+# Overlays by Flannel itself: fetches Go modules, which make test does not.
+test-flannel: flannel test-packages
+	@tools/need etcd:etcd-server etcdctl:etcd-client
+	PATH="$(abspath $(TARGET))/flannel:$$PATH" RUST_TEST_THREADS=1 $(CARGO) test -p neph-lab --test lab flannel -- --ignored
 
 cargo-deb: cargo
 	@command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked

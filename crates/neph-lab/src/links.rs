@@ -7,6 +7,7 @@ mod asked;
 mod bridge;
 mod docker;
 mod emulated;
+mod flannel;
 mod guests;
 mod haproxy;
 mod l4;
@@ -42,6 +43,7 @@ pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
     &macvlan::Macvlan,
     &bridge::Bridge,
     &docker::Docker,
+    &flannel::Flannel,
 ];
 
 /// All kinds of `[[balancer]]`.

@@ -64,6 +64,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("docker", "docker.io"),
     ("dockerd", "docker.io"),
     ("etcd", "etcd-server"),
+    ("etcdctl", "etcd-client"),
     ("haproxy", "haproxy"),
     ("ip", "iproute2"),
     ("linux.uml", "user-mode-linux"),
@@ -99,6 +100,10 @@ pub(crate) fn not_run(program: &str, source: io::Error) -> ProgramError {
 
 /// What has `program`, in words.
 fn package_of(program: &str) -> String {
+    if program == "flanneld" {
+        return "Flannel (make flannel builds target/flannel/flanneld), and put it on PATH"
+            .to_owned();
+    }
     let known = PACKAGES.iter().find(|(name, _)| *name == program);
     known.map_or_else(
         || "what has it, or write its whole path".to_owned(),

@@ -9,7 +9,7 @@
 use std::net::Ipv4Addr;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields};
+use neph_text::Fields;
 
 use super::pods::{self, Pod, Pods, Weave};
 use super::proxy::path;
@@ -39,18 +39,8 @@ impl FixtureKind for Docker {
         let pods = pods::read(table, nodes);
         let network = table.required_with("network", network);
         let (pods, network) = (pods?, network?);
-        let inside = |address: Ipv4Addr| network.value.contains(address);
-        for (index, site) in nodes.sites.iter().enumerate() {
-            let is_pod = pods.iter().any(|pod| pod.site == index);
-            if site.is_switch() || is_pod == inside(site.v4.address) {
-                continue;
-            }
-            let which = if is_pod { "outside" } else { "inside" };
-            let what = format!("'{}' has an address {which} this network", site.name);
-            let remedy = "give the overlay a network of its own, and its pods an address in it";
-            table
-                .problems()
-                .add(network.span.clone(), Fault::new(what, remedy));
+        if let Some(fault) = pods::strayed(network.value, &pods, nodes) {
+            table.problems().add(network.span.clone(), fault);
             return None;
         }
         let network = network.value;

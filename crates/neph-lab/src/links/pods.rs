@@ -11,8 +11,8 @@ use neph_text::{Fault, Fields, Port};
 
 use crate::plan::Operation;
 use crate::route;
-use crate::topology::Site;
 use crate::topology::fixture::{Build, Built, Ground, Nodes};
+use crate::topology::{Prefix, Site};
 
 /// What an Ethernet carries unless a link says otherwise.
 const MTU: u32 = 1500;
@@ -89,6 +89,19 @@ pub(super) fn listed<'f>(
         pods.push(Pod { site, host });
     }
     Some(pods)
+}
+
+/// What is wrong where a pod is outside of its overlay's network, or another site inside of it.
+pub(super) fn strayed(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+    let is_pod = |index: usize| pods.iter().any(|pod| pod.site == index);
+    let mut sites = nodes.sites.iter().enumerate();
+    let (index, site) = sites.find(|(index, site)| {
+        !site.is_switch() && is_pod(*index) != network.contains(site.v4.address)
+    })?;
+    let which = if is_pod(index) { "outside" } else { "inside" };
+    let what = format!("'{}' has an address {which} this network", site.name);
+    let remedy = "give the overlay a network of its own, and its pods an address in it";
+    Some(Fault::new(what, remedy))
 }
 
 /// The pods of an overlay, and the names and addresses that they have in a lab.

@@ -73,6 +73,70 @@ fn a_container_that_does_not_run_is_made_anew() {
     assert!(script.contains("command -v busybox"), "{script}");
 }
 
+/// The hosts `a` with the pods `p` and `q`, and `b` with `r`, each with a link to a router, and this overlay.
+fn leases(addresses: [&str; 3], keys: &str) -> Result<Topology, Vec<neph_text::Problem>> {
+    let [p, q, r] = addresses;
+    let text = format!(
+        "version = 1\nrouter = [{{name = \"m\"}}]\n\
+         site = [{{name = \"a\"}}, {{name = \"b\"}}, {{name = \"p\", inside = \"a\", address = \"{p}\"}}, \
+         {{name = \"q\", inside = \"a\", address = \"{q}\"}}, {{name = \"r\", inside = \"b\", address = \"{r}\"}}]\n\
+         [[overlay]]\nname = \"o\"\nkind = \"flannel\"\npods = [\"p\", \"q\", \"r\"]\n{keys}\n\
+         [[link]]\na = \"a\"\nb = \"m\"\n[[link]]\na = \"b\"\nb = \"m\"\n"
+    );
+    Topology::parse(&Source::new("leases", text))
+}
+
+#[test]
+fn flannel_is_told_the_subnet_of_each_host() {
+    let found = leases(
+        ["10.30.1.2", "10.30.1.3", "10.30.2.2"],
+        "network = \"10.30.0.0/16\"",
+    );
+    let steps = Lab::plan(&found.expect("fine"), &UpOptions::named("x")).expect("a plan");
+    let has = |part: &str| steps.iter().filter(|step| step.line.contains(part)).count();
+    assert_eq!(has("FLANNEL_SUBNET=10.30.1.1/24"), 1);
+    assert_eq!(has("FLANNEL_SUBNET=10.30.2.1/24"), 1);
+    assert_eq!((has("exec flanneld "), has("exec etcd ")), (2, 1));
+}
+
+#[test]
+fn what_flannel_cannot_carry_is_placed() {
+    let good = ["10.30.1.2", "10.30.1.3", "10.30.2.2"];
+    let network = "network = \"10.30.0.0/16\"";
+    for (addresses, keys, part) in [
+        (good, "network = \"10.30.0.0/23\"", "no room for subnets"),
+        (
+            ["10.30.1.2", "10.31.1.3", "10.30.2.2"],
+            network,
+            "'q' has an address outside",
+        ),
+        (
+            ["10.30.1.2", "10.30.3.3", "10.30.2.2"],
+            network,
+            "'p' and 'q' are in one host",
+        ),
+        (
+            ["10.30.1.2", "10.30.1.3", "10.30.1.4"],
+            network,
+            "'p' and 'r' are in two hosts",
+        ),
+        (
+            good,
+            "network = \"10.30.0.0/16\"\nbackend = \"ipsec\"",
+            "'ipsec' is not known",
+        ),
+        (
+            good,
+            "network = \"10.30.0.0/16\"\n[[link]]\nname = \"more\"\na = \"a\"\nb = \"b\"",
+            "'a' has 2 links",
+        ),
+    ] {
+        let mistakes = leases(addresses, keys).expect_err(part);
+        let found = format!("{mistakes:?}");
+        assert!(found.contains(part), "{part}: {found}");
+    }
+}
+
 #[test]
 fn a_network_is_written_by_its_own_address() {
     let text = "version = 1\nsite = [{name = \"a\"}, {name = \"p\", inside = \"a\"}]\n\

@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// have met say two (measured over 10 s), while they meet some more.
 const TALK: u64 = 50;
 
-/// Three hosts around a router, 5 ms from it each way, with a pod in each of the first two, and
-/// one more in the first.
+/// Three hosts around a router, 2.5 ms from it each way, with a pod in each of the first two, and
+/// one more in the first. The pods of each host have a /24 of their own.
 fn lab(name: &str, overlay: &str) -> Option<Lab> {
     let middle = if overlay.contains("macvlan") {
         "switch"
@@ -40,8 +40,9 @@ fn lab(name: &str, overlay: &str) -> Option<Lab> {
     }
     let pods = [("pod-a", "one"), ("pod-b", "two"), ("pod-c", "one")];
     for (number, (pod, host)) in (1..).zip(pods) {
+        let subnet = u8::from(host == "two");
         text.push_str(&format!(
-            "[[site]]\nname = \"{pod}\"\ninside = \"{host}\"\naddress = \"10.85.0.1{number}\"\n"
+            "[[site]]\nname = \"{pod}\"\ninside = \"{host}\"\naddress = \"10.85.{subnet}.1{number}\"\n"
         ));
     }
     let topology = Topology::parse(&Source::new("overlay", text)).expect("fine");
@@ -143,7 +144,7 @@ fn pods_reach_each_other_as_neighbours_by_macvlan() {
 #[test]
 fn pods_reach_each_other_by_dockers_own_overlay() {
     let test = "pods_reach_each_other_by_dockers_own_overlay";
-    let overlay = "kind = \"docker\"\nnetwork = \"10.85.0.0/24\"";
+    let overlay = "kind = \"docker\"\nnetwork = \"10.85.0.0/16\"";
     let before = of_the_host();
     pods_reach_each_other(test, ('u', overlay));
     assert_eq!(
@@ -151,6 +152,22 @@ fn pods_reach_each_other_by_dockers_own_overlay() {
         before,
         "an engine leaves no file on the host"
     );
+}
+
+const FLANNEL: &str = "kind = \"flannel\"\nnetwork = \"10.85.0.0/16\"";
+
+#[test]
+#[ignore = "needs flanneld: make test-flannel builds it from Go modules, which make test does not fetch"]
+fn pods_reach_each_other_by_flannels_vxlan() {
+    pods_reach_each_other("pods_reach_each_other_by_flannels_vxlan", ('f', FLANNEL));
+}
+
+#[test]
+#[ignore = "needs flanneld: make test-flannel builds it from Go modules, which make test does not fetch"]
+fn pods_reach_each_other_by_flannels_tunnel_in_user_space() {
+    let test = "pods_reach_each_other_by_flannels_tunnel_in_user_space";
+    let overlay = format!("{FLANNEL}\nbackend = \"udp\"");
+    pods_reach_each_other(test, ('g', &overlay));
 }
 
 /// What the host's own engine has, or would have.

@@ -1,0 +1,273 @@
+//! Flannel itself: its daemon at each host, and etcd at the first of them, where the daemons find each
+//! other's subnets. Pods are behind a bridge at each host, as a container engine puts them there.
+//!
+//! Owns what the programs are started with, and when the overlay is there. Flannel leases each host a /24 of
+//! the network; a host's pods say which, and the daemon is started with it as its last lease.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use neph_model::Span;
+use neph_text::{Fault, Fields, Placed, choice};
+
+use super::pods::{self, Pod, Pods, Weave};
+use super::proxy::path;
+use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
+use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
+
+/// The length of a host's subnet: Flannel's usual.
+const SUBNET: u8 = 24;
+/// Flannel wants four subnets at least.
+const LONGEST_NETWORK: u8 = SUBNET - 2;
+/// Where the daemons look for the network.
+const KEY: &str = "/coreos.com/network/config";
+/// etcd is there after a second, a daemon after a few.
+const PATIENCE: Span = Span::from_secs(30);
+/// They are killed, not asked: there is nothing to keep.
+const GRACE: Span = Span::ZERO;
+
+#[derive(Debug)]
+pub(crate) struct Flannel;
+
+/// How packets reach another host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backend {
+    Vxlan,
+    Udp,
+}
+
+impl Backend {
+    const NAMES: [(&'static str, Self); 2] = [("vxlan", Self::Vxlan), ("udp", Self::Udp)];
+
+    /// Bytes of the outer headers.
+    fn overhead(self) -> u32 {
+        match self {
+            Self::Vxlan => 50,
+            Self::Udp => 28,
+        }
+    }
+
+    /// As the daemons read it; the number tells apart the overlays of one host.
+    fn config(self, number: usize) -> String {
+        match self {
+            Self::Vxlan => format!(
+                r#"{{"Type":"vxlan","VNI":{},"Port":{}}}"#,
+                number + 1,
+                8472 + number
+            ),
+            Self::Udp => format!(r#"{{"Type":"udp","Port":{}}}"#, 8285 + number),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Leases {
+    network: Prefix<Ipv4Addr>,
+    backend: Backend,
+}
+
+impl FixtureKind for Flannel {
+    fn name(&self) -> &'static str {
+        "flannel"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let pods = pods::read(table, nodes);
+        let network = table.required_with("network", network);
+        let backend = table.optional_with("backend", |node| choice(node, &Backend::NAMES));
+        let (pods, network) = (pods?, network?);
+        let backend = backend.map_or(Backend::Vxlan, |backend| backend.value);
+        let fault = too_long(network.value)
+            .or_else(|| pods::strayed(network.value, &pods, nodes))
+            .or_else(|| mixed(&pods, nodes))
+            .or_else(|| many_links(backend, &pods, nodes));
+        if let Some(fault) = fault {
+            table.problems().add(network.span.clone(), fault);
+            return None;
+        }
+        let Placed { value: network, .. } = network;
+        pods::overlay(Some(pods), Leases { network, backend })
+    }
+}
+
+fn too_long(network: Prefix<Ipv4Addr>) -> Option<Fault> {
+    (network.bits > LONGEST_NETWORK).then(|| {
+        let what = format!("a /{} has no room for subnets of /{SUBNET}", network.bits);
+        Fault::new(
+            what,
+            format!("write a network of /{LONGEST_NETWORK} or shorter"),
+        )
+    })
+}
+
+/// The subnet that a pod's address is in.
+fn subnet(address: Ipv4Addr) -> Ipv4Addr {
+    let [a, b, c, _] = address.octets();
+    Ipv4Addr::new(a, b, c, 0)
+}
+
+/// A host has one subnet, and no other host has it.
+fn mixed(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+    let subnet_of = |pod: &Pod| subnet(nodes.sites[pod.site].v4.address);
+    let name = |pod: &Pod| &nodes.sites[pod.site].name;
+    let pairs = pods.iter().enumerate();
+    let mut all =
+        pairs.flat_map(|(index, one)| pods[..index].iter().map(move |other| (other, one)));
+    let (one, other) =
+        all.find(|(one, other)| (one.host == other.host) != (subnet_of(one) == subnet_of(other)))?;
+    let what = if one.host == other.host {
+        "are in one host, but not in one subnet of /24"
+    } else {
+        "are in two hosts, but in one subnet of /24"
+    };
+    let what = format!("'{}' and '{}' {what}", name(one), name(other));
+    Some(Fault::new(
+        what,
+        "give the pods of each host addresses in a /24 of their own",
+    ))
+}
+
+/// Flannel's VXLAN goes out by one interface of the host.
+fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+    if backend == Backend::Udp || !nodes.complete {
+        return None;
+    }
+    let links = |host: usize| {
+        let all = nodes.links.iter();
+        all.filter(|link| link.a == host || link.b == host).count()
+    };
+    let pod = pods.iter().find(|pod| links(pod.host) != 1)?;
+    let host = &nodes.sites[pod.host].name;
+    let what = format!(
+        "'{host}' has {} links, and Flannel's VXLAN uses one",
+        links(pod.host)
+    );
+    let remedy = "give it one link, to a router or a switch, or write backend = \"udp\"";
+    Some(Fault::new(what, remedy))
+}
+
+impl Weave for Leases {
+    fn weave(&self, pods: Pods<'_>) -> Built {
+        let mtu = pods.underlay_mtu() - self.backend.overhead();
+        let mut operations = pods.by_bridge(mtu);
+        let hosts = pods.hosts();
+        for host in &hosts {
+            let namespace = pods.namespace(*host);
+            if let Some(link) = self.outside(pods, *host) {
+                // The daemon asks the interface for its address; the host has it at its loopback too.
+                let line = format!("address add {}/32 dev {link}", pods.address(*host));
+                operations.push(Operation::ip(namespace, line));
+            }
+            let lease = format!("{}.lease", pods.ground.name_at(*host));
+            operations.push(Operation::file(namespace, &lease, self.lease(pods, *host)));
+            operations.push(pods.masquerade(*host, ""));
+        }
+        let mut services = vec![self.store(pods, hosts[0])];
+        services.extend(hosts.iter().map(|host| self.daemon(pods, *host)));
+        Built {
+            services,
+            operations,
+            programs: vec!["etcd", "etcdctl", "flanneld"],
+            ..Built::default()
+        }
+    }
+}
+
+impl Leases {
+    /// The interface that a host's packets leave by; none where any will do.
+    fn outside(&self, pods: Pods<'_>, host: usize) -> Option<String> {
+        let mut links = pods.ground.topology.links.iter();
+        let link = links.find(|link| link.a == host || link.b == host)?;
+        (self.backend == Backend::Vxlan).then(|| link.name.clone())
+    }
+
+    /// What a daemon writes down of its subnet, and reads when it starts.
+    fn lease(&self, pods: Pods<'_>, host: usize) -> String {
+        let pod = pods.of(host).next().expect("a host has pods");
+        let [a, b, c, _] = pods.address(pod.site).octets();
+        let Prefix { address, bits } = self.network;
+        format!("FLANNEL_NETWORK={address}/{bits}\nFLANNEL_SUBNET={a}.{b}.{c}.1/{SUBNET}\n")
+    }
+
+    fn store(&self, pods: Pods<'_>, host: usize) -> Service {
+        let own = pods.address(host);
+        let (client, peer) = (
+            clients(pods, own),
+            format!("http://{own}:{}", 2380 + 2 * pods.ground.number),
+        );
+        let folder = path(pods.ground.folder, &pods.ground.own_file("etcd"));
+        let run = format!(
+            "exec etcd --data-dir {folder} --listen-client-urls {client} --advertise-client-urls {client} \
+             --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --initial-cluster default={peer}"
+        );
+        let Prefix { address, bits } = self.network;
+        let backend = self.backend.config(pods.ground.number);
+        let config = format!(
+            r#"{{"Network":"{address}/{bits}","SubnetLen":{SUBNET},"SubnetMin":"{address}","Backend":{backend}}}"#
+        );
+        let check = format!("etcdctl --endpoints {client} put {KEY} '{config}'");
+        service(pods.ground.own_file("etcd"), host, run, check)
+    }
+
+    fn daemon(&self, pods: Pods<'_>, host: usize) -> Service {
+        let (own, first) = (pods.address(host), pods.address(pods.hosts()[0]));
+        let lease = path(
+            pods.ground.folder,
+            &format!("{}.lease", pods.ground.name_at(host)),
+        );
+        let run = format!(
+            "exec flanneld -etcd-endpoints {} -iface {} -public-ip {own} -subnet-file {lease} -ip-masq=false \
+             -iptables-forward-rules=false",
+            clients(pods, first),
+            self.outside(pods, host).unwrap_or_else(|| "lo".to_owned()),
+        );
+        service(
+            pods.ground.name_at(host),
+            host,
+            run,
+            is_there(pods, host, &lease),
+        )
+    }
+}
+
+/// A daemon has written its lease down. After the last, each host knows the way to the pods of all others.
+fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
+    let mut check = format!("grep -q FLANNEL_MTU {lease}");
+    let hosts = pods.hosts();
+    if hosts.last() != Some(&host) {
+        return check;
+    }
+    for at in &hosts {
+        for pod in pods.beyond(*at) {
+            // Nothing else leads there: without it, the packet would leave by the host's link.
+            check.push_str(&format!(
+                " && ip -n {} route get {} | grep -q 'dev flannel'",
+                pods.namespace(*at),
+                pods.address(pod.site),
+            ));
+        }
+    }
+    check
+}
+
+/// Where the store of this overlay answers.
+fn clients(pods: Pods<'_>, own: Ipv4Addr) -> String {
+    format!("http://{own}:{}", 2379 + 2 * pods.ground.number)
+}
+
+fn service(name: String, site: usize, run: String, check: String) -> Service {
+    let shell = |line: String| vec!["sh".to_owned(), "-c".to_owned(), line];
+    Service {
+        name,
+        site,
+        command: shell(run),
+        environment: BTreeMap::new(),
+        ready: Some(Ready {
+            check: ReadyCheck::Command(shell(check)),
+            timeout: PATIENCE,
+        }),
+        log: None,
+        grace: GRACE,
+    }
+}
