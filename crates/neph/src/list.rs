@@ -1,6 +1,6 @@
 //! `neph list`: the campaigns of a workspace, or the experiments of one campaign.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use clap::Args as ClapArgs;
@@ -139,6 +139,8 @@ pub(crate) fn experiments(
 ) -> Result<Vec<ExperimentRow>, Failure> {
     let scenarios = store.scenarios(campaign.id)?;
     let labels = labels(&scenarios);
+    let transfers = scenarios.iter().filter(|one| one.measure().is_transfer());
+    let transfers: BTreeSet<ScenarioId> = transfers.map(|one| one.id).collect();
     let all = store.experiments(campaign.id)?;
     let id_length = short_length_in(store, &all)?;
     let mut unread = MOST_READ;
@@ -164,6 +166,7 @@ pub(crate) fn experiments(
             offset,
             scenario_shown,
             p50: seen.p50,
+            is_transfer: transfers.contains(&one.scenario),
         })
     };
     all.iter().map(row).collect()

@@ -74,11 +74,15 @@ fn write_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<(
         "", "scenario", "messages", "length"
     )?;
     for (scenario, label) in scenarios.iter().zip(&labels) {
+        let messages = if scenario.measure().is_transfer() {
+            "-".to_owned()
+        } else {
+            scenario.messages_of_all_flows().to_string()
+        };
         writeln!(
             out,
-            "{:>4}  {label:<wide$}{:>9}{:>11}",
+            "{:>4}  {label:<wide$}{messages:>9}{:>11}",
             scenario.index + 1,
-            scenario.messages_of_all_flows(),
             length(scenario)
         )?;
     }

@@ -45,16 +45,19 @@ crate::rows! {
         started_unix_ns: Wall => left "STARTED" by |row| when::at(row.started_unix_ns, row.offset),
         /// The block, from 0.
         block: u32 => right "BLOCK" by |row| block(row.block),
-        /// The attempt, from 1.
-        attempt: u32 => right "TRY",
+        /// The attempt, from 0.
+        attempt: u32 => right "TRY" by |row| block(row.attempt),
         /// The scenario's label: all that it fixes.
         scenario: String => left "SCENARIO" by |row| row.scenario_shown.clone(),
         /// `running`, `complete`, `interrupted` or `failed`.
         status: String => left "STATUS",
-        /// How many messages were sent or should have been.
-        messages: u64 => right "N",
+        /// How many messages were sent or should have been; 0 of a transfer.
+        messages: u64 => right "N" by |row| {
+            if row.is_transfer { "-".to_owned() } else { row.messages.to_string() }
+        },
         /// How many had no reply in time.
         lost: u64 => right "LOST" by |row| match row.lost {
+            _ if row.is_transfer => "-".to_owned(),
             0 => "0".to_owned(),
             lost => format!("{lost} ({})", share(lost, row.messages)),
         },
@@ -71,6 +74,8 @@ crate::rows! {
         scenario_shown: String,
         /// The median, or why there is none.
         p50: P50,
+        /// Whether it is of a transfer, which has no messages.
+        is_transfer: bool,
     }
 }
 

@@ -232,7 +232,6 @@ fn starts_are_at_the_agreed_moment(world: &World) {
     for pair in arrivals.chunks(2) {
         // The client's request is 8 ms under way. A guest in emulation may use all of the guard time.
         let apart = (pair[0] - pair[1]).abs();
-        println!("{apart} ms apart");
         assert!(apart < 250.0, "{apart} ms apart");
     }
 }
