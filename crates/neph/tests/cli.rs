@@ -59,6 +59,8 @@ mod latency_tester;
 mod limits;
 #[path = "cli/live_hops.rs"]
 mod live_hops;
+#[path = "cli/load_rates.rs"]
+mod load_rates;
 #[path = "cli/media.rs"]
 mod media;
 #[path = "cli/media_peers.rs"]
