@@ -18,7 +18,7 @@ use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
 use crate::intake::Intake;
 use crate::transfer::TransferRun;
-use crate::{LoadSeconds, load_rates, peer, trace};
+use crate::{LoadSecond, load_rates, peer, trace};
 
 /// How often what the flows said is taken in and reported.
 const TICK: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ pub(crate) struct Around {
     pub(crate) stat: (String, String),
     pub(crate) warnings: Vec<Warning>,
     /// What the loads of the lab did.
-    pub(crate) loads: Vec<LoadSeconds>,
+    pub(crate) loads: Vec<LoadSecond>,
 }
 
 impl<'a> Course<'a> {

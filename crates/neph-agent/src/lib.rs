@@ -43,6 +43,6 @@ pub use fleet_intake::{FleetIntake, scenario_of};
 pub use journalling::JournallingExecutor;
 pub use links::LinkCount;
 pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
-pub use load_rates::{LoadSeconds, LoadsDone};
+pub use load_rates::{LoadSecond, LoadsDone};
 pub use reflecting::{Bound, ReflectingError, Service, Serving};
 pub use yard::Ground;

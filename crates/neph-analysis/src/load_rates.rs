@@ -17,6 +17,8 @@ pub struct LoadCourse {
     pub end: LoadEnd,
     /// The mean over its seconds in each block, bits per second; blocks count from 1.
     pub by_block: BTreeMap<u32, Level>,
+    /// How busy the processors of the guest at that end were, percent; empty where it is no guest.
+    pub cpu_by_block: BTreeMap<u32, Level>,
 }
 
 impl LoadCourse {
@@ -37,6 +39,7 @@ impl CampaignData {
             load: text.clone(),
             end,
             by_block: self.load_by_block(scenario, settings, SeriesName::Load(*number, end)),
+            cpu_by_block: self.load_by_block(scenario, settings, SeriesName::LoadCpu(*number, end)),
         });
         courses.filter(|one| !one.by_block.is_empty()).collect()
     }

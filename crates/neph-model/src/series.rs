@@ -26,6 +26,8 @@ pub enum SeriesName {
     /// Payload of traffic that the plan generates beside, bits per second: which of its loads, from 1 in the
     /// order of `stress`, and at which end.
     Load(u16, LoadEnd),
+    /// The share of the time that the processors of a guest at that end of that load are busy, percent.
+    LoadCpu(u16, LoadEnd),
 }
 
 /// An end of traffic that a plan generates.
@@ -46,6 +48,14 @@ impl LoadEnd {
         match self {
             Self::Sent => "sent",
             Self::Received => "received",
+        }
+    }
+
+    /// Who is there.
+    const fn who(self) -> &'static str {
+        match self {
+            Self::Sent => "sender",
+            Self::Received => "receiver",
         }
     }
 }
@@ -125,6 +135,7 @@ impl fmt::Display for SeriesName {
             Self::Tcp(field) => write!(f, "tcp_{field}"),
             Self::Quantity(quantity) => quantity.fmt(f),
             Self::Load(load, end) => write!(f, "load{load}_{}_bit_s", end.word()),
+            Self::LoadCpu(load, end) => write!(f, "load{load}_{}_cpu_percent", end.who()),
         }
     }
 }
@@ -144,9 +155,16 @@ impl SeriesName {
             return Some(Self::Quantity(quantity));
         }
         if let Some(load) = name.strip_prefix("load") {
-            let (load, end) = load.strip_suffix("_bit_s")?.split_once('_')?;
-            let end = LoadEnd::ALL.into_iter().find(|one| one.word() == end)?;
-            return number(load).map(|load| Self::Load(load, end));
+            let (load, what) = load.split_once('_')?;
+            let load = number(load)?;
+            let mut all = LoadEnd::ALL.into_iter();
+            if let Some(who) = what.strip_suffix("_cpu_percent") {
+                let end = all.find(|end| end.who() == who)?;
+                return Some(Self::LoadCpu(load, end));
+            }
+            let word = what.strip_suffix("_bit_s")?;
+            let end = all.find(|end| end.word() == word)?;
+            return Some(Self::Load(load, end));
         }
         let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;
         let word = rest.strip_suffix("_percent")?;
@@ -205,10 +223,12 @@ mod tests {
         });
         let of_net = NetCount::ALL.map(SeriesName::Net);
         let of_loads = LoadEnd::ALL.map(|end| SeriesName::Load(12, end));
+        let of_cpu_of_loads = LoadEnd::ALL.map(|end| SeriesName::LoadCpu(3, end));
         let quantities = Quantity::ALL.iter().copied().map(SeriesName::Quantity);
         for series in of_cpu
             .chain(of_net)
             .chain(of_loads)
+            .chain(of_cpu_of_loads)
             .chain(quantities)
             .chain(TcpField::all().map(SeriesName::Tcp))
         {

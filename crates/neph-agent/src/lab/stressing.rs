@@ -4,6 +4,7 @@
 //! [`running`], and whether it did so in [`held`].
 
 mod by_second;
+mod guest_cpu;
 mod held;
 mod running;
 
@@ -11,6 +12,7 @@ use neph_lab::Lab;
 use neph_model::{LoadOrder, Order, SiteLoad, Span};
 
 use crate::LoadsDone;
+use guest_cpu::GuestCpu;
 use running::Running;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
@@ -22,6 +24,7 @@ const WITHIN: Span = Span::from_secs(3);
 #[derive(Debug, Default)]
 pub(super) struct Stressing {
     running: Vec<Running>,
+    guests: Vec<GuestCpu>,
 }
 
 impl Stressing {
@@ -40,6 +43,7 @@ impl Stressing {
             self.running.push(started);
         }
         self.await_all(lab)?;
+        self.guests = GuestCpu::begin(lab, wanted);
         Ok(done)
     }
 
@@ -63,6 +67,8 @@ impl Stressing {
                 }
             }
         }
+        let guests = self.guests.drain(..);
+        done.seconds.extend(guests.flat_map(|guest| guest.end(lab)));
         refused.map_or(Ok(done), Err)
     }
 

@@ -1,6 +1,10 @@
 //! Generated traffic: how the rate at which a load is received differs between the levels of a factor.
 
+use std::collections::BTreeMap;
+
 use neph_model::{LoadEnd, ParameterName, Quantity, Scenario, SeriesName};
+
+use neph_stats::Level;
 
 use super::Finding;
 use super::compare::{Family, Judged};
@@ -76,39 +80,40 @@ pub(crate) fn prepare(
                 continue;
             };
             let groups = groups(&data.scenarios, &one.scenarios, factor);
-            found.extend(others.iter().map(|name| QuantityShift {
-                quantity: Quantity::LoadGoodput,
-                of: one.load.clone(),
-                name: name.clone(),
-                baseline: baseline.clone(),
-                pairs: pairs(data, settings, &one.load, &groups, (name, baseline), family),
-            }));
+            for name in others {
+                let of = |group: &Group, level: &str| {
+                    let (index, _) = group.members.iter().find(|(_, own)| own == level)?;
+                    by_block(data, settings, &one.load, *index)
+                };
+                let pairs = groups.iter().filter_map(|group| {
+                    let (own, other) = (of(group, name)?, of(group, baseline)?);
+                    let title = group.title.clone();
+                    Pair::of(title, Quantity::LoadGoodput, &own, &other, family)
+                });
+                found.push(QuantityShift {
+                    quantity: Quantity::LoadGoodput,
+                    of: one.load.clone(),
+                    name: name.clone(),
+                    baseline: baseline.clone(),
+                    pairs: pairs.collect(),
+                });
+            }
         }
     }
     found
 }
 
-fn pairs(
+/// What was received of a load beside a scenario, by block.
+fn by_block(
     data: &CampaignData,
     settings: &PlotSettings,
     load: &str,
-    groups: &[Group],
-    (name, baseline): (&str, &str),
-    family: &mut Family,
-) -> Vec<Pair> {
-    let of = |group: &Group, level: &str| {
-        let (index, _) = group.members.iter().find(|(_, own)| own == level)?;
-        let all = traffic(&data.scenarios[*index]);
-        let (number, _) = all.into_iter().find(|(_, own)| own == load)?;
-        let series = SeriesName::Load(number, LoadEnd::Received);
-        Some(data.load_by_block(*index, settings, series))
-    };
-    let pairs = groups.iter().filter_map(|group| {
-        let (one, other) = (of(group, name)?, of(group, baseline)?);
-        let title = group.title.clone();
-        Pair::of(title, Quantity::LoadGoodput, &one, &other, family)
-    });
-    pairs.collect()
+    scenario: usize,
+) -> Option<BTreeMap<u32, Level>> {
+    let all = traffic(&data.scenarios[scenario]);
+    let (number, _) = all.into_iter().find(|(_, own)| own == load)?;
+    let series = SeriesName::Load(number, LoadEnd::Received);
+    Some(data.load_by_block(scenario, settings, series))
 }
 
 /// One sentence for each comparison.

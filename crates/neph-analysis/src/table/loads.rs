@@ -1,5 +1,7 @@
 //! Generated traffic in numbers: a row for each end of each load of each scenario.
 
+use std::collections::BTreeMap;
+
 use neph_stats::Level;
 
 use super::cells::{Cell, Column, Table};
@@ -20,12 +22,12 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "median_high_mbit_s",
         "least_mbit_s",
         "most_mbit_s",
+        "guest_cpu_percent",
         "host_cpu_percent",
     ];
     let labels = data.labels();
     let rows = (0..data.scenarios.len()).flat_map(|scenario| {
-        let cpu = summary_of(&data.cpu_by_block(scenario, settings));
-        let cpu = Cell::real(cpu.and_then(|found| found.median.number()));
+        let cpu = median(&data.cpu_by_block(scenario, settings));
         let label = labels[scenario].clone();
         let courses = data.load_courses(scenario, settings);
         courses.into_iter().filter_map(move |course| {
@@ -42,6 +44,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
                 end(found.interval.map(|(_, high)| high)),
                 real(found.least),
                 real(found.most),
+                median(&course.cpu_by_block),
                 cpu.clone(),
             ])
         })
@@ -54,8 +57,14 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         notes: vec![
             "Rates are payload; an experiment's is the mean over the whole seconds within it. Sent is without \
              retransmissions, received is what the receiver reported. Medians over experiments; the interval \
-             (95 %) needs six of them. The CPU is that of the host that measures."
+             (95 %) needs six of them. The CPU of a guest is that of the one at that end, all its processors together; \
+             that of the host includes all that runs on the machine."
                 .to_owned(),
         ],
     }
+}
+
+fn median(by_block: &BTreeMap<u32, Level>) -> Cell {
+    let found = summary_of(by_block);
+    Cell::real(found.and_then(|found| found.median.number()))
 }

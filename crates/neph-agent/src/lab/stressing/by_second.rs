@@ -4,10 +4,10 @@
 //! before that as it lasted. A guest has another clock, and its seconds are moved by as long as its console
 //! took to pass the request on.
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LoadEnd, Own, SeriesName, Span};
 use serde::Deserialize;
 
-use crate::LoadSeconds;
+use crate::LoadSecond;
 
 /// Of the row of a connection or a stream; a plan's load has one.
 #[derive(Debug, Deserialize)]
@@ -24,7 +24,7 @@ struct Second {
 }
 
 /// The seconds of a load that was asked to end then; none of one that is no traffic.
-pub(super) fn of(told: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSeconds> {
+pub(super) fn of(told: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSecond> {
     let rows: Vec<Row> = serde_json::from_slice(told).unwrap_or_default();
     let Some(row) = rows.into_iter().next() else {
         return Vec::new();
@@ -34,13 +34,16 @@ pub(super) fn of(told: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSeconds
     let mut all = Vec::new();
     for second in row.seconds {
         let until = began + Span::from_nanos(second.at_ns);
-        all.push(LoadSeconds {
-            load,
+        let ends = [
+            (LoadEnd::Sent, second.sent_bit_s),
+            (LoadEnd::Received, second.received_bit_s),
+        ];
+        all.extend(ends.map(|(end, value)| LoadSecond {
+            series: SeriesName::Load(load, end),
             from,
             until,
-            sent: second.sent_bit_s,
-            received: second.received_bit_s,
-        });
+            value,
+        }));
         from = until;
     }
     all
@@ -57,14 +60,20 @@ mod tests {
             {"at_ns": 2000000001, "sent_bit_s": 6, "received_bit_s": 5}]}]"#;
         let at = Instant::from_nanos;
         let found = of(told.as_bytes(), 3, at(10_000_000_000));
-        let ends: Vec<_> = found.iter().map(|one| (one.from, one.until)).collect();
-        let middle = at(8_500_000_000);
-        let expected = [(at(7_500_000_000), middle), (middle, at(9_500_000_001))];
-        assert_eq!(ends, expected);
-        assert_eq!(
-            (found[1].load, found[1].sent, found[1].received),
-            (3, 6.0, 5.0)
-        );
+        let (first, middle, last) = (at(7_500_000_000), at(8_500_000_000), at(9_500_000_001));
+        let expected = [
+            (LoadEnd::Sent, first, middle, 8.0),
+            (LoadEnd::Received, first, middle, 7.0),
+            (LoadEnd::Sent, middle, last, 6.0),
+            (LoadEnd::Received, middle, last, 5.0),
+        ];
+        let expected = expected.map(|(end, from, until, value)| LoadSecond {
+            series: SeriesName::Load(3, end),
+            from,
+            until,
+            value,
+        });
+        assert_eq!(found, expected);
         for other in ["", "[]", r#"[{"worked_percent": 80.0}]"#] {
             assert_eq!(of(other.as_bytes(), 1, at(0)), []);
         }
