@@ -321,7 +321,7 @@ mod tests {
     }
 
     fn line(metrics: &RunMetrics, line: &str) {
-        let page = Page::of(&metrics.snapshot()).into_text();
+        let page = Page::of(&metrics.snapshot()).text();
         assert!(page.lines().any(|one| one == line), "{line}\n{page}");
     }
 
