@@ -69,6 +69,8 @@ mod media_peers;
 mod media_shared;
 #[path = "cli/metrics.rs"]
 mod metrics;
+#[path = "cli/metrics_live.rs"]
+mod metrics_live;
 #[path = "cli/moved.rs"]
 mod moved;
 #[path = "cli/mqtt.rs"]
