@@ -134,8 +134,11 @@ fn shares(text: &str, ended: Instant<Own>) -> Vec<LoadSecond> {
 /// The first number of a line, seconds with two decimals.
 fn uptime(line: &str) -> Option<Span> {
     let (whole, part) = line.split(' ').next()?.split_once('.')?;
-    let (whole, part): (i64, i64) = (whole.parse().ok()?, part.parse().ok()?);
-    Some(Span::from_millis(whole.checked_mul(1_000)? + part * 10))
+    // A guest is not believed that it is up for more than a century.
+    let (whole, part): (u32, u8) = (whole.parse().ok()?, part.parse().ok()?);
+    Some(Span::from_millis(
+        i64::from(whole) * 1_000 + i64::from(part) * 10,
+    ))
 }
 
 #[cfg(test)]
@@ -153,5 +156,7 @@ mod tests {
         assert!((found[0].value - 5_000.0 / 101.0).abs() < 1e-9, "{found:?}");
         assert_eq!(shares("", at(0)), []);
         assert_eq!(shares("cat: cannot open", at(0)), []);
+        assert_eq!(uptime("99999999999999999999.00 1"), None);
+        assert_eq!(uptime("1.9223372036854775807"), None);
     }
 }
