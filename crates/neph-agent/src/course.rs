@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use neph_load::Transferred;
 use neph_model::{
-    Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, Identification,
-    OrderFailed, Span, Stop, Transport, Update, Wall, Warning,
+    Anchor, Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts,
+    Identification, OrderFailed, Own, Span, Stop, Transport, Update, Warning,
 };
 use neph_probe::{FleetRun, Flow as Running};
 
@@ -18,7 +18,7 @@ use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
 use crate::intake::Intake;
 use crate::transfer::TransferRun;
-use crate::{peer, trace};
+use crate::{LoadSecond, load_rates, peer, trace};
 
 /// How often what the flows said is taken in and reported.
 const TICK: Duration = Duration::from_millis(50);
@@ -46,7 +46,7 @@ pub(crate) struct Course<'a> {
     /// Why the main flow broke off.
     fault: Option<String>,
     /// When the last of its flows was over.
-    ended: Option<Wall>,
+    ended: Option<Anchor<Own>>,
 }
 
 /// Stops what was started with it when it goes: where one flow cannot start, those that run already
@@ -65,6 +65,8 @@ pub(crate) struct Around {
     /// The texts of `/proc/stat` before and after.
     pub(crate) stat: (String, String),
     pub(crate) warnings: Vec<Warning>,
+    /// What the loads of the lab did.
+    pub(crate) loads: Vec<LoadSecond>,
 }
 
 impl<'a> Course<'a> {
@@ -145,7 +147,7 @@ impl<'a> Course<'a> {
             self.leash.0.set();
         }
         if !has_main && self.running.iter().all(Option::is_none) {
-            self.ended = Some(neph_probe::anchor().wall);
+            self.ended = Some(neph_probe::anchor());
         }
     }
 
@@ -236,6 +238,9 @@ impl<'a> Course<'a> {
     /// What came of it, once it is over; `refused` by the caps of its reflector.
     pub(crate) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
         let stopped = self.desk.stop().is_set();
+        let ended = self.ended.unwrap_or_else(neph_probe::anchor);
+        let of_loads = load_rates::samples(&around.loads, self.ready.origin.at, ended.at);
+        self.intake.samples().extend(of_loads);
         let ending = match (self.fault.take(), stopped) {
             (_, true) if self.ready.transfer.is_some() => Ending::Interrupted,
             (Some(fault), _) => Ending::Failed(fault),
@@ -262,7 +267,7 @@ impl<'a> Course<'a> {
         self.record();
         ExperimentResult {
             ending,
-            ended: self.ended.unwrap_or_else(|| neph_probe::anchor().wall),
+            ended: ended.wall,
             flows,
             trace,
             quantities: self.measured.take().map(|measured| measured.quantities),

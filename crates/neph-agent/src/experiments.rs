@@ -103,10 +103,12 @@ fn run(
         .map(|(order, ready)| Course::begin(order, ready?, desk))
         .collect();
     course::run(&mut courses, desk);
-    let warnings = [stay.warnings(&links), stay.end()].concat();
+    let of_links = stay.warnings(&links);
+    let loads = stay.end();
     let around = Around {
         stat: (before, cores::stat()),
-        warnings,
+        warnings: [of_links, loads.warnings].concat(),
+        loads: loads.seconds,
     };
     let unanswered = courses
         .iter_mut()

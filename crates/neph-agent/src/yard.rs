@@ -10,7 +10,7 @@ use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
 use neph_probe::Place;
 
 use crate::failure::failed;
-use crate::{LinkCount, links};
+use crate::{LinkCount, LoadsDone, links};
 
 /// The lab that an executor measures in, as far as the executor needs to know it.
 pub trait Ground: std::fmt::Debug + Send {
@@ -29,12 +29,12 @@ pub trait Ground: std::fmt::Debug + Send {
     fn links(&self) -> Vec<LinkCount>;
     /// What is to be said of everything that is measured in it, however it went.
     fn warnings(&self) -> Vec<Warning>;
-    /// Loads these sites from now on, and no others; without any, none. What is to be said of the loads
-    /// that end with this, over all of their time.
+    /// Loads these sites from now on, and no others; without any, none. What the loads that end with this
+    /// did, over all of their time.
     ///
     /// # Errors
     /// A load could not be started or ended, in a sentence.
-    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String>;
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadsDone, String>;
 }
 
 /// The lab, if there is one.
@@ -172,23 +172,23 @@ impl<'a> Stay<'a> {
         own.into_iter().chain(of_links).collect()
     }
 
-    /// The stay ends; with the last one the load. What is to be said of the load.
-    pub(crate) fn end(mut self) -> Vec<Warning> {
+    /// The stay ends; with the last one the load. What the load did.
+    pub(crate) fn end(mut self) -> LoadsDone {
         self.leave()
     }
 
-    fn leave(&mut self) -> Vec<Warning> {
+    fn leave(&mut self) -> LoadsDone {
         let was_over = std::mem::replace(&mut self.is_over, true);
         let Some(mut shared) = self.yard.lock().filter(|_| !was_over) else {
-            return Vec::new();
+            return LoadsDone::default();
         };
         shared.users = shared.users.saturating_sub(1);
         if shared.users > 0 {
-            return Vec::new();
+            return LoadsDone::default();
         }
         shared.ground.stress(&[]).unwrap_or_else(|why| {
             tracing::warn!("{why}");
-            Vec::new()
+            LoadsDone::default()
         })
     }
 }

@@ -16,6 +16,7 @@ pub mod gallery;
 pub mod latencies;
 pub mod layer;
 pub mod load;
+pub mod load_rates;
 pub mod means;
 pub mod numbers;
 pub mod quantities;
@@ -33,6 +34,7 @@ pub use findings::{
 };
 pub use layer::Layer;
 pub use load::{Include, LoadError, fleet_view, load};
+pub use load_rates::LoadCourse;
 pub use quantities::{QuantityCourse, QuantitySummary};
 pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
 pub use table::{Cell, Column, LossCell, QuantileCell, SummaryRow, Table, Unit, summary, tables};

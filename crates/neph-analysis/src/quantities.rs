@@ -44,24 +44,29 @@ pub struct QuantitySummary {
 impl QuantityCourse {
     /// Its experiments in numbers; `None` where there is none.
     pub fn summary(&self) -> Option<QuantitySummary> {
-        let numbers = self.by_block.values().filter_map(|level| level.number());
-        let mut values: Vec<f64> = numbers.collect();
-        let censored = self.by_block.len() - values.len();
-        let sorted = Sorted::sort(&mut values).ok()?;
-        let found = quantile(sorted, censored, 0.5).ok();
-        let end = |value: Option<&f64>| value.map_or(Level::Censored, |value| Level::At(*value));
-        Some(QuantitySummary {
-            experiments: self.by_block.len(),
-            median: neph_stats::median(sorted, censored).ok()?,
-            interval: found.map(|found| (found.low(), found.high())),
-            least: end(sorted.values().first()),
-            most: if censored > 0 {
-                Level::Censored
-            } else {
-                end(sorted.values().last())
-            },
-        })
+        summary_of(&self.by_block)
     }
+}
+
+/// Values of blocks in numbers; `None` where there is none.
+pub(crate) fn summary_of(by_block: &BTreeMap<u32, Level>) -> Option<QuantitySummary> {
+    let numbers = by_block.values().filter_map(|level| level.number());
+    let mut values: Vec<f64> = numbers.collect();
+    let censored = by_block.len() - values.len();
+    let sorted = Sorted::sort(&mut values).ok()?;
+    let found = quantile(sorted, censored, 0.5).ok();
+    let end = |value: Option<&f64>| value.map_or(Level::Censored, |value| Level::At(*value));
+    Some(QuantitySummary {
+        experiments: by_block.len(),
+        median: neph_stats::median(sorted, censored).ok()?,
+        interval: found.map(|found| (found.low(), found.high())),
+        least: end(sorted.values().first()),
+        most: if censored > 0 {
+            Level::Censored
+        } else {
+            end(sorted.values().last())
+        },
+    })
 }
 
 impl CampaignData {

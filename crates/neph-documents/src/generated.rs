@@ -1,8 +1,10 @@
 //! `neph stress`: the load that was generated.
 
 use neph_agent::{CpuDone, StreamDone};
-use neph_load::{Carried, rate_of};
+use neph_load::{Carried, LoadSecond, rate_of};
 use neph_model::{BitRate, ByteSize, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cell::Cell;
 
@@ -39,6 +41,28 @@ impl CpuRow {
     }
 }
 
+/// Rates of payload within a second of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LoadSecondRow {
+    /// Its end, nanoseconds since the load's beginning.
+    at_ns: Span,
+    /// What was sent, without retransmissions, in bit/s.
+    sent_bit_s: BitRate,
+    /// What the receiver had of it, in bit/s.
+    received_bit_s: BitRate,
+}
+
+impl LoadSecondRow {
+    fn all(seconds: &[LoadSecond]) -> Vec<Self> {
+        let rows = seconds.iter().map(|one| Self {
+            at_ns: one.at,
+            sent_bit_s: one.sent,
+            received_bit_s: one.received,
+        });
+        rows.collect()
+    }
+}
+
 crate::rows! {
     /// A TCP connection that carried cross traffic.
     pub struct FlowRow {
@@ -66,6 +90,8 @@ crate::rows! {
         received_bit_s: BitRate => right "RECEIVED/S",
         /// What came back, in bit/s.
         back_bit_s: BitRate => right "BACK/S",
+        /// Its rates within each whole second.
+        seconds: Vec<LoadSecondRow>,
         /// Why it was refused or broke.
         fault: Option<String>,
     }
@@ -87,6 +113,7 @@ impl FlowRow {
             lasted_ns: flow.lasted,
             received_bit_s: rate_of(flow.received_in_time, flow.lasted),
             back_bit_s: rate_of(flow.back_in_time, flow.lasted),
+            seconds: LoadSecondRow::all(&flow.seconds),
             fault: flow.broken.clone(),
         });
         rows.collect()
@@ -118,6 +145,8 @@ crate::rows! {
         sent_bit_s: BitRate => right "SENT/S",
         /// The rate that came back, in bit/s.
         back_bit_s: BitRate => right "BACK/S",
+        /// Its rates within each whole second.
+        seconds: Vec<LoadSecondRow>,
         /// Why it is not what was asked.
         fault: Option<String>,
     }
@@ -138,6 +167,7 @@ impl From<&StreamDone> for StreamRow {
             lasted_ns: streamed.lasted,
             sent_bit_s: rate_of(streamed.bytes, streamed.lasted),
             back_bit_s: rate_of(streamed.back_bytes, streamed.lasted),
+            seconds: LoadSecondRow::all(&streamed.seconds),
             fault: done.fault.clone(),
         }
     }

@@ -15,6 +15,7 @@ use neph_wire::http::{Connection, ResponseLine, parse_request};
 
 use crate::metric::Exported;
 use crate::page::Page;
+use crate::protobuf;
 
 /// A request may take this long, and so may the answer.
 const PATIENCE: Span = Span::from_secs(2);
@@ -23,14 +24,14 @@ const FRESH: Span = Span::from_secs(1);
 const LONGEST_HEAD: usize = 8 << 10;
 
 /// Somebody who waits for the page.
-type Asker = SyncSender<String>;
+type Asker = SyncSender<Page>;
 
 /// The door, as who watches sees it.
 #[derive(Debug)]
 pub struct Door {
     askers: Receiver<Asker>,
     /// The last page, and when it was written.
-    page: Option<(RawNanos, String)>,
+    page: Option<(RawNanos, Page)>,
 }
 
 /// `ADDRESS:PORT`, or a port of the loopback interface.
@@ -59,7 +60,7 @@ impl Door {
     }
 
     /// Gives the page to whoever waits for it.
-    pub fn answer(&mut self, page: impl FnOnce() -> String) {
+    pub fn answer(&mut self, page: impl FnOnce() -> Page) {
         let Ok(asker) = self.askers.try_recv() else {
             return;
         };
@@ -76,7 +77,7 @@ impl Door {
 }
 
 /// Has the page written by who watches; `None` where that takes too long.
-fn asked_for(asking: &SyncSender<Asker>, patience: Duration) -> Option<String> {
+fn asked_for(asking: &SyncSender<Asker>, patience: Duration) -> Option<Page> {
     let (answer, waiting) = sync_channel(1);
     asking.try_send(answer).ok()?;
     waiting.recv_timeout(patience).ok()
@@ -112,21 +113,21 @@ impl BoundPort {
     /// # Errors
     /// The thread cannot be made.
     pub fn serve(self, exported: Arc<dyn Exported>) -> io::Result<()> {
-        let mut last: Option<(RawNanos, String)> = None;
+        let mut last: Option<(RawNanos, Page)> = None;
         self.answer(move |_| {
             let now = clock::raw();
             let fresh = last
                 .take()
                 .filter(|(written, _)| now.0 - written.0 < FRESH.nanos());
-            let page = || (now, Page::of(&exported.snapshot()).into_text());
-            let (_, text) = last.insert(fresh.unwrap_or_else(page));
-            Some(text.clone())
+            let page = || (now, Page::of(&exported.snapshot()));
+            let (_, page) = last.insert(fresh.unwrap_or_else(page));
+            Some(page.clone())
         })
     }
 
     fn answer(
         self,
-        mut page: impl FnMut(Duration) -> Option<String> + Send + 'static,
+        mut page: impl FnMut(Duration) -> Option<Page> + Send + 'static,
     ) -> io::Result<()> {
         let thread = std::thread::Builder::new().name("prometheus".to_owned());
         // It ends with the process: it holds nothing but the port.
@@ -140,25 +141,30 @@ impl BoundPort {
     }
 }
 
-fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<String>) -> io::Result<()> {
-    let mut status = asked(&mut peer, Deadline::begin())?;
-    let mut body = String::new();
+fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<Page>) -> io::Result<()> {
+    let asked = asked(&mut peer, Deadline::begin())?;
+    let (mut status, mut body) = (asked.status, Vec::new());
     if status == 200 {
         match page(Deadline::begin().left()?) {
-            Some(page) => body = page,
+            Some(page) if asked.wants_protobuf => body = protobuf::written(&page),
+            Some(page) => body = page.text().into_bytes(),
             None => status = 503,
         }
     }
+    let kind = if asked.wants_protobuf {
+        protobuf::TYPE
+    } else {
+        "text/plain; version=0.0.4; charset=utf-8"
+    };
     let head = ResponseLine {
         status,
         content_length: Some(body.len() as u64),
         connection: Connection::Close,
     };
     let mut response = Vec::new();
-    let kind = ("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    head.encode(&[kind], &mut response)
+    head.encode(&[("Content-Type", kind)], &mut response)
         .map_err(io::Error::other)?;
-    response.extend_from_slice(body.as_bytes());
+    response.extend_from_slice(&body);
     let (end, mut rest) = (Deadline::begin(), response.as_slice());
     while !rest.is_empty() {
         peer.set_write_timeout(Some(end.left()?))?;
@@ -187,8 +193,26 @@ impl Deadline {
     }
 }
 
-/// Reads a request; gives the status that it deserves.
-fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<u16> {
+/// What a request deserves.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    status: u16,
+    /// It names the protobuf format first: a Prometheus does that takes native histograms.
+    wants_protobuf: bool,
+}
+
+impl Asked {
+    const fn refused(status: u16) -> Self {
+        let wants_protobuf = false;
+        Self {
+            status,
+            wants_protobuf,
+        }
+    }
+}
+
+/// Reads a request.
+fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<Asked> {
     let mut bytes = Vec::new();
     let mut some = [0; 1024];
     while bytes.len() < LONGEST_HEAD {
@@ -200,18 +224,42 @@ fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<u16> {
         bytes.extend_from_slice(&some[..n]);
         match parse_request(&bytes) {
             Ok(None) => {}
-            Ok(Some(head)) if head.method() != "GET" => return Ok(405),
-            Ok(Some(head)) if head.target() == "/metrics" => return Ok(200),
-            Ok(Some(_)) => return Ok(404),
-            Err(_) => return Ok(400),
+            Ok(Some(head)) if head.method() != "GET" => return Ok(Asked::refused(405)),
+            Ok(Some(head)) if head.target() == "/metrics" => {
+                return Ok(Asked {
+                    status: 200,
+                    wants_protobuf: head
+                        .headers()
+                        .first("accept")
+                        .is_some_and(names_protobuf_first),
+                });
+            }
+            Ok(Some(_)) => return Ok(Asked::refused(404)),
+            Err(_) => return Ok(Asked::refused(400)),
         }
     }
-    Ok(431)
+    Ok(Asked::refused(431))
+}
+
+/// Whether an `Accept` header has the protobuf format of Prometheus first, as those who take native histograms
+/// write it.
+fn names_protobuf_first(accept: &[u8]) -> bool {
+    let Ok(accept) = str::from_utf8(accept) else {
+        return false;
+    };
+    let first = accept.split(',').next().unwrap_or_default();
+    let mut parts = first.split(';').map(str::trim);
+    let is_protobuf = parts.next() == Some("application/vnd.google.protobuf");
+    let parts: Vec<&str> = parts.collect();
+    is_protobuf
+        && parts.contains(&"proto=io.prometheus.client.MetricFamily")
+        && parts.contains(&"encoding=delimited")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::Kind;
 
     fn ask(door: &mut Door, address: SocketAddr, request: &str) -> String {
         let mut peer = TcpStream::connect(address).expect("connect");
@@ -221,7 +269,12 @@ mod tests {
             peer.read_to_string(&mut answer).map(|_| answer)
         });
         while !asking.is_finished() {
-            door.answer(|| "neph_watch_flows 3\n".to_owned());
+            door.answer(|| {
+                let mut page = Page::default();
+                page.head("neph_watch_flows", Kind::Gauge, "Flows.");
+                page.value(&[], 3);
+                page
+            });
             std::thread::yield_now();
         }
         asking.join().expect("joined").expect("an answer")
@@ -237,7 +290,19 @@ mod tests {
             "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
         );
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
-        assert!(page.ends_with("\r\n\r\nneph_watch_flows 3\n"), "{page}");
+        assert!(page.ends_with("\nneph_watch_flows 3\n"), "{page}");
+        let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+        for (accept, kind) in [
+            (
+                format!("{accept},text/plain;version=0.0.4;q=0.5"),
+                "application/vnd.google.protobuf; ",
+            ),
+            (format!("text/plain,{accept}"), "text/plain; "),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
+            let page = ask(&mut door, address, &request);
+            assert!(page.contains(&format!("Content-Type: {kind}")), "{page}");
+        }
         for (request, status) in [
             ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
             ("POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "405"),

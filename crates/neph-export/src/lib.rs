@@ -1,6 +1,6 @@
 //! What leaves neph while it runs: metrics for Prometheus and for receivers of OTLP, and a POST for each alarm.
 //!
-//! Owns metrics as values, the two forms in which they leave, the bound on labels, the port at which Prometheus asks,
+//! Owns metrics as values, the forms in which they leave, the bound on labels, the port at which Prometheus asks,
 //! and the threads that post. Does not own what is counted.
 
 mod door;
@@ -9,6 +9,7 @@ mod http;
 mod metric;
 mod otlp;
 mod page;
+mod protobuf;
 mod push;
 mod webhook;
 

@@ -1,5 +1,5 @@
-//! The text format of Prometheus: metrics with their heads, and histograms of which few have labels of
-//! their own.
+//! A page of metrics as Prometheus has them: metrics with their heads, histograms of which few have labels of
+//! their own, and the text format. The other format is `protobuf`'s.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -20,26 +20,56 @@ impl Kind {
     }
 }
 
-/// A page of metrics.
+/// Metrics as they were at a moment, to be written in either format of Prometheus.
 #[derive(Clone, Debug, Default)]
-pub struct Page(String);
+pub struct Page(Vec<Family>);
+
+/// A metric of a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Family {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) what: String,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A value of a page with its labels, a name and a value each.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) reading: Reading,
+}
+
+/// The value itself.
+#[derive(Clone, Debug)]
+pub(crate) enum Reading {
+    /// A number as text, without loss.
+    Plain(String),
+    Histogram(Box<Histogram>),
+}
 
 impl Page {
     /// What comes next: a metric's name, kind and meaning, in a sentence.
     pub fn head(&mut self, name: &str, kind: Kind, what: &str) {
-        let kind = kind.word();
-        self.0
-            .push_str(&format!("# HELP {name} {what}\n# TYPE {name} {kind}\n"));
+        self.0.push(Family {
+            name: name.to_owned(),
+            kind,
+            what: what.to_owned(),
+            points: Vec::new(),
+        });
     }
 
-    /// A value; each label is a name and its value.
-    pub fn value(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        if labels.is_empty() {
-            self.0.push_str(&format!("{name} {value}\n"));
-            return;
+    /// A value of the metric whose head was the last; each label is a name and its value.
+    pub fn value(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        self.point(labels, Reading::Plain(value.to_string()));
+    }
+
+    fn point(&mut self, labels: &[(&str, &str)], reading: Reading) {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let labels = labels.iter().map(owned).collect();
+        if let Some(family) = self.0.last_mut() {
+            family.points.push(Point { labels, reading });
         }
-        let labels = written(labels);
-        self.0.push_str(&format!("{name}{{{labels}}} {value}\n"));
     }
 
     /// A metric with its head and its samples; nothing where it has no sample.
@@ -47,14 +77,15 @@ impl Page {
         if metric.samples.is_empty() {
             return;
         }
-        let name = metric.definition.name;
-        self.head(name, metric.definition.kind, metric.definition.help);
+        let definition = metric.definition;
+        self.head(definition.name, definition.kind, definition.help);
         for sample in &metric.samples {
             let labels: Vec<_> = metric.labelled(sample).collect();
-            match &sample.value {
-                Value::Histogram(histogram) => histogram.write(self, name, &labels),
-                plain => self.value(name, &labels, plain.text().unwrap_or_default()),
-            }
+            let reading = match &sample.value {
+                Value::Histogram(histogram) => Reading::Histogram(histogram.clone()),
+                plain => Reading::Plain(plain.text().unwrap_or_default()),
+            };
+            self.point(&labels, reading);
         }
     }
 
@@ -67,17 +98,50 @@ impl Page {
         page
     }
 
-    /// The page as text.
-    pub fn into_text(self) -> String {
-        self.0
+    /// Its metrics.
+    pub(crate) fn families(&self) -> &[Family] {
+        &self.0
+    }
+
+    /// The page in the text format, version 0.0.4.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for family in &self.0 {
+            let (name, kind, what) = (&family.name, family.kind.word(), &family.what);
+            text.push_str(&format!("# HELP {name} {what}\n# TYPE {name} {kind}\n"));
+            for point in &family.points {
+                match &point.reading {
+                    Reading::Plain(value) => line(&mut text, name, &point.labels, None, value),
+                    Reading::Histogram(histogram) => {
+                        histogram.write(&mut text, name, &point.labels);
+                    }
+                }
+            }
+        }
+        text
     }
 }
 
-fn written(labels: &[(&str, &str)]) -> String {
-    let each = labels
+/// A line of the text format; `bound` is that of a bucket.
+fn line(
+    text: &mut String,
+    name: &str,
+    labels: &[(String, String)],
+    bound: Option<&str>,
+    value: &str,
+) {
+    let all = labels
         .iter()
-        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
-    each.collect::<Vec<_>>().join(",")
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let all = all.chain(bound.map(|bound| ("le", bound)));
+    let all: Vec<String> = all
+        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+        .collect();
+    if all.is_empty() {
+        text.push_str(&format!("{name} {value}\n"));
+    } else {
+        text.push_str(&format!("{name}{{{}}} {value}\n", all.join(",")));
+    }
 }
 
 /// Histograms of times, each with labels. Whose they are (`O`) is bounded; the rest share one for each
@@ -143,26 +207,35 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
                 .iter()
                 .map(|(name, value)| (*name, value.as_deref().unwrap_or(OTHERS)))
                 .collect();
-            histogram.write(page, name, &labels);
+            page.point(&labels, Reading::Histogram(Box::new(histogram.clone())));
         }
     }
 }
 
 impl Histogram {
-    fn write(&self, page: &mut Page, name: &str, labels: &[(&str, &str)]) {
+    fn write(&self, text: &mut String, name: &str, labels: &[(String, String)]) {
         let bucket = format!("{name}_bucket");
         let mut up_to = 0;
-        let mut bounded = |bound: &str, count: u64| {
-            let all: Vec<(&str, &str)> = labels.iter().copied().chain([("le", bound)]).collect();
-            page.value(&bucket, &all, count);
-        };
         for (bound, count) in BOUNDS.iter().zip(self.buckets) {
             up_to += count;
-            bounded(&seconds((*bound).into()), up_to);
+            let bound = seconds((*bound).into());
+            line(text, &bucket, labels, Some(&bound), &up_to.to_string());
         }
-        bounded("+Inf", self.n);
-        page.value(&format!("{name}_sum"), labels, seconds(self.nanos));
-        page.value(&format!("{name}_count"), labels, self.n);
+        line(text, &bucket, labels, Some("+Inf"), &self.n.to_string());
+        line(
+            text,
+            &format!("{name}_sum"),
+            labels,
+            None,
+            &seconds(self.nanos),
+        );
+        line(
+            text,
+            &format!("{name}_count"),
+            labels,
+            None,
+            &self.n.to_string(),
+        );
     }
 }
 
@@ -186,7 +259,7 @@ mod tests {
                 ("what", Some((*what).to_owned())),
             ]
         });
-        page.into_text()
+        page.text()
     }
 
     #[test]
@@ -227,8 +300,8 @@ mod tests {
     fn what_stands_in_a_label_cannot_end_it() {
         let mut page = Page::default();
         page.head("x", Kind::Gauge, "What.");
-        page.value("x", &[("rule", "path > \"2ms\"\n\\")], 1);
+        page.value(&[("rule", "path > \"2ms\"\n\\")], 1);
         let expected = "# HELP x What.\n# TYPE x gauge\nx{rule=\"path > \\\"2ms\\\"\\n\\\\\"} 1\n";
-        assert_eq!(page.into_text(), expected);
+        assert_eq!(page.text(), expected);
     }
 }

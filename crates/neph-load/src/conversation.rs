@@ -13,6 +13,7 @@ use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::frame::{FrameError, HELLO_LEN, Hello, Mode, Status, frame_prefix, next_frame};
 
 use crate::beginning::Beginning;
+use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::pace::Pace;
 use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
@@ -68,6 +69,9 @@ pub struct Carried {
     /// Of what was received and came back, the bytes within that time: of them are its rates.
     pub received_in_time: u64,
     pub back_in_time: u64,
+    /// Its rates within each whole second, as the kernel counted: what was sent for the first time, and what
+    /// the receiver's kernel acknowledged.
+    pub seconds: Vec<LoadSecond>,
     /// Why it ended before its time, or its answers did.
     pub broken: Option<String>,
 }
@@ -96,6 +100,7 @@ pub(crate) fn converse(
     } else {
         talk.carried.broken = talk.unanswered(ended);
     }
+    talk.carried.seconds = talk.by_second.into_seconds();
     talk.carried.retransmissions = stats.retransmissions;
     talk.carried.spurious = stats.dsack_duplicates.min(stats.retransmissions);
     Ok(talk.carried)
@@ -160,6 +165,7 @@ struct Talk<'s> {
     heard: Span,
     /// When its time was over.
     over: Option<Over>,
+    by_second: BySecond,
     carried: Carried,
 }
 
@@ -190,6 +196,7 @@ impl<'s> Talk<'s> {
             is_stopped: false,
             heard: Span::ZERO,
             over: None,
+            by_second: BySecond::default(),
             carried: Carried::default(),
         }
     }
@@ -227,6 +234,10 @@ impl<'s> Talk<'s> {
 
     fn is_all_there(&self) -> bool {
         self.carried.answered == self.carried.messages && !self.is_writing()
+    }
+
+    fn is_to_end(&self, now: Span) -> bool {
+        now >= self.subject.duration || self.is_stopped
     }
 
     fn is_writing(&self) -> bool {
@@ -288,13 +299,14 @@ impl Traffic for Talk<'_> {
         if let Some(over) = self.over {
             return Ok(self.rest(over, now));
         }
-        if now >= self.subject.duration || self.is_stopped {
+        if self.is_to_end(now) || now >= self.by_second.due() {
             return Ok(Next::Measure);
         }
-        let mut until = self.subject.duration;
+        let latest = self.subject.duration.min(self.by_second.due());
+        let mut until = latest;
         if !self.is_writing() && self.may_ask() {
             let weight = self.weight();
-            until = self.pace.due(now, weight);
+            until = self.pace.due(now, weight).min(latest);
             if until <= now {
                 self.begin()?;
             }
@@ -334,9 +346,16 @@ impl Traffic for Talk<'_> {
         Err(io::Error::other("the reflector closed the connection"))
     }
 
-    /// The first time its time is over; from then on it is looked whether the other end's kernel takes
-    /// in more.
+    /// At the end of each second, and when its time is over; from then on it is looked whether the other
+    /// end's kernel takes in more.
     fn measured(&mut self, stats: TcpStats, now: Span) {
+        if self.over.is_none() && now >= self.by_second.due() {
+            let (sent, received) = (stats.bytes_sent, stats.bytes_acked);
+            self.by_second.mark(now, CarriedBytes { sent, received });
+        }
+        if self.over.is_none() && !self.is_to_end(now) {
+            return;
+        }
         let Some(over) = &mut self.over else {
             return self.close(stats, now);
         };

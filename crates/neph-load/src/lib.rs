@@ -6,6 +6,7 @@
 //! for a load shows what it did.
 
 mod beginning;
+mod by_second;
 mod conversation;
 mod cpu;
 mod crowd;
@@ -25,6 +26,7 @@ mod upload;
 mod video;
 
 pub use beginning::{Beginning, WORKS};
+pub use by_second::LoadSecond;
 pub use conversation::{Carried, Subject};
 pub use cpu::{CpuLoad, Worked};
 pub use crowd::{Crowd, Place, Work};

@@ -17,6 +17,7 @@ use neph_wire::stamp::{
 };
 
 use crate::beginning::Beginning;
+use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::duty::HELD;
 use crate::error::LoadError;
 use crate::video;
@@ -42,7 +43,7 @@ pub struct StreamLoad {
 }
 
 /// What was sent, and what became of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Streamed {
     /// Frames that were sent whole.
     pub frames: u64,
@@ -61,6 +62,8 @@ pub struct Streamed {
     /// Packets that this host did not send.
     pub refused: u64,
     pub lasted: Span,
+    /// Its rates within each whole second. What the reflector had is known by its count of packets.
+    pub seconds: Vec<LoadSecond>,
 }
 
 impl Streamed {
@@ -117,6 +120,7 @@ impl StreamLoad {
             told: Streamed::default(),
             buffer: vec![0; LARGEST],
             began: clock::raw().0,
+            by_second: BySecond::default(),
         };
         let streamed = stream.run(stop);
         streamed.map_err(|source| LoadError::Stream { to, source })
@@ -143,6 +147,7 @@ struct Stream<'a> {
     told: Streamed,
     buffer: Vec<u8>,
     began: i64,
+    by_second: BySecond,
 }
 
 impl Stream<'_> {
@@ -157,7 +162,22 @@ impl Stream<'_> {
         while self.told.back < self.told.packets && self.elapsed() < until {
             self.hear(TICK)?;
         }
-        Ok(self.told)
+        let mut told = std::mem::take(&mut self.told);
+        told.seconds = std::mem::take(&mut self.by_second).into_seconds();
+        Ok(told)
+    }
+
+    /// The rates of a second that is over.
+    fn mark_second(&mut self) {
+        let now = self.elapsed();
+        if now < self.by_second.due() {
+            return;
+        }
+        let told = &self.told;
+        let mean = told.bytes.checked_div(told.packets).unwrap_or(0);
+        let received = told.back_bytes + told.there.saturating_sub(told.back) * mean;
+        let sent = told.bytes;
+        self.by_second.mark(now, CarriedBytes { sent, received });
     }
 
     fn send_all(&mut self, stop: &Stop) -> io::Result<()> {
@@ -170,6 +190,7 @@ impl Stream<'_> {
             if stop.is_set() {
                 return Ok(());
             }
+            self.mark_second();
             self.told.frames += u64::from(self.send_frame(number(frame), stop)?);
             // Who was kept from sending leaves frames out, as a player would: it sends no burst.
             let now = self.elapsed().min(self.load.duration);
@@ -180,6 +201,7 @@ impl Stream<'_> {
         if !stop.is_set() {
             let end = RawNanos(self.began + self.load.duration.nanos());
             clock::sleep_until(end, clock::Spin::NONE);
+            self.mark_second();
         }
         Ok(())
     }
@@ -287,6 +309,7 @@ mod tests {
             told: Streamed::default(),
             buffer: vec![0; LARGEST],
             began: clock::raw().0,
+            by_second: BySecond::default(),
         }
     }
 
@@ -306,7 +329,7 @@ mod tests {
         let beginning = Beginning::of(1, &|| {});
         let mut stream = stream(&load, &beginning);
         stream.send_all(&Stop::new()).expect("it ends");
-        let told = stream.told;
+        let told = &stream.told;
         assert_eq!((told.frames, told.due, told.left_out()), (0, 3, 3));
         assert!(told.percent() < 100.0 - HELD, "{told:?}");
     }

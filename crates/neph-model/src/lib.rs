@@ -134,7 +134,7 @@ pub use scenario::Scenario;
 pub use scheme::{SCHEMES, Scheme};
 pub use secret_source::{BareSecret, SecretSource};
 pub use segment::{INITIAL_WINDOW, SEGMENT};
-pub use series::{CpuUse, NetCount, Sample, SeriesName};
+pub use series::{CpuUse, LoadEnd, NetCount, Sample, SeriesName};
 pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};
 pub use sizes::{
     Authenticated, LEAST_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size,

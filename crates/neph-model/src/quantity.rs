@@ -160,6 +160,8 @@ quantities! {
     DownSenderCpu = "down_sender_cpu_percent", "sender CPU down", Percent, Lower;
     /// The busiest receiving thread of the site which measures, percent of a core.
     DownReceiverCpu = "down_receiver_cpu_percent", "receiver CPU down", Percent, Lower;
+    /// Payload of a load of the plan that its receiver had.
+    LoadGoodput = "load_goodput_bit_s", "load's goodput", BitsPerSecond, Higher;
 }
 
 impl Quantity {

@@ -94,6 +94,9 @@ pub struct OrderFailed {
 }
 
 impl OrderFailed {
+    /// The operation of an experiment that was not ready when the timetable has it begin.
+    pub const MISSED_START: &str = "begin at the agreed moment";
+
     /// The executor answered something that was not asked.
     pub fn another_result(operation: &str) -> Self {
         Self {

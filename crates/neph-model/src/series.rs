@@ -23,6 +23,41 @@ pub enum SeriesName {
     Tcp(TcpField),
     /// What a transfer came to within a second.
     Quantity(Quantity),
+    /// Payload of traffic that the plan generates beside, bits per second: which of its loads, from 1 in the
+    /// order of `stress`, and at which end.
+    Load(u16, LoadEnd),
+    /// The share of the time that the processors of a guest at that end of that load are busy, percent.
+    LoadCpu(u16, LoadEnd),
+}
+
+/// An end of traffic that a plan generates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LoadEnd {
+    /// What the sender sent, without retransmissions.
+    Sent,
+    /// What the receiver had of it.
+    Received,
+}
+
+impl LoadEnd {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Sent, Self::Received];
+
+    /// The word for it: `sent`, `received`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+        }
+    }
+
+    /// Who is there.
+    const fn who(self) -> &'static str {
+        match self {
+            Self::Sent => "sender",
+            Self::Received => "receiver",
+        }
+    }
 }
 
 /// What a processor's time went into.
@@ -90,8 +125,7 @@ impl NetCount {
 }
 
 /// The word for it in files: `cpu_busy_percent`, `cpu1_steal_percent`, `net_sent_bytes_per_second`,
-/// `tcp_rtt_us`,
-/// `up_goodput_bit_s`.
+/// `tcp_rtt_us`, `up_goodput_bit_s`, `load1_sent_bit_s`.
 impl fmt::Display for SeriesName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -100,6 +134,8 @@ impl fmt::Display for SeriesName {
             Self::Net(of) => write!(f, "net_{}_per_second", of.word()),
             Self::Tcp(field) => write!(f, "tcp_{field}"),
             Self::Quantity(quantity) => quantity.fmt(f),
+            Self::Load(load, end) => write!(f, "load{load}_{}_bit_s", end.word()),
+            Self::LoadCpu(load, end) => write!(f, "load{load}_{}_cpu_percent", end.who()),
         }
     }
 }
@@ -118,18 +154,32 @@ impl SeriesName {
         if let Some(quantity) = Quantity::named(name) {
             return Some(Self::Quantity(quantity));
         }
+        if let Some(load) = name.strip_prefix("load") {
+            let (load, what) = load.split_once('_')?;
+            let load = number(load)?;
+            let mut all = LoadEnd::ALL.into_iter();
+            if let Some(who) = what.strip_suffix("_cpu_percent") {
+                let end = all.find(|end| end.who() == who)?;
+                return Some(Self::LoadCpu(load, end));
+            }
+            let word = what.strip_suffix("_bit_s")?;
+            let end = all.find(|end| end.word() == word)?;
+            return Some(Self::Load(load, end));
+        }
         let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;
         let word = rest.strip_suffix("_percent")?;
         let of = CpuUse::ALL.into_iter().find(|of| of.word() == word)?;
         match core {
             "" => Some(Self::Cpu(of)),
-            number => {
-                let core = number.parse().ok()?;
-                // One word for each series: neither cpu01 nor cpu+1.
-                (number == format!("{core}")).then_some(Self::Core(core, of))
-            }
+            core => number(core).map(|core| Self::Core(core, of)),
         }
     }
+}
+
+/// A number in a name. There is one word for each series: neither cpu01 nor cpu+1.
+fn number(text: &str) -> Option<u16> {
+    let number: u16 = text.parse().ok()?;
+    (text == number.to_string()).then_some(number)
 }
 
 impl From<SeriesName> for String {
@@ -172,9 +222,13 @@ mod tests {
             ]
         });
         let of_net = NetCount::ALL.map(SeriesName::Net);
+        let of_loads = LoadEnd::ALL.map(|end| SeriesName::Load(12, end));
+        let of_cpu_of_loads = LoadEnd::ALL.map(|end| SeriesName::LoadCpu(3, end));
         let quantities = Quantity::ALL.iter().copied().map(SeriesName::Quantity);
         for series in of_cpu
             .chain(of_net)
+            .chain(of_loads)
+            .chain(of_cpu_of_loads)
             .chain(quantities)
             .chain(TcpField::all().map(SeriesName::Tcp))
         {
@@ -192,6 +246,9 @@ mod tests {
             "cpu_idle_percent",
             "net_sent_bytes",
             "tcp_rtt",
+            "load_sent_bit_s",
+            "load01_sent_bit_s",
+            "load1_lost_bit_s",
             "x",
         ] {
             assert_eq!(SeriesName::named(name), None, "{name}");

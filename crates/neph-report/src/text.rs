@@ -3,6 +3,7 @@
 
 mod fleets;
 mod layers;
+mod loads;
 mod transfers;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose};
@@ -42,6 +43,7 @@ pub fn text(
         layers::tables(data, settings),
         fleets::table(data, settings),
         transfers::table(data, settings),
+        loads::table(data, settings),
     ] {
         if !table.is_empty() {
             out.push('\n');

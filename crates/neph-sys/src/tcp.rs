@@ -28,6 +28,8 @@ pub struct TcpStats {
     pub delivery_rate: u64,
     /// Bytes that the peer acknowledged since the connection began ([`stats`] only).
     pub bytes_acked: u64,
+    /// Bytes sent since the connection began, without those of retransmissions ([`stats`] only).
+    pub bytes_sent: u64,
 }
 
 /// `struct tcp_info` of linux/tcp.h up to `tcpi_total_rto_time`, read by offset: libc's ends before
@@ -133,6 +135,7 @@ pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
         dsack_duplicates: word(216),
         delivery_rate: long(160),
         bytes_acked: long(120),
+        bytes_sent: long(200).saturating_sub(long(208)),
     })
 }
 

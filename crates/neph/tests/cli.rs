@@ -59,6 +59,8 @@ mod latency_tester;
 mod limits;
 #[path = "cli/live_hops.rs"]
 mod live_hops;
+#[path = "cli/load_rates.rs"]
+mod load_rates;
 #[path = "cli/media.rs"]
 mod media;
 #[path = "cli/media_peers.rs"]
@@ -67,6 +69,8 @@ mod media_peers;
 mod media_shared;
 #[path = "cli/metrics.rs"]
 mod metrics;
+#[path = "cli/metrics_live.rs"]
+mod metrics_live;
 #[path = "cli/moved.rs"]
 mod moved;
 #[path = "cli/mqtt.rs"]

@@ -61,7 +61,7 @@ fn lateness(start: Wall, now: Wall) -> Option<Span> {
 
 fn missed(late: Span) -> OrderFailed {
     failed(
-        "begin at the agreed moment",
+        OrderFailed::MISSED_START,
         format!("it was ready {late} after it"),
     )
 }

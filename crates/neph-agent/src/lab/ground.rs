@@ -10,7 +10,7 @@ use neph_probe::Place;
 use super::GroundError;
 use super::stressing::Stressing;
 use crate::reflecting::Reflecting;
-use crate::{Ground, LinkCount};
+use crate::{Ground, LinkCount, LoadsDone};
 
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
@@ -176,9 +176,12 @@ impl Ground for LabGround {
         up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
     }
 
-    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String> {
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadsDone, String> {
         let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
-        lab.map_or(Ok(Vec::new()), |lab| self.stressing.set(lab, wanted))
+        lab.map_or_else(
+            || Ok(LoadsDone::default()),
+            |lab| self.stressing.set(lab, wanted),
+        )
     }
 
     fn cue(&self) {

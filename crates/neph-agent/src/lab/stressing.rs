@@ -3,12 +3,16 @@
 //! Owns which loads there are and the orders for them; each one, from its start to its end, is in
 //! [`running`], and whether it did so in [`held`].
 
+mod by_second;
+mod guest_cpu;
 mod held;
 mod running;
 
 use neph_lab::Lab;
-use neph_model::{LoadOrder, Order, SiteLoad, Span, Warning};
+use neph_model::{LoadOrder, Order, SiteLoad, Span};
 
+use crate::LoadsDone;
+use guest_cpu::GuestCpu;
 use running::Running;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
@@ -20,30 +24,14 @@ const WITHIN: Span = Span::from_secs(3);
 #[derive(Debug, Default)]
 pub(super) struct Stressing {
     running: Vec<Running>,
+    guests: Vec<GuestCpu>,
 }
 
 impl Stressing {
-    /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What of that
-    /// which ran was not held.
-    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String> {
-        let (mut refused, mut missed) = (None, Vec::new());
-        // All of them, also after one that cannot be ended.
-        while let Some(running) = self.running.pop() {
-            let (asked, is_late) = (running.asked.clone(), running.is_late);
-            match running.end(lab) {
-                Ok(told) => {
-                    let late = is_late.then(|| held::late(&asked));
-                    missed.extend(held::judge(&asked, &told).or(late));
-                }
-                Err(error) => {
-                    let site = asked.site;
-                    refused.get_or_insert_with(|| format!("end the load at '{site}': {error}"));
-                }
-            }
-        }
-        if let Some(refused) = refused {
-            return Err(refused);
-        }
+    /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What that which
+    /// ran did.
+    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<LoadsDone, String> {
+        let done = self.end_all(lab)?;
         for (number, asked) in wanted.iter().enumerate() {
             let order = Order::Load(LoadOrder {
                 work: asked.load.clone().into(),
@@ -55,7 +43,33 @@ impl Stressing {
             self.running.push(started);
         }
         self.await_all(lab)?;
-        Ok(missed)
+        self.guests = GuestCpu::begin(lab, wanted);
+        Ok(done)
+    }
+
+    fn end_all(&mut self, lab: &Lab) -> Result<LoadsDone, String> {
+        let (mut refused, mut done) = (None, LoadsDone::default());
+        // All of them, also after one that cannot be ended.
+        while let Some(running) = self.running.pop() {
+            let (asked, is_late) = (running.asked.clone(), running.is_late);
+            // They are started in the plan's order, so the last one's number is how many there are.
+            let number = u16::try_from(self.running.len() + 1).unwrap_or(u16::MAX);
+            let ended = neph_probe::now();
+            match running.end(lab) {
+                Ok(told) => {
+                    let late = is_late.then(|| held::late(&asked));
+                    done.warnings.extend(held::judge(&asked, &told).or(late));
+                    done.seconds.extend(by_second::of(&told, number, ended));
+                }
+                Err(error) => {
+                    let site = asked.site;
+                    refused.get_or_insert_with(|| format!("end the load at '{site}': {error}"));
+                }
+            }
+        }
+        let guests = self.guests.drain(..);
+        done.seconds.extend(guests.flat_map(|guest| guest.end(lab)));
+        refused.map_or(Ok(done), Err)
     }
 
     /// They have the same time, from now on.

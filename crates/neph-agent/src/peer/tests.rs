@@ -99,8 +99,8 @@ impl Ground for Own {
         address == self.0
     }
     fn cue(&self) {}
-    fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<Vec<Warning>, String> {
-        Ok(Vec::new())
+    fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<crate::LoadsDone, String> {
+        Ok(crate::LoadsDone::default())
     }
     fn links(&self) -> Vec<LinkCount> {
         Vec::new()

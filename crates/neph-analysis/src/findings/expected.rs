@@ -3,7 +3,7 @@
 use neph_model::Scenario;
 use neph_stats::blocks_needed;
 
-use super::{fleet_levels, levels, networks, position, transfers};
+use super::{fleet_levels, levels, loads, networks, position, transfers};
 use crate::circuits;
 use crate::data::{Factor, factors};
 use crate::view::groups;
@@ -43,7 +43,9 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
         position::pairs_among(scenarios, &names)
     });
     let placed: usize = placed.sum();
-    let of_quantities = networks::comparisons(scenarios) + transfers::comparisons(scenarios);
+    let of_quantities = networks::comparisons(scenarios)
+        + transfers::comparisons(scenarios)
+        + loads::comparisons(scenarios);
     varied + placed + margins + of_quantities + fleet_levels::comparisons(scenarios)
 }
 

@@ -16,6 +16,7 @@ mod fleet_levels;
 mod fleets;
 mod intervals;
 mod levels;
+mod loads;
 mod loss;
 mod measured;
 mod networks;
@@ -107,6 +108,7 @@ pub struct Statements {
     pub fleets: Vec<Against>,
     transfers: Vec<QuantityShift>,
     networks: Vec<QuantityShift>,
+    loads: Vec<QuantityShift>,
     judged: compare::Judged,
 }
 
@@ -120,6 +122,7 @@ impl Statements {
         let mut fleets = fleet_levels::prepare(data, settings, &mut family);
         let transfers = transfers::prepare(data, settings, &mut family);
         let networks = networks::prepare(data, settings, &mut family);
+        let loads = loads::prepare(data, settings, &mut family);
         let judged = family.judged();
         fleet_levels::decide(&mut fleets, &judged);
         Self {
@@ -130,6 +133,7 @@ impl Statements {
             fleets,
             transfers,
             networks,
+            loads,
             judged,
         }
     }
@@ -151,6 +155,7 @@ pub fn findings_beside(
         judged,
     ));
     found.extend(networks::findings(&statements.networks, judged));
+    found.extend(loads::findings(&statements.loads, judged));
     found.extend(alarms::findings(data, settings));
     found.extend(dominant::findings(data, settings));
     found.extend(beyond_ping::findings(data, settings, causes));

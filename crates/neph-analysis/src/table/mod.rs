@@ -10,6 +10,7 @@ mod fleets;
 mod grouped;
 mod kept;
 mod layers;
+mod loads;
 mod routes;
 mod summary;
 mod throughput;
@@ -41,6 +42,7 @@ pub fn tables_with(
         directions::table(data, settings),
         circuits::table(data, settings),
         transfers::table(data, settings),
+        loads::table(data, settings),
         throughput::table(data, settings),
         routes::table(data, settings),
         compared::table(fleets_compared),

@@ -96,8 +96,8 @@ impl Metrics {
         self.histograms.add(hosts, (half, what), nanos, of.weight);
     }
 
-    /// The page, in the text format of Prometheus.
-    pub fn page(&self, totals: &Totals, alarms: &[(&str, bool)]) -> String {
+    /// All of it as it is now.
+    pub fn page(&self, totals: &Totals, alarms: &[(&str, bool)]) -> Page {
         let mut page = Page::default();
         self.round_trips(&mut page);
         totals.write(&mut page);
@@ -105,9 +105,9 @@ impl Metrics {
             page.head(ALARM, Kind::Gauge, "1 where an alarm is raised.");
         }
         for (rule, is_raised) in alarms {
-            page.value(ALARM, &[("rule", rule)], u8::from(*is_raised));
+            page.value(&[("rule", rule)], u8::from(*is_raised));
         }
-        page.into_text()
+        page
     }
 
     fn round_trips(&self, page: &mut Page) {
@@ -168,7 +168,7 @@ impl Totals {
         for (name, kind, what, value) in counters.into_iter().chain([flows]) {
             let name = format!("neph_watch_{name}");
             page.head(&name, kind, what);
-            page.value(&name, &[], value);
+            page.value(&[], value);
         }
         page.head(OF_NONE, Kind::Counter, "Packets of no flow here.");
         for (kind, value) in [
@@ -179,7 +179,7 @@ impl Totals {
             ("cut_off", others.cut),
             ("not_ip", seen.not_ip),
         ] {
-            page.value(OF_NONE, &[("kind", kind)], value);
+            page.value(&[("kind", kind)], value);
         }
     }
 }
@@ -200,7 +200,7 @@ mod tests {
                 not_followed: 9,
             },
         };
-        metrics.page(&totals, &[("path > \"2ms\"", true)])
+        metrics.page(&totals, &[("path > \"2ms\"", true)]).text()
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::time::Duration;
 use neph_capture::path::alarms::{Delay, Found, Rules, Standing};
 use neph_capture::path::passages::segment_names;
 use neph_capture::path::windows::{Window, Windows};
-use neph_capture::{Hops, Mapping, Twice};
+use neph_capture::{Hops, Mapping, Twice, Way};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
 use neph_wire::dissect::dissect;
@@ -39,6 +39,14 @@ const SET: i64 = 250_000_000;
 pub trait Hears: Send + 'static {
     /// An alarm was raised, or is over.
     fn hear(&mut self, found: Found);
+
+    /// Whether delays are wanted: then packets are followed also where there is no rule.
+    fn wants_delays(&self) -> bool {
+        false
+    }
+
+    /// A packet crossed a segment in so many nanoseconds. Only of segments that are judged while points record.
+    fn crossed(&mut self, _segment: &str, _way: Way, _took: i64) {}
 }
 
 /// What is judged while points record.
@@ -73,6 +81,8 @@ struct Judge<T> {
     mappings: Vec<(usize, Mapping)>,
     longest: i64,
     standings: Vec<Standing>,
+    /// The names of the segments that are judged while points record, by their place in the path.
+    segments: Vec<Option<String>>,
     /// When the first of them saw its first packet.
     began: Option<i64>,
     over: Stop,
@@ -154,6 +164,9 @@ impl<T: Hears> Judge<T> {
         // Alarms stand by the first point's clock.
         let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
         let segments = segment_names(&names).into_iter().enumerate();
+        let heard = segments.clone();
+        let heard = heard.map(|(segment, name)| is_here(segment).then_some(name));
+        let heard = heard.collect();
         let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
         let mut left = Left {
             segments: left.map(|(_, name)| name).collect(),
@@ -172,6 +185,7 @@ impl<T: Hears> Judge<T> {
             mappings,
             longest: waited(&standings).nanos(),
             standings,
+            segments: heard,
             began: None,
             over: over.clone(),
             hears: spec.hears,
@@ -181,7 +195,7 @@ impl<T: Hears> Judge<T> {
     }
 
     fn run(mut self, captures: &Receiver<Vec<PathBuf>>) -> T {
-        if self.standings.is_empty() {
+        if self.standings.is_empty() && !self.hears.wants_delays() {
             return self.hears;
         }
         // None where the recording came to nothing.
@@ -262,6 +276,9 @@ impl<T: Hears> Judge<T> {
                 bound: 0,
             };
             let segment = self.places[crossed.segment];
+            if let Some(Some(name)) = self.segments.get(segment) {
+                self.hears.crossed(name, crossed.way, crossed.took);
+            }
             for standing in &mut self.standings {
                 if standing.is_of(segment, crossed.way)
                     && let Some(found) = standing.count(delay, began)

@@ -19,6 +19,7 @@ mod hops;
 mod labels;
 mod legible;
 mod loading;
+mod loads;
 mod numbers;
 mod settings;
 mod synthetic;

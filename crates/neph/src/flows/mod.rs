@@ -7,6 +7,7 @@ mod tracing;
 mod transfer_task;
 mod transfers;
 mod watch;
+mod watched;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,8 @@ use neph_probe::{Place, Priority, Secret, check_files};
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::metrics::MetricsArgs;
+use crate::metrics::flows::FlowsMetrics;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::workspace::Workspace;
@@ -102,6 +105,8 @@ pub(crate) struct Args {
     pub(crate) awake: AwakeChoice,
     #[command(flatten)]
     user: UserChoice,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// How to write results
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
@@ -193,6 +198,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.check()?;
     let _awake = args.awake.keep();
+    let exporters = args.metrics.bind("neph flows")?;
     args.needs().restrict(&args.user)?;
     let spec = fleet::spec(args)?;
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
@@ -201,7 +207,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut tell = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
         .quiet(args.quiet);
     let keep = keep::Keep::new(args, &spec, &stop)?;
-    let mut watched = watch::run(args, spec.clone(), &stop, keep, &mut tell)?;
+    let metrics = FlowsMetrics::of(args.site.as_deref(), &spec.fleet);
+    let exporting = exporters.begin(metrics.clone())?;
+    let hears = watched::Hears {
+        tell: &mut tell,
+        keep,
+        metrics,
+    };
+    let mut watched = watch::run(args, spec.clone(), &stop, hears)?;
     // What was measured is told also where no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
     if let Err(error) = tell.end(&watched.result) {
@@ -219,6 +232,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for why in silence.chain(&watched.given_up) {
         output::say(&format!("neph: {why}"));
     }
+    exporting.finish();
     made?;
     Ok(match (stop.is_set(), watched.result.own.replies > 0) {
         (true, _) => Outcome::Interrupted,

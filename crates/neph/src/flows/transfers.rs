@@ -14,7 +14,7 @@ use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 use super::Args;
 use super::keep::{Kept, without_transfers};
 use super::transfer_task::{small, target, task};
-use super::watch::Watched;
+use super::watched::Watched;
 use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;

@@ -6,13 +6,15 @@ use std::time::Duration;
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
 use neph_flows::{Digest, PathNews, Settings, advise};
-use neph_model::{Campaign, Ending, Instant, Own, Span, Stop};
+use neph_model::{Ending, Instant, Own, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
-use super::keep::{self, Keep, Kept};
+use super::keep::{self, Keep};
 use super::tracing::Tracers;
+use super::watched::{Hears, Watched};
 use crate::exit::Failure;
+use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
 use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause, words};
 use neph_documents::origin::Origin;
@@ -25,20 +27,6 @@ const HOPE: Span = Span::from_secs(15);
 /// So long after the first message's timeout it is looked into why nobody answers.
 const LOOK: Span = Span::from_secs(1);
 
-/// What came of it.
-#[derive(Debug)]
-pub(super) struct Watched {
-    pub(super) result: FlowsResult,
-    /// Whether it was reported while it ran why nothing replies.
-    pub(super) is_silence_said: bool,
-    /// Why it ended before it was to.
-    pub(super) given_up: Option<String>,
-    /// As what its messages are kept, until the transfers are.
-    pub(super) kept: Option<Kept>,
-    /// The same once nothing more is to be kept.
-    pub(super) campaign: Option<Campaign>,
-}
-
 /// A fleet as it runs.
 struct Watch<'a> {
     digest: Digest,
@@ -47,6 +35,7 @@ struct Watch<'a> {
     tell: &'a mut FlowsWriter,
     tracers: Option<Tracers>,
     keep: Option<Keep>,
+    metrics: FlowsMetrics,
     began: Instant<Own>,
     told: Instant<Own>,
     own: Option<FleetTally>,
@@ -68,8 +57,7 @@ pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
     stop: &Stop,
-    keep: Option<Keep>,
-    tell: &mut FlowsWriter,
+    hears: Hears<'_>,
 ) -> Result<Watched, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
@@ -77,6 +65,11 @@ pub(super) fn run(
     let fleet = spec.fleet.clone();
     let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
     let refusals = RefusalWatch::begin(&spec);
+    let Hears {
+        tell,
+        keep,
+        metrics,
+    } = hears;
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
     let mut watch = Watch {
@@ -86,6 +79,7 @@ pub(super) fn run(
         tell,
         tracers: args.trace.then(|| Tracers::new(&fleet, args.place())),
         keep,
+        metrics,
         began,
         told: began,
         own: None,
@@ -140,6 +134,7 @@ impl Watch<'_> {
             }
             FleetReport::Messages(messages) => {
                 self.hosts.take(&messages);
+                self.metrics.messages(&messages);
                 for message in &messages {
                     self.digest.push(message);
                     self.tell.message(fleet, message)?;
@@ -190,6 +185,7 @@ impl Watch<'_> {
     fn tell_news(&mut self) -> Result<(), Failure> {
         let fleet = &self.digest.fleet().clone();
         for news in self.digest.news() {
+            self.metrics.news(&news);
             self.tell.news(fleet, &news)?;
             match (&mut self.tracers, &news) {
                 (Some(tracers), PathNews::Changed(change)) => tracers.wanted().changed(change),
@@ -358,7 +354,13 @@ mod tests {
         let stop = Stop::new();
         let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
         let mut tell = FlowsWriter::new(args.format, Box::new(std::io::sink()));
-        run(&args, spec, &stop, keep, &mut tell).expect("measured")
+        let metrics = FlowsMetrics::of(None, &spec.fleet);
+        let hears = Hears {
+            tell: &mut tell,
+            keep,
+            metrics,
+        };
+        run(&args, spec, &stop, hears).expect("measured")
     }
 
     fn status(folder: &str) -> CampaignStatus {

@@ -7,6 +7,8 @@ use super::told::Told;
 use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
+use crate::metrics::Ready;
+use crate::metrics::hops::HopsMetrics;
 use crate::output;
 use neph_capture::path::point::Point;
 use neph_listen::recording::{self, Heard, Judging, JudgingSpec};
@@ -37,10 +39,22 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
 }
 
 /// Records these points and tells what their captures say.
-pub(super) fn run(args: &Args, points: &[recording::Point]) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    args: &Args,
+    points: &[recording::Point],
+    exporters: Option<Ready>,
+) -> Result<Outcome, Failure> {
     let words = LastWords::default();
     let stop = interrupt::stop_on_ctrl_c_saying(&words)?;
-    let outcome = run_until(args, points, &stop, &words);
+    let metrics = exporters.as_ref().map(|_| HopsMetrics::default());
+    let begun = exporters.zip(metrics.clone());
+    let exporting = begun.map(|(exporters, metrics)| exporters.begin(metrics));
+    let exporting = exporting.transpose()?;
+    let told = Told::nothing(args, &stop).exporting(metrics);
+    let outcome = run_until(args, points, told, &stop, &words);
+    if let Some(exporting) = exporting {
+        exporting.finish();
+    }
     // The captures are gone, or where they should be.
     words.are(None);
     outcome
@@ -49,6 +63,7 @@ pub(super) fn run(args: &Args, points: &[recording::Point]) -> Result<Outcome, F
 fn run_until(
     args: &Args,
     points: &[recording::Point],
+    told: Told,
     stop: &Stop,
     words: &LastWords,
 ) -> Result<Outcome, Failure> {
@@ -58,7 +73,7 @@ fn run_until(
         points,
         rules: &args.alarms.rules(&names)?,
         mappings: &mappings(args, &names)?,
-        hears: Told::nothing(args, stop),
+        hears: told,
         say: output::say,
     });
     let stays = |recorded: &[recording::Recorded]| {

@@ -18,6 +18,7 @@ use neph_wire::dissect::Nothing;
 
 use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
+use crate::metrics::{MetricsArgs, Ready};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
 use crate::recording::Options;
@@ -81,6 +82,8 @@ pub(crate) struct Args {
     alarms: alarms::Wanted,
     #[command(flatten)]
     live: Options,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 impl Args {
@@ -114,6 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     figure::check(args.figure.as_deref(), args.force)?;
     if let Some(points) = live::points(args)? {
+        let exporters = exporters(args, &points)?;
         if let Some(needs) = args.needs_live(&points) {
             needs.restrict(&args.user)?;
         } else if args.user.is_named() {
@@ -121,7 +125,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 "--user: ssh needs the keys of the user who started neph; leave out --user, or name no ssh: point",
             ));
         }
-        return live::run(args, &points);
+        return live::run(args, &points, exporters);
+    }
+    if args.metrics.is_asked_for() {
+        return Err(Failure::usage(
+            "--prometheus and --otlp export what is recorded now: they are for live points, and files have no rates",
+        ));
     }
     let points = neph_capture::path::point::parse_all(&args.points)?;
     args.needs(&points).restrict(&args.user)?;
@@ -130,6 +139,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let analysed = analyse(args, &points, &stop, &told);
     told.finish();
     analysed.map(|analysed| analysed.outcome)
+}
+
+/// Ready to export what live points say; `None` where nobody asks.
+fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, Failure> {
+    if !args.metrics.is_asked_for() {
+        return Ok(None);
+    }
+    if points.iter().take_while(|point| point.is_here()).count() < 2 {
+        return Err(Failure::usage(
+            "--prometheus and --otlp need two interfaces of this machine as the first points: only these are \
+             known to have one clock while they record",
+        ));
+    }
+    args.metrics.bind("neph hops").map(Some)
 }
 
 /// How captures were told.

@@ -12,8 +12,10 @@ use neph_model::Stop;
 
 use super::Args;
 use crate::exit::Failure;
+use crate::metrics::hops::HopsMetrics;
 use crate::output;
 use crate::resolving::addresses;
+use neph_capture::Way;
 use neph_capture::clocks::words;
 use neph_capture::path::alarms::Found;
 use neph_export::Webhook;
@@ -33,6 +35,8 @@ pub(super) struct Told {
     /// A line could not be written: those behind it are not either.
     is_cut_off: bool,
     found: Vec<Found>,
+    /// What is exported while points record.
+    metrics: Option<HopsMetrics>,
 }
 
 impl Told {
@@ -46,7 +50,13 @@ impl Told {
             stop: stop.clone(),
             is_cut_off: false,
             found: Vec::new(),
+            metrics: None,
         }
+    }
+
+    /// The same, which exports what it hears.
+    pub(super) fn exporting(self, metrics: Option<HopsMetrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// These, while nobody listened.
@@ -58,6 +68,7 @@ impl Told {
             stop: Stop::new(),
             is_cut_off: false,
             found,
+            metrics: None,
         }
     }
 
@@ -115,7 +126,20 @@ impl Hears for Told {
             self.cut_off(error);
         }
         self.say(&found, &told);
+        if let Some(metrics) = &self.metrics {
+            metrics.alarm(&found);
+        }
         self.found.push(found);
+    }
+
+    fn wants_delays(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    fn crossed(&mut self, segment: &str, way: Way, took: i64) {
+        if let Some(metrics) = &self.metrics {
+            metrics.crossed(segment, way, took);
+        }
     }
 }
 

@@ -64,7 +64,7 @@ mod tests {
             ..AgentStatus::default()
         };
         status.refusals.insert("bytes a day".to_owned(), 7);
-        let page = Page::of(&metrics("ams", &status)).into_text();
+        let page = Page::of(&metrics("ams", &status)).text();
         for line in [
             "neph_agent_connected{agent=\"ams\"} 1",
             "neph_agent_connections_total{agent=\"ams\"} 4",

@@ -92,7 +92,7 @@ mod tests {
             gone: BTreeMap::from([("lju".parse().expect("a name"), wall(40))]),
             has_campaign: true,
         };
-        let page = Page::of(&metrics(&status, wall(100))).into_text();
+        let page = Page::of(&metrics(&status, wall(100))).text();
         for line in [
             "# TYPE neph_control_refusals_total counter",
             "neph_control_agents_enrolled 3",

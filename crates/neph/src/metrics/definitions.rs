@@ -1,4 +1,7 @@
-//! The table of all metrics of agents, controllers and campaigns. docs/metrics.md shows it.
+//! The table of all metrics but those of `neph watch`. docs/metrics.md shows it.
+
+pub(super) mod live;
+pub(super) mod run;
 
 use neph_export::{Definition, Kind, Unit};
 
@@ -31,6 +34,19 @@ const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
     Definition {
         unit,
         ..*definition
+    }
+}
+
+/// Times by bounds.
+const fn times(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Definition {
+    Definition {
+        unit: Unit::Seconds,
+        kind: Kind::Histogram,
+        ..gauge(name, labels, help)
     }
 }
 
@@ -143,79 +159,30 @@ pub(super) static AGENT_BOUND: Definition = in_unit(
     ),
 );
 
-pub(super) static PLANNED: Definition = gauge(
-    "neph_run_experiments",
-    &["state"],
-    "Experiments of the campaign: complete, open, given_up.",
-);
-pub(super) static ENDED: Definition = counter(
-    "neph_run_experiments_ended_total",
-    &["site", "endpoint", "kind", "status"],
-    "Experiments that ended in this process, each try counted: complete, failed, interrupted.",
-);
-pub(super) static MESSAGES: Definition = counter(
-    "neph_run_messages_total",
-    &["site", "endpoint", "kind", "outcome"],
-    "Messages, as their results arrive: reply, error, lost, failed (not sent).",
-);
-pub(super) static RESPONSE: Definition = Definition {
-    name: "neph_run_response_time_seconds",
-    help: "Response times of messages with a reply, from when the schedule has them sent; of many flows at a time, \
-           network round trips.",
-    unit: Unit::Seconds,
-    kind: Kind::Histogram,
-    labels: &["site", "endpoint", "kind"],
-};
-pub(super) static TRANSFER: Definition = gauge(
-    "neph_run_transfer",
-    &["site", "endpoint", "measure", "quantity"],
-    "What the last transfer came to, in the unit in which the quantity's name ends.",
-);
-pub(super) static FLAGS: Definition = counter(
-    "neph_run_flags_total",
-    &["site", "endpoint", "kind", "flag"],
-    "Flags of experiments that ended: what makes them less trustworthy.",
-);
-pub(super) static ALARM: Definition = gauge(
-    "neph_run_alarm",
-    &["site", "endpoint", "kind", "rule"],
-    "1 while the alarm is raised.",
-);
-pub(super) static ALARMS: Definition = counter(
-    "neph_run_alarms_total",
-    &["site", "endpoint", "kind", "rule"],
-    "How often the alarm was raised.",
-);
-
 /// All of them, in the order of their page.
 #[cfg(test)]
-static ALL: [&Definition; 25] = [
-    &BUILD,
-    &ENROLLED,
-    &CONNECTED,
-    &ORDERS,
-    &REFUSALS,
-    &CLOCK_OFFSET,
-    &CLOCK_BOUND,
-    &SILENCE,
-    &CAMPAIGN,
-    &AGENT_CONNECTED,
-    &AGENT_CONNECTIONS,
-    &AGENT_ORDERS,
-    &AGENT_SPENT,
-    &AGENT_LIMIT,
-    &AGENT_REFUSALS,
-    &AGENT_OFFSET,
-    &AGENT_BOUND,
-    &PLANNED,
-    &ENDED,
-    &MESSAGES,
-    &RESPONSE,
-    &TRANSFER,
-    &FLAGS,
-    &ALARM,
-    &ALARMS,
-];
+fn all() -> Vec<&'static Definition> {
+    let of_hosts = [
+        &BUILD,
+        &ENROLLED,
+        &CONNECTED,
+        &ORDERS,
+        &REFUSALS,
+        &CLOCK_OFFSET,
+        &CLOCK_BOUND,
+        &SILENCE,
+        &CAMPAIGN,
+        &AGENT_CONNECTED,
+        &AGENT_CONNECTIONS,
+        &AGENT_ORDERS,
+        &AGENT_SPENT,
+        &AGENT_LIMIT,
+        &AGENT_REFUSALS,
+        &AGENT_OFFSET,
+        &AGENT_BOUND,
+    ];
+    [&of_hosts[..], &run::ALL, &live::ALL].concat()
+}
 
 #[cfg(test)]
 mod tests {
@@ -229,7 +196,7 @@ mod tests {
 
     fn table() -> String {
         let mut text = "| metric | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
-        for one in ALL {
+        for one in all() {
             let kind = match one.kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
@@ -265,7 +232,7 @@ mod tests {
 
     #[test]
     fn names_follow_the_conventions_of_prometheus() {
-        for one in ALL {
+        for one in all() {
             let name = one.name;
             let total = if one.kind == Kind::Counter {
                 "_total"
@@ -288,8 +255,16 @@ mod tests {
 
     #[test]
     fn every_metric_of_the_sources_is_in_the_table() {
-        let source = include_str!("definitions.rs");
-        let defined = source.matches("pub(super) static ").count() - 1;
-        assert_eq!(defined, ALL.len(), "the search itself is one more");
+        let sources = [
+            include_str!("definitions.rs"),
+            include_str!("definitions/run.rs"),
+            include_str!("definitions/live.rs"),
+        ];
+        let definitions = sources
+            .iter()
+            .flat_map(|source| source.lines())
+            .filter(|line| line.starts_with("pub(") && line.contains(") static "));
+        let tables = definitions.clone().filter(|line| line.contains(": ["));
+        assert_eq!(definitions.count() - tables.count(), all().len());
     }
 }

@@ -1,10 +1,15 @@
 //! Metrics of a running command: `--prometheus` and `--otlp`.
 //!
-//! Owns the options, and what each command exports ([`agent`], [`control`], [`run`]). How it leaves is neph-export's.
+//! Owns the options, and what each command exports ([`agent`], [`control`], [`run`], [`ping`], [`flows`],
+//! [`hops`]). How it leaves is neph-export's.
 
 pub(crate) mod agent;
+mod circuit;
 pub(crate) mod control;
 mod definitions;
+pub(crate) mod flows;
+pub(crate) mod hops;
+pub(crate) mod ping;
 pub(crate) mod run;
 
 use std::net::SocketAddr;
@@ -43,6 +48,11 @@ pub(crate) struct Ready {
 pub(crate) struct Exporting(Option<Pushing>);
 
 impl MetricsArgs {
+    /// Whether anybody is to have metrics.
+    pub(crate) const fn is_asked_for(&self) -> bool {
+        self.prometheus.is_some() || self.otlp.is_some()
+    }
+
     /// Binds the port, before privileges are given up and threads are started. `service` is the command, as
     /// `neph agent`.
     ///

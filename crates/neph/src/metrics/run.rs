@@ -7,22 +7,23 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_campaign::{News, Standing};
-use neph_export::{Definition, Exported, Histogram, Metric, Value};
+use neph_export::{Definition, Exported, Metric, Value};
 use neph_model::alarm::Change;
 use neph_model::{
-    Experiment, ExperimentId, FleetMessage, FleetOutcome, FlowIndex, Message, Outcome, Quantity,
-    Scenario, Span, Warning,
+    Experiment, ExperimentId, FleetMessage, FlowIndex, Lane, Message, OrderFailed, Quantity,
+    Scenario, Warning,
 };
 
-use super::definitions::{ALARM, ALARMS, ENDED, FLAGS, MESSAGES, PLANNED, RESPONSE, TRANSFER};
+use super::circuit::{Circuit, LastReply, Messages, Names};
+use super::definitions::run::{
+    ALARM, ALARMS, ENDED, FLAGS, JITTER, MESSAGES, MISSED, PLANNED, RESPONSE, TRANSFER,
+};
 
-/// Where messages went: site, endpoint and kind of a probe.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Circuit {
-    site: String,
-    endpoint: String,
-    kind: &'static str,
-}
+const NAMES: Names = Names {
+    messages: &MESSAGES,
+    times: &RESPONSE,
+    jitter: &JITTER,
+};
 
 impl Circuit {
     fn of(scenario: &Scenario) -> Self {
@@ -32,11 +33,6 @@ impl Circuit {
             kind: scenario.probe().name(),
         }
     }
-
-    /// The labels, and one more.
-    fn labels<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
-        [&self.site, &self.endpoint, self.kind, more]
-    }
 }
 
 /// The circuits of an experiment: that of its main flow or fleet, and of the flows that go with it.
@@ -44,6 +40,10 @@ impl Circuit {
 struct Circuits {
     main: Circuit,
     flows: BTreeMap<FlowIndex, Circuit>,
+    /// The last replies of its flows.
+    last: BTreeMap<FlowIndex, LastReply>,
+    /// The same of a fleet's.
+    last_of_fleet: BTreeMap<Lane, LastReply>,
 }
 
 impl Circuits {
@@ -58,7 +58,12 @@ impl Circuits {
             (flow.index, circuit)
         });
         let flows = flows.collect();
-        Self { main, flows }
+        Self {
+            main,
+            flows,
+            last: BTreeMap::new(),
+            last_of_fleet: BTreeMap::new(),
+        }
     }
 }
 
@@ -75,9 +80,8 @@ struct Counts {
     standing: Option<Standing>,
     running: BTreeMap<ExperimentId, Circuits>,
     ended: BTreeMap<(Circuit, &'static str), u64>,
-    /// By outcome, in the order of [`Outcome::ALL`]: one that has not come is 0, so that its rate is too.
-    messages: BTreeMap<Circuit, [u64; Outcome::ALL.len()]>,
-    response: BTreeMap<Circuit, Histogram>,
+    missed: BTreeMap<Circuit, u64>,
+    messages: Messages,
     /// The last value, by measure and quantity.
     transfers: BTreeMap<(Circuit, String, Quantity), f64>,
     flags: BTreeMap<(Circuit, String), u64>,
@@ -110,7 +114,7 @@ impl RunMetrics {
             } => {
                 counts.standing = Some(*standing);
                 let circuits = Circuits::of(experiment, scenario);
-                counts.messages.entry(circuits.main.clone()).or_default();
+                counts.messages.begin(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
             }
             News::Kept {
@@ -143,28 +147,17 @@ impl RunMetrics {
 
 impl Counts {
     fn add(&mut self, experiment: ExperimentId, messages: &[Message], fleet: &[FleetMessage]) {
-        let Some(circuits) = self.running.get(&experiment) else {
+        let Some(circuits) = self.running.get_mut(&experiment) else {
             return;
         };
         for message in messages {
             let circuit = circuits.flows.get(&message.flow).unwrap_or(&circuits.main);
-            count(&mut self.messages, circuit, message.outcome);
-            if let Some(ledger) = message.ledger() {
-                let response = self.response.entry(circuit.clone()).or_default();
-                response.add(nanos(ledger.response_time()), 1);
-            }
+            let last = circuits.last.entry(message.flow).or_default();
+            self.messages.add(circuit, message.into(), last);
         }
         for message in fleet {
-            let outcome = match message.outcome {
-                FleetOutcome::Reply(_) => Outcome::Reply,
-                FleetOutcome::Lost => Outcome::Lost,
-                FleetOutcome::Failed => Outcome::Failed,
-            };
-            count(&mut self.messages, &circuits.main, outcome);
-            if let Some(reply) = message.reply() {
-                let response = self.response.entry(circuits.main.clone()).or_default();
-                response.add(nanos(reply.network()), 1);
-            }
+            let last = circuits.last_of_fleet.entry(message.lane).or_default();
+            self.messages.add(&circuits.main, message.into(), last);
         }
     }
 
@@ -212,29 +205,12 @@ impl Counts {
             let key = (circuit.clone(), measure, *quantity);
             self.transfers.insert(key, *value);
         }
+        let reason = experiment.reason.as_deref().unwrap_or_default();
+        let is_missed = reason.starts_with(OrderFailed::MISSED_START);
+        *self.missed.entry(circuit.clone()).or_default() += u64::from(is_missed);
         let key = (circuit, experiment.status.name());
         *self.ended.entry(key).or_default() += 1;
     }
-}
-
-fn count(
-    messages: &mut BTreeMap<Circuit, [u64; Outcome::ALL.len()]>,
-    circuit: &Circuit,
-    outcome: Outcome,
-) {
-    if !messages.contains_key(circuit) {
-        messages.insert(circuit.clone(), Default::default());
-    }
-    let place = Outcome::ALL.iter().position(|one| *one == outcome);
-    if let Some(counts) = messages.get_mut(circuit)
-        && let Some(count) = place.and_then(|place| counts.get_mut(place))
-    {
-        *count += 1;
-    }
-}
-
-fn nanos(time: Span) -> u64 {
-    u64::try_from(time.nanos()).unwrap_or(0)
 }
 
 /// The word of a flag in JSON.
@@ -250,7 +226,7 @@ fn counted<L: AsRef<str>>(
 ) -> Metric {
     let mut metric = Metric::new(definition);
     for ((circuit, label), count) in counts {
-        metric.add(&circuit.labels(label.as_ref()), Value::Count(*count));
+        metric.add(&circuit.labels_and(label.as_ref()), Value::Count(*count));
     }
     metric
 }
@@ -268,35 +244,30 @@ impl Exported for RunMetrics {
                 planned.add(&[state], Value::Count(count));
             }
         }
-        let mut response = Metric::new(&RESPONSE);
-        for (circuit, histogram) in &counts.response {
-            let [site, endpoint, kind, _] = circuit.labels("");
-            let value = Value::Histogram(Box::new(histogram.clone()));
-            response.add(&[site, endpoint, kind], value);
-        }
-        let mut messages = Metric::new(&MESSAGES);
-        for (circuit, by_outcome) in &counts.messages {
-            for (outcome, count) in Outcome::ALL.iter().zip(by_outcome) {
-                messages.add(&circuit.labels(outcome.name()), Value::Count(*count));
-            }
+        let [messages, response, jitter] = counts.messages.metrics(NAMES);
+        let mut missed = Metric::new(&MISSED);
+        for (circuit, count) in &counts.missed {
+            missed.add(&circuit.labels(), Value::Count(*count));
         }
         let mut transfer = Metric::new(&TRANSFER);
         for ((circuit, measure, quantity), value) in &counts.transfers {
-            let [site, endpoint, ..] = circuit.labels("");
+            let [site, endpoint, _] = circuit.labels();
             let labels = [site, endpoint, measure, quantity.facts().name];
             transfer.add(&labels, Value::Number(*value));
         }
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
         for ((circuit, rule), raised) in &counts.alarms {
             let is_raised = raised.standing > 0;
-            alarm.add(&circuit.labels(rule), Value::Count(is_raised.into()));
-            alarms.add(&circuit.labels(rule), Value::Count(raised.times));
+            alarm.add(&circuit.labels_and(rule), Value::Count(is_raised.into()));
+            alarms.add(&circuit.labels_and(rule), Value::Count(raised.times));
         }
         vec![
             planned,
             counted(&ENDED, &counts.ended),
+            missed,
             messages,
             response,
+            jitter,
             transfer,
             counted(&FLAGS, &counts.flags),
             alarm,
@@ -308,7 +279,7 @@ impl Exported for RunMetrics {
 #[cfg(test)]
 mod tests {
     use neph_export::Page;
-    use neph_model::{Marks, Records};
+    use neph_model::{Marks, Records, Span};
 
     use super::*;
 
@@ -321,7 +292,7 @@ mod tests {
     }
 
     fn line(metrics: &RunMetrics, line: &str) {
-        let page = Page::of(&metrics.snapshot()).into_text();
+        let page = Page::of(&metrics.snapshot()).text();
         assert!(page.lines().any(|one| one == line), "{line}\n{page}");
     }
 
@@ -332,6 +303,8 @@ mod tests {
         let circuits = Circuits {
             main: circuit(),
             flows: BTreeMap::new(),
+            last: BTreeMap::new(),
+            last_of_fleet: BTreeMap::new(),
         };
         metrics.lock().running.insert(id, circuits);
         let marks = Marks::intended_at(neph_model::Instant::from_nanos(0));

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_documents::Format;
-use neph_documents::ping::Planned;
+use neph_documents::ping::{Planned, PlannedFlows};
 use neph_model::{ByteSize, ExpectedStatus, Fingerprint, SCHEMES, Span, TlsVersion};
 use neph_probe::{ConnectionUse, Priority, Secret, Trust};
 use neph_sys::restrict::Capability;
@@ -20,6 +20,8 @@ use neph_sys::restrict::Capability;
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::metrics::MetricsArgs;
+use crate::metrics::ping::PingMetrics;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{format, interrupt, output, value};
@@ -147,6 +149,8 @@ pub(crate) struct Args {
     pub(crate) awake: AwakeChoice,
     #[command(flatten)]
     user: UserChoice,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// How to write results
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
@@ -213,6 +217,14 @@ impl Args {
     }
 }
 
+/// What each flow is in metrics: endpoint and kind.
+fn labels(found: &PlannedFlows) -> impl Iterator<Item = (String, &'static str)> {
+    found.flows.iter().map(|planned| {
+        let target = &planned.spec.target;
+        (target.to_string(), target.kind().name())
+    })
+}
+
 /// Measures and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.interval < Span::from_micros(1) {
@@ -223,6 +235,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let _awake = args.awake.keep();
+    let exporters = args.metrics.bind("neph ping")?;
     args.needs().restrict(&args.user)?;
     let found = flows::find(args)?;
     let mut show = show::Show::new(args)?;
@@ -230,8 +243,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         show.route(&route::trace(args, host, &found, &stop)?)?;
     }
     show.begin(&found)?;
-    let watched = watch::run(&found, &stop, &mut show)?;
+    let metrics = PingMetrics::of(args.site.as_deref(), labels(&found));
+    let exporting = exporters.begin(metrics.clone())?;
+    let watched = watch::run(&found, &stop, &mut show, &metrics)?;
     show.end(&found, &watched)?;
+    exporting.finish();
     if let Some(why) = &watched.given_up {
         output::say(&format!("neph: {why}"));
     }

@@ -10,6 +10,7 @@ use neph_sys::clock;
 use super::hope::Hope;
 use super::show::Show;
 use crate::exit::Failure;
+use crate::metrics::ping::PingMetrics;
 use crate::output;
 use neph_documents::ping::{FlowMeasured, PingResult, Planned, PlannedFlows};
 
@@ -25,6 +26,7 @@ pub(super) fn run(
     found: &PlannedFlows,
     stop: &Stop,
     show: &mut Show<'_>,
+    metrics: &PingMetrics,
 ) -> Result<PingResult, Failure> {
     let mut running = Vec::new();
     let own_stop = Stop::new();
@@ -49,6 +51,7 @@ pub(super) fn run(
                 planned: &found.flows[index],
                 measured: &mut everything.flows[index],
                 hope: &mut hopes[index],
+                metrics: (metrics, index),
             };
             if taken.take(slot.as_ref(), show)? {
                 open += 1;
@@ -89,6 +92,8 @@ struct Taken<'t> {
     planned: &'t Planned,
     measured: &'t mut FlowMeasured,
     hope: &'t mut Hope,
+    /// And which flow it is there.
+    metrics: (&'t PingMetrics, usize),
 }
 
 impl Taken<'_> {
@@ -98,6 +103,7 @@ impl Taken<'_> {
             planned,
             measured: watched,
             hope,
+            metrics: (metrics, flow_index),
         } = self;
         let Some(flow) = slot else { return Ok(false) };
         loop {
@@ -107,6 +113,7 @@ impl Taken<'_> {
                         hope.answered();
                     }
                     watched.add(&message);
+                    metrics.message(*flow_index, &message);
                     show.message(planned, &message)?;
                 }
                 Ok(Report::Reply(message)) => {
@@ -116,6 +123,7 @@ impl Taken<'_> {
                 Ok(Report::Event { kind, text, at }) => {
                     watched.connections += u32::from(kind == EventKind::Connected);
                     hope.event(kind, &text, now());
+                    metrics.event(*flow_index, kind);
                     show.event(planned, at, kind, &text)?;
                 }
                 Ok(Report::Opened { .. } | Report::Tcp { .. }) => {}

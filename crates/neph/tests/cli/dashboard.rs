@@ -9,7 +9,9 @@ use neph_sys::deadline::wait_until;
 use neph_sys::process;
 use serde_json::Value;
 
+use crate::labs::privileged;
 use crate::metrics::{Watched, get};
+use crate::metrics_live::Live;
 use crate::servers::{free_port, serve};
 
 fn dashboard() -> Value {
@@ -56,7 +58,7 @@ fn queries() -> Vec<String> {
 }
 
 /// What Prometheus answers: the number of series, or what it reports.
-fn asked(port: u16, query: &str) -> Result<usize, String> {
+pub(crate) fn asked(port: u16, query: &str) -> Result<usize, String> {
     let mut encoded = String::new();
     for byte in query.bytes() {
         write!(encoded, "%{byte:02X}").expect("memory");
@@ -73,11 +75,21 @@ fn asked(port: u16, query: &str) -> Result<usize, String> {
 
 #[test]
 fn prometheus_answers_every_query_of_the_dashboard() {
+    let test = "prometheus_answers_every_query_of_the_dashboard";
+    if !privileged(test) {
+        return;
+    }
     let mut watched = Watched::new();
     let run = watched.run();
+    let mut live = Live::new();
+    live.ping("tcp");
+    live.flows();
+    live.watch();
+    assert!(live.hops("dashboard"));
     let targets: Vec<String> = watched
         .ports
         .values()
+        .chain(live.ports.values())
         .map(|port| format!("'127.0.0.1:{port}'"))
         .collect();
     let config = format!(
@@ -91,7 +103,6 @@ fn prometheus_answers_every_query_of_the_dashboard() {
         .args(["--config.file=prometheus.yml", "--storage.tsdb.path=tsdb"])
         .arg(format!("--web.listen-address=127.0.0.1:{port}"))
         .current_dir(watched.place.path(""));
-    let test = "prometheus_answers_every_query_of_the_dashboard";
     let Some(_prometheus) = serve(test, port, &mut command) else {
         return;
     };

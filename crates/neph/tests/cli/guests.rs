@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::labs::{Kept, place, privileged};
 use crate::neph::{Place, Ran};
 
-const GUEST: &str = "version = 1\n\
+pub(crate) const GUEST: &str = "version = 1\n\
     [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
     [[site]]\nname = \"host\"\naddress = \"10.86.0.2\"\n\
     [[site]]\nname = \"vm\"\naddress = \"10.86.1.1\"\ninside = \"host\"\n\

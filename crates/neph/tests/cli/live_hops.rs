@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::neph::{Place, Ran, SOON, begin, eventually, ip, send};
 
 /// Two namespaces with addresses 10.91.0.1 and 10.91.0.2 on interfaces `near` and `far`.
-struct Wire {
+pub(crate) struct Wire {
     names: [String; 2],
     spaces: [NetNs; 2],
 }
@@ -29,7 +29,7 @@ struct Wire {
 impl Wire {
     /// None where this user may make no namespace.
     #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-    fn up(test: &str) -> Option<Self> {
+    pub(crate) fn up(test: &str) -> Option<Self> {
         let names = ["a", "b"].map(|end| format!("hops-{}-{test}-{end}", std::process::id()));
         let Ok(first) = NetNs::create(&names[0]) else {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
@@ -55,7 +55,7 @@ impl Wire {
     }
 
     /// Datagrams from the first to the second, each answered.
-    fn exchange(&self, many: u8) {
+    pub(crate) fn exchange(&self, many: u8) {
         let open = |place: usize, address: &str| {
             let opened = with_namespace(&self.spaces[place], || UdpSocket::bind(address));
             let socket = opened.expect("entered").expect("a socket");
@@ -74,7 +74,7 @@ impl Wire {
     }
 
     /// Both ends as points `near` and `far` of this host.
-    fn ends(&self) -> [String; 2] {
+    pub(crate) fn ends(&self) -> [String; 2] {
         let [a, b] = &self.names;
         [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")]
     }

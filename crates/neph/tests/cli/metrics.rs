@@ -36,7 +36,7 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
 }
 
 /// A program that runs, and what it printed until it had printed what was awaited.
-fn started(command: &mut Command, awaited: &str) -> (Program, Vec<String>) {
+pub(crate) fn started(command: &mut Command, awaited: &str) -> (Program, Vec<String>) {
     let (child, printed, first) = begin(command);
     let mut lines = printed.lines();
     let mut all = vec![first.trim_end().to_owned()];
@@ -50,7 +50,7 @@ fn started(command: &mut Command, awaited: &str) -> (Program, Vec<String>) {
 }
 
 /// The port in the line that has this before an address.
-fn port_after(lines: &[String], before: &str) -> u16 {
+pub(crate) fn port_after(lines: &[String], before: &str) -> u16 {
     let rest = lines.iter().find_map(|line| line.split(before).nth(1));
     let rest = rest.unwrap_or_else(|| panic!("{before}: {lines:?}"));
     let address = rest.split([',', '/']).next().expect("an address");

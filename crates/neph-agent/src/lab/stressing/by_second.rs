@@ -1,0 +1,81 @@
+//! The seconds of a load by what `neph execute` wrote at its end.
+//!
+//! Owns when they were: a load ends at the moment at which it is asked to, and its beginning is as long
+//! before that as it lasted. A guest has another clock, and its seconds are moved by as long as its console
+//! took to pass the request on.
+
+use neph_model::{Instant, LoadEnd, Own, SeriesName, Span};
+use serde::Deserialize;
+
+use crate::LoadSecond;
+
+/// Of the row of a connection or a stream; a plan's load has one.
+#[derive(Debug, Deserialize)]
+struct Row {
+    lasted_ns: i64,
+    seconds: Vec<Second>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Second {
+    at_ns: i64,
+    sent_bit_s: f64,
+    received_bit_s: f64,
+}
+
+/// The seconds of a load that was asked to end then; none of one that is no traffic.
+pub(super) fn of(told: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSecond> {
+    let rows: Vec<Row> = serde_json::from_slice(told).unwrap_or_default();
+    let Some(row) = rows.into_iter().next() else {
+        return Vec::new();
+    };
+    let began = ended - Span::from_nanos(row.lasted_ns);
+    let mut from = began;
+    let mut all = Vec::new();
+    for second in row.seconds {
+        let until = began + Span::from_nanos(second.at_ns);
+        let ends = [
+            (LoadEnd::Sent, second.sent_bit_s),
+            (LoadEnd::Received, second.received_bit_s),
+        ];
+        all.extend(ends.map(|(end, value)| LoadSecond {
+            series: SeriesName::Load(load, end),
+            from,
+            until,
+            value,
+        }));
+        from = until;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_count_from_the_end_back() {
+        let told = r#"[{"lasted_ns": 2500000000, "fault": null, "seconds": [
+            {"at_ns": 1000000000, "sent_bit_s": 8, "received_bit_s": 7},
+            {"at_ns": 2000000001, "sent_bit_s": 6, "received_bit_s": 5}]}]"#;
+        let at = Instant::from_nanos;
+        let found = of(told.as_bytes(), 3, at(10_000_000_000));
+        let (first, middle, last) = (at(7_500_000_000), at(8_500_000_000), at(9_500_000_001));
+        let expected = [
+            (LoadEnd::Sent, first, middle, 8.0),
+            (LoadEnd::Received, first, middle, 7.0),
+            (LoadEnd::Sent, middle, last, 6.0),
+            (LoadEnd::Received, middle, last, 5.0),
+        ];
+        let expected = expected.map(|(end, from, until, value)| LoadSecond {
+            series: SeriesName::Load(3, end),
+            from,
+            until,
+            value,
+        });
+        assert_eq!(found, expected);
+        for other in ["", "[]", r#"[{"worked_percent": 80.0}]"#] {
+            assert_eq!(of(other.as_bytes(), 1, at(0)), []);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! How busy the processors of guests are at both ends of generated traffic.
+//!
+//! Owns the readings: a shell in the guest writes its uptime and the first line of its /proc/stat each second,
+//! and all of them are fetched at the end. Namespaces have the processors of the host, which are recorded anyway.
+
+use std::net::IpAddr;
+
+use neph_lab::{Console, Lab, LabError};
+use neph_model::{CpuUse, Instant, LoadEnd, LoadSpec, Own, SeriesName, SiteLoad, Span};
+
+use super::running::StressError;
+use crate::LoadSecond;
+use crate::provenance::CpuTimes;
+
+/// A guest whose processors are read.
+#[derive(Debug)]
+pub(super) struct GuestCpu {
+    site: String,
+    /// The shell's number there.
+    process: u32,
+    /// Which ends of which loads it is.
+    ends: Vec<(u16, LoadEnd)>,
+}
+
+/// The file in the guest.
+const FILE: &str = "/tmp/stress.cpu";
+
+impl GuestCpu {
+    /// Begins to read the guests at the ends of these loads. One that cannot be read is reported, and left out.
+    pub(super) fn begin(lab: &Lab, wanted: &[SiteLoad]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (site, end) in ends(lab, wanted) {
+            if let Some(known) = all.iter_mut().find(|one| one.site == site) {
+                known.ends.push(end);
+                continue;
+            }
+            let console = Lab::console(lab.name(), &site).map_err(StressError::from);
+            match console.and_then(|console| console.map(start).transpose()) {
+                Ok(None) => {}
+                Ok(Some(process)) => all.push(Self {
+                    site,
+                    process,
+                    ends: vec![end],
+                }),
+                Err(error) => tracing::warn!("the CPU of guest '{site}' is not recorded: {error}"),
+            }
+        }
+        all
+    }
+
+    /// Ends it; what was read.
+    pub(super) fn end(self, lab: &Lab) -> Vec<LoadSecond> {
+        let line = format!(
+            "kill {}; cat /proc/uptime {FILE}; rm -f {FILE}",
+            self.process
+        );
+        let (ended, mut told) = (neph_probe::now(), Vec::new());
+        let ran = Lab::console(lab.name(), &self.site).and_then(|console| {
+            let ran = console.map(|mut console| console.run(&line, &mut told));
+            ran.transpose().map_err(LabError::from)
+        });
+        if let Err(error) = ran {
+            tracing::warn!("the CPU of guest '{}' is not recorded: {error}", self.site);
+        }
+        let text = String::from_utf8_lossy(&told);
+        let shares = shares(&text, ended);
+        let of_each = self.ends.iter().flat_map(|(load, end)| {
+            let series = SeriesName::LoadCpu(*load, *end);
+            shares
+                .iter()
+                .map(move |share| LoadSecond { series, ..*share })
+        });
+        of_each.collect()
+    }
+}
+
+/// The sites at the ends of loads that are traffic.
+fn ends(lab: &Lab, wanted: &[SiteLoad]) -> Vec<(String, (u16, LoadEnd))> {
+    let mut all = Vec::new();
+    for (load, asked) in (1..).zip(wanted) {
+        let (LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. }) = &asked.load else {
+            continue;
+        };
+        all.push((asked.site.clone(), (load, LoadEnd::Sent)));
+        let host = to.rsplit_once(':').map_or(to.as_str(), |(host, _)| host);
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let mut sites = lab.topology().sites.iter();
+        let receiver = address
+            .ok()
+            .and_then(|address| sites.find(|site| site.addresses().any(|own| own == address)));
+        all.extend(receiver.map(|site| (site.name.clone(), (load, LoadEnd::Received))));
+    }
+    all
+}
+
+fn start(mut console: Console) -> Result<u32, StressError> {
+    let line = format!(
+        "(while :; do read up idle </proc/uptime; read stat </proc/stat; echo \"$up $stat\"; sleep 1; done) \
+         >{FILE} 2>/dev/null & echo $!"
+    );
+    let mut told = Vec::new();
+    console.run(&line, &mut told).map_err(LabError::from)?;
+    let process = String::from_utf8_lossy(&told).trim().parse();
+    process.map_err(|_| StressError::Unknown)
+}
+
+/// Shares of the time between readings, where the first line is the uptime at the end.
+fn shares(text: &str, ended: Instant<Own>) -> Vec<LoadSecond> {
+    let mut lines = text.lines();
+    let Some(last) = lines.next().and_then(uptime) else {
+        return Vec::new();
+    };
+    let readings = lines.filter_map(|line| {
+        let (_, stat) = line.split_once(' ')?;
+        Some((ended - (last - uptime(line)?), CpuTimes::parse(stat)?))
+    });
+    let readings: Vec<(Instant<Own>, CpuTimes)> = readings.collect();
+    let pairs = readings.windows(2).filter_map(|pair| {
+        let [(from, before), (until, after)] = pair else {
+            return None;
+        };
+        let shares = before.shares_until(*after);
+        let (_, value) = shares.into_iter().find(|(of, _)| *of == CpuUse::Busy)?;
+        Some(LoadSecond {
+            series: SeriesName::Cpu(CpuUse::Busy),
+            from: *from,
+            until: *until,
+            value,
+        })
+    });
+    pairs.collect()
+}
+
+/// The first number of a line, seconds with two decimals.
+fn uptime(line: &str) -> Option<Span> {
+    let (whole, part) = line.split(' ').next()?.split_once('.')?;
+    // A guest is not believed that it is up for more than a century.
+    let (whole, part): (u32, u8) = (whole.parse().ok()?, part.parse().ok()?);
+    Some(Span::from_millis(
+        i64::from(whole) * 1_000 + i64::from(part) * 10,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_between_readings_and_placed_from_the_end_back() {
+        let text = "62.50 120.00\n60.00 cpu  10 0 10 80 0 0 0 0\n61.01 cpu  60 0 10 131 0 0 0 0\n\
+                    62.02 cpu  60 0 10 23";
+        let at = Instant::from_nanos;
+        let found = shares(text, at(100_000_000_000));
+        let ends: Vec<_> = found.iter().map(|one| (one.from, one.until)).collect();
+        assert_eq!(ends[0], (at(97_500_000_000), at(98_510_000_000)));
+        assert!((found[0].value - 5_000.0 / 101.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(shares("", at(0)), []);
+        assert_eq!(shares("cat: cannot open", at(0)), []);
+        assert_eq!(uptime("99999999999999999999.00 1"), None);
+        assert_eq!(uptime("1.9223372036854775807"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! What loads of a plan did, as they report at their end.
+//!
+//! Owns which of their seconds belong to an experiment.
+
+use neph_model::{Instant, Own, Sample, SeriesName, Warning};
+
+/// What loads did, over all of their time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadsDone {
+    /// What makes experiments beside them less trustworthy.
+    pub warnings: Vec<Warning>,
+    /// Rates of traffic and shares of processors, by second.
+    pub seconds: Vec<LoadSecond>,
+}
+
+/// A value of a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadSecond {
+    /// Of what.
+    pub series: SeriesName,
+    /// When the second began, on our monotonic clock.
+    pub from: Instant<Own>,
+    /// When it ended.
+    pub until: Instant<Own>,
+    /// The value, in the series' unit.
+    pub value: f64,
+}
+
+/// The samples of an experiment that ran between these moments: of the seconds that lie within it.
+pub(crate) fn samples(
+    seconds: &[LoadSecond],
+    began: Instant<Own>,
+    ended: Instant<Own>,
+) -> Vec<Sample> {
+    let within = seconds.iter();
+    let within = within.filter(|one| one.from >= began && one.until <= ended);
+    let samples = within.map(|one| Sample {
+        series: one.series,
+        at: (one.until - began).nanos(),
+        value: one.value,
+    });
+    samples.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::LoadEnd;
+
+    use super::*;
+
+    #[test]
+    fn only_seconds_that_lie_within_an_experiment_are_its_own() {
+        let at = |second: i64| Instant::from_nanos(second * 1_000_000_000);
+        let series = SeriesName::Load(2, LoadEnd::Sent);
+        let second = |from: i64| LoadSecond {
+            series,
+            from: at(from),
+            until: at(from + 1),
+            value: 5.0,
+        };
+        let all: Vec<_> = (0..10).map(second).collect();
+        let sample = |at: i64| Sample {
+            series,
+            at: at * 1_000_000_000,
+            value: 5.0,
+        };
+        assert_eq!(samples(&all, at(3), at(5)), [sample(1), sample(2)]);
+        let ended = at(5) + neph_model::Span::from_millis(999);
+        assert_eq!(samples(&all, at(3), ended).len(), 2);
+    }
+}

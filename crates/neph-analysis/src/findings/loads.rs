@@ -1,0 +1,124 @@
+//! Generated traffic: how the rate at which a load is received differs between the levels of a factor.
+
+use std::collections::BTreeMap;
+
+use neph_model::{LoadEnd, ParameterName, Quantity, Scenario, SeriesName};
+
+use neph_stats::Level;
+
+use super::Finding;
+use super::compare::{Family, Judged};
+use super::levels::baseline_first;
+use super::quantity_shift::{Pair, QuantityShift};
+use crate::data::{Factor, factors};
+use crate::load_rates::traffic;
+use crate::view::{Group, groups};
+use crate::{CampaignData, PlotSettings, circuits};
+
+/// A load and the scenarios that have it.
+struct Shared {
+    load: String,
+    scenarios: Vec<usize>,
+    factors: Vec<Factor>,
+}
+
+/// Every load that several scenarios have, in the order of the plan.
+fn shared(scenarios: &[Scenario]) -> Vec<Shared> {
+    let mut all: Vec<(String, Vec<usize>)> = Vec::new();
+    for (index, scenario) in scenarios.iter().enumerate() {
+        for (_, load) in traffic(scenario) {
+            match all.iter_mut().find(|(known, _)| *known == load) {
+                Some((_, own)) => own.push(index),
+                None => all.push((load, vec![index])),
+            }
+        }
+    }
+    let of_circuits = circuits::are_named(scenarios);
+    let all = all.into_iter().map(|(load, own)| {
+        let members: Vec<&Scenario> = own.iter().map(|index| &scenarios[*index]).collect();
+        let mut factors = factors(&members);
+        factors.retain(|factor| is_compared(factor) && !(of_circuits && factor.is_place()));
+        Shared {
+            load,
+            scenarios: own,
+            factors,
+        }
+    });
+    all.filter(|one| !one.factors.is_empty()).collect()
+}
+
+/// How often and how large messages are is no level of the load beside them.
+const fn is_compared(factor: &Factor) -> bool {
+    !matches!(
+        factor,
+        Factor::Interval | Factor::Size | Factor::Parameter(ParameterName::Measure)
+    )
+}
+
+/// How many comparisons a report of these scenarios makes of loads.
+pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
+    let of = |one: Shared| {
+        let all = one.factors.iter();
+        let all = all.flat_map(|factor| groups(scenarios, &one.scenarios, factor));
+        let others = all.map(|group| group.members.len().saturating_sub(1));
+        others.sum::<usize>()
+    };
+    shared(scenarios).into_iter().map(of).sum()
+}
+
+/// Every level of each factor against the first, for each load that both have.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<QuantityShift> {
+    let mut found = Vec::new();
+    for one in shared(&data.scenarios) {
+        for factor in &one.factors {
+            let levels = baseline_first(data, &one.scenarios, settings, factor);
+            let Some((baseline, others)) = levels.split_first() else {
+                continue;
+            };
+            let groups = groups(&data.scenarios, &one.scenarios, factor);
+            for name in others {
+                let of = |group: &Group, level: &str| {
+                    let (index, _) = group.members.iter().find(|(_, own)| own == level)?;
+                    by_block(data, settings, &one.load, *index)
+                };
+                let pairs = groups.iter().filter_map(|group| {
+                    let (own, other) = (of(group, name)?, of(group, baseline)?);
+                    let title = group.title.clone();
+                    Pair::of(title, Quantity::LoadGoodput, &own, &other, family)
+                });
+                found.push(QuantityShift {
+                    quantity: Quantity::LoadGoodput,
+                    of: one.load.clone(),
+                    name: name.clone(),
+                    baseline: baseline.clone(),
+                    pairs: pairs.collect(),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// What was received of a load beside a scenario, by block.
+fn by_block(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    load: &str,
+    scenario: usize,
+) -> Option<BTreeMap<u32, Level>> {
+    let all = traffic(&data.scenarios[scenario]);
+    let (number, _) = all.into_iter().find(|(_, own)| own == load)?;
+    let series = SeriesName::Load(number, LoadEnd::Received);
+    Some(data.load_by_block(scenario, settings, series))
+}
+
+/// One sentence for each comparison.
+pub(crate) fn findings(shifts: &[QuantityShift], judged: &Judged) -> Vec<Finding> {
+    let told = shifts.iter();
+    told.filter_map(|one| one.sentence("load", judged))
+        .collect()
+}

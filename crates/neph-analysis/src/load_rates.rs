@@ -1,0 +1,82 @@
+//! Rates of the traffic that a plan generates, load by load, end by end, block by block.
+
+use std::collections::BTreeMap;
+
+use neph_model::{CpuUse, LoadEnd, LoadSpec, Scenario, SeriesName};
+use neph_stats::Level;
+
+use crate::quantities::{QuantitySummary, summary_of};
+use crate::{CampaignData, ExperimentData, PlotSettings};
+
+/// The rate of a load of a scenario at one of its ends, over its blocks. At least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadCourse {
+    /// The load as it is written: `vm1 flow 10.0.0.1:8080 max`.
+    pub load: String,
+    /// At which end.
+    pub end: LoadEnd,
+    /// The mean over its seconds in each block, bits per second; blocks count from 1.
+    pub by_block: BTreeMap<u32, Level>,
+    /// How busy the processors of the guest at that end were, percent; empty where it is no guest.
+    pub cpu_by_block: BTreeMap<u32, Level>,
+}
+
+impl LoadCourse {
+    /// Its experiments in numbers; `None` where there is none.
+    pub fn summary(&self) -> Option<QuantitySummary> {
+        summary_of(&self.by_block)
+    }
+}
+
+impl CampaignData {
+    /// Rates of the loads of a scenario, in the order of the plan, what was sent before what was received.
+    pub fn load_courses(&self, scenario: usize, settings: &PlotSettings) -> Vec<LoadCourse> {
+        let loads = traffic(&self.scenarios[scenario]);
+        let both = loads
+            .iter()
+            .flat_map(|load| LoadEnd::ALL.map(|end| (load, end)));
+        let courses = both.map(|((number, text), end)| LoadCourse {
+            load: text.clone(),
+            end,
+            by_block: self.load_by_block(scenario, settings, SeriesName::Load(*number, end)),
+            cpu_by_block: self.load_by_block(scenario, settings, SeriesName::LoadCpu(*number, end)),
+        });
+        courses.filter(|one| !one.by_block.is_empty()).collect()
+    }
+
+    /// How busy the processors of the host that measures were beside a scenario, percent, by block.
+    pub fn cpu_by_block(&self, scenario: usize, settings: &PlotSettings) -> BTreeMap<u32, Level> {
+        self.load_by_block(scenario, settings, SeriesName::Cpu(CpuUse::Busy))
+    }
+
+    pub(crate) fn load_by_block(
+        &self,
+        scenario: usize,
+        settings: &PlotSettings,
+        series: SeriesName,
+    ) -> BTreeMap<u32, Level> {
+        let experiments = self.experiments_of(scenario, settings);
+        let means = experiments.filter_map(|one| Some((one.block(), mean(one, series)?)));
+        means.collect()
+    }
+}
+
+/// The loads of a scenario that are traffic, each with its number in series.
+pub(crate) fn traffic(scenario: &Scenario) -> Vec<(u16, String)> {
+    let Some(stress) = scenario.parameters.stress() else {
+        return Vec::new();
+    };
+    let numbered = (1..).zip(stress.loads());
+    let traffic = numbered.filter(|(_, load)| !matches!(load.load, LoadSpec::Cpu(_)));
+    traffic
+        .map(|(number, load)| (number, load.to_string()))
+        .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of seconds")]
+fn mean(one: &ExperimentData, series: SeriesName) -> Option<Level> {
+    let own = one.samples.iter().filter(|sample| sample.series == series);
+    let values: Vec<f64> = own.map(|sample| sample.value).collect();
+    let sum: f64 = values.iter().sum();
+    (!values.is_empty()).then(|| Level::At(sum / values.len() as f64))
+}

@@ -1,0 +1,70 @@
+//! Generated traffic in numbers: a row for each end of each load of each scenario.
+
+use std::collections::BTreeMap;
+
+use neph_stats::Level;
+
+use super::cells::{Cell, Column, Table};
+use crate::quantities::summary_of;
+use crate::{CampaignData, PlotSettings};
+
+/// Bits in a megabit.
+const MEGA: f64 = 1e6;
+
+pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
+    let columns = [
+        "scenario",
+        "load",
+        "end",
+        "experiments",
+        "median_mbit_s",
+        "median_low_mbit_s",
+        "median_high_mbit_s",
+        "least_mbit_s",
+        "most_mbit_s",
+        "guest_cpu_percent",
+        "host_cpu_percent",
+    ];
+    let labels = data.labels();
+    let rows = (0..data.scenarios.len()).flat_map(|scenario| {
+        let cpu = median(&data.cpu_by_block(scenario, settings));
+        let label = labels[scenario].clone();
+        let courses = data.load_courses(scenario, settings);
+        courses.into_iter().filter_map(move |course| {
+            let found = course.summary()?;
+            let real = |level: Level| Cell::real(level.number().map(|rate| rate / MEGA));
+            let end = |level: Option<Level>| level.map_or(Cell::Absent, real);
+            Some(vec![
+                Cell::Text(label.clone()),
+                Cell::Text(course.load.clone()),
+                Cell::Text(course.end.word().to_owned()),
+                Cell::Integer(found.experiments as u64),
+                real(found.median),
+                end(found.interval.map(|(low, _)| low)),
+                end(found.interval.map(|(_, high)| high)),
+                real(found.least),
+                real(found.most),
+                median(&course.cpu_by_block),
+                cpu.clone(),
+            ])
+        })
+    });
+    Table {
+        name: "loads",
+        title: "Generated traffic",
+        columns: columns.map(Column).to_vec(),
+        rows: rows.collect(),
+        notes: vec![
+            "Rates are payload; an experiment's is the mean over the whole seconds within it. Sent is without \
+             retransmissions, received is what the receiver reported. Medians over experiments; the interval \
+             (95 %) needs six of them. The CPU of a guest is that of the one at that end, all its processors together; \
+             that of the host includes all that runs on the machine."
+                .to_owned(),
+        ],
+    }
+}
+
+fn median(by_block: &BTreeMap<u32, Level>) -> Cell {
+    let found = summary_of(by_block);
+    Cell::real(found.and_then(|found| found.median.number()))
+}

@@ -1,0 +1,197 @@
+//! The protobuf format of Prometheus: `io.prometheus.client.MetricFamily` messages (metrics.proto of
+//! `prometheus/client_model`), each after its length. Only it carries native histograms.
+//!
+//! Owns the few fields that are needed, written by hand: a code generator would be more than they are.
+
+use crate::histogram::{BOUNDS, Histogram, SCHEMA, ZERO};
+use crate::metric::Kind;
+use crate::page::{Family, Page, Point, Reading};
+
+/// The type of what is written.
+pub(crate) const TYPE: &str =
+    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
+
+/// The page.
+pub(crate) fn written(page: &Page) -> Vec<u8> {
+    let mut all = Message::default();
+    for family in page.families() {
+        let message = of_family(family);
+        all.varint(message.0.len() as u64);
+        all.0.extend_from_slice(&message.0);
+    }
+    all.0
+}
+
+/// A message: fields by number.
+#[derive(Debug, Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            #[expect(clippy::cast_possible_truncation, reason = "seven bits")]
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
+        self.0.push(value as u8);
+    }
+
+    fn number(mut self, field: u64, value: u64) -> Self {
+        self.varint(field << 3);
+        self.varint(value);
+        self
+    }
+
+    /// A number with a sign, in zigzag.
+    fn signed(self, field: u64, value: i64) -> Self {
+        self.number(field, zigzag(value))
+    }
+
+    fn double(mut self, field: u64, value: f64) -> Self {
+        self.varint(field << 3 | 1);
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn bytes(mut self, field: u64, value: &[u8]) -> Self {
+        self.varint(field << 3 | 2);
+        self.varint(value.len() as u64);
+        self.0.extend_from_slice(value);
+        self
+    }
+}
+
+const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+fn of_family(family: &Family) -> Message {
+    let kind = match family.kind {
+        Kind::Counter => 0,
+        Kind::Gauge => 1,
+        Kind::Histogram => 4,
+    };
+    let head = Message::default()
+        .bytes(1, family.name.as_bytes())
+        .bytes(2, family.what.as_bytes())
+        .number(3, kind);
+    let points = family.points.iter();
+    points.fold(head, |message, point| {
+        message.bytes(4, &of_point(point, family.kind).0)
+    })
+}
+
+fn of_point(point: &Point, kind: Kind) -> Message {
+    let labels = point.labels.iter();
+    let message = labels.fold(Message::default(), |message, (name, value)| {
+        let pair = Message::default()
+            .bytes(1, name.as_bytes())
+            .bytes(2, value.as_bytes());
+        message.bytes(1, &pair.0)
+    });
+    match &point.reading {
+        Reading::Histogram(histogram) => message.bytes(7, &of_histogram(histogram).0),
+        Reading::Plain(text) => {
+            let value = Message::default().double(1, text.parse().unwrap_or(f64::NAN));
+            let field = if kind == Kind::Counter { 3 } else { 2 };
+            message.bytes(field, &value.0)
+        }
+    }
+}
+
+/// The classic buckets, and the native ones.
+#[expect(clippy::cast_precision_loss, reason = "seconds as doubles")]
+fn of_histogram(histogram: &Histogram) -> Message {
+    let mut message = Message::default()
+        .number(1, histogram.n)
+        .double(2, histogram.nanos as f64 / 1e9);
+    let mut up_to = 0;
+    for (bound, count) in BOUNDS.iter().zip(histogram.buckets) {
+        up_to += count;
+        let bucket = Message::default()
+            .number(1, up_to)
+            .double(2, *bound as f64 / 1e9);
+        message = message.bytes(3, &bucket.0);
+    }
+    let all = Message::default()
+        .number(1, histogram.n)
+        .double(2, f64::INFINITY);
+    let message = message
+        .bytes(3, &all.0)
+        .signed(5, SCHEMA.into())
+        .double(6, ZERO)
+        .number(7, histogram.zero);
+    native(message, histogram)
+}
+
+/// Runs of buckets, each with how many empty ones are before it, and by how much each bucket has more times than
+/// the one before it.
+fn native(mut message: Message, histogram: &Histogram) -> Message {
+    let buckets: Vec<(i32, u64)> = histogram.native.iter().map(|(at, n)| (*at, *n)).collect();
+    let mut after = 0;
+    for run in buckets.chunk_by(|(one, _), (next, _)| one + 1 == *next) {
+        let first = run.first().map_or(0, |(bucket, _)| *bucket);
+        let span = Message::default()
+            .signed(1, i64::from(first) - i64::from(after))
+            .number(2, run.len() as u64);
+        message = message.bytes(12, &span.0);
+        after = run.last().map_or(0, |(bucket, _)| bucket + 1);
+    }
+    let mut deltas = Message::default();
+    let mut before = 0;
+    for (_, count) in buckets {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        deltas.varint(zigzag(count - before));
+        before = count;
+    }
+    // Without a bucket and without a time, a histogram is native by a span of no length.
+    if histogram.native.is_empty() {
+        let span = Message::default().signed(1, 0).number(2, 0);
+        return message.bytes(12, &span.0);
+    }
+    message.bytes(13, &deltas.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_protobuf_has_them() {
+        let message = Message::default().number(1, 300).signed(5, -3);
+        assert_eq!(message.0, [0x08, 0xac, 0x02, 0x28, 0x05]);
+        let message = Message::default().bytes(2, b"ab").double(6, 1.0);
+        assert_eq!(
+            message.0,
+            [0x12, 2, b'a', b'b', 0x31, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]
+        );
+    }
+
+    #[test]
+    fn buckets_are_runs_and_differences() {
+        let mut histogram = Histogram::default();
+        // Buckets 0 (once), 1 (three times) and 16.
+        for (nanos, weight) in [(1_000_000_000, 1), (1_050_000_000, 3), (4_000_000_000, 2)] {
+            histogram.add(nanos, weight);
+        }
+        let message = native(Message::default(), &histogram);
+        let spans = [0x62, 4, 0x08, 0, 0x10, 2, 0x62, 4, 0x08, 28, 0x10, 1];
+        let deltas = [0x6a, 3, 2, 4, 1];
+        assert_eq!(message.0, [&spans[..], &deltas[..]].concat());
+    }
+
+    #[test]
+    fn each_metric_comes_after_its_length() {
+        let mut page = Page::default();
+        page.head("x", Kind::Gauge, "y");
+        page.value(&[("a", "b")], 2);
+        let bytes = written(&page);
+        assert_eq!(usize::from(bytes[0]), bytes.len() - 1);
+        let label = [0x0a, 6, 0x0a, 1, b'a', 0x12, 1, b'b'];
+        assert!(
+            bytes.windows(label.len()).any(|part| part == label),
+            "{bytes:?}"
+        );
+    }
+}

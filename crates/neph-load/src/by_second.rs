@@ -1,0 +1,90 @@
+//! What a load carried within each second.
+//!
+//! Owns the seconds and the rates between two readings. Reads no clock: who carries the load tells the time.
+
+use neph_model::{BitRate, Span};
+
+use crate::transfer::rate_of;
+
+const SECOND: Span = Span::from_secs(1);
+
+/// Rates of payload within a second of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadSecond {
+    /// Its end, since the load's beginning.
+    pub at: Span,
+    /// What the sender sent, without retransmissions.
+    pub sent: BitRate,
+    /// What the receiver had of it.
+    pub received: BitRate,
+}
+
+/// Bytes of payload since the load's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CarriedBytes {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// The seconds of a load so far.
+#[derive(Clone, Debug)]
+pub(crate) struct BySecond {
+    last: (Span, CarriedBytes),
+    due: Span,
+    seconds: Vec<LoadSecond>,
+}
+
+impl Default for BySecond {
+    fn default() -> Self {
+        Self {
+            last: (Span::ZERO, CarriedBytes::default()),
+            due: SECOND,
+            seconds: Vec::new(),
+        }
+    }
+}
+
+impl BySecond {
+    /// When the counters are to be read next, since the load's beginning.
+    pub(crate) const fn due(&self) -> Span {
+        self.due
+    }
+
+    /// The counters at the end of a second. One that is read late is longer than others, and its rates are
+    /// over the time that it took.
+    pub(crate) fn mark(&mut self, now: Span, bytes: CarriedBytes) {
+        let (before, had) = self.last;
+        let lasted = now - before;
+        self.seconds.push(LoadSecond {
+            at: now,
+            sent: rate_of(bytes.sent.saturating_sub(had.sent), lasted),
+            received: rate_of(bytes.received.saturating_sub(had.received), lasted),
+        });
+        self.last = (now, bytes);
+        self.due = SECOND.times(now.nanos() / SECOND.nanos() + 1);
+    }
+
+    /// All whole seconds.
+    pub(crate) fn into_seconds(self) -> Vec<LoadSecond> {
+        self.seconds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_that_was_read_late_is_longer_and_its_rate_is_not_higher() {
+        let mut all = BySecond::default();
+        let bytes = |sent, received| CarriedBytes { sent, received };
+        all.mark(Span::from_millis(1_000), bytes(125_000, 100_000));
+        assert_eq!(all.due(), Span::from_secs(2));
+        all.mark(Span::from_millis(3_500), bytes(437_500, 225_000));
+        assert_eq!(all.due(), Span::from_secs(4));
+        let rates = all.into_seconds();
+        let rates = rates.iter().map(|one| (one.sent.0, one.received.0));
+        let expected = [(1_000_000, 800_000), (1_000_000, 400_000)];
+        assert_eq!(rates.collect::<Vec<_>>(), expected);
+    }
+}

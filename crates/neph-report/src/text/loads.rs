@@ -1,0 +1,46 @@
+//! Generated traffic in a terminal: a line for each load of each scenario with its rate at both ends.
+
+use neph_analysis::{CampaignData, LoadCourse, PlotSettings};
+use neph_model::{LoadEnd, Quantity};
+use unicode_width::UnicodeWidthStr;
+
+use super::padded;
+
+/// Names are cut down to this.
+const LONGEST: usize = 48;
+
+/// The table with its heading; nothing without traffic.
+pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
+    let labels = data.labels();
+    let mut lines = Vec::new();
+    for (scenario, label) in labels.iter().enumerate() {
+        let courses = data.load_courses(scenario, settings);
+        for both in courses.chunk_by(|one, other| one.load == other.load) {
+            lines.push((format!("{label} · {}", both[0].load), rates(both)));
+        }
+    }
+    let names: Vec<String> = lines.iter().map(|(name, _)| name.clone()).collect();
+    let Some(longest) = names.iter().map(|name| name.width()).max() else {
+        return String::new();
+    };
+    let width = longest.clamp(8, LONGEST);
+    let mut out = padded("medians of loads", &[], width.max(16));
+    out.push_str(&format!("{:>16}{:>16}\n", "sent", "received"));
+    for (name, [sent, received]) in lines {
+        out.push_str(&padded(&name, &names, width.max(16)));
+        out.push_str(&format!("{sent:>16}{received:>16}\n"));
+    }
+    out
+}
+
+/// The median at each end; a dash where there is none.
+fn rates(courses: &[LoadCourse]) -> [String; 2] {
+    LoadEnd::ALL.map(|end| {
+        let own = courses.iter().find(|course| course.end == end);
+        let median = own.and_then(|course| course.summary()?.median.number());
+        median.map_or_else(
+            || "-".to_owned(),
+            |rate| Quantity::LoadGoodput.in_words(rate),
+        )
+    })
+}

@@ -1,0 +1,89 @@
+//! What commands export that measure from this process: ping, flows and hops.
+
+use neph_export::Definition;
+
+use super::{counter, gauge, times};
+
+pub(in crate::metrics) static PING_MESSAGES: Definition = counter(
+    "neph_ping_messages_total",
+    &["site", "endpoint", "kind", "outcome"],
+    "Messages that ended: reply, error, lost, failed (not sent).",
+);
+pub(in crate::metrics) static PING_RESPONSE: Definition = times(
+    "neph_ping_response_time_seconds",
+    &["site", "endpoint", "kind"],
+    "Response times of messages with a reply, from when the schedule has them sent.",
+);
+pub(in crate::metrics) static PING_JITTER: Definition = times(
+    "neph_ping_jitter_seconds",
+    &["site", "endpoint", "kind"],
+    "Difference between the times of replies that follow each other in a flow, without sign.",
+);
+pub(in crate::metrics) static PING_EVENTS: Definition = counter(
+    "neph_ping_events_total",
+    &["site", "endpoint", "kind", "event"],
+    "Events beside messages: connected, connection_lost, connect_failed, late_reply, address_changed ...",
+);
+pub(in crate::metrics) static FLOWS: Definition = gauge(
+    "neph_flows_flows",
+    &["site", "endpoint", "kind"],
+    "Flows at a time.",
+);
+pub(in crate::metrics) static FLOWS_MESSAGES: Definition = counter(
+    "neph_flows_messages_total",
+    &["site", "endpoint", "kind", "outcome"],
+    "Messages that ended: reply, error, lost, failed (not sent).",
+);
+pub(in crate::metrics) static FLOWS_ROUND_TRIP: Definition = times(
+    "neph_flows_round_trip_seconds",
+    &["site", "endpoint", "kind"],
+    "Network round trips of all flows.",
+);
+pub(in crate::metrics) static FLOWS_JITTER: Definition = times(
+    "neph_flows_jitter_seconds",
+    &["site", "endpoint", "kind"],
+    "Difference between round trips that follow each other in a flow, without sign.",
+);
+pub(in crate::metrics) static FLOWS_CHANGES: Definition = counter(
+    "neph_flows_path_changes_total",
+    &["site", "endpoint", "kind"],
+    "Path changes that were detected, those included that were withdrawn later.",
+);
+pub(in crate::metrics) static FLOWS_WITHDRAWN: Definition = counter(
+    "neph_flows_path_changes_withdrawn_total",
+    &["site", "endpoint", "kind"],
+    "Path changes that later messages show to be none.",
+);
+pub(in crate::metrics) static HOPS_DELAY: Definition = times(
+    "neph_hops_delay_seconds",
+    &["segment", "direction"],
+    "Delays of packets between two points of one clock, while these record.",
+);
+pub(in crate::metrics) static HOPS_ALARM: Definition = gauge(
+    "neph_hops_alarm",
+    &["segment", "direction", "rule"],
+    "1 while the alarm is raised.",
+);
+pub(in crate::metrics) static HOPS_ALARMS: Definition = counter(
+    "neph_hops_alarms_total",
+    &["segment", "direction", "rule"],
+    "How often the alarm was raised.",
+);
+
+/// All of them, in the order of their page.
+#[cfg(test)]
+pub(super) static ALL: [&Definition; 13] = [
+    &PING_MESSAGES,
+    &PING_RESPONSE,
+    &PING_JITTER,
+    &PING_EVENTS,
+    &FLOWS,
+    &FLOWS_MESSAGES,
+    &FLOWS_ROUND_TRIP,
+    &FLOWS_JITTER,
+    &FLOWS_CHANGES,
+    &FLOWS_WITHDRAWN,
+    &HOPS_DELAY,
+    &HOPS_ALARM,
+    &HOPS_ALARMS,
+];

@@ -1,0 +1,63 @@
+//! What campaigns export.
+
+use neph_export::Definition;
+
+use super::{counter, gauge, times};
+
+pub(in crate::metrics) static PLANNED: Definition = gauge(
+    "neph_run_experiments",
+    &["state"],
+    "Experiments of the campaign: complete, open, given_up.",
+);
+pub(in crate::metrics) static ENDED: Definition = counter(
+    "neph_run_experiments_ended_total",
+    &["site", "endpoint", "kind", "status"],
+    "Experiments that ended in this process, each try counted: complete, failed, interrupted.",
+);
+pub(in crate::metrics) static MESSAGES: Definition = counter(
+    "neph_run_messages_total",
+    &["site", "endpoint", "kind", "outcome"],
+    "Messages, as their results arrive: reply, error, lost, failed (not sent).",
+);
+pub(in crate::metrics) static RESPONSE: Definition = times(
+    "neph_run_response_time_seconds",
+    &["site", "endpoint", "kind"],
+    "Response times of messages with a reply, from when the schedule has them sent; of many flows at a time, \
+     network round trips.",
+);
+pub(in crate::metrics) static JITTER: Definition = times(
+    "neph_run_jitter_seconds",
+    &["site", "endpoint", "kind"],
+    "Difference between the times of replies that follow each other in a flow, without sign.",
+);
+pub(in crate::metrics) static MISSED: Definition = counter(
+    "neph_run_starts_missed_total",
+    &["site", "endpoint", "kind"],
+    "Experiments that were not ready at the moment that the timetable has for them, each try counted.",
+);
+pub(in crate::metrics) static TRANSFER: Definition = gauge(
+    "neph_run_transfer",
+    &["site", "endpoint", "measure", "quantity"],
+    "What the last transfer came to, in the unit in which the quantity's name ends.",
+);
+pub(in crate::metrics) static FLAGS: Definition = counter(
+    "neph_run_flags_total",
+    &["site", "endpoint", "kind", "flag"],
+    "Flags of experiments that ended: what makes them less trustworthy.",
+);
+pub(in crate::metrics) static ALARM: Definition = gauge(
+    "neph_run_alarm",
+    &["site", "endpoint", "kind", "rule"],
+    "1 while the alarm is raised.",
+);
+pub(in crate::metrics) static ALARMS: Definition = counter(
+    "neph_run_alarms_total",
+    &["site", "endpoint", "kind", "rule"],
+    "How often the alarm was raised.",
+);
+
+/// All of them, in the order of their page.
+#[cfg(test)]
+pub(super) static ALL: [&Definition; 10] = [
+    &PLANNED, &ENDED, &MISSED, &MESSAGES, &RESPONSE, &JITTER, &TRANSFER, &FLAGS, &ALARM, &ALARMS,
+];

@@ -1,0 +1,121 @@
+//! What `neph flows` exports: by endpoint, never by flow. It is written by the thread that takes in what the fleet
+//! reports: the one that sends knows nothing of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_export::{Exported, Metric, Value};
+use neph_flows::PathNews;
+use neph_model::{Fleet, FleetMessage, Lane};
+
+use super::circuit::{Circuit, LastReply, Messages, Names};
+use super::definitions::live::{
+    FLOWS, FLOWS_CHANGES, FLOWS_JITTER, FLOWS_MESSAGES, FLOWS_ROUND_TRIP, FLOWS_WITHDRAWN,
+};
+
+const NAMES: Names = Names {
+    messages: &FLOWS_MESSAGES,
+    times: &FLOWS_ROUND_TRIP,
+    jitter: &FLOWS_JITTER,
+};
+
+/// Of an endpoint.
+#[derive(Clone, Debug)]
+struct Endpoint {
+    circuit: Circuit,
+    flows: u64,
+    changes: u64,
+    withdrawn: u64,
+}
+
+#[derive(Debug)]
+struct Counts {
+    fleet: Fleet,
+    endpoints: Vec<Endpoint>,
+    messages: Messages,
+    last: BTreeMap<Lane, LastReply>,
+}
+
+/// The metrics of a fleet; clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowsMetrics(Arc<Mutex<Counts>>);
+
+impl FlowsMetrics {
+    /// Of a fleet at this site.
+    pub(crate) fn of(site: Option<&str>, fleet: &Fleet) -> Self {
+        let endpoints = fleet.endpoints.iter().enumerate();
+        let endpoints = endpoints.map(|(place, endpoint)| Endpoint {
+            circuit: Circuit {
+                site: site.unwrap_or_default().to_owned(),
+                endpoint: endpoint.name.clone(),
+                kind: fleet.probe.name(),
+            },
+            flows: (0..fleet.lanes)
+                .filter(|lane| fleet.endpoint_of(Lane(*lane)) == place)
+                .count() as u64,
+            changes: 0,
+            withdrawn: 0,
+        });
+        let endpoints: Vec<_> = endpoints.collect();
+        let mut messages = Messages::default();
+        for one in &endpoints {
+            messages.begin(&one.circuit);
+        }
+        Self(Arc::new(Mutex::new(Counts {
+            fleet: fleet.clone(),
+            endpoints,
+            messages,
+            last: BTreeMap::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These messages ended.
+    pub(crate) fn messages(&self, messages: &[FleetMessage]) {
+        let counts = &mut *self.lock();
+        for message in messages {
+            let place = counts.fleet.endpoint_of(message.lane);
+            let last = counts.last.entry(message.lane).or_default();
+            if let Some(endpoint) = counts.endpoints.get(place) {
+                counts.messages.add(&endpoint.circuit, message.into(), last);
+            }
+        }
+    }
+
+    /// Something about paths was found.
+    pub(crate) fn news(&self, news: &PathNews) {
+        let counts = &mut *self.lock();
+        let (PathNews::Changed(change) | PathNews::Withdrawn(change)) = news;
+        let place = counts.fleet.endpoint_of(change.lane);
+        if let Some(endpoint) = counts.endpoints.get_mut(place) {
+            match news {
+                PathNews::Changed(_) => endpoint.changes += 1,
+                PathNews::Withdrawn(_) => endpoint.withdrawn += 1,
+            }
+        }
+    }
+}
+
+impl Exported for FlowsMetrics {
+    fn snapshot(&self) -> Vec<Metric> {
+        let (messages, endpoints) = {
+            let counts = self.lock();
+            (counts.messages.clone(), counts.endpoints.clone())
+        };
+        let [mut flows, mut changes, mut withdrawn] =
+            [&FLOWS, &FLOWS_CHANGES, &FLOWS_WITHDRAWN].map(Metric::new);
+        for one in &endpoints {
+            let labels = one.circuit.labels();
+            flows.add(&labels, Value::Count(one.flows));
+            changes.add(&labels, Value::Count(one.changes));
+            withdrawn.add(&labels, Value::Count(one.withdrawn));
+        }
+        let mut all = vec![flows];
+        all.extend(messages.metrics(NAMES));
+        all.extend([changes, withdrawn]);
+        all
+    }
+}

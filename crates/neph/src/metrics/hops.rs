@@ -1,0 +1,114 @@
+//! What `neph hops` exports of live points while they record: delays and alarms by segment and direction. It is
+//! written by the thread that judges.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_capture::Way;
+use neph_capture::path::alarms::Found;
+use neph_export::{Exported, Histogram, Metric, Value};
+
+use super::definitions::live::{HOPS_ALARM, HOPS_ALARMS, HOPS_DELAY};
+
+/// A segment in a direction.
+type Place = (String, &'static str);
+
+/// What an alarm has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Raised {
+    is_raised: bool,
+    times: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    delays: BTreeMap<Place, Histogram>,
+    alarms: BTreeMap<(Place, String), Raised>,
+}
+
+/// The metrics of live points; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HopsMetrics(Arc<Mutex<Counts>>);
+
+impl HopsMetrics {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A packet crossed a segment.
+    pub(crate) fn crossed(&self, segment: &str, way: Way, took: i64) {
+        let place = (segment.to_owned(), way.name());
+        let took = u64::try_from(took).unwrap_or(0);
+        self.lock().delays.entry(place).or_default().add(took, 1);
+    }
+
+    /// An alarm was raised, or is over.
+    pub(crate) fn alarm(&self, found: &Found) {
+        let place = (found.segment.clone(), found.way.name());
+        let mut counts = self.lock();
+        let raised = counts.alarms.entry((place, found.change.rule.clone()));
+        let raised = raised.or_default();
+        raised.is_raised = found.change.is_raised;
+        raised.times += u64::from(found.change.is_raised);
+    }
+}
+
+impl Exported for HopsMetrics {
+    fn snapshot(&self) -> Vec<Metric> {
+        let counts = self.lock().clone();
+        let [mut delay, mut alarm, mut alarms] =
+            [&HOPS_DELAY, &HOPS_ALARM, &HOPS_ALARMS].map(Metric::new);
+        for ((segment, way), histogram) in &counts.delays {
+            let value = Value::Histogram(Box::new(histogram.clone()));
+            delay.add(&[segment, way], value);
+        }
+        for (((segment, way), rule), raised) in &counts.alarms {
+            let labels = [segment, *way, rule];
+            alarm.add(&labels, Value::Count(raised.is_raised.into()));
+            alarms.add(&labels, Value::Count(raised.times));
+        }
+        vec![delay, alarm, alarms]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_export::Page;
+    use neph_model::alarm::Change;
+    use neph_model::{Span, Wall};
+
+    use super::*;
+
+    #[test]
+    fn delays_and_alarms_have_segment_and_direction() {
+        let metrics = HopsMetrics::default();
+        metrics.crossed("a - b", Way::There, 2_000_000);
+        for is_raised in [true, false, true] {
+            metrics.alarm(&Found {
+                at: Wall::from_unix_nanos(0),
+                change: Change {
+                    rule: "segment > 1ms p50".to_owned(),
+                    at: Span::ZERO,
+                    is_raised,
+                    longer: 1,
+                    of: 1,
+                    limit: Span::ZERO,
+                },
+                segment: "a - b".to_owned(),
+                way: Way::There,
+                bound: 0,
+            });
+        }
+        let page = Page::of(&metrics.snapshot()).text();
+        let way = Way::There.name();
+        let labels = format!("segment=\"a - b\",direction=\"{way}\"");
+        let ruled = format!("{labels},rule=\"segment > 1ms p50\"");
+        for line in [
+            format!("neph_hops_delay_seconds_sum{{{labels}}} 0.002"),
+            format!("neph_hops_alarm{{{ruled}}} 1"),
+            format!("neph_hops_alarms_total{{{ruled}}} 2"),
+        ] {
+            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What `neph ping` exports. It is written by the thread that takes in what the flows report: those that send know
+//! nothing of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_export::{Exported, Metric, Value};
+use neph_model::{EventKind, Message};
+
+use super::circuit::{Circuit, LastReply, Messages, Names};
+use super::definitions::live::{PING_EVENTS, PING_JITTER, PING_MESSAGES, PING_RESPONSE};
+
+const NAMES: Names = Names {
+    messages: &PING_MESSAGES,
+    times: &PING_RESPONSE,
+    jitter: &PING_JITTER,
+};
+
+#[derive(Debug)]
+struct Counts {
+    /// Of each flow.
+    circuits: Vec<(Circuit, LastReply)>,
+    messages: Messages,
+    events: BTreeMap<(Circuit, &'static str), u64>,
+}
+
+/// The metrics of a ping; clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct PingMetrics(Arc<Mutex<Counts>>);
+
+impl PingMetrics {
+    /// Of these flows: endpoint and kind of each.
+    pub(crate) fn of(
+        site: Option<&str>,
+        flows: impl Iterator<Item = (String, &'static str)>,
+    ) -> Self {
+        let circuits = flows.map(|(endpoint, kind)| {
+            let site = site.unwrap_or_default().to_owned();
+            let circuit = Circuit {
+                site,
+                endpoint,
+                kind,
+            };
+            (circuit, None)
+        });
+        let circuits: Vec<_> = circuits.collect();
+        let mut messages = Messages::default();
+        for (circuit, _) in &circuits {
+            messages.begin(circuit);
+        }
+        Self(Arc::new(Mutex::new(Counts {
+            circuits,
+            messages,
+            events: BTreeMap::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A message of the flow at this place ended.
+    pub(crate) fn message(&self, flow: usize, message: &Message) {
+        let counts = &mut *self.lock();
+        if let Some((circuit, last)) = counts.circuits.get_mut(flow) {
+            counts.messages.add(circuit, message.into(), last);
+        }
+    }
+
+    /// Something else happened to it.
+    pub(crate) fn event(&self, flow: usize, kind: EventKind) {
+        let counts = &mut *self.lock();
+        if let Some((circuit, _)) = counts.circuits.get(flow) {
+            let key = (circuit.clone(), kind.name());
+            *counts.events.entry(key).or_default() += 1;
+        }
+    }
+}
+
+impl Exported for PingMetrics {
+    fn snapshot(&self) -> Vec<Metric> {
+        let (messages, events) = {
+            let counts = self.lock();
+            (counts.messages.clone(), counts.events.clone())
+        };
+        let mut happened = Metric::new(&PING_EVENTS);
+        for ((circuit, event), count) in &events {
+            happened.add(&circuit.labels_and(event), Value::Count(*count));
+        }
+        let mut all = messages.metrics(NAMES).to_vec();
+        all.push(happened);
+        all
+    }
+}
