@@ -46,6 +46,18 @@ crate::rows! {
 }
 
 crate::rows! {
+    /// An operator that is enrolled.
+    pub struct OperatorRow {
+        /// Its name.
+        operator: AgentName => left "OPERATOR" by |row| row.operator.to_string(),
+        /// When it was enrolled.
+        enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
+        /// SHA-256 of its certificate, as hexadecimal digits.
+        fingerprint: String => left "CERTIFICATE",
+    }
+}
+
+crate::rows! {
     /// A line of an agent's policy.
     pub struct PolicyRow {
         /// The key in `agent.toml`.

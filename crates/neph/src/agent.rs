@@ -12,7 +12,7 @@ use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
     ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, Link, LinkLost,
-    NoInvitation, ServeError, WebSocketLink, Worker, enrol, serve,
+    NoInvitation, Role, ServeError, WebSocketLink, Worker, enrol, serve,
 };
 use neph_control::NatsLink;
 use neph_model::{Span, Stop, Wall};
@@ -247,7 +247,7 @@ fn identity(args: &Args) -> Result<Identity, Failure> {
 }
 
 /// The invitation in a file.
-fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
+pub(crate) fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
     let failure = |why: String| Failure::usage(format!("--invite-file: {why}"));
     let bytes = read_private(FileKind::Secret, path).map_err(|error| failure(error.to_string()))?;
     let text = str::from_utf8(&bytes).unwrap_or_default();
@@ -256,6 +256,12 @@ fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
 }
 
 fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
+    if invitation.role != Role::Agent {
+        return Err(Failure::usage(format!(
+            "the invitation is for operator {}, not for an agent; neph control invite NAME invites an agent",
+            invitation.name
+        )));
+    }
     let mut last = None;
     for address in &args.controller {
         match enrol(address, invitation, &args.folder) {

@@ -17,6 +17,7 @@ use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
+use crate::operator::OperatorArgs;
 use crate::output;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     fs::create_dir_all(&args.folder).map_err(refused)?;
     let settings = Settings {
         control: None,
+        operator: OperatorArgs::default(),
         workspace: Workspace {
             place: args.folder.display().to_string(),
         },

@@ -75,6 +75,8 @@ mod mqtt;
 mod neph;
 #[path = "cli/older_stores.rs"]
 mod older_stores;
+#[path = "cli/operators.rs"]
+mod operators;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/pages.rs"]

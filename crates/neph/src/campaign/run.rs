@@ -23,6 +23,7 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::metrics::run::RunMetrics;
 use crate::metrics::{MetricsArgs, Ready};
+use crate::operator::OperatorArgs;
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
 use neph_export::Url;
@@ -104,6 +105,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) control: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) approval: Approval,
@@ -114,6 +117,7 @@ impl Settings {
     fn control(&self) -> Control<'_> {
         Control {
             folder: self.control.as_deref(),
+            operator: &self.operator,
             workspace: &self.workspace,
         }
     }
@@ -121,6 +125,9 @@ impl Settings {
     /// The command that goes on with a campaign.
     fn resume(&self, id: CampaignId) -> String {
         match &self.control {
+            None if self.operator.is_typed() => {
+                format!("neph resume {id} {}", self.operator.words())
+            }
             None => format!("neph resume {id}"),
             Some(folder) => format!("neph resume {id} --control {}", folder.display()),
         }

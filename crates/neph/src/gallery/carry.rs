@@ -15,6 +15,7 @@ use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
+use crate::operator::OperatorArgs;
 use crate::report;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
@@ -51,6 +52,7 @@ impl Gallery {
         let (plan, _) = self.write(entry, side)?;
         let settings = Settings {
             control: None,
+            operator: OperatorArgs::default(),
             workspace: self.workspace(),
             quiet: self.quiet,
             no_report: false,
