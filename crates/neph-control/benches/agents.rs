@@ -280,6 +280,7 @@ fn hello() -> FromAgent {
         version: "stub".to_owned(),
         holds: Vec::new(),
         policy: BTreeMap::new(),
+        labels: neph_model::Labels::default(),
     })
 }
 

@@ -15,7 +15,7 @@ use neph_agent::remote::{
     NoInvitation, Role, ServeError, WebSocketLink, Worker, enrol, serve,
 };
 use neph_control::NatsLink;
-use neph_model::{Span, Stop, Wall};
+use neph_model::{Label, Labels, Span, Stop, Wall};
 use neph_probe::read_private;
 use neph_sys::clock;
 use neph_text::{Existing, FileKind, Source, read_text, write_whole};
@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// What the agent may do; agent.toml in its folder unless another file is named
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// What this site is, for neph agents and metrics of the controller; repeat it for several
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    labels: Vec<Label>,
     #[command(flatten)]
     metrics: MetricsArgs,
 }
@@ -61,13 +64,14 @@ pub(crate) struct Args {
 /// Serves controllers until ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut service = Service::find("agent");
+    let labels = Labels::new(args.labels.iter().cloned()).map_err(Failure::usage)?;
     let identity = identity(args)?;
     identity.tls().map_err(Failure::usage)?;
     let policy = policy(args)?;
     let metrics = args.metrics.bind("neph agent")?;
     privileges::give_up(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut worker = worker(args, &identity, policy)?;
+    let mut worker = worker(args, &identity, policy)?.with_labels(labels);
     let exporting = metrics.begin(AgentMetrics {
         name: identity.name().map_err(Failure::usage)?,
         status: worker.status().clone(),

@@ -113,6 +113,7 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
     let clock = present.and_then(|one| one.clock);
     AgentRow {
         connected: present.is_some(),
+        labels: present.map(|one| one.labels.clone()).unwrap_or_default(),
         version: present.and_then(|one| one.version.clone()),
         running: present.map(|one| one.running),
         clock_offset_ns: clock.map(|clock| clock.offset),

@@ -50,6 +50,11 @@ pub(super) static CONNECTED: Definition = gauge(
     &["agent"],
     "1 if the agent is connected, 0 if it is enrolled and not connected.",
 );
+pub(super) static LABELS: Definition = gauge(
+    "neph_control_agent_label",
+    &["agent", "label", "value"],
+    "1 for each label of the connected agent.",
+);
 pub(super) static ORDERS: Definition = gauge(
     "neph_control_orders_running",
     &["agent"],
@@ -189,10 +194,11 @@ pub(super) static ALARMS: Definition = counter(
 
 /// All of them, in the order of their page.
 #[cfg(test)]
-static ALL: [&Definition; 25] = [
+static ALL: [&Definition; 26] = [
     &BUILD,
     &ENROLLED,
     &CONNECTED,
+    &LABELS,
     &ORDERS,
     &REFUSALS,
     &CLOCK_OFFSET,
