@@ -332,11 +332,8 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
         default: None,
         reflectors: BTreeMap::new(),
     };
-    let bus = CampaignSocket::connect(
-        ControllerPlace::Folder(folder.to_owned()),
-        (0..agents).map(name).collect(),
-    )
-    .unwrap();
+    let place = ControllerPlace::Folder(folder.to_owned());
+    let bus = CampaignSocket::connect(place, (0..agents).map(name).collect()).unwrap();
     let signer = Registry::open(folder).unwrap().signer().unwrap();
     let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer).unwrap();
     let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();

@@ -98,11 +98,7 @@ impl Controller {
             campaigns_turn.clone(),
             presence_turns.clone(),
         ];
-        let service = CampaignService {
-            hub: Arc::clone(&hub),
-            registry,
-            signer: None,
-        };
+        let service = CampaignService::for_host(Arc::clone(&hub), registry);
         let ended = stop.clone();
         let campaigns = move || {
             let turning = Turning {

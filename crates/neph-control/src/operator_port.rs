@@ -97,7 +97,7 @@ impl OperatorPort {
         &self.address
     }
 
-    fn unreachable(&self, why: impl ToString) -> OperatorError {
+    fn unreachable(&self, why: &dyn std::fmt::Display) -> OperatorError {
         OperatorError::Unreachable {
             address: self.address.to_string(),
             why: why.to_string(),
@@ -106,7 +106,7 @@ impl OperatorPort {
 
     /// A stream whose other end is the controller's, and its clock. It is closed when the controller is gone.
     pub(crate) fn connect(&self) -> Result<(UnixStream, ControllerClock), OperatorError> {
-        let failed = |why: std::io::Error| self.unreachable(why);
+        let failed = |why: std::io::Error| self.unreachable(&why);
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(failed)?;
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -126,7 +126,7 @@ impl OperatorPort {
         match is_ready.recv() {
             Ok(Ok(())) => Ok((ours, clock)),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(self.unreachable("it closed the connection")),
+            Err(_) => Err(self.unreachable(&"it closed the connection")),
         }
     }
 
@@ -138,36 +138,36 @@ impl OperatorPort {
                 match socket.next().await {
                     Some(Ok(Message::Ping(payload))) if clock.read(&payload) => return Ok(socket),
                     Some(Ok(Message::Ping(_))) => {}
-                    Some(Err(error)) => return Err(self.unreachable(error)),
+                    Some(Err(error)) => return Err(self.unreachable(&error)),
                     Some(Ok(_)) | None => {
-                        return Err(self.unreachable("it is of another version of neph"));
+                        return Err(self.unreachable(&"it is of another version of neph"));
                     }
                 }
             }
         };
         let opened = timeout(CONNECT, opening).await;
-        opened.unwrap_or_else(|_| Err(self.unreachable("it does not answer")))
+        opened.unwrap_or_else(|_| Err(self.unreachable(&"it does not answer")))
     }
 
     async fn dial(&self) -> Result<Socket, OperatorError> {
         let Some(authority) = self.address.at_its_port() else {
             return Err(self.unreachable(
-                "an operator connects to the controller's own port, wss://HOST:PORT",
+                &"an operator connects to the controller's own port, wss://HOST:PORT",
             ));
         };
         let tls = self
             .identity
             .tls()
-            .map_err(|error| self.unreachable(error))?;
+            .map_err(|error| self.unreachable(&error))?;
         let name =
-            ServerName::try_from(CONTROLLER_NAME).map_err(|error| self.unreachable(error))?;
+            ServerName::try_from(CONTROLLER_NAME).map_err(|error| self.unreachable(&error))?;
         let stream = TcpStream::connect(authority).await;
-        let stream = stream.map_err(|error| self.unreachable(error))?;
+        let stream = stream.map_err(|error| self.unreachable(&error))?;
         stream
             .set_nodelay(true)
-            .map_err(|error| self.unreachable(error))?;
+            .map_err(|error| self.unreachable(&error))?;
         let stream = TlsConnector::from(tls).connect(name, stream).await;
-        let stream = stream.map_err(|error| self.unreachable(error))?;
+        let stream = stream.map_err(|error| self.unreachable(&error))?;
         let mut config = WebSocketConfig::default();
         config.max_message_size = Some(PIECE);
         config.max_frame_size = Some(PIECE);
@@ -176,7 +176,7 @@ impl OperatorPort {
         match opened {
             Ok((socket, _)) => Ok(socket),
             Err(Error::Http(response)) => Err(self.refused(response.status().as_u16())),
-            Err(error) => Err(self.unreachable(error)),
+            Err(error) => Err(self.unreachable(&error)),
         }
     }
 
@@ -192,8 +192,8 @@ impl OperatorPort {
                 "the controller at {address} refuses this certificate: it is an agent's, not an operator's; \
                  neph control invite --operator NAME on the controller's host invites an operator"
             )),
-            404 => self.unreachable("it is of a version of neph without operators"),
-            other => self.unreachable(format!("it answers with HTTP status {other}")),
+            404 => self.unreachable(&"it is of a version of neph without operators"),
+            other => self.unreachable(&format!("it answers with HTTP status {other}")),
         }
     }
 }

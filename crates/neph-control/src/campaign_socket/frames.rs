@@ -67,3 +67,48 @@ pub(super) fn read_block(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     stream.read_exact(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back_and_what_is_cut_off_is_not() {
+        let agent: AgentName = "ams".parse().expect("a name");
+        let mut bytes = Vec::new();
+        write_frame(&mut bytes, &agent, b"message").expect("it fits");
+        let read = read_frame(&mut bytes.as_slice()).expect("whole");
+        assert_eq!(read, (agent, b"message".to_vec()));
+        for cut in 0..bytes.len() {
+            read_frame(&mut &bytes[..cut]).expect_err("it is cut off");
+        }
+        let mut block = Vec::new();
+        write_block(&mut block, b"text").expect("it fits");
+        assert_eq!(read_block(&mut block.as_slice()).expect("whole"), b"text");
+        for cut in 0..block.len() {
+            read_block(&mut &block[..cut]).expect_err("it is cut off");
+        }
+    }
+
+    #[test]
+    fn a_length_that_no_frame_has_and_a_name_that_is_none_are_refused() {
+        let framed = |length: usize, rest: &[u8]| {
+            let length = u32::try_from(length).expect("it fits");
+            [&length.to_le_bytes(), rest].concat()
+        };
+        for wrong in [
+            framed(0, b""),
+            framed(LONGEST + 1, &[0; 16]),
+            framed(u32::MAX as usize, &[0; 16]),
+            framed(4, b"\x09ams"),
+            framed(4, b"\x03AMS"),
+            framed(3, b"\x02\xff\xfe"),
+            framed(1, b"\x00"),
+        ] {
+            read_frame(&mut wrong.as_slice()).expect_err("no frame");
+        }
+        let long = framed(LONGEST + 1, &[0; 16]);
+        let refused = read_block(&mut long.as_slice()).expect_err("too long");
+        assert_eq!(refused.kind(), ErrorKind::InvalidData);
+    }
+}

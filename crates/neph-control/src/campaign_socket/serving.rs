@@ -12,7 +12,9 @@ use neph_sys::clock;
 
 use super::frames::{read_block, read_frame, write_block, write_frame};
 use super::{ANSWER, AgentsThere, READY, REFUSED, STUCK, SocketRequest};
+use crate::dispatcher::latest;
 use crate::hub::{Hub, HubBus};
+use crate::now::now;
 use crate::registry::Registry;
 use crate::turning::Turning;
 use crate::{Bus, FromBus};
@@ -29,6 +31,17 @@ pub(crate) struct CampaignService {
     pub(crate) registry: Arc<Registry>,
     /// Signs orders of a campaign that cannot do so itself: of an operator.
     pub(crate) signer: Option<Arc<Signer>>,
+}
+
+impl CampaignService {
+    /// For processes on the controller's host: they sign their orders themselves.
+    pub(crate) const fn for_host(hub: Arc<Hub>, registry: Arc<Registry>) -> Self {
+        Self {
+            hub,
+            registry,
+            signer: None,
+        }
+    }
 }
 
 /// Serves campaigns, each on a thread of its own, until it is asked to stop.
@@ -148,7 +161,8 @@ fn signed(
 ) -> Result<ToAgent, SignError> {
     match (signer, message) {
         (Some(signer), ToAgent::Begin { id, grant }) => {
-            let grant = Box::new(signer.countersign(&grant, agent, id)?);
+            let grant =
+                Box::new(signer.countersign(&grant, agent, id, &|order| latest(order, now()))?);
             Ok(ToAgent::Begin { id, grant })
         }
         (_, message) => Ok(message),
