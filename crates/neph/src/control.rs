@@ -4,6 +4,7 @@
 
 mod agents;
 mod campaigns;
+mod interference;
 mod schedule;
 mod tidying;
 
@@ -28,7 +29,7 @@ use crate::metrics::MetricsArgs;
 use crate::metrics::control::ControlMetrics;
 use crate::service::Service;
 use crate::tidy::RetentionArgs;
-use crate::{interrupt, output, value};
+use crate::{format, interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
 use tidying::Tidying;
@@ -69,9 +70,11 @@ enum Command {
     /// Takes the rights of an agent or operator away; one that is connected is cut off within seconds.
     Revoke(NameArgs),
     /// Lists operators: who may start campaigns from other hosts.
-    Operators(ControlFolder),
+    Operators(OperatorsArgs),
     /// Starts a plan's campaign at intervals, by the controller that runs; without a plan: lists schedules.
     Schedule(schedule::Args),
+    /// Finds out which circuits of a plan disturb each other: measures them alone and at the same time.
+    Interference(Box<interference::Args>),
     /// Writes the configuration of a NATS server that carries messages between agents and the controller.
     Nats(NatsArgs),
 }
@@ -119,6 +122,15 @@ struct NameArgs {
     folder: ControlFolder,
 }
 
+#[derive(Debug, ClapArgs)]
+struct OperatorsArgs {
+    #[command(flatten)]
+    folder: ControlFolder,
+    /// How to write the list
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+}
+
 fn now() -> Wall {
     Wall::from_unix_nanos(clock::wall().0)
 }
@@ -128,10 +140,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
         Command::Serve(args) => serve(args),
         Command::Schedule(args) => schedule::run(args),
+        Command::Interference(args) => interference::run(args),
         Command::Nats(args) => nats(args),
         Command::Invite(args) => invite(args),
         Command::Revoke(args) => revoke(args),
-        Command::Operators(folder) => operators(&folder.folder),
+        Command::Operators(args) => operators(args),
     }
 }
 
@@ -258,8 +271,10 @@ fn revoke(args: &NameArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn operators(folder: &Path) -> Result<Outcome, Failure> {
-    let operators = existing(folder)?.operators().map_err(Failure::refused)?;
+fn operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
+    let operators = existing(&args.folder.folder)?
+        .operators()
+        .map_err(Failure::refused)?;
     let row = |(operator, enrolled): (AgentName, EnrolledAgent)| OperatorRow {
         operator,
         enrolled_unix_ns: enrolled.enrolled,
@@ -267,7 +282,7 @@ fn operators(folder: &Path) -> Result<Outcome, Failure> {
     };
     let rows: Vec<OperatorRow> = operators.into_iter().map(row).collect();
     let mut out = output::data();
-    rows::write(&rows, Format::Text, &mut out)?;
+    rows::write(&rows, args.format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
 }

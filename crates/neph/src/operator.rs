@@ -31,6 +31,27 @@ pub(crate) struct OperatorArgs {
     invite_file: Option<PathBuf>,
 }
 
+/// Whose agents measure.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct ControllerArgs {
+    /// Have the sites of the plan measured by agents of the controller that runs in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) control: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+}
+
+impl ControllerArgs {
+    /// What follows a command that goes on with the same controller.
+    pub(crate) fn words(&self) -> String {
+        match &self.control {
+            Some(folder) => format!(" --control {}", folder.display()),
+            None if self.operator.is_typed() => format!(" {}", self.operator.words()),
+            None => String::new(),
+        }
+    }
+}
+
 /// A controller at another host.
 #[derive(Debug)]
 pub(crate) struct OperatorController {

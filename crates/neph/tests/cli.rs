@@ -47,6 +47,8 @@ mod follows;
 mod guests;
 #[path = "cli/hops/mod.rs"]
 mod hops;
+#[path = "cli/interference.rs"]
+mod interference;
 #[path = "cli/kept.rs"]
 mod kept;
 #[path = "cli/kept_times.rs"]
