@@ -9,6 +9,7 @@ pub mod alarm;
 mod clock;
 pub mod estimate;
 pub mod expand;
+pub mod interference;
 mod judge;
 mod keeper;
 mod lengths;

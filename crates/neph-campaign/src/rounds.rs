@@ -156,15 +156,22 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
         mode
     };
     let site = site_of(plan, scenario);
-    let at = endpoint.and_then(|endpoint| endpoint.at.as_deref());
-    let host = at.or_else(|| endpoint.map(|endpoint| endpoint.target.host()));
-    let host = host.map(str::to_owned);
-    let shared = plan.shared.iter();
-    let shared = shared.filter(|one| one.carries(site.as_deref(), &scenario.endpoint, at));
-    let shared = shared.map(|one| one.resource.clone());
-    let hosts = site.clone().into_iter().chain(host).map(Resource::Host);
-    let all = hosts.chain(shared);
+    let all = resources(plan, site.as_deref(), &scenario.endpoint).into_iter();
     all.map(|resource| Claim::new(resource, mode)).collect()
+}
+
+/// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the plan
+/// declares.
+pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<Resource> {
+    let named = plan.endpoints.iter().find(|one| one.name == endpoint);
+    let at = named.and_then(|named| named.at.as_deref());
+    let host = at.or_else(|| named.map(|named| named.target.host()));
+    let shared = plan.shared.iter();
+    let shared = shared.filter(|one| one.carries(site, endpoint, at));
+    let shared = shared.map(|one| one.resource.clone());
+    let hosts = site.into_iter().chain(host);
+    let hosts = hosts.map(|host| Resource::Host(host.to_owned()));
+    hosts.chain(shared).collect()
 }
 
 /// What each resource has to carry in a block.

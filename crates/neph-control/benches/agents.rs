@@ -25,7 +25,9 @@ use neph_agent::remote::{
     Beat, CONTROLLER_NAME, Ended, Enrolment, FromAgent, Grant, Granted, Hello, Identity,
     OrderState, PROTOCOL, ToAgent, decode_to_agent, encode_from_agent,
 };
-use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, write_nats_config};
+use neph_control::{
+    AgentsExecutor, CampaignSocket, ControllerPlace, Registry, Sites, write_nats_config,
+};
 use neph_model::{
     AgentName, Executor, Order, OrderResult, Span, Ticket, TraceLimits, Traceroute,
     TracerouteOrder, Update, Wall,
@@ -278,6 +280,7 @@ fn hello() -> FromAgent {
         version: "stub".to_owned(),
         holds: Vec::new(),
         policy: BTreeMap::new(),
+        labels: neph_model::Labels::default(),
     })
 }
 
@@ -329,7 +332,8 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
         default: None,
         reflectors: BTreeMap::new(),
     };
-    let bus = CampaignSocket::connect(folder, (0..agents).map(name).collect()).unwrap();
+    let place = ControllerPlace::Folder(folder.to_owned());
+    let bus = CampaignSocket::connect(place, (0..agents).map(name).collect()).unwrap();
     let signer = Registry::open(folder).unwrap().signer().unwrap();
     let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer).unwrap();
     let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();

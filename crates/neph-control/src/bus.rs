@@ -5,8 +5,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 
 use neph_agent::remote::{FromAgent, ToAgent};
-use neph_model::AgentName;
-use neph_model::Span;
+use neph_model::{AgentName, Span, Wall};
+
+use crate::now::now;
 
 /// The agent is not there now. What is sent to it later may reach it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,8 @@ pub enum FromBus {
     Message(AgentName, FromAgent),
     /// An agent is gone: what was sent to it last may not have come.
     Gone(AgentName),
+    /// The controller takes this campaign's operator no more: nothing else will come.
+    Refused(String),
 }
 
 /// All that is in a queue; waits at most `patience` for the first.
@@ -43,4 +46,9 @@ pub trait Bus: Debug + Send {
 
     /// What came since the last time; waits at most `patience` until something does.
     fn receive(&mut self, patience: Span) -> Vec<FromBus>;
+
+    /// The controller's clock, by which leases and starts are given.
+    fn now(&self) -> Wall {
+        now()
+    }
 }

@@ -17,7 +17,7 @@ use neph_sys::clock;
 use neph_sys::pulse::Pulse;
 use neph_text::{DiskError, Existing, lock_folder, write_whole};
 
-use crate::campaign_socket::{self, socket_path};
+use crate::campaign_socket::{self, CampaignService, socket_path};
 use crate::hub::{Hub, Presence};
 use crate::monitor::Monitor;
 use crate::nats::{Bridge, NatsError};
@@ -87,7 +87,7 @@ impl Controller {
         });
         let bridge = bridge.transpose()?;
         let monitor = Monitor::new(Arc::clone(&hub), Arc::clone(&registry));
-        let server = Server::start(address, registry, Arc::clone(&hub))?;
+        let server = Server::start(address, Arc::clone(&registry), Arc::clone(&hub))?;
         let socket = socket_path(folder);
         let listener = campaign_listener(&socket)?;
         let stop = Stop::new();
@@ -98,13 +98,14 @@ impl Controller {
             campaigns_turn.clone(),
             presence_turns.clone(),
         ];
-        let (for_campaigns, ended) = (Arc::clone(&hub), stop.clone());
+        let service = CampaignService::for_host(Arc::clone(&hub), registry);
+        let ended = stop.clone();
         let campaigns = move || {
             let turning = Turning {
                 stop: &ended,
                 pulse: &campaigns_turn,
             };
-            campaign_socket::serve(&listener, &for_campaigns, turning);
+            campaign_socket::serve(&listener, &service, turning);
         };
         let (path, ended) = (presence_path(folder), stop.clone());
         let presence = move || {

@@ -15,6 +15,7 @@ use neph_agent::remote::{
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, Sent};
+pub(crate) use out::latest;
 use out::{Asking, Out, Stage, fits, has_experiments};
 
 /// How long an agent may take to end an order that is cancelled, also where a connection has to be made anew.

@@ -20,7 +20,6 @@ use neph_model::{
 use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
-use crate::now::now;
 use crate::{Bus, FromBus, InboxError};
 use shares::{Running, Share};
 pub use sites::Sites;
@@ -146,7 +145,7 @@ impl<B: Bus> AgentsExecutor<B> {
                 of_site.push(one);
             }
             let sites = i64::try_from(by_site.len()).unwrap_or(i64::MAX);
-            let start = (sites > 1).then(|| now() + LEAD + EACH.times(sites));
+            let start = (sites > 1).then(|| self.bus.now() + LEAD + EACH.times(sites));
             for (site, (places, mut of_site)) in by_site {
                 for one in &mut of_site {
                     one.start = start;
@@ -216,7 +215,8 @@ impl<B: Bus> AgentsExecutor<B> {
 
     fn send_due(&mut self) -> Result<(), InboxError> {
         let elapsed = (self.elapsed.0)();
-        for (agent, message) in self.dispatcher.due(elapsed, now())? {
+        let wall = self.bus.now();
+        for (agent, message) in self.dispatcher.due(elapsed, wall)? {
             if let Err(error) = self.bus.send(&agent, message) {
                 tracing::debug!("{error}");
             }
@@ -321,8 +321,10 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             Span::ZERO
         };
         for one in self.bus.receive(patience) {
-            let FromBus::Message(agent, message) = one else {
-                continue;
+            let (agent, message) = match one {
+                FromBus::Message(agent, message) => (agent, message),
+                FromBus::Gone(_) => continue,
+                FromBus::Refused(why) => return Err(ExecutorLost(why)),
             };
             for (id, update) in self.dispatcher.heard(&agent, message)? {
                 updates.extend(self.heard(id, update)?);

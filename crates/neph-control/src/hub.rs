@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_agent::remote::{ClockApart, FromAgent, Hello, ToAgent};
-use neph_model::{AgentName, Span, Wall};
+use neph_model::{AgentName, Labels, Span, Wall};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -46,6 +46,9 @@ pub struct Presence {
     /// How often it has refused something since its start, by the reason.
     #[serde(default)]
     pub refusals: BTreeMap<String, u64>,
+    /// What its site is, in the words of who runs it.
+    #[serde(default)]
+    pub labels: Labels,
 }
 
 /// All that is known of an agent by the controller that runs.
@@ -167,6 +170,7 @@ impl Hub {
                 running: 0,
                 clock: None,
                 refusals: BTreeMap::new(),
+                labels: Labels::default(),
             },
         };
         inner.gone.remove(agent);
@@ -192,6 +196,7 @@ impl Hub {
             if let Some(FromAgent::Hello(hello)) = &message {
                 one.presence.version = Some(hello.version.clone());
                 one.presence.holds = hello.holds.len();
+                one.presence.labels = hello.labels.clone();
                 one.hello = Some(hello.clone());
             }
         }

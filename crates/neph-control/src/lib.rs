@@ -15,6 +15,7 @@ mod inbox;
 mod monitor;
 mod nats;
 mod now;
+mod operator_port;
 mod reception;
 mod registry;
 mod schedule;
@@ -24,14 +25,17 @@ mod turning;
 
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
-pub use campaign_socket::{CampaignSocket, CampaignSocketError, agent_details};
+pub use campaign_socket::{
+    AgentsThere, CampaignSocket, CampaignSocketError, ControllerPlace, agent_details, agents_at,
+};
 pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
 pub use hub::{AgentDetails, Presence};
 pub use inbox::InboxError;
 pub use monitor::{ControllerStatus, Monitor};
 pub use nats::{NatsError, NatsFiles, NatsLink, write_nats_config};
-pub use registry::{EnrolledAgent, INVITATION, Registry, RegistryError};
+pub use operator_port::{OperatorError, OperatorPort};
+pub use registry::{EnrolledAgent, Holder, INVITATION, Registry, RegistryError, controller_id};
 pub use schedule::{
     Book, BookError, CampaignFinder, Due, Entry, FoundCampaign, Missed, Outcome, Runner,
     RunnerFolder, SHORTEST_INTERVAL, Schedule,

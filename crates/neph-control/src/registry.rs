@@ -1,6 +1,6 @@
-//! Which agents there are: invited, enrolled, revoked.
+//! Which agents and operators there are: invited, enrolled, revoked.
 //!
-//! Owns the controller's folder: its authority, a file for each agent and for each open invitation. Commands
+//! Owns the controller's folder: its authority, a file for each agent or operator and for each open invitation. Commands
 //! and the running controller use it at the same time, so each step is one file that is made or removed.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use neph_agent::remote::{Enrolment, Invitation, NAME_END, Signer, read_json, write_json};
+use neph_agent::remote::{Enrolment, Invitation, Role, Signer, read_json, write_json};
 use neph_model::{AgentName, Span, Wall};
 use neph_text::DiskError;
 use serde::{Deserialize, Serialize};
@@ -28,16 +28,23 @@ pub enum RegistryError {
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// The name is taken.
-    #[error("there is an agent {0} already; neph control revoke {0} makes room for another")]
-    NameTaken(AgentName),
-    /// There is no such agent.
-    #[error("there is no agent {0}")]
-    NoAgent(AgentName),
+    #[error("there is an {0} {1} already; {command} makes room for another", command = revoke_command(*.0, .1))]
+    NameTaken(Role, AgentName),
+    /// There is no such agent or operator.
+    #[error("there is no {0} {1}")]
+    Nobody(Role, AgentName),
     /// Used, expired or never made.
     #[error(
-        "the invitation is void: each is good for one agent and one hour; neph control invite NAME makes a new one"
+        "the invitation is void: each is good for one use and one hour; neph control invite makes a new one"
     )]
     Void,
+}
+
+fn revoke_command(role: Role, name: &AgentName) -> String {
+    match role {
+        Role::Agent => format!("neph control revoke {name}"),
+        Role::Operator => format!("neph control revoke --operator {name}"),
+    }
 }
 
 /// An invitation that is open; the secret itself is not kept.
@@ -45,11 +52,13 @@ pub enum RegistryError {
 #[serde(deny_unknown_fields)]
 struct Open {
     name: AgentName,
+    #[serde(default)]
+    role: Role,
     #[serde(rename = "expires_unix_ns")]
     expires: Wall,
 }
 
-/// An agent that was enrolled.
+/// An agent or operator that was enrolled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnrolledAgent {
@@ -58,8 +67,36 @@ pub struct EnrolledAgent {
     /// When.
     #[serde(rename = "enrolled_unix_ns")]
     pub enrolled: Wall,
-    /// Its user of NATS: a name that this enrolment alone has, in its certificate.
+    /// An agent's user of NATS: a name that this enrolment alone has, in its certificate. An operator has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bus_user: String,
+}
+
+/// Whose a certificate is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// As what it is enrolled.
+    pub role: Role,
+    /// Its name.
+    pub name: AgentName,
+}
+
+impl Holder {
+    pub(crate) const fn agent(name: AgentName) -> Self {
+        Self {
+            role: Role::Agent,
+            name,
+        }
+    }
+}
+
+/// Where those of a role are kept, and the files that lead from a certificate to its holder: thousands connect
+/// at a time.
+const fn folders(role: Role) -> (&'static str, &'static str) {
+    match role {
+        Role::Agent => ("agents", "certificates"),
+        Role::Operator => ("operators", "operator-certificates"),
+    }
 }
 
 /// The folder of a controller.
@@ -87,6 +124,8 @@ impl Registry {
             folder.to_owned(),
             folder.join("agents"),
             folder.join("certificates"),
+            folder.join("operators"),
+            folder.join("operator-certificates"),
             folder.join("invitations"),
         ] {
             builder
@@ -101,23 +140,23 @@ impl Registry {
 
     /// Sixteen hexadecimal digits that no other controller has.
     pub fn id(&self) -> String {
-        let hash = hex(&Sha256::digest(self.authority.certificate().as_bytes()));
-        hash.chars().take(16).collect()
+        controller_id(self.authority.certificate())
     }
 
     pub(crate) const fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    fn agent_path(&self, name: &AgentName) -> PathBuf {
-        self.folder.join("agents").join(format!("{name}.json"))
+    fn path_of(&self, holder: &Holder) -> PathBuf {
+        let (folder, _) = folders(holder.role);
+        self.folder
+            .join(folder)
+            .join(format!("{}.json", holder.name))
     }
 
-    /// The file that leads from a certificate to its agent: thousands connect at a time.
-    fn certificate_path(&self, fingerprint: &str) -> PathBuf {
-        self.folder
-            .join("certificates")
-            .join(format!("{fingerprint}.json"))
+    fn certificate_path(&self, role: Role, fingerprint: &str) -> PathBuf {
+        let (_, folder) = folders(role);
+        self.folder.join(folder).join(format!("{fingerprint}.json"))
     }
 
     fn invitation_path(&self, secret: &str) -> PathBuf {
@@ -135,31 +174,54 @@ impl Registry {
         now: Wall,
         random: [u8; 32],
     ) -> Result<Invitation, RegistryError> {
-        if self.agent_path(&name).exists() {
-            return Err(RegistryError::NameTaken(name));
+        self.invite_holder(Holder::agent(name), now, random)
+    }
+
+    /// Invites an operator; `random` are 32 bytes that cannot be guessed.
+    ///
+    /// # Errors
+    /// There is an operator of that name, or the disk refuses.
+    pub fn invite_operator(
+        &self,
+        name: AgentName,
+        now: Wall,
+        random: [u8; 32],
+    ) -> Result<Invitation, RegistryError> {
+        let role = Role::Operator;
+        self.invite_holder(Holder { role, name }, now, random)
+    }
+
+    fn invite_holder(
+        &self,
+        holder: Holder,
+        now: Wall,
+        random: [u8; 32],
+    ) -> Result<Invitation, RegistryError> {
+        let is_taken = self.path_of(&holder).exists();
+        let Holder { role, name } = holder;
+        if is_taken {
+            return Err(RegistryError::NameTaken(role, name));
         }
         let secret = BASE64_URL_SAFE_NO_PAD.encode(random);
         let open = Open {
             name: name.clone(),
+            role,
             expires: now + INVITATION,
         };
         write_json(&self.invitation_path(&secret), &open)?;
         Ok(Invitation {
             name,
+            role,
             secret,
             authority: self.authority.certificate().to_owned(),
         })
     }
 
-    /// Redeems an invitation: the agent's certificate (PEM). It is void from then on, whatever comes of it.
+    /// Redeems an invitation: who is enrolled, and the certificate (PEM). It is void from then on, whatever comes of it.
     ///
     /// # Errors
     /// It is void, the key is none, the name is taken, or the disk refuses.
-    pub fn enrol(
-        &self,
-        asked: &Enrolment,
-        now: Wall,
-    ) -> Result<(AgentName, String), RegistryError> {
+    pub fn enrol(&self, asked: &Enrolment, now: Wall) -> Result<(Holder, String), RegistryError> {
         let path = self.invitation_path(&asked.secret);
         let open: Option<Open> = read_json(&path).ok().flatten();
         let open = open.ok_or(RegistryError::Void)?;
@@ -168,49 +230,65 @@ impl Registry {
         if now > open.expires {
             return Err(RegistryError::Void);
         }
-        if self.agent_path(&open.name).exists() {
-            return Err(RegistryError::NameTaken(open.name));
+        let Open { name, role, .. } = open;
+        let holder = Holder { role, name };
+        if self.path_of(&holder).exists() {
+            return Err(RegistryError::NameTaken(role, holder.name));
         }
         let key = BASE64_STANDARD.decode(&asked.public_key);
         let key = key.map_err(|error| AuthorityError::Wrong(error.to_string()))?;
-        let bus_user = format!("{}{BUS_END}", &hex(&Sha256::digest(&key))[..32]);
-        let names = [format!("{}{NAME_END}", open.name), bus_user.clone()];
-        let certificate = self.authority.certify(&open.name, &names, key)?;
+        let bus_user = match role {
+            Role::Agent => format!("{}{BUS_END}", &hex(&Sha256::digest(&key))[..32]),
+            Role::Operator => String::new(),
+        };
+        let mut names = vec![
+            format!("{}{}", holder.name, role.name_end()),
+            bus_user.clone(),
+        ];
+        names.retain(|name| !name.is_empty());
+        let certificate = self.authority.certify(&holder.name, &names, key)?;
         let enrolled = EnrolledAgent {
             fingerprint: fingerprint(certificate.der()),
             enrolled: now,
             bus_user,
         };
-        // Where the certificate leads comes first: without the agent it leads nowhere.
-        write_json(&self.certificate_path(&enrolled.fingerprint), &open.name)?;
-        write_json(&self.agent_path(&open.name), &enrolled)?;
-        Ok((open.name, certificate.pem()))
+        // Where the certificate leads comes first: without its holder it leads nowhere.
+        let certificate_path = self.certificate_path(role, &enrolled.fingerprint);
+        write_json(&certificate_path, &holder.name)?;
+        write_json(&self.path_of(&holder), &enrolled)?;
+        Ok((holder, certificate.pem()))
     }
 
-    /// The agent whose certificate this is (DER), if it is enrolled and not revoked.
+    /// Whose certificate this is (DER), if its holder is enrolled and not revoked.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn agent_with(&self, certificate: &[u8]) -> Result<Option<AgentName>, RegistryError> {
+    pub(crate) fn holder_of(&self, certificate: &[u8]) -> Result<Option<Holder>, RegistryError> {
         let fingerprint = fingerprint(certificate);
-        let Some(name) = read_json(&self.certificate_path(&fingerprint))? else {
-            return Ok(None);
-        };
-        let enrolled: Option<EnrolledAgent> = read_json(&self.agent_path(&name))?;
-        let is_its = enrolled.is_some_and(|one| one.fingerprint == fingerprint);
-        Ok(is_its.then_some(name))
+        for role in [Role::Agent, Role::Operator] {
+            let Some(name) = read_json(&self.certificate_path(role, &fingerprint))? else {
+                continue;
+            };
+            let holder = Holder { role, name };
+            let enrolled: Option<EnrolledAgent> = read_json(&self.path_of(&holder))?;
+            if enrolled.is_some_and(|one| one.fingerprint == fingerprint) {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether there is an agent of this name. A file that cannot be read, for another reason than that it is gone,
     /// is one.
     pub(crate) fn is_enrolled(&self, name: &AgentName) -> bool {
-        read_json::<EnrolledAgent>(&self.agent_path(name)).map_or(true, |found| found.is_some())
+        let path = self.path_of(&Holder::agent(name.clone()));
+        read_json::<EnrolledAgent>(&path).map_or(true, |found| found.is_some())
     }
 
-    /// Whether the agent was revoked since it proved who it is by this certificate (DER). A file that cannot
-    /// be read, for another reason than that it is gone, revokes no agent.
-    pub(crate) fn is_revoked(&self, name: &AgentName, certificate: &[u8]) -> bool {
-        let read = read_json::<EnrolledAgent>(&self.agent_path(name));
+    /// Whether the holder was revoked since it proved who it is by this certificate (DER). A file that cannot
+    /// be read, for another reason than that it is gone, revokes nobody.
+    pub(crate) fn is_revoked(&self, holder: &Holder, certificate: &[u8]) -> bool {
+        let read = read_json::<EnrolledAgent>(&self.path_of(holder));
         let is_other = |one: EnrolledAgent| one.fingerprint != fingerprint(certificate);
         read.is_ok_and(|enrolled| enrolled.is_none_or(is_other))
     }
@@ -228,7 +306,19 @@ impl Registry {
     /// # Errors
     /// The disk refuses.
     pub fn agents(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
-        let folder = self.folder.join("agents");
+        self.enrolled(Role::Agent)
+    }
+
+    /// All operators that are enrolled, by name.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn operators(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
+        self.enrolled(Role::Operator)
+    }
+
+    fn enrolled(&self, role: Role) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
+        let folder = self.folder.join(folders(role).0);
         let mut agents = Vec::new();
         for entry in fs::read_dir(&folder).map_err(DiskError::of("list", &folder))? {
             let path = entry.map_err(DiskError::of("list", &folder))?.path();
@@ -248,16 +338,36 @@ impl Registry {
     /// # Errors
     /// There is no such agent, or the disk refuses.
     pub fn revoke(&self, name: &AgentName) -> Result<(), RegistryError> {
-        let path = self.agent_path(name);
+        self.revoke_holder(Holder::agent(name.clone()))
+    }
+
+    /// Takes an operator's rights away. A campaign of it is cut off within some seconds; its agents finish what
+    /// they were ordered.
+    ///
+    /// # Errors
+    /// There is no such operator, or the disk refuses.
+    pub fn revoke_operator(&self, name: &AgentName) -> Result<(), RegistryError> {
+        let (role, name) = (Role::Operator, name.clone());
+        self.revoke_holder(Holder { role, name })
+    }
+
+    fn revoke_holder(&self, holder: Holder) -> Result<(), RegistryError> {
+        let path = self.path_of(&holder);
         if let Ok(Some(enrolled)) = read_json::<EnrolledAgent>(&path) {
-            // One that stays leads to an agent that has another certificate, or to none.
-            let _ = fs::remove_file(self.certificate_path(&enrolled.fingerprint));
+            // One that stays leads to somebody who has another certificate, or to nobody.
+            let _ = fs::remove_file(self.certificate_path(holder.role, &enrolled.fingerprint));
         }
         fs::remove_file(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => RegistryError::NoAgent(name.clone()),
+            ErrorKind::NotFound => RegistryError::Nobody(holder.role, holder.name),
             _ => DiskError::of("remove", &path)(error).into(),
         })
     }
+}
+
+/// Sixteen hexadecimal digits that no controller has whose authority has another certificate (PEM).
+pub fn controller_id(authority: &str) -> String {
+    let hash = hex(&Sha256::digest(authority.as_bytes()));
+    hash.chars().take(16).collect()
 }
 
 fn fingerprint(certificate: &[u8]) -> String {
@@ -273,87 +383,4 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn now(seconds: i64) -> Wall {
-        Wall::from_unix_nanos(seconds * 1_000_000_000)
-    }
-
-    fn asked(invitation: &Invitation) -> Enrolment {
-        let key = rcgen::KeyPair::generate().expect("a key");
-        Enrolment {
-            secret: invitation.secret.clone(),
-            public_key: BASE64_STANDARD.encode(key.public_key_raw()),
-        }
-    }
-
-    #[test]
-    fn an_invitation_is_good_for_one_agent_and_one_hour() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let registry = Registry::open(folder.path()).expect("writable");
-        let name: AgentName = "ams".parse().expect("a name");
-        let late = registry
-            .invite(name.clone(), now(0), [1; 32])
-            .expect("invited");
-        let void = registry
-            .enrol(&asked(&late), now(3601))
-            .expect_err("it expired");
-        assert!(matches!(void, RegistryError::Void), "{void}");
-
-        let invitation = registry
-            .invite(name.clone(), now(0), [2; 32])
-            .expect("invited");
-        let (enrolled, _) = registry
-            .enrol(&asked(&invitation), now(3600))
-            .expect("in time");
-        assert_eq!(enrolled, name);
-        let second = registry
-            .enrol(&asked(&invitation), now(1))
-            .expect_err("it is used");
-        assert!(matches!(second, RegistryError::Void), "{second}");
-        let taken = registry
-            .invite(name.clone(), now(2), [3; 32])
-            .expect_err("it is there");
-        assert!(matches!(taken, RegistryError::NameTaken(_)), "{taken}");
-        registry.revoke(&name).expect("it was there");
-        assert_eq!(registry.agents().expect("readable"), []);
-        registry
-            .invite(name, now(3), [4; 32])
-            .expect("there is room");
-    }
-
-    #[test]
-    fn what_is_no_public_key_is_refused_and_the_invitation_is_used_up() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let registry = Registry::open(folder.path()).expect("writable");
-        let name: AgentName = "ams".parse().expect("a name");
-        let invitation = registry.invite(name, now(0), [1; 32]).expect("invited");
-        for public_key in ["", "AAAA", "?"] {
-            let secret = invitation.secret.clone();
-            let public_key = public_key.to_owned();
-            registry
-                .enrol(&Enrolment { secret, public_key }, now(1))
-                .expect_err("no key");
-        }
-        assert_eq!(registry.agents().expect("readable"), []);
-    }
-
-    #[test]
-    fn the_authority_stays_and_its_key_is_for_its_owner_alone() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().expect("a folder");
-        let folder = folder.path().join("control");
-        let first = Registry::open(&folder)
-            .expect("writable")
-            .authority
-            .certificate()
-            .to_owned();
-        let second = Registry::open(&folder).expect("readable");
-        assert_eq!(second.authority.certificate(), first);
-        for path in [folder.clone(), folder.join("authority.key.pem")] {
-            let mode = fs::metadata(&path).expect("there").permissions().mode();
-            assert_eq!(mode & 0o077, 0, "{}", path.display());
-        }
-    }
-}
+mod tests;

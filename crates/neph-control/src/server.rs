@@ -1,6 +1,8 @@
-//! The controller's port: WebSocket over TLS for agents that enrol and for those that are enrolled.
+//! The controller's port: WebSocket over TLS for those who enrol, for agents and for operators.
 //!
-//! Owns the sockets and their limits. Who an agent is follows from its certificate; its messages go to the hub.
+//! Owns the sockets and their limits. Who somebody is follows from the certificate; messages of agents go to the hub.
+
+mod operators;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use neph_agent::remote::{Enrolled, LONGEST_FRAME, ToAgent, encode_to_agent};
+use neph_agent::remote::{Enrolled, LONGEST_FRAME, Role, ToAgent, encode_to_agent};
 use neph_model::AgentName;
 use neph_sys::pulse::Pulse;
 use rustls::ServerConfig;
@@ -30,7 +32,8 @@ use crate::authority::AuthorityError;
 use crate::hub::Hub;
 use crate::now::now;
 use crate::reception::{Reception, receive};
-use crate::registry::Registry;
+use crate::registry::{Holder, Registry};
+use operators::{OPERATORS, operator};
 
 /// How long a connection may take until it is known whose it is.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -78,12 +81,14 @@ pub(crate) struct Server {
 struct Shared {
     registry: Arc<Registry>,
     hub: Arc<Hub>,
+    /// Places for operators.
+    operators: Arc<Semaphore>,
 }
 
-/// An agent that has proved who it is, and its certificate (DER).
+/// Somebody who has proved who it is, and the certificate (DER).
 #[derive(Clone)]
 struct Proved {
-    name: AgentName,
+    holder: Holder,
     certificate: Arc<[u8]>,
 }
 
@@ -102,7 +107,12 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(ServerError::Thread)?;
-        let shared = Shared { registry, hub };
+        let operators = Arc::new(Semaphore::new(OPERATORS));
+        let shared = Shared {
+            registry,
+            hub,
+            operators,
+        };
         let pulse = Pulse::new("controller");
         let turning = pulse.clone();
         let thread = std::thread::Builder::new().name("controller".to_owned());
@@ -195,14 +205,18 @@ async fn connection(
         .map(|one| Arc::from(one.as_ref()));
     let proved = match certificate {
         Some(certificate) => {
-            let found = shared.registry.agent_with(&certificate)?;
-            found.map(|name| Proved { name, certificate })
+            let found = shared.registry.holder_of(&certificate)?;
+            found.map(|holder| Proved {
+                holder,
+                certificate,
+            })
         }
         None => None,
     };
     let router = Router::new()
         .route("/agent", get(agent))
         .route("/enrol", get(enrol))
+        .route("/operator", get(operator))
         .route("/health", get(health))
         .layer(Extension(shared))
         .layer(Extension(proved));
@@ -232,6 +246,10 @@ async fn agent(
         let why = "your certificate is of no agent that is enrolled here";
         return (StatusCode::UNAUTHORIZED, CLOSE, why).into_response();
     };
+    if proved.holder.role != Role::Agent {
+        let why = "your certificate is not an agent's";
+        return (StatusCode::FORBIDDEN, CLOSE, why).into_response();
+    }
     upgrade
         .max_message_size(LONGEST_FRAME)
         .max_frame_size(LONGEST_FRAME)
@@ -242,7 +260,11 @@ async fn agent(
 
 /// Carries messages of one agent until it is gone or revoked.
 async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
-    let Proved { name, certificate } = proved;
+    let Proved {
+        holder,
+        certificate,
+    } = proved;
+    let name = holder.name.clone();
     let (number, mut queue) = shared.hub.connected(&name, now());
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -261,7 +283,7 @@ async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
             _ = beat.tick() => {
                 silent += 1;
                 silent <= SILENT_BEATS
-                    && !shared.registry.is_revoked(&name, &certificate)
+                    && !shared.registry.is_revoked(&holder, &certificate)
                     && send(&mut socket, Message::Ping(Vec::new().into())).await
             }
         };
@@ -327,8 +349,8 @@ async fn redeem(mut socket: WebSocket, shared: Shared) {
         Err(error) => Err(AuthorityError::Wrong(error.to_string()).into()),
     };
     let answer = match enrolled {
-        Ok((name, certificate)) => {
-            tracing::info!("agent {name} is enrolled");
+        Ok((Holder { role, name }, certificate)) => {
+            tracing::info!("{role} {name} is enrolled");
             Enrolled::Certificate(certificate)
         }
         Err(error) => Enrolled::Refused(error.to_string()),

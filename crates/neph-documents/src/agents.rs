@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{AgentName, CampaignId, OrderId, Span, Wall};
+use neph_model::{AgentName, CampaignId, Labels, OrderId, Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,6 +18,10 @@ crate::rows! {
         /// Whether it is connected to the controller now.
         connected: bool => left "STATE" by |row| {
             if row.connected { "connected" } else { "away" }.to_owned()
+        },
+        /// What its site is, in the words of who runs it; empty while it is away.
+        labels: Labels => left "LABELS" by |row| {
+            if row.labels.is_empty() { "-".to_owned() } else { row.labels.to_string() }
         },
         /// The version of its program; `null` while it is away.
         version: Option<String> => left "VERSION",
@@ -42,6 +46,18 @@ crate::rows! {
         },
         /// When it was enrolled.
         enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
+    }
+}
+
+crate::rows! {
+    /// An operator that is enrolled.
+    pub struct OperatorRow {
+        /// Its name.
+        operator: AgentName => left "OPERATOR" by |row| row.operator.to_string(),
+        /// When it was enrolled.
+        enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
+        /// SHA-256 of its certificate, as hexadecimal digits.
+        fingerprint: String => left "CERTIFICATE",
     }
 }
 
@@ -204,6 +220,7 @@ mod tests {
             agent: AgentRow {
                 agent: "ams".parse().expect("a name"),
                 connected: true,
+                labels: Labels::new(["region=eu".parse().expect("a label")]).expect("one"),
                 version: Some("0.1.0".to_owned()),
                 running: Some(1),
                 clock_offset_ns: Some(Span::from_nanos(1500)),
@@ -234,6 +251,7 @@ mod tests {
         let text = document.text();
         for part in [
             "ams",
+            "region=eu",
             "2 target",
             "for a campaign",
             "3 when it connected",

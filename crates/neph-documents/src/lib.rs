@@ -17,6 +17,7 @@ pub mod format;
 pub mod gallery;
 pub mod generated;
 pub mod hops;
+pub mod interference;
 pub mod lab;
 pub mod lazy;
 pub mod media;

@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema};
 
 use crate::version::VERSION;
 use crate::{
-    agents, alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops, lab,
-    media, ping, reflected, rr, stored, throughput, trace,
+    agents, alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops,
+    interference, lab, media, ping, reflected, rr, stored, throughput, trace,
 };
 
 /// A kind of document.
@@ -59,10 +59,15 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Vec<stored::ExperimentRow>>("list-campaign", "neph list CAMPAIGN --format json"),
     Kind::of::<Vec<agents::AgentRow>>("agents", "neph agents --format json"),
     Kind::of::<agents::AgentDocument>("agents-show", "neph agents show AGENT --format json"),
+    Kind::of::<Vec<agents::OperatorRow>>("operators", "neph control operators --format json"),
     Kind::of::<Vec<agents::ScheduleRow>>("schedule", "neph control schedule --format json"),
     Kind::of::<Vec<agents::ScheduledRunRow>>(
         "schedule-runs",
         "neph control schedule --runs NAME --format json",
+    ),
+    Kind::of::<interference::InterferenceDocument>(
+        "interference",
+        "neph control interference --format json",
     ),
     Kind::of::<stored::CampaignDocument>("show-campaign", "neph show CAMPAIGN --format json"),
     Kind::of::<stored::ExperimentDocument>("show-experiment", "neph show EXPERIMENT --format json"),

@@ -25,6 +25,7 @@ mod id;
 mod kilometres;
 mod kind;
 mod known;
+mod labels;
 mod ledger;
 mod lifetime;
 mod local_fault;
@@ -103,6 +104,7 @@ pub use kind::{
     Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
 };
 pub use known::{Known, Unknown};
+pub use labels::{Label, LabelError, Labels};
 pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
 pub use local_fault::failed_call;

@@ -12,10 +12,10 @@ use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
     ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, Link, LinkLost,
-    NoInvitation, ServeError, WebSocketLink, Worker, enrol, serve,
+    NoInvitation, Role, ServeError, WebSocketLink, Worker, enrol, serve,
 };
 use neph_control::NatsLink;
-use neph_model::{Span, Stop, Wall};
+use neph_model::{Label, Labels, Span, Stop, Wall};
 use neph_probe::read_private;
 use neph_sys::clock;
 use neph_text::{Existing, FileKind, Source, read_text, write_whole};
@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// What the agent may do; agent.toml in its folder unless another file is named
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// What this site is, for neph agents and metrics of the controller; repeat it for several
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    labels: Vec<Label>,
     #[command(flatten)]
     metrics: MetricsArgs,
 }
@@ -61,13 +64,14 @@ pub(crate) struct Args {
 /// Serves controllers until ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut service = Service::find("agent");
+    let labels = Labels::new(args.labels.iter().cloned()).map_err(Failure::usage)?;
     let identity = identity(args)?;
     identity.tls().map_err(Failure::usage)?;
     let policy = policy(args)?;
     let metrics = args.metrics.bind("neph agent")?;
     privileges::give_up(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut worker = worker(args, &identity, policy)?;
+    let mut worker = worker(args, &identity, policy)?.with_labels(labels);
     let exporting = metrics.begin(AgentMetrics {
         name: identity.name().map_err(Failure::usage)?,
         status: worker.status().clone(),
@@ -247,7 +251,7 @@ fn identity(args: &Args) -> Result<Identity, Failure> {
 }
 
 /// The invitation in a file.
-fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
+pub(crate) fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
     let failure = |why: String| Failure::usage(format!("--invite-file: {why}"));
     let bytes = read_private(FileKind::Secret, path).map_err(|error| failure(error.to_string()))?;
     let text = str::from_utf8(&bytes).unwrap_or_default();
@@ -256,6 +260,12 @@ fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
 }
 
 fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
+    if invitation.role != Role::Agent {
+        return Err(Failure::usage(format!(
+            "the invitation is for operator {}, not for an agent; neph control invite NAME invites an agent",
+            invitation.name
+        )));
+    }
     let mut last = None;
     for address in &args.controller {
         match enrol(address, invitation, &args.folder) {

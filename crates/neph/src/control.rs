@@ -4,16 +4,22 @@
 
 mod agents;
 mod campaigns;
+mod interference;
 mod schedule;
 mod tidying;
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use neph_agent::remote::ControllerAddress;
-use neph_control::{Controller, INVITATION, Registry, Runner, RunnerFolder, write_nats_config};
+use neph_agent::remote::{ControllerAddress, Role};
+use neph_control::{
+    Controller, EnrolledAgent, INVITATION, Registry, Runner, RunnerFolder, write_nats_config,
+};
+use neph_documents::agents::OperatorRow;
+use neph_documents::{Format, rows};
 use neph_model::{AgentName, Wall};
 use neph_sys::{clock, files, random};
 use neph_text::counted::counted;
@@ -23,7 +29,7 @@ use crate::metrics::MetricsArgs;
 use crate::metrics::control::ControlMetrics;
 use crate::service::Service;
 use crate::tidy::RetentionArgs;
-use crate::{interrupt, output, value};
+use crate::{format, interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
 use tidying::Tidying;
@@ -59,12 +65,16 @@ pub(crate) struct Args {
 enum Command {
     /// Runs the controller until ctrl-C: agents connect to it, campaigns reach them through it.
     Serve(ServeArgs),
-    /// Prints an invitation: one line, with which one agent enrols within an hour.
+    /// Prints an invitation: one line, with which one agent or operator enrols within an hour.
     Invite(NameArgs),
-    /// Takes an agent's rights away; one that is connected is cut off within seconds.
+    /// Takes the rights of an agent or operator away; one that is connected is cut off within seconds.
     Revoke(NameArgs),
+    /// Lists operators: who may start campaigns from other hosts.
+    Operators(OperatorsArgs),
     /// Starts a plan's campaign at intervals, by the controller that runs; without a plan: lists schedules.
     Schedule(schedule::Args),
+    /// Finds out which circuits of a plan disturb each other: measures them alone and at the same time.
+    Interference(Box<interference::Args>),
     /// Writes the configuration of a NATS server that carries messages between agents and the controller.
     Nats(NatsArgs),
 }
@@ -103,10 +113,22 @@ struct NatsArgs {
 
 #[derive(Debug, ClapArgs)]
 struct NameArgs {
-    /// The agent: 1 to 63 lower-case letters, digits and hyphens
+    /// The agent or operator: 1 to 63 lower-case letters, digits and hyphens
     name: AgentName,
+    /// An operator, who starts campaigns from another host, instead of an agent
+    #[arg(long)]
+    operator: bool,
     #[command(flatten)]
     folder: ControlFolder,
+}
+
+#[derive(Debug, ClapArgs)]
+struct OperatorsArgs {
+    #[command(flatten)]
+    folder: ControlFolder,
+    /// How to write the list
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
 }
 
 fn now() -> Wall {
@@ -118,14 +140,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
         Command::Serve(args) => serve(args),
         Command::Schedule(args) => schedule::run(args),
+        Command::Interference(args) => interference::run(args),
         Command::Nats(args) => nats(args),
-        Command::Invite(args) => invite(&args.name, &args.folder.folder),
-        Command::Revoke(args) => {
-            let registry = existing(&args.folder.folder)?;
-            registry.revoke(&args.name).map_err(Failure::usage)?;
-            output::say(&format!("neph control: agent {} is revoked", args.name));
-            Ok(Outcome::Done)
-        }
+        Command::Invite(args) => invite(args),
+        Command::Revoke(args) => revoke(args),
+        Command::Operators(args) => operators(args),
     }
 }
 
@@ -218,16 +237,53 @@ fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn invite(name: &AgentName, folder: &Path) -> Result<Outcome, Failure> {
-    let registry = Registry::open(folder).map_err(Failure::refused)?;
+fn invite(args: &NameArgs) -> Result<Outcome, Failure> {
+    let registry = Registry::open(&args.folder.folder).map_err(Failure::refused)?;
     let random = random::bytes().map_err(Failure::refused)?;
-    let invitation = registry.invite(name.clone(), now(), random);
+    let name = args.name.clone();
+    let (invitation, role, command) = if args.operator {
+        let command = "neph run PLAN --controller wss://HOST:7443 --invite-file FILE";
+        let invitation = registry.invite_operator(name, now(), random);
+        (invitation, Role::Operator, command)
+    } else {
+        let command = "neph agent --controller wss://HOST:7443 --invite LINE";
+        (registry.invite(name, now(), random), Role::Agent, command)
+    };
     output::line(&invitation.map_err(Failure::usage)?.to_string())?;
     let minutes = INVITATION.nanos() / 60_000_000_000;
     output::say(&format!(
-        "neph control: this line enrols its holder as agent {name}, once, within {minutes} minutes; on its \
-         host: neph agent --controller wss://HOST:7443 --invite LINE"
+        "neph control: this line enrols its holder as {role} {}, once, within {minutes} minutes; on its host: \
+         {command}",
+        args.name
     ));
+    Ok(Outcome::Done)
+}
+
+fn revoke(args: &NameArgs) -> Result<Outcome, Failure> {
+    let registry = existing(&args.folder.folder)?;
+    let (revoked, role) = if args.operator {
+        (registry.revoke_operator(&args.name), Role::Operator)
+    } else {
+        (registry.revoke(&args.name), Role::Agent)
+    };
+    revoked.map_err(Failure::usage)?;
+    output::say(&format!("neph control: {role} {} is revoked", args.name));
+    Ok(Outcome::Done)
+}
+
+fn operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
+    let operators = existing(&args.folder.folder)?
+        .operators()
+        .map_err(Failure::refused)?;
+    let row = |(operator, enrolled): (AgentName, EnrolledAgent)| OperatorRow {
+        operator,
+        enrolled_unix_ns: enrolled.enrolled,
+        fingerprint: enrolled.fingerprint,
+    };
+    let rows: Vec<OperatorRow> = operators.into_iter().map(row).collect();
+    let mut out = output::data();
+    rows::write(&rows, args.format, &mut out)?;
+    out.flush()?;
     Ok(Outcome::Done)
 }
 

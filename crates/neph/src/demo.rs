@@ -17,6 +17,7 @@ use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
+use crate::operator::ControllerArgs;
 use crate::output;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
@@ -55,12 +56,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     fs::create_dir_all(&args.folder).map_err(refused)?;
     let settings = Settings {
-        control: None,
+        controller: ControllerArgs::default(),
         workspace: Workspace {
             place: args.folder.display().to_string(),
         },
         quiet: args.quiet,
         no_report: false,
+        is_silent: false,
         acknowledge: None,
         webhook: None,
         metrics: MetricsArgs::default(),

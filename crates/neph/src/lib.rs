@@ -29,6 +29,7 @@ mod lab;
 mod list;
 mod media;
 mod metrics;
+mod operator;
 mod output;
 mod packet_choice;
 mod ping;

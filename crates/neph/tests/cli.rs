@@ -47,6 +47,8 @@ mod follows;
 mod guests;
 #[path = "cli/hops/mod.rs"]
 mod hops;
+#[path = "cli/interference.rs"]
+mod interference;
 #[path = "cli/kept.rs"]
 mod kept;
 #[path = "cli/kept_times.rs"]
@@ -79,6 +81,8 @@ mod mqtt;
 mod neph;
 #[path = "cli/older_stores.rs"]
 mod older_stores;
+#[path = "cli/operators.rs"]
+mod operators;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/pages.rs"]

@@ -14,11 +14,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
+use super::role::Role;
+
 /// The name in every controller's certificate, whatever its address is: agents trust its authority.
 pub const CONTROLLER_NAME: &str = "controller.neph";
-
-/// The end of each agent's name in its certificate.
-pub const NAME_END: &str = ".agent.neph";
 
 const KEY: &str = "key.pem";
 const CERTIFICATE: &str = "certificate.pem";
@@ -135,7 +134,7 @@ impl Identity {
         let der = CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(wrong)?;
         let certificate = webpki::EndEntityCert::try_from(&der).map_err(wrong)?;
         let mut names = certificate.valid_dns_names();
-        let name = names.find_map(|name| name.strip_suffix(NAME_END)?.parse().ok());
+        let name = names.find_map(|name| name.strip_suffix(Role::Agent.name_end())?.parse().ok());
         name.ok_or_else(|| wrong("it names no agent"))
     }
 }
@@ -162,7 +161,7 @@ fn trusting(authority: &str) -> Result<Trusting, IdentityError> {
 
 fn wrong(error: impl std::fmt::Display) -> IdentityError {
     IdentityError::Wrong {
-        path: "the agent's folder".to_owned(),
+        path: "its folder".to_owned(),
         why: error.to_string(),
     }
 }

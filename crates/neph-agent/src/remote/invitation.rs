@@ -9,15 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use neph_model::AgentName;
 
+use super::role::Role;
+
 /// What the text begins with: its kind and version.
 const MARK: &str = "neph-invite-1.";
 
-/// An invitation to one agent. It enrols its holder in that agent's place, once, until it expires.
+/// An invitation to one agent or operator. It enrols its holder in that place, once, until it expires.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invitation {
-    /// The agent's name.
+    /// The name of the agent or operator.
     pub name: AgentName,
+    /// Which of them it is for.
+    #[serde(default, skip_serializing_if = "Role::is_agent")]
+    pub role: Role,
     /// The secret that proves it.
     pub secret: String,
     /// The certificate of the controller's authority (PEM): the agent trusts no other.
@@ -31,7 +36,7 @@ pub struct NoInvitation;
 
 impl fmt::Debug for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Invitation of {}", self.name)
+        write!(f, "Invitation of {} {}", self.role, self.name)
     }
 }
 
@@ -88,6 +93,7 @@ mod tests {
     fn an_invitation_is_one_line_that_reads_back_and_hides_its_secret_from_logs() {
         let invitation = Invitation {
             name: "ams-1".parse().expect("a name"),
+            role: Role::Operator,
             secret: "s3cret".to_owned(),
             authority: "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n".to_owned(),
         };

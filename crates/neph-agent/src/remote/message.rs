@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{OrderFailed, OrderId, OrderResult, Prepared, Progress, Span, Wall};
+use neph_model::{Labels, OrderFailed, OrderId, OrderResult, Prepared, Progress, Span, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +145,9 @@ pub struct Hello {
     /// Its policy in short, by the keys of `agent.toml`.
     #[serde(default)]
     pub policy: BTreeMap<String, String>,
+    /// What its site is, in the words of who runs it.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
 }
 
 /// A part of a file.

@@ -3,12 +3,14 @@
 //! Owns what is done about each message. What it answers is a state, so that an answer that was lost is
 //! asked for a second time without harm.
 
+mod greeting;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use neph_model::{
-    Ending, Executor, ExecutorLost, ExperimentResult, Order, OrderFailed, OrderId, OrderResult,
-    Prepared, Span, Stop, Ticket, Update, Wall,
+    Ending, Executor, ExecutorLost, ExperimentResult, Labels, Order, OrderFailed, OrderId,
+    OrderResult, Prepared, Span, Stop, Ticket, Update, Wall,
 };
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
@@ -19,8 +21,7 @@ use super::shelf::{Shelf, ShelfError};
 use super::status::{AgentStatus, StatusBoard};
 use super::times::by_controllers_clock;
 use super::{
-    Beat, ClockApart, FromAgent, Grant, Guard, Hello, Link, LinkLost, Moment, OrderState, PROTOCOL,
-    ToAgent,
+    Beat, ClockApart, FromAgent, Grant, Guard, Link, LinkLost, Moment, OrderState, ToAgent,
 };
 use crate::JournallingExecutor;
 use crate::failure::failed;
@@ -42,6 +43,7 @@ pub struct Worker<E> {
     /// Each with how far the clock was from the controller's when it was admitted.
     running: BTreeMap<Ticket, (OrderId, ClockApart)>,
     version: String,
+    labels: Labels,
     guard: Guard,
     pulse: Pulse,
     status: StatusBoard,
@@ -77,22 +79,13 @@ impl<E: Executor> Worker<E> {
             shelf,
             running: BTreeMap::new(),
             version: version.to_owned(),
+            labels: Labels::default(),
             guard,
             pulse: Pulse::new("agent"),
             status: StatusBoard::default(),
             status_at: None,
             is_connected: false,
             connections: 0,
-        })
-    }
-
-    /// The first message on a connection.
-    pub fn hello(&self) -> FromAgent {
-        FromAgent::Hello(Hello {
-            protocol: PROTOCOL,
-            version: self.version.clone(),
-            holds: self.shelf.holds(),
-            policy: self.guard.policy().summary(),
         })
     }
 

@@ -19,6 +19,11 @@ const MISSED: Span = Span::from_secs(5);
 /// How long an order may be under way before it begins.
 const UNDER_WAY: Span = Span::from_secs(60);
 
+/// The end of the longest lease of an order that is sent at `wall`.
+pub(crate) fn latest(order: &Order, wall: Wall) -> Wall {
+    wall + order.longest(wall) + UNDER_WAY
+}
+
 /// How long after its lease an agent may report an order as under way.
 const GRACE: Span = Span::from_secs(180);
 
@@ -137,7 +142,7 @@ impl Out {
         let granted = Granted {
             agent: self.agent.clone(),
             id,
-            until: asking.wall + order.longest(asking.wall) + UNDER_WAY,
+            until: latest(&order, asking.wall),
             order,
         };
         match asking.signer.sign(&granted) {

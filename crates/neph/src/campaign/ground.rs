@@ -5,23 +5,30 @@ use std::path::Path;
 
 use neph_agent::LocalExecutor;
 use neph_agent::lab::{GroundError, LabGround, LabPlan, SiteReflector};
+use neph_agent::remote::Signer;
 use neph_campaign::Plan;
 use neph_campaign::estimate::estimate;
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::AgentSite;
-use neph_control::{AgentReflector, AgentsExecutor, CampaignSocket, Registry, Sites};
+use neph_control::{
+    AgentReflector, AgentsExecutor, CampaignSocket, ControllerPlace, Registry, Sites, agents_at,
+    controller_id,
+};
 use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
 use super::Read;
 use crate::exit::Failure;
 use crate::lab;
+use crate::operator::{self, OperatorArgs, OperatorController};
 use crate::workspace::Workspace;
 
 /// Whose agents measure, and where the orders that are out are kept.
 pub(super) struct Control<'a> {
     /// The folder of a controller, if the sites of a plan are agents.
     pub(super) folder: Option<&'a Path>,
+    /// Or a controller at another host.
+    pub(super) operator: &'a OperatorArgs,
     pub(super) workspace: &'a Workspace,
 }
 
@@ -44,6 +51,11 @@ pub(super) fn executor(
     let Read { plan, scenes, .. } = read;
     if !plan.agents.is_empty() {
         return agents(plan, control);
+    }
+    if control.operator.is_typed() {
+        return Err(Failure::usage(
+            "--controller has no effect: the plan has no site with an agent; add [[site]] with name and agent",
+        ));
     }
     if control.folder.is_some() {
         return Err(Failure::usage(
@@ -72,15 +84,64 @@ pub(super) fn executor(
     Ok(Box::new(LocalExecutor::in_lab(Box::new(ground))))
 }
 
+/// A controller that was found.
+struct Found {
+    place: ControllerPlace,
+    /// Names its folder of orders in a workspace.
+    id: String,
+    signer: Signer,
+    enrolled: Vec<AgentName>,
+    /// What lists its agents.
+    listing: String,
+}
+
+impl Found {
+    fn in_folder(folder: &Path) -> Result<Self, Failure> {
+        let registry = crate::control::existing(folder)?;
+        Ok(Self {
+            place: ControllerPlace::Folder(folder.to_owned()),
+            id: registry.id(),
+            signer: registry.signer().map_err(Failure::refused)?,
+            enrolled: enrolled(&registry)?,
+            listing: listing(folder),
+        })
+    }
+
+    fn at_port(args: &OperatorArgs, found: OperatorController) -> Result<Self, Failure> {
+        let there = agents_at(&found.place).map_err(operator::failure)?;
+        Ok(Self {
+            place: found.place,
+            id: controller_id(&found.authority),
+            signer: Signer::without_key(),
+            enrolled: there.enrolled.into_iter().map(|(name, _)| name).collect(),
+            listing: format!("neph agents {}", args.words()),
+        })
+    }
+}
+
+/// The controller that was named: the one in a folder, where both are.
+fn find(control: &Control<'_>) -> Result<Found, Failure> {
+    if let Some(folder) = control.folder {
+        if control.operator.is_typed() {
+            return Err(Failure::usage(
+                "--control and --controller name two controllers: give one of them",
+            ));
+        }
+        return Found::in_folder(folder);
+    }
+    match control.operator.find()? {
+        Some(found) => Found::at_port(control.operator, found),
+        None => Err(Failure::usage(
+            "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs, or \
+             --controller wss://HOST:PORT from another host",
+        )),
+    }
+}
+
 /// The executor whose orders go to agents.
 fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failure> {
-    let folder = control.folder.ok_or_else(|| {
-        Failure::usage(
-            "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs",
-        )
-    })?;
-    let registry = crate::control::existing(folder)?;
-    check_agents(plan, &registry, folder)?;
+    let found = find(control)?;
+    are_enrolled(plan, &found.enrolled, &found.listing)?;
     let pairs = plan.agents.iter();
     let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
     let sites = Sites {
@@ -89,24 +150,34 @@ fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failu
         default: None,
     };
     let agents = sites.agents.values().cloned().collect();
-    let bus = CampaignSocket::connect(folder, agents).map_err(Failure::refused)?;
-    let signer = registry.signer().map_err(Failure::refused)?;
+    let bus = CampaignSocket::connect(found.place, agents).map_err(operator::failure)?;
     // In the workspace, which one campaign has at a time, and which goes on with it.
-    let orders = control.workspace.folder().join("orders");
-    let executor = AgentsExecutor::new(&orders.join(registry.id()), sites, bus, signer);
+    let orders = control.workspace.folder().join("orders").join(found.id);
+    let executor = AgentsExecutor::new(&orders, sites, bus, found.signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
+}
+
+fn enrolled(registry: &Registry) -> Result<Vec<AgentName>, Failure> {
+    let known = registry.agents().map_err(Failure::refused)?;
+    Ok(known.into_iter().map(|(name, _)| name).collect())
+}
+
+fn listing(folder: &Path) -> String {
+    format!("neph agents --folder {}", folder.display())
 }
 
 /// Whether all agents that a plan names are enrolled at the controller in `folder`.
 pub(crate) fn check_agents(plan: &Plan, registry: &Registry, folder: &Path) -> Result<(), Failure> {
-    let known = registry.agents().map_err(Failure::refused)?;
+    are_enrolled(plan, &enrolled(registry)?, &listing(folder))
+}
+
+fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), Failure> {
     for site in &plan.agents {
         let agent = &site.agent.value;
-        if !known.iter().any(|(name, _)| name == agent) {
+        if !known.contains(agent) {
             return Err(Failure::usage(format!(
-                "site '{}' has agent {agent}, which is not enrolled; neph agents --folder {} lists those that are",
-                site.name.value,
-                folder.display()
+                "site '{}' has agent {agent}, which is not enrolled; {listing} lists those that are",
+                site.name.value
             )));
         }
     }

@@ -23,6 +23,7 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::metrics::run::RunMetrics;
 use crate::metrics::{MetricsArgs, Ready};
+use crate::operator::ControllerArgs;
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
 use neph_export::Url;
@@ -93,6 +94,9 @@ pub(crate) struct Settings {
     /// No report at the end
     #[arg(long)]
     pub(crate) no_report: bool,
+    /// Not a word about the results: another command reads them.
+    #[arg(skip)]
+    pub(crate) is_silent: bool,
     /// Append 'experiment flow seq' to this file for each message that is safe in the store; a flow of
     /// a fleet is 'lane/port'
     #[arg(long, value_name = "FILE")]
@@ -100,9 +104,8 @@ pub(crate) struct Settings {
     /// Tell each alarm of the plan to this address too, by a POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url)]
     pub(crate) webhook: Option<Url>,
-    /// Have the sites of the plan measured by agents of the controller that runs in this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) control: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
@@ -113,17 +116,15 @@ impl Settings {
     /// Whose agents measure.
     fn control(&self) -> Control<'_> {
         Control {
-            folder: self.control.as_deref(),
+            folder: self.controller.control.as_deref(),
+            operator: &self.controller.operator,
             workspace: &self.workspace,
         }
     }
 
     /// The command that goes on with a campaign.
     fn resume(&self, id: CampaignId) -> String {
-        match &self.control {
-            None => format!("neph resume {id}"),
-            Some(folder) => format!("neph resume {id} --control {}", folder.display()),
-        }
+        format!("neph resume {id}{}", self.controller.words())
     }
 }
 
@@ -298,7 +299,9 @@ fn tell(
     campaign: &Campaign,
     settings: &Settings,
 ) -> Result<(), Failure> {
-    if settings.no_report {
+    if settings.is_silent {
+        Ok(())
+    } else if settings.no_report {
         diagnose::after_run(store, campaign)
     } else {
         report::after_run(store, campaign, &read.plan, &settings.workspace)

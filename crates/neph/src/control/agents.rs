@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_control::{
-    AgentDetails, EnrolledAgent, Presence, SeenOrder, SeenState, agent_details, connected,
+    AgentDetails, AgentsThere, ControllerPlace, EnrolledAgent, Presence, SeenOrder, SeenState,
+    agent_details, agents_at, connected,
 };
 use neph_documents::Format;
 use neph_documents::agents::{AgentDocument, AgentOrderRow, AgentRow, ClockRow, PolicyRow};
@@ -14,6 +15,7 @@ use neph_model::AgentName;
 
 use super::{ControlFolder, existing};
 use crate::exit::{Failure, Outcome};
+use crate::operator::{self, OperatorArgs};
 use crate::{format, output};
 
 /// Options of `neph agents`.
@@ -24,6 +26,8 @@ pub(crate) struct Args {
     command: Option<Command>,
     #[command(flatten)]
     folder: ControlFolder,
+    #[command(flatten)]
+    operator: OperatorArgs,
     /// How to write the list
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
@@ -41,6 +45,8 @@ struct ShowArgs {
     agent: AgentName,
     #[command(flatten)]
     folder: ControlFolder,
+    #[command(flatten)]
+    operator: OperatorArgs,
     /// How to write it
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
@@ -57,12 +63,38 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 const NO_CONTROLLER: &str =
     "neph agents: no controller runs in this folder; neph control serve starts it";
 
-fn list(args: &Args) -> Result<Outcome, Failure> {
-    let folder = &args.folder.folder;
+/// The controller that is asked, and what is known of its agents.
+struct Known {
+    /// Where it runs; `None` if it does not.
+    place: Option<ControllerPlace>,
+    agents: AgentsThere,
+}
+
+fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failure> {
+    if let Some(found) = operator.find()? {
+        let agents = agents_at(&found.place).map_err(operator::failure)?;
+        let place = Some(found.place);
+        return Ok(Known { place, agents });
+    }
+    let folder = &folder.folder;
     let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
     let connected = connected(folder).map_err(Failure::refused)?;
-    let runs = connected.is_some();
-    let connected = connected.unwrap_or_default();
+    let place = ControllerPlace::Folder(folder.clone());
+    Ok(Known {
+        place: connected.is_some().then_some(place),
+        agents: AgentsThere {
+            enrolled,
+            connected: connected.unwrap_or_default(),
+        },
+    })
+}
+
+fn list(args: &Args) -> Result<Outcome, Failure> {
+    let Known { place, agents } = known(&args.folder, &args.operator)?;
+    let AgentsThere {
+        enrolled,
+        connected,
+    } = agents;
     let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
         let present = connected.iter().find(|one| one.agent == agent);
         row(agent, &enrolled, present)
@@ -71,7 +103,7 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(&rows, args.format, &mut out)?;
     out.flush()?;
-    if !runs {
+    if place.is_none() {
         output::say(NO_CONTROLLER);
     }
     Ok(Outcome::Done)
@@ -81,6 +113,7 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
     let clock = present.and_then(|one| one.clock);
     AgentRow {
         connected: present.is_some(),
+        labels: present.map(|one| one.labels.clone()).unwrap_or_default(),
         version: present.and_then(|one| one.version.clone()),
         running: present.map(|one| one.running),
         clock_offset_ns: clock.map(|clock| clock.offset),
@@ -92,22 +125,28 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
     }
 }
 
+/// What lists the agents.
+fn listing(args: &ShowArgs) -> String {
+    match args.operator.address() {
+        Some(_) => format!("neph agents {}", args.operator.words()),
+        None => format!("neph agents --folder {}", args.folder.folder.display()),
+    }
+}
+
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
-    let folder = &args.folder.folder;
-    let all = existing(folder)?.agents().map_err(Failure::refused)?;
-    let found = all.into_iter().find(|(agent, _)| *agent == args.agent);
+    let Known { place, agents } = known(&args.folder, &args.operator)?;
+    let mut all = agents.enrolled.into_iter();
+    let found = all.find(|(agent, _)| *agent == args.agent);
     let (agent, enrolled) = found.ok_or_else(|| {
         Failure::usage(format!(
-            "there is no agent {}; neph agents --folder {} lists those that there are",
+            "there is no agent {}; {} lists those that there are",
             args.agent,
-            folder.display()
+            listing(args)
         ))
     })?;
-    let runs = connected(folder).map_err(Failure::refused)?.is_some();
-    let details = if runs {
-        agent_details(folder, &agent).map_err(Failure::refused)?
-    } else {
-        AgentDetails::default()
+    let details = match &place {
+        Some(place) => agent_details(place, &agent).map_err(operator::failure)?,
+        None => AgentDetails::default(),
     };
     let document = document(agent, enrolled, details);
     let mut out = output::data();
@@ -117,7 +156,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         rows::pretty(&document, &mut out)?;
     }
     out.flush()?;
-    if !runs {
+    if place.is_none() {
         output::say(NO_CONTROLLER);
     }
     Ok(Outcome::Done)

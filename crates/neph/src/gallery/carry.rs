@@ -15,6 +15,7 @@ use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
+use crate::operator::ControllerArgs;
 use crate::report;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
@@ -50,10 +51,11 @@ impl Gallery {
     pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
         let (plan, _) = self.write(entry, side)?;
         let settings = Settings {
-            control: None,
+            controller: ControllerArgs::default(),
             workspace: self.workspace(),
             quiet: self.quiet,
             no_report: false,
+            is_silent: false,
             acknowledge: None,
             webhook: None,
             metrics: MetricsArgs::default(),

@@ -6,7 +6,7 @@ use neph_model::{Span, Wall};
 use neph_sys::clock;
 
 use super::definitions::{
-    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED, ENROLLED, ORDERS, REFUSALS, SILENCE,
+    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED, ENROLLED, LABELS, ORDERS, REFUSALS, SILENCE,
 };
 
 /// The metrics of a controller.
@@ -33,12 +33,15 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
             }
         }
     }
-    let [mut orders, mut refusals, mut offset, mut bound] =
-        [&ORDERS, &REFUSALS, &CLOCK_OFFSET, &CLOCK_BOUND].map(Metric::new);
+    let [mut labels, mut orders, mut refusals, mut offset, mut bound] =
+        [&LABELS, &ORDERS, &REFUSALS, &CLOCK_OFFSET, &CLOCK_BOUND].map(Metric::new);
     for one in &status.connected {
         let agent = one.agent.as_str();
         orders.add(&[agent], Value::Count(one.running.into()));
         silence.add(&[agent], since(one.heard, now));
+        for (key, value) in one.labels.iter() {
+            labels.add(&[agent, key, value], Value::Count(1));
+        }
         for (reason, count) in &one.refusals {
             refusals.add(&[agent, reason], Value::Count(*count));
         }
@@ -49,7 +52,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     }
     let campaign = Metric::of(&CAMPAIGN, &[], Value::Count(status.has_campaign.into()));
     vec![
-        enrolled, connected, orders, refusals, offset, bound, silence, campaign,
+        enrolled, connected, labels, orders, refusals, offset, bound, silence, campaign,
     ]
 }
 
@@ -66,6 +69,7 @@ mod tests {
     use neph_agent::remote::ClockApart;
     use neph_control::Presence;
     use neph_export::Page;
+    use neph_model::Labels;
 
     use super::*;
 
@@ -84,6 +88,7 @@ mod tests {
                 bound: Span::from_millis(1),
             }),
             refusals: BTreeMap::from([("kind".to_owned(), 3)]),
+            labels: Labels::new(["region=eu".parse().expect("a label")]).expect("one"),
         };
         let names = ["ams", "lju", "new"].map(|name| name.parse().expect("a name"));
         let status = ControllerStatus {
@@ -98,6 +103,7 @@ mod tests {
             "neph_control_agents_enrolled 3",
             "neph_control_agent_connected{agent=\"ams\"} 1",
             "neph_control_agent_connected{agent=\"lju\"} 0",
+            "neph_control_agent_label{agent=\"ams\",label=\"region\",value=\"eu\"} 1",
             "neph_control_orders_running{agent=\"ams\"} 2",
             "neph_control_refusals_total{agent=\"ams\",reason=\"kind\"} 3",
             "neph_control_clock_offset_seconds{agent=\"ams\"} -0.00025",

@@ -66,6 +66,11 @@ pub(super) static CONNECTED: Definition = gauge(
     &["agent"],
     "1 if the agent is connected, 0 if it is enrolled and not connected.",
 );
+pub(super) static LABELS: Definition = gauge(
+    "neph_control_agent_label",
+    &["agent", "label", "value"],
+    "1 for each label of the connected agent.",
+);
 pub(super) static ORDERS: Definition = gauge(
     "neph_control_orders_running",
     &["agent"],
@@ -166,6 +171,7 @@ fn all() -> Vec<&'static Definition> {
         &BUILD,
         &ENROLLED,
         &CONNECTED,
+        &LABELS,
         &ORDERS,
         &REFUSALS,
         &CLOCK_OFFSET,

@@ -6,7 +6,7 @@ use std::fs;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use serde_json::Value;
 
-use crate::distant::{BLOCKS, MESSAGES, SITES, Sites, has_no_orders, is_empty};
+use crate::distant::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, is_empty};
 use crate::neph::{Place, SOON, eventually};
 use crate::servers::free_port;
 
@@ -351,4 +351,48 @@ fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
         );
     }
     assert!(!place.path("d").exists());
+}
+
+#[test]
+fn labels_of_an_agent_are_listed() {
+    let mut sites = Sites::new(&["127.0.0.1"]);
+    sites.agents.remove("ams");
+    let controller = format!("wss://127.0.0.1:{}", sites.port);
+    let mut words = vec![
+        "agent",
+        "--controller",
+        &controller,
+        "--folder",
+        "agent-ams",
+    ];
+    words.extend(["--label", "region=eu", "--label", "cloud=aws"]);
+    let (program, _) = Program::start(&sites.place, &words, "connected to");
+    sites.agents.insert("ams", program);
+    eventually("they are listed", SOON, || {
+        let text = sites.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+        let of = |name: &str| {
+            all.iter()
+                .find(|one| one["agent"] == name)
+                .map(|one| &one["labels"])
+        };
+        let wanted = serde_json::json!({"cloud": "aws", "region": "eu"});
+        of("ams") == Some(&wanted) && of("lju") == Some(&serde_json::json!({}))
+    });
+    let shown = sites.neph(&["agents", "show", "ams", "--folder", "control"]);
+    assert!(shown.contains("cloud=aws, region=eu"), "{shown}");
+    words.extend(["--label", "cloud=gcp"]);
+    let ran = sites.place.neph(words.iter().copied());
+    assert!(
+        ran.status == 2 && ran.err.contains("given twice"),
+        "{}",
+        ran.err
+    );
+    words.extend(["--label", "Cloud"]);
+    let ran = sites.place.neph(words);
+    assert!(
+        ran.status == 2 && ran.err.contains("write KEY=VALUE"),
+        "{}",
+        ran.err
+    );
 }

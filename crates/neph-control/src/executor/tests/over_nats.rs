@@ -14,7 +14,9 @@ use super::contract;
 use super::nats_server::{Server, free_port, has_server};
 use super::running::Running;
 use crate::now::now;
-use crate::{AgentsExecutor, CampaignSocket, Controller, NatsLink, Registry, Sites};
+use crate::{
+    AgentsExecutor, CampaignSocket, Controller, ControllerPlace, NatsLink, Registry, Sites,
+};
 
 fn name() -> AgentName {
     "here".parse().expect("a name")
@@ -62,7 +64,8 @@ impl Enrolled {
     }
 
     fn executor(&self) -> AgentsExecutor<CampaignSocket> {
-        let bus = CampaignSocket::connect(&self.control(), [name()].into()).expect("it runs");
+        let bus = CampaignSocket::connect(ControllerPlace::Folder(self.control()), [name()].into())
+            .expect("it runs");
         let sites = Sites {
             default: Some(name()),
             ..Sites::default()

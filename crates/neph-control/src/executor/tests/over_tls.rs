@@ -14,7 +14,10 @@ use neph_sys::deadline::wait_until;
 use super::contract;
 use super::running::Running;
 use crate::now::now;
-use crate::{AgentsExecutor, CampaignSocket, Controller, Registry, Sites, connected};
+use crate::{
+    AgentsExecutor, CampaignSocket, Controller, ControllerPlace, OperatorPort, Registry, Sites,
+    agents_at, connected,
+};
 
 fn name(text: &str) -> AgentName {
     text.parse().expect("a name")
@@ -61,8 +64,11 @@ fn the_contract_of_executors_holds_over_tls() {
         let address = address_of(&controller);
         let identity = enrol(&address, &invitation, &folder.join("agent")).expect("enrolled");
         let agent = running(address, identity, folder.join("agent"));
-        let bus = CampaignSocket::connect(&folder.join("control"), [name("here")].into())
-            .expect("it runs");
+        let bus = CampaignSocket::connect(
+            ControllerPlace::Folder(folder.join("control")),
+            [name("here")].into(),
+        )
+        .expect("it runs");
         let sites = Sites {
             default: Some(name("here")),
             ..Sites::default()
@@ -115,6 +121,47 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     assert_eq!(connected(&ours).expect("readable"), None);
 }
 
+/// Over the wire, each at the other's address of the port.
+#[test]
+fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let here = controller(folder);
+    let address = address_of(&here);
+    let registry = Registry::open(folder).expect("writable");
+    let invitation = registry.invite_operator(name("anna"), now(), [1; 32]);
+    let invitation = invitation.expect("invited");
+    let anna = enrol(&address, &invitation, &folder.join("anna")).expect("enrolled");
+    let ams = enrol(&address, &invite(folder, "ams", 2), &folder.join("ams")).expect("enrolled");
+    let port = |identity: &Identity| {
+        ControllerPlace::Port(OperatorPort::new(address.clone(), identity.clone()))
+    };
+    agents_at(&port(&anna)).expect("she is an operator");
+    let refused = agents_at(&port(&ams))
+        .expect_err("it is an agent")
+        .to_string();
+    assert!(refused.contains("it is an agent's"), "{refused}");
+    WebSocketLink::connect(&address, &ams).expect("it is an agent");
+    let refused = WebSocketLink::connect(&address, &anna).expect_err("an operator");
+    assert!(refused.to_string().contains("403"), "{refused}");
+
+    // An operator's campaign has its agents as another's has.
+    let busy = CampaignSocket::connect(port(&anna), [name("ams")].into()).expect("free");
+    let second = CampaignSocket::connect(port(&anna), [name("ams")].into()).expect_err("taken");
+    assert!(
+        second
+            .to_string()
+            .starts_with("agent ams measures for another"),
+        "{second}"
+    );
+    drop(busy);
+    registry
+        .revoke_operator(&name("anna"))
+        .expect("it was there");
+    let refused = agents_at(&port(&anna)).expect_err("revoked").to_string();
+    assert!(refused.contains("knows no operator"), "{refused}");
+}
+
 #[test]
 fn one_controller_has_a_folder_and_an_agent_one_campaign() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -122,7 +169,7 @@ fn one_controller_has_a_folder_and_an_agent_one_campaign() {
     Controller::start(folder.path(), ([127, 0, 0, 1], 0).into(), None).expect_err("one runs there");
     let connect = |agents: &[&str]| {
         let agents = agents.iter().map(|agent| name(agent)).collect();
-        CampaignSocket::connect(folder.path(), agents)
+        CampaignSocket::connect(ControllerPlace::Folder(folder.path().to_owned()), agents)
     };
     let campaign = connect(&["a", "b"]).expect("it runs");
     let busy = connect(&["b", "c"]).expect_err("b measures").to_string();

@@ -1,0 +1,204 @@
+//! Which circuits of a plan disturb each other: what is measured to find out, and what follows from it. Pure.
+//!
+//! Owns the design: each circuit is measured alone, and two circuits that have no host and no declared link in
+//! common at the same time. A design is a plan of its own ([`Design::text`]), so that a campaign carries it out as any
+//! other: blocks in random order, retries, resume, each result stored once. [`judge`] reads its results.
+
+mod design_text;
+mod judging;
+
+use std::collections::BTreeSet;
+
+use neph_model::{BitRate, ByteSize, Span};
+use neph_stats::blocks_needed;
+
+use crate::expand::scenarios;
+use crate::pairs::site_of;
+use crate::plan::{Plan, PlannedCircuit};
+use crate::rounds::resources;
+use crate::timetable::Resource;
+
+pub use judging::{Answer, PairFinding, Reading, Share, judge, shared_links};
+
+/// Blocks on top of the least that can decide: an experiment may fail.
+const SPARE_BLOCKS: usize = 1;
+/// Pairs of circuits, at most: each takes a round of every block.
+const MOST_PAIRS: usize = 200;
+/// What a campaign's name begins with.
+const NAME: &str = "interference";
+/// The network of a circuit that is measured alone.
+const ALONE: &str = "alone";
+/// The network of a circuit that is measured beside another one begins so.
+const WITH: &str = "with ";
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Blocks; as many as a verdict needs, and one more, if that is not given.
+    pub blocks: Option<u32>,
+    /// How long each transfer is.
+    pub duration: Span,
+    /// The rate of each transfer, at most.
+    pub rate: BitRate,
+    /// Payload of all transfers together, at most.
+    pub bytes: ByteSize,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Design {
+    /// Circuits that are measured, in the order of the plan.
+    pub circuits: Vec<PlannedCircuit>,
+    /// Those that are measured at the same time, by their places.
+    pub pairs: Vec<(usize, usize)>,
+    /// Pairs that are not measured, since a timetable keeps them apart already: their places, and what both use.
+    pub apart: Vec<(usize, usize, Resource)>,
+    /// How many blocks.
+    pub blocks: u32,
+    /// Payload of all transfers, at most.
+    pub bytes: ByteSize,
+    /// The plan that measures it.
+    pub text: String,
+}
+
+/// Nothing can be measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoDesign {
+    /// The plan has no agents.
+    #[error(
+        "the plan has no site with an agent: circuits are from a [[site]] with an agent to an endpoint"
+    )]
+    NoAgents,
+    /// No two circuits can run at the same time.
+    #[error(
+        "no two circuits of the plan run at the same time, since each two share a host or a declared link: there is \
+         nothing to find out"
+    )]
+    NoPairs,
+    /// More than can be measured.
+    #[error(
+        "{0} pairs of circuits are more than {MOST_PAIRS}: write a plan with fewer endpoints or sites"
+    )]
+    TooMany(usize),
+    /// More bytes than allowed.
+    #[error(
+        "{runs} transfers of {duration} at {rate} are up to {bytes}, more than the {most} that are allowed: \
+         allow more, or ask for fewer blocks, shorter transfers or a lower rate"
+    )]
+    TooManyBytes {
+        /// Transfers.
+        runs: u64,
+        /// Of this length.
+        duration: String,
+        /// At this rate.
+        rate: String,
+        /// Together.
+        bytes: ByteSize,
+        /// What is allowed.
+        most: ByteSize,
+    },
+    /// The text of the plan is no TOML.
+    #[error("the plan cannot be taken as TOML: {0}")]
+    Text(String),
+}
+
+/// `ams -> service`.
+pub fn circuit_name(circuit: &PlannedCircuit) -> String {
+    format!("{} -> {}", circuit.site, circuit.endpoint)
+}
+
+/// What is measured to find out which circuits of `plan` disturb each other.
+///
+/// # Errors
+/// Nothing can be measured, or more than is allowed.
+pub fn design(plan: &Plan, asked: &Asked) -> Result<Design, NoDesign> {
+    if plan.agents.is_empty() {
+        return Err(NoDesign::NoAgents);
+    }
+    let all = circuits(plan);
+    let uses: Vec<BTreeSet<Resource>> = all.iter().map(|one| uses(plan, one)).collect();
+    let (mut pairs, mut apart) = (Vec::new(), Vec::new());
+    for (place, own) in uses.iter().enumerate() {
+        for (other, theirs) in uses.iter().enumerate().skip(place + 1) {
+            match own.intersection(theirs).next() {
+                None => pairs.push((place, other)),
+                Some(shared) => apart.push((place, other, shared.clone())),
+            }
+        }
+    }
+    match pairs.len() {
+        0 => return Err(NoDesign::NoPairs),
+        more if more > MOST_PAIRS => return Err(NoDesign::TooMany(more)),
+        _ => {}
+    }
+    let least = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;
+    let blocks = asked
+        .blocks
+        .unwrap_or_else(|| u32::try_from(least).unwrap_or(u32::MAX));
+    let bytes = bytes(asked, Runs::of(&pairs, blocks))?;
+    let mut found = Design {
+        circuits: all,
+        pairs,
+        apart,
+        blocks,
+        bytes,
+        text: String::new(),
+    };
+    found.text = design_text::text(plan, &found, asked)?;
+    Ok(found)
+}
+
+/// How many transfers there are.
+#[derive(Clone, Copy)]
+struct Runs(u64);
+
+impl Runs {
+    fn of(pairs: &[(usize, usize)], blocks: u32) -> Self {
+        let measured: BTreeSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let each = measured.len() + 2 * pairs.len();
+        Self(u64::from(blocks) * each as u64)
+    }
+}
+
+/// The payload of all transfers, unless it is more than is allowed.
+fn bytes(asked: &Asked, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
+    let millis = u64::try_from(asked.duration.nanos() / 1_000_000).unwrap_or(0);
+    let each = u128::from(asked.rate.bits_per_second()) * u128::from(millis) / 8000;
+    let bytes = u64::try_from(each * u128::from(runs)).unwrap_or(u64::MAX);
+    if bytes > asked.bytes.0 {
+        return Err(NoDesign::TooManyBytes {
+            runs,
+            duration: asked.duration.exact(),
+            rate: asked.rate.exact(),
+            bytes: ByteSize(bytes),
+            most: asked.bytes,
+        });
+    }
+    Ok(ByteSize(bytes))
+}
+
+/// The circuits of a plan, each once.
+fn circuits(plan: &Plan) -> Vec<PlannedCircuit> {
+    let mut found: Vec<PlannedCircuit> = Vec::new();
+    for scenario in scenarios(plan) {
+        let Some(site) = site_of(plan, &scenario) else {
+            continue;
+        };
+        let endpoint = scenario.endpoint;
+        let circuit = PlannedCircuit { site, endpoint };
+        if !found.contains(&circuit) {
+            found.push(circuit);
+        }
+    }
+    found
+}
+
+/// What a circuit uses, by the plan.
+fn uses(plan: &Plan, circuit: &PlannedCircuit) -> BTreeSet<Resource> {
+    resources(plan, Some(&circuit.site), &circuit.endpoint)
+        .into_iter()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! The plan that a design is.
+//!
+//! An endpoint for each circuit alone, and for each circuit beside each other one. Links are declared so that the two
+//! endpoints of a pair exclude all others and not each other, so that a timetable has them in one round.
+
+use std::collections::BTreeSet;
+
+use neph_model::ParameterName;
+use toml::{Table, Value};
+
+use super::{ALONE, Asked, Design, NAME, NoDesign, WITH, circuit_name};
+use crate::plan::{Plan, PlannedCircuit};
+
+/// An endpoint of the design.
+struct Part {
+    circuit: usize,
+    /// The circuit beside it, if there is one.
+    beside: Option<usize>,
+    /// Its pair, and which of both it is.
+    side: Option<(usize, bool)>,
+}
+
+pub(super) fn text(plan: &Plan, design: &Design, asked: &Asked) -> Result<String, NoDesign> {
+    let wrong = |error: toml::de::Error| NoDesign::Text(error.message().to_owned());
+    let mut written: Table = plan.text.parse().map_err(wrong)?;
+    let parts = parts(design);
+    let mut table = Table::new();
+    let mut add = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
+    add("version", Value::Integer(1));
+    add("name", Value::from(format!("{NAME} {}", plan.name)));
+    add("blocks", Value::Integer(design.blocks.into()));
+    add("duration", Value::from(asked.duration.exact()));
+    add("interval", Value::from("1s"));
+    add(
+        "measure",
+        Value::from(format!("tcp throughput {}", asked.rate.exact())),
+    );
+    let companion = [("enabled".to_owned(), Value::Boolean(false))];
+    add("companion", Value::Table(companion.into_iter().collect()));
+    if let Some(sites) = written.remove("site") {
+        add("site", sites);
+    }
+    let endpoints = parts
+        .iter()
+        .map(|part| endpoint(plan, design, part, &written));
+    add(
+        "endpoint",
+        Value::Array(endpoints.map(Value::Table).collect()),
+    );
+    let links = links(design, &parts).into_iter();
+    add(
+        "shared_link",
+        Value::Array(links.map(Value::Table).collect()),
+    );
+    toml::to_string(&table).map_err(|error| NoDesign::Text(error.to_string()))
+}
+
+fn parts(design: &Design) -> Vec<Part> {
+    let pairs = design.pairs.iter();
+    let measured: BTreeSet<usize> = pairs.flat_map(|(a, b)| [*a, *b]).collect();
+    let alone = measured.into_iter().map(|circuit| Part {
+        circuit,
+        beside: None,
+        side: None,
+    });
+    let beside = design.pairs.iter().enumerate();
+    let beside = beside.flat_map(|(pair, (a, b))| {
+        [(*a, *b, false), (*b, *a, true)].map(|(circuit, other, is_second)| Part {
+            circuit,
+            beside: Some(other),
+            side: Some((pair, is_second)),
+        })
+    });
+    alone.chain(beside).collect()
+}
+
+impl Part {
+    fn network(&self, design: &Design) -> String {
+        match self.beside {
+            None => ALONE.to_owned(),
+            Some(other) => format!("{WITH}{}", circuit_name(&design.circuits[other])),
+        }
+    }
+
+    fn name(&self, design: &Design) -> String {
+        let circuit = circuit_name(&design.circuits[self.circuit]);
+        format!("{circuit}, {}", self.network(design))
+    }
+}
+
+/// The endpoint's own table of the plan, with what leads to it.
+fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table {
+    let circuit: &PlannedCircuit = &design.circuits[part.circuit];
+    let all = written.get("endpoint").and_then(Value::as_array);
+    let own = all
+        .into_iter()
+        .flatten()
+        .find(|one| one.get("name").and_then(Value::as_str) == Some(circuit.endpoint.as_str()));
+    let mut table = Table::new();
+    let mut add = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
+    add("name", Value::from(part.name(design)));
+    for key in ["url", "at"] {
+        if let Some(value) = own.and_then(|own| own.get(key)) {
+            add(key, value.clone());
+        }
+    }
+    add("from", Value::from(circuit.site.clone()));
+    add("circuit", Value::from(circuit_name(circuit)));
+    add("network", Value::from(part.network(design)));
+    let endpoint = plan
+        .endpoints
+        .iter()
+        .find(|one| one.name == circuit.endpoint);
+    let ports = endpoint.and_then(|one| one.axes.parameters.get(&ParameterName::ThroughputPort));
+    let served = ports.and_then(|ports| ports.first()?.throughput_port().copied());
+    if let Some(served) = served {
+        add("throughput_port", Value::Integer(served.get().into()));
+    }
+    table
+}
+
+/// Links that are used in the mode load, so that two endpoints with a link in common exclude each other. Both
+/// endpoints of a pair are on different sides of each link; two of different pairs share one of them, since the
+/// numbers of their pairs differ in a digit.
+fn links(design: &Design, parts: &[Part]) -> Vec<Table> {
+    let digits = usize::BITS - design.pairs.len().saturating_sub(1).leading_zeros();
+    let by_digit = (0..digits).flat_map(|digit| [(Some(digit), false), (Some(digit), true)]);
+    let sides = [(None, false), (None, true)].into_iter().chain(by_digit);
+    let carries = |part: &Part, (digit, is_second): (Option<u32>, bool)| match part.side {
+        None => true,
+        Some((pair, side)) => {
+            let is_one = digit.is_some_and(|digit| pair >> digit & 1 == 1);
+            side == (is_one != is_second)
+        }
+    };
+    let link = |(place, side): (usize, (Option<u32>, bool))| {
+        let users = parts.iter().filter(|part| carries(part, side));
+        let circuits = users.map(|part| {
+            let site = &design.circuits[part.circuit].site;
+            Value::from(format!("{site} -> {}", part.name(design)))
+        });
+        Table::from_iter([
+            (
+                "name".to_owned(),
+                Value::from(format!("{NAME} {}", place + 1)),
+            ),
+            ("circuits".to_owned(), Value::Array(circuits.collect())),
+        ])
+    };
+    sides.enumerate().map(link).collect()
+}

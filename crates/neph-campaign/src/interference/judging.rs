@@ -1,0 +1,300 @@
+//! What the transfers of a design show.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::Wall;
+use neph_stats::{
+    Claim, Interval, Judgement, PairedShift, Verdict, Wanted, Wish, blocks_for, blocks_needed,
+    judge as judge_all,
+};
+
+use super::WITH;
+
+/// How much of two transfers has to be at the same time.
+const OVERLAP: f64 = 0.8;
+/// The least goodput, bit/s: a transfer that carried nothing has a share all the same.
+const LEAST: f64 = 1.0;
+/// The chance with which the blocks that are named show a difference.
+const POWER: f64 = 0.8;
+/// More blocks than that are not named.
+const MOST_BLOCKS: usize = 1000;
+
+/// A transfer that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The circuit, as the design names it.
+    pub circuit: String,
+    /// Its network: alone, or with which other circuit.
+    pub network: String,
+    /// The block.
+    pub block: u32,
+    /// When it was.
+    pub from: Wall,
+    /// Until when.
+    pub until: Wall,
+    /// Goodput, bit/s.
+    pub goodput: f64,
+}
+
+/// What a circuit gets beside another one, as a share of what it gets alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// The circuit.
+    pub circuit: String,
+    /// Blocks that count.
+    pub blocks: usize,
+    /// The centre (Hodges-Lehmann, of the logarithms); absent without any block.
+    pub estimate: Option<f64>,
+    /// An interval that holds together with all others of the answer in 95 %; absent where there are too few blocks.
+    pub interval: Option<Interval>,
+    /// The median goodput alone, bit/s.
+    pub alone: f64,
+}
+
+/// Whether two circuits disturb each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// One or both are shown to get less than the margin allows.
+    Interferes,
+    /// Both are shown to get as much as alone, within the margin.
+    Independent,
+    /// Neither is shown.
+    Unknown {
+        /// How many more blocks show it, as far as can be said.
+        more: Option<usize>,
+    },
+}
+
+/// What is known of two circuits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairFinding {
+    /// Of each circuit.
+    pub shares: [Share; 2],
+    /// Whether they disturb each other.
+    pub answer: Answer,
+}
+
+/// Readings of one circuit in one network, by block.
+type Blocks<'a> = BTreeMap<u32, &'a Reading>;
+
+/// The logarithms of the shares of one circuit, and what it gets alone.
+struct Side {
+    circuit: String,
+    logs: Vec<f64>,
+    alone: f64,
+}
+
+/// Whether the circuits of each pair disturb each other, all pairs judged together. A circuit is disturbed where
+/// its share is shown to be below 1 - `margin`, and not disturbed where it is shown to be within the margin. A block
+/// counts for a pair if both transfers were at the same time.
+pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
+    let mut of: BTreeMap<(&str, &str), Blocks<'_>> = BTreeMap::new();
+    for one in readings {
+        let key = (one.circuit.as_str(), one.network.as_str());
+        of.entry(key).or_default().insert(one.block, one);
+    }
+    let least = -(1.0 - margin).ln();
+    let sides: Vec<[Side; 2]> = pairs(readings)
+        .into_iter()
+        .map(|(a, b)| [side(&of, a, b), side(&of, b, a)])
+        .collect();
+    let claims = sides.iter().flatten().filter_map(|side| claim(side, least));
+    let mut judged = judge_all(&claims.collect::<Vec<_>>()).into_iter();
+    let family = judged.len();
+    let mut finding = |sides: [Side; 2]| {
+        let judged = sides.each_ref().map(|side| {
+            let shift = PairedShift::of_differences(side.logs.clone()).ok()?;
+            Some((shift, judged.next()?))
+        });
+        PairFinding {
+            answer: answer(&sides, &judged, least, family),
+            shares: share_each(sides, judged),
+        }
+    };
+    sides.into_iter().map(&mut finding).collect()
+}
+
+/// Each pair once, by name: readings come in random order.
+fn pairs(readings: &[Reading]) -> BTreeSet<(&str, &str)> {
+    let beside = readings.iter();
+    let beside = beside.filter_map(|one| Some((&*one.circuit, one.network.strip_prefix(WITH)?)));
+    beside.map(|(a, b)| (a.min(b), a.max(b))).collect()
+}
+
+fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> Side {
+    let (with, back) = (format!("{WITH}{other}"), format!("{WITH}{circuit}"));
+    let alone = of.get(&(circuit, super::ALONE));
+    let own = of.get(&(circuit, with.as_str()));
+    let theirs = of.get(&(other, back.as_str()));
+    let mut logs = Vec::new();
+    for (block, one) in own.into_iter().flatten() {
+        let beside = theirs.and_then(|theirs| theirs.get(block));
+        let before = alone.and_then(|alone| alone.get(block));
+        if let (Some(beside), Some(before)) = (beside, before)
+            && are_together(one, beside)
+        {
+            logs.push((one.goodput.max(LEAST) / before.goodput.max(LEAST)).ln());
+        }
+    }
+    let mut levels: Vec<f64> = alone
+        .into_iter()
+        .flat_map(BTreeMap::values)
+        .map(|one| one.goodput)
+        .collect();
+    levels.sort_by(f64::total_cmp);
+    Side {
+        circuit: circuit.to_owned(),
+        logs,
+        alone: levels.get(levels.len() / 2).copied().unwrap_or(0.0),
+    }
+}
+
+/// Whether two transfers were at the same time for most of the longer one.
+fn are_together(one: &Reading, other: &Reading) -> bool {
+    let length = |from: Wall, until: Wall| {
+        let nanos = until.unix_nanos().saturating_sub(from.unix_nanos()).max(0);
+        std::time::Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64()
+    };
+    let both = length(one.from.max(other.from), one.until.min(other.until));
+    let longer = length(one.from, one.until).max(length(other.from, other.until));
+    both > 0.0 && both >= OVERLAP * longer
+}
+
+fn claim(side: &Side, least: f64) -> Option<Claim> {
+    let shift = PairedShift::of_differences(side.logs.clone()).ok()?;
+    Some(Claim::Shift {
+        shift,
+        least,
+        wanted: Wanted::Higher,
+    })
+}
+
+type Judged = Option<(PairedShift, Judgement)>;
+
+fn share_each(sides: [Side; 2], judged: [Judged; 2]) -> [Share; 2] {
+    let mut judged = judged.into_iter();
+    sides.map(|side| {
+        let judged = judged.next().flatten();
+        let exp = |interval: Interval| Interval {
+            low: interval.low.exp(),
+            high: interval.high.exp(),
+        };
+        Share {
+            circuit: side.circuit,
+            blocks: side.logs.len(),
+            estimate: judged.as_ref().map(|(shift, _)| shift.estimate().exp()),
+            interval: judged.and_then(|(_, judged)| judged.interval).map(exp),
+            alone: side.alone,
+        }
+    })
+}
+
+fn answer(sides: &[Side; 2], judged: &[Judged; 2], least: f64, family: usize) -> Answer {
+    let verdicts = judged
+        .each_ref()
+        .map(|one| one.as_ref().map(|(_, one)| one.verdict));
+    if verdicts.contains(&Some(Verdict::Worse)) {
+        return Answer::Interferes;
+    }
+    let is_shown =
+        |verdict: &Option<Verdict>| matches!(verdict, Some(Verdict::Equivalent | Verdict::Better));
+    if verdicts.iter().all(is_shown) {
+        return Answer::Independent;
+    }
+    let open = sides.iter().zip(judged).zip(&verdicts);
+    let open = open.filter(|(_, verdict)| !is_shown(verdict));
+    let wished: Vec<(bool, Option<usize>)> = open
+        .map(|((side, judged), _)| {
+            let estimate = judged.as_ref().map_or(0.0, |(shift, _)| shift.estimate());
+            (estimate < -least, more(side, estimate, least, family))
+        })
+        .collect();
+    let disturbed = wished.iter().filter(|(is_disturbed, _)| *is_disturbed);
+    let disturbed = disturbed.filter_map(|(_, more)| *more).min();
+    // To show that nothing is disturbed takes both, to show that something is takes one.
+    let both = wished.iter().map(|(_, more)| *more);
+    let more = disturbed.or_else(|| both.collect::<Option<Vec<_>>>()?.into_iter().max());
+    Answer::Unknown { more }
+}
+
+/// How many more blocks are likely to show on which side of the margin the share is.
+fn more(side: &Side, estimate: f64, least: f64, family: usize) -> Option<usize> {
+    let is_disturbed = estimate < -least;
+    let is_shown = |log: &f64| {
+        if is_disturbed {
+            *log < -least
+        } else {
+            log.abs() < least
+        }
+    };
+    if side.logs.iter().all(is_shown) {
+        // The fewest that can decide, if what comes is as what was.
+        return Some(blocks_needed(family).saturating_sub(side.logs.len()).max(1));
+    }
+    let beyond = (estimate.abs() - least).abs();
+    let wish = Wish {
+        effect: least + beyond,
+        least,
+        spread: deviation(&side.logs) / f64::sqrt(2.0),
+        family,
+        power: POWER,
+    };
+    let needed = blocks_for(&wish).filter(|needed| *needed <= MOST_BLOCKS)?;
+    Some(needed.saturating_sub(side.logs.len()).max(1))
+}
+
+/// The standard deviation; a small one where there are too few values for it.
+fn deviation(values: &[f64]) -> f64 {
+    const UNKNOWN: f64 = 0.05;
+    let mut count = 0.0;
+    let mut sum = 0.0;
+    for value in values {
+        count += 1.0;
+        sum += value;
+    }
+    if count < 2.0 {
+        return UNKNOWN;
+    }
+    let mean = sum / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (count - 1.0)).sqrt().max(1e-6)
+}
+
+/// The circuits of each link that has to be declared: all that disturb each other, each with each, on one link;
+/// else a link for each pair.
+pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
+    let found: Vec<[&str; 2]> = findings
+        .iter()
+        .filter(|finding| finding.answer == Answer::Interferes)
+        .map(|finding| {
+            finding
+                .shares
+                .each_ref()
+                .map(|share| share.circuit.as_str())
+        })
+        .collect();
+    let mut groups: Vec<BTreeSet<&str>> = Vec::new();
+    for pair in &found {
+        let mut group: BTreeSet<&str> = pair.iter().copied().collect();
+        groups.retain(|known| {
+            let meets = !known.is_disjoint(&group);
+            if meets {
+                group.extend(known);
+            }
+            !meets
+        });
+        groups.push(group);
+    }
+    let mut links = Vec::new();
+    for group in groups {
+        let inside = found.iter().filter(|pair| group.contains(pair[0]));
+        let inside: Vec<&[&str; 2]> = inside.collect();
+        let all = group.len() * (group.len() - 1) / 2;
+        if inside.len() == all {
+            links.push(group.into_iter().map(str::to_owned).collect());
+        } else {
+            links.extend(inside.iter().map(|pair| pair.map(str::to_owned).to_vec()));
+        }
+    }
+    links
+}

@@ -1,0 +1,260 @@
+//! Designs and what their results show, counted by hand.
+
+use neph_model::Wall;
+use neph_text::Source;
+
+use super::Answer::{Independent, Interferes};
+use super::*;
+use crate::plan::parse;
+use crate::rounds::rounds;
+
+const ASKED: Asked = Asked {
+    blocks: None,
+    duration: Span::from_secs(5),
+    rate: BitRate(100_000_000),
+    bytes: ByteSize(20_000_000_000),
+};
+
+/// Four sites, and a circuit between each two of them, one way.
+fn mesh() -> Plan {
+    let names = ["ams", "bra", "lju", "mil"];
+    let mut text = "version = 1\nname = \"m\"\ninterval = \"10ms\"\nmessages = 10\n".to_owned();
+    for (place, name) in names.iter().enumerate() {
+        text.push_str(&format!(
+            "[[site]]\nname = \"{name}\"\nagent = \"{name}\"\naddress = \"10.0.0.{place}\"\n\
+             reflector = [\"--listen\", \"[::]:8600\", \"--throughput=742{place}\"]\n"
+        ));
+    }
+    for (place, name) in names.iter().enumerate().skip(1) {
+        let from = names[..place].iter().map(|name| format!("\"{name}\""));
+        let from: Vec<String> = from.collect();
+        text.push_str(&format!(
+            "[[endpoint]]\nname = \"to {name}\"\nurl = \"udp://{name}:8600\"\nfrom = [{}]\n",
+            from.join(", ")
+        ));
+    }
+    parse(&Source::new("m.toml", text)).expect("a good plan")
+}
+
+fn names(design: &Design) -> Vec<[String; 2]> {
+    let name = |place: usize| circuit_name(&design.circuits[place]);
+    let pairs = design.pairs.iter();
+    pairs.map(|(a, b)| [name(*a), name(*b)]).collect()
+}
+
+/// A mesh of four has three pairs of circuits without a common end. Its design has six circuits alone and
+/// each pair in one round, whatever the timetable does otherwise.
+#[test]
+fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
+    let design = design(&mesh(), &ASKED).expect("a design");
+    let pairs = names(&design);
+    let wanted = [
+        ["ams -> to bra", "lju -> to mil"],
+        ["ams -> to lju", "bra -> to mil"],
+        ["bra -> to lju", "ams -> to mil"],
+    ];
+    assert_eq!(pairs, wanted.map(|pair| pair.map(str::to_owned)));
+    assert_eq!(design.apart.len(), 12);
+    // Two shares of three pairs: 2 * 6 / 2^n is at most 0.05 from n = 8 on.
+    assert_eq!(design.blocks, 9);
+    // 9 blocks of 12 transfers of 62.5 MB.
+    assert_eq!(design.bytes, ByteSize(9 * 12 * 62_500_000));
+
+    let plan = parse(&Source::new("d.toml", design.text)).expect("a good plan");
+    assert_eq!((plan.blocks, plan.name.as_str()), (9, "interference m"));
+    let matrix = scenarios(&plan);
+    let planned = rounds(&plan, &matrix);
+    let mut together = Vec::new();
+    let mut alone = 0;
+    for round in planned.scenarios() {
+        let of_round: Vec<_> = round.iter().map(|index| &matrix[*index as usize]).collect();
+        let measures = of_round.iter().map(|one| one.measure().to_string());
+        assert!(
+            measures
+                .clone()
+                .all(|one| one == "tcp throughput 100Mbit/s")
+        );
+        let circuits = of_round.iter().filter_map(|one| one.parameters.circuit());
+        let circuits: Vec<String> = circuits.cloned().collect();
+        let networks = of_round.iter().filter_map(|one| one.parameters.network());
+        let networks: Vec<&str> = networks.map(String::as_str).collect();
+        match circuits.as_slice() {
+            [_] => {
+                assert_eq!(networks, ["alone"]);
+                alone += 1;
+            }
+            [a, b] => {
+                assert_eq!(networks, [format!("with {b}"), format!("with {a}")]);
+                together.push([a.clone(), b.clone()]);
+            }
+            more => panic!("{more:?}"),
+        }
+    }
+    together.sort();
+    let mut wanted = pairs;
+    wanted.sort();
+    assert_eq!((alone, together), (6, wanted));
+}
+
+#[test]
+fn what_a_plan_keeps_apart_is_not_measured_and_what_is_too_much_is_refused() {
+    let link = "[[shared_link]]\nname = \"alps\"\nsites = [\"mil\"]\n\
+                [[shared_link]]\nname = \"x\"\ncircuits = [\"ams -> to bra\", \"lju -> to mil\", \"ams -> to lju\", \
+                \"bra -> to mil\"]\n";
+    let text = mesh().text + link;
+    let plan = parse(&Source::new("m.toml", text.clone())).expect("a good plan");
+    let left = design(&plan, &ASKED).expect("a design");
+    assert_eq!(names(&left), [["bra -> to lju", "ams -> to mil"]]);
+    let apart = left.apart.iter().map(|(.., shared)| shared.to_string());
+    assert_eq!(apart.filter(|shared| shared == "link x").count(), 2);
+    let last = link.replace(
+        "\"ams -> to bra\"",
+        "\"ams -> to mil\", \"bra -> to lju\", \"ams -> to bra\"",
+    );
+    let plan = parse(&Source::new("m.toml", text.replace(link, &last))).expect("a good plan");
+    assert_eq!(design(&plan, &ASKED), Err(NoDesign::NoPairs));
+
+    let few = Asked {
+        blocks: Some(2),
+        bytes: ByteSize(2 * 12 * 62_500_000),
+        ..ASKED
+    };
+    assert_eq!(design(&mesh(), &few).expect("it fits").blocks, 2);
+    let fewer = Asked {
+        bytes: ByteSize(few.bytes.0 - 1),
+        ..few
+    };
+    let refused = design(&mesh(), &fewer).expect_err("too much").to_string();
+    assert!(
+        refused.starts_with(
+            "24 transfers of 5 s at 100Mbit/s are up to 1.4 GiB, more than the 1.4 GiB"
+        ),
+        "{refused}"
+    );
+}
+
+/// Readings of two circuits in each block: what each gets alone and beside the other, Mbit/s.
+fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
+    let mut found = Vec::new();
+    for (block, (alone, both)) in (0..).zip(blocks) {
+        let reading = |circuit: &str, network: &str, from: i64, mbit: f64| Reading {
+            circuit: circuit.to_owned(),
+            network: network.to_owned(),
+            block,
+            from: Wall::from_unix_nanos(from * 1_000_000_000),
+            until: Wall::from_unix_nanos((from + 5) * 1_000_000_000),
+            goodput: mbit * 1e6,
+        };
+        found.push(reading("a", "alone", 0, alone[0]));
+        found.push(reading("b", "alone", 10, alone[1]));
+        found.push(reading("a", "with b", 20, both[0]));
+        found.push(reading("b", "with a", 20, both[1]));
+    }
+    found
+}
+
+fn only(readings: &[Reading]) -> PairFinding {
+    let found = judge(readings, 0.1);
+    let [one] = <[PairFinding; 1]>::try_from(found).expect("one pair");
+    one
+}
+
+/// Seven blocks are the fewest that can decide two shares: 2 * 2 / 2^7 is 0.03. Six are not, 0.06.
+#[test]
+fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
+    let halved = [([20.0, 20.0], [10.0, 10.0]); 7];
+    let found = only(&readings(&halved));
+    assert_eq!(found.answer, Interferes);
+    let share = &found.shares[0];
+    assert_eq!((share.circuit.as_str(), share.blocks), ("a", 7));
+    assert!((share.estimate.expect("seven blocks") - 0.5).abs() < 1e-9);
+    let interval = share.interval.expect("seven blocks");
+    assert!((interval.low - 0.5).abs() < 1e-9 && (interval.high - 0.5).abs() < 1e-9);
+    assert!((share.alone - 20e6).abs() < 1.0);
+
+    let found = only(&readings(&halved[..6]));
+    assert_eq!(found.answer, Answer::Unknown { more: Some(1) });
+    assert_eq!(found.shares[1].interval, None);
+}
+
+#[test]
+fn circuits_that_get_what_they_get_alone_are_independent() {
+    // Shares of 0.98 to 1.02.
+    let near = [1.0, 0.98, 1.01, 0.99, 1.02, 1.0, 0.99]
+        .map(|share| ([20.0, 10.0], [20.0 * share, 10.0 / share]));
+    assert_eq!(only(&readings(&near)).answer, Independent);
+    // One that is disturbed is enough: the other may have had the link for itself.
+    let one = [([20.0, 10.0], [20.0, 4.0]); 7];
+    assert_eq!(only(&readings(&one)).answer, Interferes);
+}
+
+/// Shares around the margin show nothing, however many blocks there are: none are named. A share of 80 % that
+/// spreads takes more blocks, and so many are named.
+#[test]
+fn what_is_not_shown_is_unknown_and_names_the_blocks_that_it_takes() {
+    let at_margin = [0.85, 0.95, 0.88, 0.92, 0.89, 0.91, 0.9];
+    let at_margin = at_margin.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
+    let Answer::Unknown { more } = only(&readings(&at_margin)).answer else {
+        panic!("it is at the margin");
+    };
+    assert!(more.is_none_or(|more| more > 50), "{more:?}");
+    let spread = [0.65, 0.95, 0.7, 0.92, 0.75, 0.85, 0.8];
+    let spread = spread.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
+    let Answer::Unknown { more: Some(more) } = only(&readings(&spread)).answer else {
+        panic!("it spreads");
+    };
+    assert!((1..40).contains(&more), "{more}");
+}
+
+#[test]
+fn transfers_that_were_not_at_the_same_time_do_not_count() {
+    let mut all = readings(&[([20.0, 20.0], [10.0, 10.0]); 7]);
+    for one in all
+        .iter_mut()
+        .filter(|one| one.network == "with a" && one.block == 0)
+    {
+        one.from = Wall::from_unix_nanos(22_000_000_000);
+        one.until = Wall::from_unix_nanos(27_000_000_000);
+    }
+    let found = only(&all);
+    assert_eq!(
+        (found.shares[0].blocks, found.answer),
+        (6, Answer::Unknown { more: Some(1) })
+    );
+    // What was lost altogether is no share of nothing.
+    all.retain(|one| one.network != "alone");
+    let found = only(&all);
+    assert_eq!(
+        (found.shares[0].blocks, found.shares[0].estimate),
+        (0, None)
+    );
+    assert!(matches!(found.answer, Answer::Unknown { more: Some(_) }));
+    assert_eq!(judge(&[], 0.1), []);
+}
+
+#[test]
+fn circuits_that_all_disturb_each_other_share_one_link() {
+    let finding = |a: &str, b: &str, answer: Answer| {
+        let share = |circuit: &str| Share {
+            circuit: circuit.to_owned(),
+            blocks: 7,
+            estimate: None,
+            interval: None,
+            alone: 0.0,
+        };
+        PairFinding {
+            shares: [share(a), share(b)],
+            answer,
+        }
+    };
+    let all = [
+        finding("a", "b", Interferes),
+        finding("b", "c", Interferes),
+        finding("a", "c", Interferes),
+        finding("a", "d", Independent),
+        finding("e", "f", Interferes),
+    ];
+    assert_eq!(shared_links(&all), [vec!["a", "b", "c"], vec!["e", "f"]]);
+    assert_eq!(shared_links(&all[..2]), [vec!["a", "b"], vec!["b", "c"]]);
+    assert_eq!(shared_links(&all[3..4]), Vec::<Vec<String>>::new());
+}

@@ -1,0 +1,260 @@
+//! The campaign's end: asks the controller, and carries messages as a bus.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use neph_agent::remote::{ToAgent, decode_from_agent, encode_to_agent};
+use neph_model::{AgentName, Span, Wall};
+use neph_sys::clock::{self, RawNanos};
+
+use super::frames::{read_block, read_frame, write_block, write_frame};
+use super::{
+    ANSWER, AgentsThere, CampaignSocketError, ControllerPlace, READY, REFUSED, STUCK,
+    SocketRequest, socket_path,
+};
+use crate::bus::drain;
+use crate::hub::AgentDetails;
+use crate::now::now;
+use crate::operator_port::{ControllerClock, OperatorError};
+use crate::{Bus, FromBus, NotConnected};
+
+/// Messages that wait in the campaign's process.
+const WAITING: usize = 16_384;
+/// Time between two tries to reach a controller that is gone.
+const RETRY: i64 = 500_000_000;
+
+/// The bus, from a campaign's process. When the controller ends, it is connected to the next one at the same
+/// place.
+#[derive(Debug)]
+pub struct CampaignSocket {
+    place: ControllerPlace,
+    agents: BTreeSet<AgentName>,
+    connection: Connection,
+    /// Set while the controller is gone.
+    retry: Option<Retry>,
+}
+
+/// A try to reach a controller that is gone.
+#[derive(Debug)]
+enum Retry {
+    /// It is due then.
+    At(RawNanos),
+    /// It is made on a thread of its own: a host that does not answer must not stop the campaign.
+    Trying(JoinHandle<Result<Connection, CampaignSocketError>>),
+}
+
+/// A connection to one controller.
+#[derive(Debug)]
+struct Connection {
+    asked: Asked,
+    from: Mutex<Receiver<FromBus>>,
+}
+
+/// A controller that does what it was asked for.
+#[derive(Debug)]
+struct Asked {
+    stream: UnixStream,
+    /// How its clock is known, if it is not this host's.
+    clock: Option<ControllerClock>,
+}
+
+impl CampaignSocket {
+    /// Connects to the controller at `place`, to measure from these agents.
+    ///
+    /// # Errors
+    /// None runs there, or one of the agents measures for another campaign.
+    pub fn connect(
+        place: ControllerPlace,
+        agents: BTreeSet<AgentName>,
+    ) -> Result<Self, CampaignSocketError> {
+        Ok(Self {
+            connection: Connection::new(&place, &agents)?,
+            place,
+            agents,
+            retry: None,
+        })
+    }
+
+    /// The controller is gone: tries to reach the next one, from time to time. Why there will be none, if it
+    /// takes this operator no more.
+    fn reconnect(&mut self) -> Option<String> {
+        let due = RawNanos(clock::raw().0 + RETRY);
+        self.retry = match self.retry.take() {
+            None => {
+                tracing::warn!(
+                    "the controller is gone; agents measure on, and it is looked for until it is back"
+                );
+                Some(Retry::At(due))
+            }
+            Some(Retry::At(due)) if clock::raw() < due => Some(Retry::At(due)),
+            Some(Retry::At(_)) => {
+                let (place, agents) = (self.place.clone(), self.agents.clone());
+                let trying = std::thread::spawn(move || Connection::new(&place, &agents));
+                Some(Retry::Trying(trying))
+            }
+            Some(Retry::Trying(trying)) if !trying.is_finished() => Some(Retry::Trying(trying)),
+            Some(Retry::Trying(trying)) => match trying.join() {
+                Ok(Ok(connection)) => {
+                    tracing::warn!("the controller is back");
+                    self.connection = connection;
+                    None
+                }
+                Ok(Err(CampaignSocketError::Port(OperatorError::Refused(why)))) => {
+                    return Some(why);
+                }
+                Ok(Err(_)) => Some(Retry::At(due)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+        };
+        None
+    }
+}
+
+fn none(folder: &Path) -> impl Fn(io::Error) -> CampaignSocketError + use<> {
+    let path = folder.to_owned();
+    move |source| CampaignSocketError::None {
+        path: path.clone(),
+        source,
+    }
+}
+
+impl ControllerPlace {
+    /// A stream of bytes to the controller.
+    fn stream(&self) -> Result<Asked, CampaignSocketError> {
+        match self {
+            Self::Folder(folder) => Ok(Asked {
+                stream: UnixStream::connect(socket_path(folder)).map_err(none(folder))?,
+                clock: None,
+            }),
+            Self::Port(port) => {
+                let (stream, clock) = port.connect()?;
+                let clock = Some(clock);
+                Ok(Asked { stream, clock })
+            }
+        }
+    }
+
+    fn silent(&self) -> CampaignSocketError {
+        CampaignSocketError::Silent(match self {
+            Self::Folder(folder) => format!("in {}", folder.display()),
+            Self::Port(port) => format!("at {}", port.address()),
+        })
+    }
+}
+
+/// Asks the controller; what it sends comes next.
+fn ask(place: &ControllerPlace, request: &SocketRequest) -> Result<Asked, CampaignSocketError> {
+    let silent = |_| place.silent();
+    let mut asked = place.stream()?;
+    let stream = &mut asked.stream;
+    stream.set_read_timeout(Some(ANSWER)).map_err(silent)?;
+    stream.set_write_timeout(Some(STUCK)).map_err(silent)?;
+    let text = serde_json::to_vec(request).map_err(io::Error::from);
+    let written = text.and_then(|text| write_block(stream, &text));
+    written.map_err(silent)?;
+    let mut first = [0];
+    match stream.read(&mut first) {
+        Ok(1) if first == [READY] => {}
+        Ok(1) if first == [REFUSED] => {
+            let why = read_block(stream).map_err(silent)?;
+            let why = String::from_utf8_lossy(&why).into_owned();
+            return Err(CampaignSocketError::Refused(why));
+        }
+        _ => return Err(place.silent()),
+    }
+    stream.set_read_timeout(None).map_err(silent)?;
+    Ok(asked)
+}
+
+/// What the controller at `place` knows of an agent.
+///
+/// # Errors
+/// None runs there, or it does not answer.
+pub fn agent_details(
+    place: &ControllerPlace,
+    agent: &AgentName,
+) -> Result<AgentDetails, CampaignSocketError> {
+    let mut asked = ask(place, &SocketRequest::Details(agent.clone()))?;
+    let text = read_block(&mut asked.stream).map_err(|_| place.silent())?;
+    serde_json::from_slice(&text).map_err(|_| place.silent())
+}
+
+/// The agents of the controller at `place`.
+///
+/// # Errors
+/// None runs there, or it does not answer.
+pub fn agents_at(place: &ControllerPlace) -> Result<AgentsThere, CampaignSocketError> {
+    let mut asked = ask(place, &SocketRequest::Agents)?;
+    let text = read_block(&mut asked.stream).map_err(|_| place.silent())?;
+    serde_json::from_slice(&text).map_err(|_| place.silent())
+}
+
+impl Connection {
+    fn new(
+        place: &ControllerPlace,
+        agents: &BTreeSet<AgentName>,
+    ) -> Result<Self, CampaignSocketError> {
+        let asked = ask(place, &SocketRequest::Campaign(agents.clone()))?;
+        let reading = asked.stream.try_clone().map_err(|_| place.silent())?;
+        let (sender, from) = sync_channel(WAITING);
+        std::thread::spawn(move || read_all(reading, &sender));
+        Ok(Self {
+            asked,
+            from: Mutex::new(from),
+        })
+    }
+}
+
+/// Hands on what the controller sends, until it is gone.
+fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
+    while let Ok((agent, bytes)) = read_frame(&mut reading) {
+        let one = match decode_from_agent(&bytes) {
+            _ if bytes.is_empty() => FromBus::Gone(agent),
+            Ok(message) => FromBus::Message(agent, message),
+            Err(error) => return tracing::warn!("from the controller: {error}"),
+        };
+        // It must not wait: the campaign may be writing, and the controller with it. What has no room is
+        // asked for once more.
+        if let Err(TrySendError::Disconnected(_)) = sender.try_send(one) {
+            return;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = self.asked.stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+impl Bus for CampaignSocket {
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
+        let bytes = encode_to_agent(&message).map_err(|_| NotConnected(to.clone()))?;
+        let stream = &mut self.connection.asked.stream;
+        write_frame(stream, to, &bytes).map_err(|_| NotConnected(to.clone()))
+    }
+
+    fn receive(&mut self, patience: Span) -> Vec<FromBus> {
+        match drain(&self.connection.from, patience) {
+            Ok(all) => all,
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => {
+                let refused = self.reconnect();
+                clock::nap(patience.to_duration());
+                refused.into_iter().map(FromBus::Refused).collect()
+            }
+        }
+    }
+
+    fn now(&self) -> Wall {
+        match &self.connection.asked.clock {
+            Some(clock) => clock.now(),
+            None => now(),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The controller's end: serves campaigns and questions.
+
+use std::io::{self, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use neph_agent::remote::{SignError, Signer, ToAgent, decode_to_agent, encode_from_agent};
+use neph_model::{AgentName, Span};
+use neph_sys::clock;
+
+use super::frames::{read_block, read_frame, write_block, write_frame};
+use super::{ANSWER, AgentsThere, READY, REFUSED, STUCK, SocketRequest};
+use crate::dispatcher::latest;
+use crate::hub::{Hub, HubBus};
+use crate::now::now;
+use crate::registry::Registry;
+use crate::turning::Turning;
+use crate::{Bus, FromBus};
+
+/// How often a socket that is idle is looked at.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Messages that wait for the agents.
+const WAITING: usize = 16_384;
+
+/// What a process is answered from.
+#[derive(Clone, Debug)]
+pub(crate) struct CampaignService {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) registry: Arc<Registry>,
+    /// Signs orders of a campaign that cannot do so itself: of an operator.
+    pub(crate) signer: Option<Arc<Signer>>,
+}
+
+impl CampaignService {
+    /// For processes on the controller's host: they sign their orders themselves.
+    pub(crate) const fn for_host(hub: Arc<Hub>, registry: Arc<Registry>) -> Self {
+        Self {
+            hub,
+            registry,
+            signer: None,
+        }
+    }
+}
+
+/// Serves campaigns, each on a thread of its own, until it is asked to stop.
+pub(crate) fn serve(listener: &UnixListener, service: &CampaignService, turning: Turning<'_>) {
+    std::thread::scope(|scope| {
+        while turning.goes_on() {
+            let Ok((stream, _)) = listener.accept() else {
+                clock::nap(PATIENCE);
+                continue;
+            };
+            let answer = move || {
+                if let Err(error) = answer(stream, service, turning) {
+                    tracing::debug!("a campaign's connection: {error}");
+                }
+            };
+            let builder = std::thread::Builder::new().name("campaign".to_owned());
+            if let Err(error) = builder.spawn_scoped(scope, answer) {
+                tracing::warn!("a campaign cannot be served: {error}");
+            }
+        }
+    });
+}
+
+/// Does what a process asks for.
+pub(crate) fn answer(
+    mut stream: UnixStream,
+    service: &CampaignService,
+    turning: Turning<'_>,
+) -> io::Result<()> {
+    let hub = &service.hub;
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(STUCK))?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    let request: SocketRequest = serde_json::from_slice(&read_block(&mut stream)?)?;
+    stream.set_read_timeout(None)?;
+    match request {
+        SocketRequest::Details(agent) => {
+            let text = serde_json::to_vec(&hub.details(&agent))?;
+            stream.write_all(&[READY])?;
+            write_block(&mut stream, &text)
+        }
+        SocketRequest::Agents => {
+            let there = AgentsThere {
+                enrolled: service.registry.agents().map_err(io::Error::other)?,
+                connected: hub.presence(),
+            };
+            let text = serde_json::to_vec(&there)?;
+            stream.write_all(&[READY])?;
+            write_block(&mut stream, &text)
+        }
+        SocketRequest::Campaign(agents) => match hub.attach(&agents) {
+            Ok(bus) => {
+                stream.write_all(&[READY])?;
+                campaign(stream, bus, service, turning)
+            }
+            Err(busy) => {
+                stream.write_all(&[REFUSED])?;
+                let why = format!(
+                    "agent {busy} measures for another campaign; wait until that has ended"
+                );
+                write_block(&mut stream, why.as_bytes())
+            }
+        },
+    }
+}
+
+/// Carries messages between a campaign and its agents.
+fn campaign(
+    mut stream: UnixStream,
+    mut bus: HubBus,
+    service: &CampaignService,
+    turning: Turning<'_>,
+) -> io::Result<()> {
+    let mut reading = stream.try_clone()?;
+    let (sender, to_agents) = sync_channel(WAITING);
+    let reader = std::thread::spawn(move || {
+        while let Ok((agent, bytes)) = read_frame(&mut reading) {
+            let Ok(message) = decode_to_agent(&bytes) else {
+                return;
+            };
+            if sender.send((agent, message)).is_err() {
+                return;
+            }
+        }
+    });
+    let done = loop {
+        if !turning.goes_on() || reader.is_finished() {
+            break Ok(());
+        }
+        for (agent, message) in to_agents.try_iter() {
+            match signed(service.signer.as_deref(), &agent, message) {
+                // It is asked for a second time.
+                Ok(message) => drop(bus.send(&agent, message)),
+                Err(error) => tracing::warn!("an order of an operator is not passed on: {error}"),
+            }
+        }
+        let received = bus.receive(Span::from_millis(5));
+        if let Err(error) = received
+            .into_iter()
+            .try_for_each(|one| pass_on(&mut stream, one))
+        {
+            break Err(error);
+        }
+    };
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+    // The thread must not wait for room in a queue that is read no more.
+    drop(to_agents);
+    let _ = reader.join();
+    done
+}
+
+/// The message as its agent believes it.
+fn signed(
+    signer: Option<&Signer>,
+    agent: &AgentName,
+    message: ToAgent,
+) -> Result<ToAgent, SignError> {
+    match (signer, message) {
+        (Some(signer), ToAgent::Begin { id, grant }) => {
+            let grant =
+                Box::new(signer.countersign(&grant, agent, id, &|order| latest(order, now()))?);
+            Ok(ToAgent::Begin { id, grant })
+        }
+        (_, message) => Ok(message),
+    }
+}
+
+fn pass_on(stream: &mut UnixStream, one: FromBus) -> io::Result<()> {
+    match one {
+        FromBus::Gone(agent) => write_frame(stream, &agent, &[]),
+        FromBus::Refused(why) => Err(io::Error::other(why)),
+        FromBus::Message(agent, message) => match encode_from_agent(&message) {
+            Ok(bytes) => write_frame(stream, &agent, &bytes),
+            Err(error) => Err(io::Error::other(error)),
+        },
+    }
+}

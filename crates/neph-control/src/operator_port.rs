@@ -1,0 +1,268 @@
+//! The controller's port, as an operator's host reaches it: the bytes of the campaign socket over a WebSocket over
+//! TLS.
+//!
+//! Owns the connection and a thread for it. What the bytes mean is the campaign socket's.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use neph_agent::remote::{CONTROLLER_NAME, ControllerAddress, Identity};
+use neph_model::{Span, Wall};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use crate::now::now;
+
+/// Bytes in one message of the WebSocket, at most.
+pub(crate) const PIECE: usize = 64 << 10;
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// After so long without a sign of life the controller is gone.
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+/// How far its clock can be off, ns: about 30 years.
+const FURTHEST: i64 = 1_000_000_000_000_000_000;
+
+/// The controller cannot be used from here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OperatorError {
+    /// It is not there, or one of the two is not who the other expects.
+    #[error(
+        "cannot reach the controller at {address}: {why}; is it running, and is this its address?"
+    )]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// Why not.
+        why: String,
+    },
+    /// It is there, and takes nobody with this certificate.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The port of a controller, and who this operator is to it.
+#[derive(Clone, Debug)]
+pub struct OperatorPort {
+    address: ControllerAddress,
+    identity: Identity,
+}
+
+/// The clock of a controller at another host: its offset from this one's, as its last sign of life had it. It is
+/// behind by the time that the sign of life took.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ControllerClock(Arc<AtomicI64>);
+
+impl ControllerClock {
+    pub(crate) fn now(&self) -> Wall {
+        now() + Span::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    fn read(&self, payload: &[u8]) -> bool {
+        let Ok(bytes) = <[u8; 8]>::try_from(payload) else {
+            return false;
+        };
+        let offset = i64::from_le_bytes(bytes).saturating_sub(now().unix_nanos());
+        let offset = offset.clamp(-FURTHEST, FURTHEST);
+        self.0.store(offset, Ordering::Relaxed);
+        true
+    }
+}
+
+/// What a sign of life of the controller carries: its clock.
+pub(crate) fn clock_payload() -> Vec<u8> {
+    now().unix_nanos().to_le_bytes().to_vec()
+}
+
+type Socket = WebSocketStream<TlsStream<TcpStream>>;
+
+impl OperatorPort {
+    /// The controller at its own port, `wss://HOST:PORT`, for the operator with this identity.
+    pub const fn new(address: ControllerAddress, identity: Identity) -> Self {
+        Self { address, identity }
+    }
+
+    /// Where it is.
+    pub const fn address(&self) -> &ControllerAddress {
+        &self.address
+    }
+
+    fn unreachable(&self, why: &dyn std::fmt::Display) -> OperatorError {
+        OperatorError::Unreachable {
+            address: self.address.to_string(),
+            why: why.to_string(),
+        }
+    }
+
+    /// A stream whose other end is the controller's, and its clock. It is closed when the controller is gone.
+    pub(crate) fn connect(&self) -> Result<(UnixStream, ControllerClock), OperatorError> {
+        let failed = |why: std::io::Error| self.unreachable(&why);
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().map_err(failed)?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        theirs.set_nonblocking(true).map_err(failed)?;
+        let (ready, is_ready) = sync_channel(1);
+        let (port, clock) = (self.clone(), ControllerClock::default());
+        let known = clock.clone();
+        let thread = std::thread::Builder::new().name("controller".to_owned());
+        let work = async move {
+            match port.open(&known).await {
+                Ok(socket) => carry(socket, theirs, &known, &ready).await,
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        };
+        let spawned = thread.spawn(move || runtime.block_on(work));
+        spawned.map_err(failed)?;
+        match is_ready.recv() {
+            Ok(Ok(())) => Ok((ours, clock)),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(self.unreachable(&"it closed the connection")),
+        }
+    }
+
+    /// Connects, and waits for the first sign of life.
+    async fn open(&self, clock: &ControllerClock) -> Result<Socket, OperatorError> {
+        let opening = async {
+            let mut socket = self.dial().await?;
+            loop {
+                match socket.next().await {
+                    Some(Ok(Message::Ping(payload))) if clock.read(&payload) => return Ok(socket),
+                    Some(Ok(Message::Ping(_))) => {}
+                    Some(Err(error)) => return Err(self.unreachable(&error)),
+                    Some(Ok(_)) | None => {
+                        return Err(self.unreachable(&"it is of another version of neph"));
+                    }
+                }
+            }
+        };
+        let opened = timeout(CONNECT, opening).await;
+        opened.unwrap_or_else(|_| Err(self.unreachable(&"it does not answer")))
+    }
+
+    async fn dial(&self) -> Result<Socket, OperatorError> {
+        let Some(authority) = self.address.at_its_port() else {
+            return Err(self.unreachable(
+                &"an operator connects to the controller's own port, wss://HOST:PORT",
+            ));
+        };
+        let tls = self
+            .identity
+            .tls()
+            .map_err(|error| self.unreachable(&error))?;
+        let name =
+            ServerName::try_from(CONTROLLER_NAME).map_err(|error| self.unreachable(&error))?;
+        let stream = TcpStream::connect(authority).await;
+        let stream = stream.map_err(|error| self.unreachable(&error))?;
+        stream
+            .set_nodelay(true)
+            .map_err(|error| self.unreachable(&error))?;
+        let stream = TlsConnector::from(tls).connect(name, stream).await;
+        let stream = stream.map_err(|error| self.unreachable(&error))?;
+        let mut config = WebSocketConfig::default();
+        config.max_message_size = Some(PIECE);
+        config.max_frame_size = Some(PIECE);
+        let url = format!("wss://{CONTROLLER_NAME}/operator");
+        let opened = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await;
+        match opened {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(response)) => Err(self.refused(response.status().as_u16())),
+            Err(error) => Err(self.unreachable(&error)),
+        }
+    }
+
+    fn refused(&self, status: u16) -> OperatorError {
+        let address = &self.address;
+        match status {
+            401 => OperatorError::Refused(format!(
+                "the controller at {address} knows no operator with this certificate: it was revoked, or \
+                 another controller has enrolled it; neph control invite --operator NAME on the controller's \
+                 host invites it anew"
+            )),
+            403 => OperatorError::Refused(format!(
+                "the controller at {address} refuses this certificate: it is an agent's, not an operator's; \
+                 neph control invite --operator NAME on the controller's host invites an operator"
+            )),
+            404 => self.unreachable(&"it is of a version of neph without operators"),
+            other => self.unreachable(&format!("it answers with HTTP status {other}")),
+        }
+    }
+}
+
+/// Copies bytes both ways until one side is gone.
+async fn carry(
+    socket: Socket,
+    stream: UnixStream,
+    clock: &ControllerClock,
+    ready: &SyncSender<Result<(), OperatorError>>,
+) {
+    let Ok(stream) = tokio::net::UnixStream::from_std(stream) else {
+        return;
+    };
+    let _ = ready.send(Ok(()));
+    let (mut sink, mut messages) = socket.split();
+    let (mut reading, mut writing) = stream.into_split();
+    let incoming = async {
+        while let Ok(Some(Ok(message))) = timeout(SILENCE, messages.next()).await {
+            let taken = match message {
+                Message::Binary(bytes) => writing.write_all(&bytes).await,
+                Message::Ping(payload) => {
+                    clock.read(&payload);
+                    Ok(())
+                }
+                Message::Close(_) => return,
+                _ => Ok(()),
+            };
+            if taken.is_err() {
+                return;
+            }
+        }
+    };
+    let outgoing = async {
+        let mut piece = vec![0; PIECE];
+        loop {
+            let count = match reading.read(&mut piece).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => count,
+            };
+            let bytes = piece[..count].to_vec();
+            if sink.send(Message::binary(bytes)).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = incoming => {}
+        () = outgoing => {}
+    }
+    let _ = timeout(Duration::from_secs(1), sink.close()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_read_from_a_sign_of_life_and_from_nothing_else() {
+        let clock = ControllerClock::default();
+        let ahead = Span::from_secs(3600);
+        let payload = (now() + ahead).unix_nanos().to_le_bytes();
+        assert!(clock.read(&payload));
+        let wrong = clock.now().unix_nanos() - (now() + ahead).unix_nanos();
+        assert!(wrong.abs() < 1_000_000_000, "{wrong}");
+        assert!(!clock.read(b"") && !clock.read(b"hello"));
+        for most in [i64::MIN, i64::MAX] {
+            assert!(clock.read(&most.to_le_bytes()));
+            assert!(clock.now() != now(), "it is bounded");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Invitations, certificates and who may be what.
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use super::*;
+
+fn now(seconds: i64) -> Wall {
+    Wall::from_unix_nanos(seconds * 1_000_000_000)
+}
+
+fn asked(invitation: &Invitation) -> Enrolment {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    Enrolment {
+        secret: invitation.secret.clone(),
+        public_key: BASE64_STANDARD.encode(key.public_key_raw()),
+    }
+}
+
+#[test]
+fn an_invitation_is_good_for_one_agent_and_one_hour() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = Registry::open(folder.path()).expect("writable");
+    let name: AgentName = "ams".parse().expect("a name");
+    let late = registry
+        .invite(name.clone(), now(0), [1; 32])
+        .expect("invited");
+    let void = registry
+        .enrol(&asked(&late), now(3601))
+        .expect_err("it expired");
+    assert!(matches!(void, RegistryError::Void), "{void}");
+
+    let invitation = registry
+        .invite(name.clone(), now(0), [2; 32])
+        .expect("invited");
+    let (enrolled, _) = registry
+        .enrol(&asked(&invitation), now(3600))
+        .expect("in time");
+    assert_eq!(enrolled, Holder::agent(name.clone()));
+    let second = registry
+        .enrol(&asked(&invitation), now(1))
+        .expect_err("it is used");
+    assert!(matches!(second, RegistryError::Void), "{second}");
+    let taken = registry
+        .invite(name.clone(), now(2), [3; 32])
+        .expect_err("it is there");
+    assert!(matches!(taken, RegistryError::NameTaken(..)), "{taken}");
+    registry.revoke(&name).expect("it was there");
+    assert_eq!(registry.agents().expect("readable"), []);
+    registry
+        .invite(name, now(3), [4; 32])
+        .expect("there is room");
+}
+
+#[test]
+fn what_is_no_public_key_is_refused_and_the_invitation_is_used_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = Registry::open(folder.path()).expect("writable");
+    let name: AgentName = "ams".parse().expect("a name");
+    let invitation = registry.invite(name, now(0), [1; 32]).expect("invited");
+    for public_key in ["", "AAAA", "?"] {
+        let secret = invitation.secret.clone();
+        let public_key = public_key.to_owned();
+        registry
+            .enrol(&Enrolment { secret, public_key }, now(1))
+            .expect_err("no key");
+    }
+    assert_eq!(registry.agents().expect("readable"), []);
+}
+
+#[test]
+fn the_authority_stays_and_its_key_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("control");
+    let first = Registry::open(&folder)
+        .expect("writable")
+        .authority
+        .certificate()
+        .to_owned();
+    let second = Registry::open(&folder).expect("readable");
+    assert_eq!(second.authority.certificate(), first);
+    for path in [folder.clone(), folder.join("authority.key.pem")] {
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn an_operator_is_no_agent_and_an_agent_no_operator() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = Registry::open(folder.path()).expect("writable");
+    let name: AgentName = "anna".parse().expect("a name");
+    let as_operator = registry.invite_operator(name.clone(), now(0), [1; 32]);
+    let as_operator = as_operator.expect("invited");
+    let as_agent = registry
+        .invite(name.clone(), now(0), [2; 32])
+        .expect("invited");
+    assert_eq!(as_operator.role, Role::Operator);
+    let mut ders = Vec::new();
+    for invitation in [&as_operator, &as_agent] {
+        let (holder, pem) = registry
+            .enrol(&asked(invitation), now(1))
+            .expect("enrolled");
+        assert_eq!(holder.role, invitation.role);
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("a certificate");
+        assert_eq!(registry.holder_of(&der).expect("readable"), Some(holder));
+        ders.push(der);
+    }
+    let names = |all: Vec<(AgentName, EnrolledAgent)>| all.into_iter().map(|one| one.0).collect();
+    let operators: Vec<AgentName> = names(registry.operators().expect("readable"));
+    let agents: Vec<AgentName> = names(registry.agents().expect("readable"));
+    assert_eq!(
+        (operators, agents),
+        (vec![name.clone()], vec![name.clone()])
+    );
+    registry.revoke_operator(&name).expect("it was there");
+    assert_eq!(registry.holder_of(&ders[0]).expect("readable"), None);
+    assert_eq!(
+        registry.holder_of(&ders[1]).expect("readable"),
+        Some(Holder::agent(name.clone()))
+    );
+    let nobody = registry
+        .revoke_operator(&name)
+        .expect_err("it is gone")
+        .to_string();
+    assert_eq!(nobody, "there is no operator anna");
+}

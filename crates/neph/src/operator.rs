@@ -1,0 +1,149 @@
+//! Operators: campaigns over a controller at another host.
+//!
+//! Owns the options, and the operator's enrolment. How the controller is reached is neph-control's.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use neph_agent::remote::{ControllerAddress, EnrolError, Identity, IdentityError, Role, enrol};
+use neph_control::{CampaignSocketError, ControllerPlace, OperatorPort};
+
+use crate::agent::invitation_in;
+use crate::exit::Failure;
+use crate::output;
+
+/// Which controller at another host, and who asks.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct OperatorArgs {
+    /// Use the agents of the controller at this address, as its operator
+    #[arg(long, value_name = "wss://HOST:PORT", env = "NEPH_CONTROLLER")]
+    controller: Option<ControllerAddress>,
+    /// Folder of the operator, with --controller: its key and certificate
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        env = "NEPH_OPERATOR",
+        default_value = ".neph-operator"
+    )]
+    operator: PathBuf,
+    /// Enrol as an operator with the invitation in this file (mode 0600), unless that was done before
+    #[arg(long, value_name = "FILE", requires = "controller")]
+    invite_file: Option<PathBuf>,
+}
+
+/// Whose agents measure.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct ControllerArgs {
+    /// Have the sites of the plan measured by agents of the controller that runs in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) control: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+}
+
+impl ControllerArgs {
+    /// What follows a command that goes on with the same controller.
+    pub(crate) fn words(&self) -> String {
+        match &self.control {
+            Some(folder) => format!(" --control {}", folder.display()),
+            None if self.operator.is_typed() => format!(" {}", self.operator.words()),
+            None => String::new(),
+        }
+    }
+}
+
+/// A controller at another host.
+#[derive(Debug)]
+pub(crate) struct OperatorController {
+    pub(crate) place: ControllerPlace,
+    /// The certificate of its authority (PEM).
+    pub(crate) authority: String,
+}
+
+impl OperatorArgs {
+    /// The address, if there is one.
+    pub(crate) const fn address(&self) -> Option<&ControllerAddress> {
+        self.controller.as_ref()
+    }
+
+    /// Whether the address stands on the command line, and not only in the environment.
+    pub(crate) fn is_typed(&self) -> bool {
+        let variable = std::env::var("NEPH_CONTROLLER").ok();
+        let in_environment = variable.and_then(|text| text.parse().ok());
+        self.controller.is_some() && self.controller != in_environment
+    }
+
+    /// What these options look like on a command line.
+    pub(crate) fn words(&self) -> String {
+        let Some(address) = &self.controller else {
+            return String::new();
+        };
+        format!(
+            "--controller {address} --operator {}",
+            self.operator.display()
+        )
+    }
+
+    /// The controller at the address, if there is one; enrols with the invitation that was given.
+    pub(crate) fn find(&self) -> Result<Option<OperatorController>, Failure> {
+        let Some(address) = &self.controller else {
+            return Ok(None);
+        };
+        if address.at_its_port().is_none() {
+            return Err(Failure::usage(format!(
+                "--controller {address}: an operator connects to the controller's own port, wss://HOST:PORT"
+            )));
+        }
+        let identity = self.identity(address)?;
+        identity.tls().map_err(Failure::usage)?;
+        Ok(Some(OperatorController {
+            authority: identity.authority().to_owned(),
+            place: ControllerPlace::Port(OperatorPort::new(address.clone(), identity)),
+        }))
+    }
+
+    fn identity(&self, address: &ControllerAddress) -> Result<Identity, Failure> {
+        match (Identity::load(&self.operator), &self.invite_file) {
+            (Ok(identity), _) => Ok(identity),
+            (Err(IdentityError::None(folder)), None) => Err(Failure::usage(format!(
+                "{folder} has no operator's certificate: on the controller's host run neph control invite \
+                 --operator NAME, and give its line here once, with --invite-file FILE"
+            ))),
+            (Err(IdentityError::None(_)), Some(file)) => {
+                let invitation = invitation_in(file)?;
+                if invitation.role != Role::Operator {
+                    return Err(Failure::usage(format!(
+                        "--invite-file: {} invites an agent, not an operator; neph control invite --operator NAME \
+                         invites an operator",
+                        file.display()
+                    )));
+                }
+                let identity = enrol(address, &invitation, &self.operator);
+                let identity = identity.map_err(|error| enrolment_failure(address, &error))?;
+                let name = &invitation.name;
+                output::say(&format!("neph: enrolled at {address} as operator {name}"));
+                Ok(identity)
+            }
+            (Err(error), _) => Err(Failure::refused(error)),
+        }
+    }
+}
+
+fn enrolment_failure(address: &ControllerAddress, error: &EnrolError) -> Failure {
+    match error {
+        EnrolError::Refused(why) => Failure::usage(format!("{address} refuses: {why}")),
+        EnrolError::Link(why) => Failure::usage(format!(
+            "cannot reach the controller at {address}: {}; is it running, and is this its address?",
+            why.why
+        )),
+        other => Failure::refused(other),
+    }
+}
+
+/// Why a controller cannot be used. What the user can mend is a matter of usage.
+pub(crate) fn failure(error: CampaignSocketError) -> Failure {
+    match error {
+        CampaignSocketError::Port(error) => Failure::usage(error),
+        other => Failure::refused(other),
+    }
+}

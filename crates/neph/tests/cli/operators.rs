@@ -1,0 +1,236 @@
+//! Campaigns from a host that is not the controller's: enrolled by invitation, cut off when revoked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use neph_agent::policy::POLICY_FILE;
+use serde_json::Value;
+
+use crate::distant::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, of_this_host};
+use crate::neph::{Place, Ran, SOON, eventually};
+
+/// A controller with agents, and an operator in another folder.
+struct World {
+    sites: Sites,
+    place: Place,
+    url: String,
+}
+
+impl World {
+    fn new() -> Self {
+        let sites = Sites::new(&["127.0.0.1"]);
+        let url = format!("wss://127.0.0.1:{}", sites.port);
+        let place = Place::empty();
+        fs::copy(sites.place.path("p.toml"), place.path("p.toml")).expect("writable");
+        let world = Self { sites, place, url };
+        world.invite();
+        world
+    }
+
+    /// Writes an invitation of operator anna to her folder.
+    fn invite(&self) {
+        let words = [
+            "control",
+            "invite",
+            "--operator",
+            "anna",
+            "--folder",
+            "control",
+        ];
+        let line = self.sites.neph(&words);
+        let path = self.place.path("anna.invitation");
+        fs::write(&path, line).expect("writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
+    }
+
+    fn revoke(&self) {
+        let words = [
+            "control",
+            "revoke",
+            "--operator",
+            "anna",
+            "--folder",
+            "control",
+        ];
+        let ran = self.sites.place.neph(words);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+    }
+
+    fn words<'a>(&'a self, first: &[&'a str]) -> Vec<&'a str> {
+        let mut words = first.to_vec();
+        words.extend(["--controller", &self.url]);
+        words.extend(["--invite-file", "anna.invitation"]);
+        words
+    }
+
+    fn neph(&self, first: &[&str]) -> Ran {
+        self.place.neph(self.words(first))
+    }
+
+    fn start(&self, first: &[&str]) -> Program {
+        let mut command = self.place.command(self.words(first));
+        command.args(["-q", "--no-report"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Program(command.spawn().expect("neph runs"))
+    }
+
+    fn experiments(&self) -> Vec<Value> {
+        let text = self.place.neph(["list", "last", "--format", "json"]).out;
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Whether each experiment of the plan is stored once, here and nowhere else.
+    fn is_whole(&self) {
+        let mut complete = BTreeMap::new();
+        let experiments = self.experiments();
+        for one in experiments.iter().filter(|one| one["status"] == "complete") {
+            assert_eq!(one["messages"], MESSAGES, "{one}");
+            let key = (one["block"].to_string(), one["scenario"].to_string());
+            *complete.entry(key).or_insert(0) += 1;
+        }
+        assert_eq!(complete.len(), BLOCKS * SITES.len(), "{experiments:?}");
+        assert!(complete.values().all(|times| *times == 1), "{complete:?}");
+        eventually("agents know that it is stored", SOON, || {
+            has_no_orders(&self.place)
+        });
+        assert!(!self.sites.place.workspace().exists());
+    }
+}
+
+/// Whether the last sentence says why.
+fn is_refused(ran: &Ran, part: &str) {
+    let last = ran.err.trim().lines().last();
+    assert!(
+        ran.status == 2 && last.is_some_and(|line| line.contains(part)),
+        "{part}: {} {}",
+        ran.status,
+        ran.err
+    );
+}
+
+#[test]
+fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
+    let world = World::new();
+    let ran = world.neph(&["run", "p.toml", "-q", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.err.contains("as operator anna"), "{}", ran.err);
+    world.is_whole();
+
+    let listed = world.neph(&["agents", "--format", "json"]);
+    let agents: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
+    let names: Vec<&str> = agents
+        .iter()
+        .filter_map(|one| one["agent"].as_str())
+        .collect();
+    assert_eq!(names, SITES, "{}", listed.out);
+    let shown = world.neph(&["agents", "show", "ams"]);
+    assert!(
+        shown.out.contains("experiments"),
+        "{}{}",
+        shown.out,
+        shown.err
+    );
+    let words = ["control", "operators", "--folder", "control"];
+    let operators = world.sites.neph(&words);
+    assert!(operators.contains("anna"), "{operators}");
+
+    // The invitation is used; the key of the first enrolment is in another folder.
+    let mut words = world.words(&["run", "p.toml"]);
+    words.extend(["--operator", "other"]);
+    is_refused(&world.place.neph(words), "the invitation is void");
+    world.revoke();
+    for command in [["run", "p.toml"], ["agents", "show"]] {
+        let mut words = world.words(&command);
+        words.extend((command[0] == "agents").then_some("ams"));
+        is_refused(
+            &world.place.neph(words),
+            "knows no operator with this certificate",
+        );
+    }
+}
+
+#[test]
+fn an_agent_is_no_operator_and_an_operator_no_agent() {
+    let world = World::new();
+    assert_eq!(world.neph(&["agents"]).status, 0);
+    let agent = world.sites.place.text("agent-ams");
+    let run = ["run", "p.toml", "--controller", &world.url];
+    let mut words = run.to_vec();
+    words.extend(["--operator", &agent]);
+    is_refused(
+        &world.place.neph(words),
+        "it is an agent's, not an operator's",
+    );
+    is_refused(
+        &world
+            .place
+            .neph(run.into_iter().chain(["--operator", "none"])),
+        "none has no operator's certificate",
+    );
+    is_refused(
+        &world
+            .place
+            .neph(["run", "p.toml", "--controller", "wss://127.0.0.1:1"]),
+        "cannot reach the controller at wss://127.0.0.1:1",
+    );
+    let mut both = run.to_vec();
+    both.extend(["--control", "x"]);
+    is_refused(&world.place.neph(both), "give one of them");
+
+    let folder = world.place.path(".neph-operator").join(POLICY_FILE);
+    fs::write(folder, of_this_host()).expect("writable");
+    let words = [
+        "agent",
+        "--controller",
+        &world.url,
+        "--folder",
+        ".neph-operator",
+    ];
+    is_refused(&world.place.neph(words), "it names no agent");
+    world.revoke();
+    world.invite();
+    let mut words = ["agent", "--controller", &world.url, "--folder", "new"].to_vec();
+    words.extend(["--invite-file", "anna.invitation"]);
+    is_refused(
+        &world.place.neph(words),
+        "the invitation is for operator anna",
+    );
+    let line = world
+        .sites
+        .neph(&["control", "invite", "mil", "--folder", "control"]);
+    fs::write(world.place.path("anna.invitation"), line).expect("writable");
+    let mut words = world.words(&["run", "p.toml"]);
+    words.extend(["--operator", "new"]);
+    is_refused(
+        &world.place.neph(words),
+        "invites an agent, not an operator",
+    );
+}
+
+#[test]
+fn a_campaign_of_an_operator_survives_a_kill_of_the_controller_and_a_revocation_ends_it() {
+    let mut world = World::new();
+    let mut run = world.start(&["run", "p.toml"]);
+    world.sites.measures("ams");
+    world.sites.controller.take().expect("it runs").kill();
+    world.sites.start_controller();
+    assert!(run.0.wait().expect("it ends").success());
+    world.is_whole();
+
+    let mut run = world.start(&["run", "p.toml"]);
+    world.sites.measures("lju");
+    world.revoke();
+    let ended = run.0.wait().expect("it ends").code();
+    assert_eq!(ended, Some(1), "it is cut off");
+    is_refused(
+        &world.neph(&["resume"]),
+        "knows no operator with this certificate",
+    );
+    world.invite();
+    fs::remove_dir_all(world.place.path(".neph-operator")).expect("it was there");
+    let resumed = world.neph(&["resume", "-q", "--no-report"]);
+    assert_eq!(resumed.status, 0, "{}", resumed.err);
+    world.is_whole();
+}
