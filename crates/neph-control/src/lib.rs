@@ -7,6 +7,7 @@
 mod authority;
 mod bus;
 mod campaign_socket;
+mod captures;
 mod controller;
 mod dispatcher;
 mod executor;
@@ -25,6 +26,7 @@ mod turning;
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
 pub use campaign_socket::{CampaignSocket, CampaignSocketError, agent_details};
+pub use captures::{AgentCaptures, LONGEST_CAPTURE};
 pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
 pub use hub::{AgentDetails, Presence};

@@ -7,7 +7,7 @@ use super::told::Told;
 use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
-use crate::output;
+use crate::{at_agents, output};
 use neph_capture::path::point::Point;
 use neph_listen::recording::{self, Heard, Judging, JudgingSpec};
 
@@ -54,6 +54,8 @@ fn run_until(
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let options = args.live.options();
+    let agents = at_agents::agents(points, args.live.control(), options.duration)?;
     let judging = Judging::begin(JudgingSpec {
         points,
         rules: &args.alarms.rules(&names)?,
@@ -73,7 +75,8 @@ fn run_until(
     };
     let recorded = recording::record(
         points,
-        &args.live.options(),
+        &options,
+        agents,
         Heard {
             stop,
             begins: &begins,
@@ -127,6 +130,7 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
         path: recorded.file.clone(),
         listened: recorded.listened,
         is_silent: recorded.packets == 0,
+        clock: recorded.clock.clone(),
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
@@ -186,6 +190,7 @@ mod tests {
             packets: 1,
             lost: None,
             listened: None,
+            clock: Vec::new(),
         }
     }
 
