@@ -191,6 +191,65 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         "{there:?} {back:?}"
     );
     eventually("nothing is left", SOON, || world.has_nothing_left());
+    let point = points_of_agent(&world);
+    let watch = [
+        "watch",
+        &point,
+        "--duration",
+        "5s",
+        "--format",
+        "ndjson",
+        "--write",
+        "w.pcap",
+    ];
+    let told = world.records("ws", &watch);
+    assert_eq!(told.status, 0, "{}", told.err);
+    let lines: Vec<Value> = told
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert!((5..=6).contains(&of("period")), "{}", told.out);
+    let flow = lines.iter().find(|line| line["kind"] == "flow");
+    let flow = flow.expect("a flow");
+    assert_eq!(flow["server"], "10.88.0.2:9000");
+    let response = flow["round_trips"]["server"]["response"]["p50_ns"].as_f64();
+    let response = response.unwrap_or_else(|| panic!("{flow}")) / 1e6;
+    let whole = THERE_MS + BACK_MS;
+    assert!(
+        (whole..whole + 2.0 * LATE_MS).contains(&response),
+        "{response}"
+    );
+    let again = world.neph(&["read", "w.pcap", "--format", "json"]);
+    let again: Value = serde_json::from_str(&again.out).expect("JSON");
+    assert_eq!(
+        again["summary"]["packets_captured"],
+        summary(&lines)["packets_captured"]
+    );
+    let told = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
+    assert!(
+        told.status == 2 && told.err.contains("an agent's"),
+        "{}",
+        told.err
+    );
+    let told = world.neph(&["watch", "lo", "--control", "control"]);
+    assert!(
+        told.status == 2 && told.err.contains("no effect"),
+        "{}",
+        told.err
+    );
+}
+
+fn summary(lines: &[Value]) -> &Value {
+    let summary = lines.iter().find(|line| line["kind"] == "summary");
+    summary.expect("a summary")
+}
+
+/// The interface of `near`, without a name.
+fn points_of_agent(world: &World) -> String {
+    let [near, _] = world.points();
+    near.replace("client=", "")
 }
 
 /// The kernels are said to be two, so that the clocks have to be compared; they are one, and what is told must hold.
