@@ -4,15 +4,19 @@
 //! say. Own marks count from the experiment's start.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use neph_model::{Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop, Ticket, Update};
+use neph_model::{
+    CaptureOrder, Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop, Ticket, Update,
+};
 
+use crate::capturing::Place;
 use crate::desk::Desk;
 use crate::failure::failed;
 use crate::yard::{Ground, Yard};
-use crate::{answering, between, check, experiments, flows, load};
+use crate::{answering, between, capturing, check, experiments, flows, load};
 
 /// So many updates wait for whoever takes them; then the order's thread waits, and what its flows
 /// measure stands in their own queues.
@@ -26,6 +30,8 @@ const PATIENCE: Span = Span::from_millis(50);
 pub struct LocalExecutor {
     yard: Yard,
     permit: Permit,
+    /// Where captures go; without it there are none.
+    captures: Option<PathBuf>,
     sender: SyncSender<(Ticket, Update)>,
     updates: Receiver<(Ticket, Update)>,
     running: BTreeMap<Ticket, Running>,
@@ -63,11 +69,19 @@ impl LocalExecutor {
         self
     }
 
+    /// The same for a process that captures: into this folder, from which each capture is taken once it is reported.
+    #[must_use]
+    pub fn with_captures(mut self, folder: PathBuf) -> Self {
+        self.captures = Some(folder);
+        self
+    }
+
     fn within(yard: Yard) -> Self {
         let (sender, updates) = sync_channel(MOST_WAITING);
         Self {
             yard,
             permit: Permit::ANYTHING,
+            captures: None,
             sender,
             updates,
             running: BTreeMap::new(),
@@ -98,8 +112,13 @@ impl Executor for LocalExecutor {
         self.next.0 += 1;
         let desk = Desk::new(ticket, self.sender.clone()).within(self.permit.clone());
         let (stop, yard) = (desk.stop().clone(), self.yard.clone());
+        let captures = self.captures.clone();
         let thread = Builder::new().name(ticket.to_string());
-        match thread.spawn(move || carry_out(&order, &desk, &yard)) {
+        let carry_out = move || match order {
+            Order::Capture(order) => capture(&order, ticket, captures.as_deref(), &desk),
+            order => carry_out(&order, &desk, &yard),
+        };
+        match thread.spawn(carry_out) {
             Ok(thread) => drop(self.running.insert(ticket, Running { stop, thread })),
             Err(error) => {
                 let why = failed("begin a thread", error);
@@ -143,6 +162,25 @@ impl Drop for LocalExecutor {
     }
 }
 
+/// Captures into a file of this folder, to the last update.
+fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &Desk) {
+    let captured = match folder {
+        None => Err(failed(
+            "capture",
+            "a capture is a stream of bytes, which neph execute writes",
+        )),
+        Some(folder) => capturing::capture(
+            order,
+            &Place {
+                folder,
+                name: ticket.0.to_string(),
+                desk,
+            },
+        ),
+    };
+    desk.tell(Update::Done(captured.map(OrderResult::Captured)));
+}
+
 /// Carries an order out, to its last update.
 fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
     let result = match order {
@@ -160,10 +198,7 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
             }
             OrderResult::Pings
         }
-        Order::Capture(_) => {
-            let why = "a capture is a stream of bytes, which neph execute writes";
-            return desk.tell(Update::Done(Err(failed("capture", why))));
-        }
+        Order::Capture(order) => return capture(order, Ticket(0), None, desk),
         Order::Load(order) => match load::make(order, desk) {
             Ok(()) => OrderResult::Load,
             Err(why) => return desk.tell(Update::Done(Err(why))),

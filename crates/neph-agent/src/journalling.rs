@@ -77,9 +77,11 @@ impl<E: Executor> JournallingExecutor<E> {
         let kept = match &update {
             Update::Prepared(prepared) => running.begin(&self.folder, prepared),
             Update::Recorded(experiment, records) => running.keep(*experiment, records),
-            Update::Journalled(..) | Update::Progress(_) | Update::Pinged(_) | Update::Done(_) => {
-                Ok(())
-            }
+            Update::Journalled(..)
+            | Update::Progress(_)
+            | Update::Pinged(_)
+            | Update::Captured(_)
+            | Update::Done(_) => Ok(()),
         };
         if let Err(why) = kept {
             running.refused = Some(why);

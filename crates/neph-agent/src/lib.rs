@@ -7,6 +7,7 @@
 mod answering;
 mod between;
 mod caps;
+mod capturing;
 mod check;
 mod cores;
 mod course;

@@ -345,6 +345,9 @@ impl Dispatcher {
                     updates.push(Update::Journalled(experiment, self.inbox.folder_of(id)));
                 }
                 ResultFile::Segment(..) => {}
+                ResultFile::Capture => {
+                    updates.push(Update::Captured(self.inbox.path_of(id, one.file)));
+                }
                 ResultFile::Pings => {
                     let path = self.inbox.path_of(id, one.file);
                     match neph_agent::remote::read_pings(&path) {

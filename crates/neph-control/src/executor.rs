@@ -21,6 +21,7 @@ use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
+pub(crate) use adopt::LATER;
 use shares::{Running, Share};
 pub use sites::Sites;
 pub use standing::AgentReflector;
@@ -101,6 +102,16 @@ impl<B: Bus> AgentsExecutor<B> {
     /// Messages of agents about orders that are not theirs, or that make no sense; each had no effect.
     pub const fn rejected(&self) -> u64 {
         self.dispatcher.rejected
+    }
+
+    /// Ends all orders that are out, and wants none of their results: also those that an earlier process left.
+    pub(crate) fn abandon(&mut self) -> Result<(), InboxError> {
+        let open: Vec<OrderId> = self.dispatcher.open_orders().map(|(id, _)| id).collect();
+        for id in open {
+            self.dispatcher.cancel(id);
+            self.dispatcher.stored(id)?;
+        }
+        Ok(())
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -236,7 +247,9 @@ impl<B: Bus> AgentsExecutor<B> {
         let mut shares = running.shares.iter_mut();
         if let Some(share) = shares.find(|share| share.id == Some(id)) {
             // How far one is means nothing before all are prepared.
-            let is_early = matches!(update, Update::Progress(_)) && !running.is_prepared;
+            let is_early = matches!(update, Update::Progress(_))
+                && !running.is_prepared
+                && !running.experiments.is_empty();
             running
                 .held
                 .extend(share.note(update).filter(|_| !is_early));
@@ -338,7 +351,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         let silent = self.dispatcher.unanswered((self.elapsed.0)());
         match silent.filter(|_| updates.is_empty()) {
             Some(agent) => Err(ExecutorLost(format!(
-                "agent {agent} does not answer; what it has measured is fetched when the campaign goes on"
+                "agent {agent} does not answer{LATER}"
             ))),
             None => Ok(updates),
         }

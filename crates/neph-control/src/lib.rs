@@ -7,6 +7,7 @@
 mod authority;
 mod bus;
 mod campaign_socket;
+mod captures;
 mod controller;
 mod dispatcher;
 mod executor;
@@ -28,6 +29,7 @@ pub use bus::{Bus, FromBus, NotConnected};
 pub use campaign_socket::{
     AgentsThere, CampaignSocket, CampaignSocketError, ControllerPlace, agent_details, agents_at,
 };
+pub use captures::{AgentCaptures, LONGEST_CAPTURE};
 pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
 pub use hub::{AgentDetails, Presence};

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CampaignId, ExperimentId, ExperimentResult, Order, OrderFailed, PingBetween, Prepared,
-    Progress, Records, Span, Throughput, Traceroute,
+    CampaignId, Captured, ExperimentId, ExperimentResult, Order, OrderFailed, PingBetween,
+    Prepared, Progress, Records, Span, Throughput, Traceroute,
 };
 
 /// An order that was taken on. Each executor counts its own.
@@ -47,6 +47,8 @@ pub enum OrderResult {
     Load,
     /// The reflector has ended.
     Reflector,
+    /// The capture has ended; its file came before.
+    Captured(Captured),
 }
 
 /// What an executor reports of an order.
@@ -63,6 +65,9 @@ pub enum Update {
     /// All that an experiment measured is in journals in this folder, of this host. Once, in the place of
     /// [`Self::Recorded`], by an executor whose results come from another host.
     Journalled(ExperimentId, PathBuf),
+    /// All that a capture has is in this file, of this host, as long as the next [`Executor::poll`] is not called: who
+    /// wants it longer moves it away. Once, right before the last.
+    Captured(PathBuf),
     /// Pings that are decided.
     Pinged(Vec<PingBetween>),
     /// The last of an order: what became of it, or why nothing did.

@@ -118,9 +118,9 @@ pub use message::{Message, Outcome};
 pub use minute::Minute;
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
-    CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,
-    LoadWork, Order, PingOrder, ReflectorOrder, ThroughputOrder, ThroughputServer, ThroughputTool,
-    TraceLimits, TracerouteOrder, Traffic, TurnSizes,
+    CaptureOrder, CaptureProtocol, Captured, ClockReading, CpuThreads, EchoTo, ExperimentOrder,
+    FlowTraceOrder, LoadOrder, LoadWork, Order, PingOrder, ReflectorOrder, ThroughputOrder,
+    ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder, Traffic, TurnSizes,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;

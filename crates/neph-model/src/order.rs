@@ -18,7 +18,7 @@ pub use block::{
     EchoTo, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
     TracerouteOrder,
 };
-pub use capture::{CaptureOrder, CaptureProtocol};
+pub use capture::{CaptureOrder, CaptureProtocol, Captured, ClockReading};
 pub use experiment::{ExperimentOrder, FlowTraceOrder};
 pub use length::Traffic;
 pub use load::{CpuThreads, LoadOrder, LoadWork, TurnSizes};
@@ -51,7 +51,8 @@ impl Order {
             Self::Throughput(order) => order.site.as_deref(),
             Self::Traceroute(order) => order.site.as_deref(),
             Self::Pings(order) => order.site.as_deref(),
-            Self::Experiments(_) | Self::Load(_) | Self::Capture(_) | Self::Reflector(_) => None,
+            Self::Capture(order) => order.site.as_deref(),
+            Self::Experiments(_) | Self::Load(_) | Self::Reflector(_) => None,
         }
     }
 
@@ -63,7 +64,8 @@ impl Order {
             Self::Throughput(order) => order.site = None,
             Self::Traceroute(order) => order.site = None,
             Self::Pings(order) => order.site = None,
-            Self::Load(_) | Self::Capture(_) | Self::Reflector(_) => {}
+            Self::Capture(order) => order.site = None,
+            Self::Load(_) | Self::Reflector(_) => {}
         }
         self
     }

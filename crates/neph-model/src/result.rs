@@ -113,7 +113,7 @@ pub struct Progress {
     /// Since their start.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,
-    /// Messages of the first one's main flow that are due by now.
+    /// Messages of the first one's main flow that are due by now; of a capture its packets so far.
     pub due: u64,
 }
 

@@ -12,7 +12,7 @@ use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
     ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, Link, LinkLost,
-    NoInvitation, Role, ServeError, WebSocketLink, Worker, enrol, serve,
+    NoInvitation, Role, ServeError, WebSocketLink, Worker, captures_in, enrol, serve,
 };
 use neph_control::NatsLink;
 use neph_model::{Label, Labels, Span, Stop, Wall};
@@ -141,7 +141,9 @@ fn worker(
     let name = identity.name().map_err(Failure::usage)?;
     let guard = Guard::open(&args.folder, name, identity.authority(), policy, now());
     let guard = guard.map_err(Failure::refused)?;
-    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
+    let executor = LocalExecutor::new()
+        .with_permit(guard.permit().clone())
+        .with_captures(captures_in(&args.folder));
     Worker::new(&args.folder, executor, version::VERSION, guard).map_err(Failure::refused)
 }
 

@@ -6,6 +6,7 @@
 mod agent;
 mod alarm;
 mod approval;
+mod at_agents;
 mod awake;
 mod campaign;
 mod cli;

@@ -1,6 +1,6 @@
-//! The options of live points (`iface:`, `ssh:`).
+//! The options of live points (`iface:`, `ssh:`, `agent:`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_capture::reading::enough::ENOUGH;
@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// Bytes that are kept of each packet: headers and 16 bytes of payload suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
+    /// Where the controller of the agents is: the folder in which neph control serve runs
+    #[arg(long, value_name = "FOLDER")]
+    control: Option<PathBuf>,
     /// Memory in which the packets of a point wait to be written, 2MiB to 1GiB; when it is full
     /// packets are lost, and counted
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
@@ -51,6 +54,11 @@ impl Options {
             snaplen: self.snaplen,
             ring: self.ring,
         }
+    }
+
+    /// The folder of the controller whose agents capture.
+    pub(crate) fn control(&self) -> Option<&Path> {
+        self.control.as_deref()
     }
 
     /// Whether the captures stay.
@@ -72,12 +80,13 @@ impl Options {
             ("-w", self.duration.is_some()),
             ("-n", self.count.is_some()),
             ("--save", self.save.is_some()),
+            ("--control", self.control.is_some()),
         ];
         let given = given.into_iter().filter(|(_, is_given)| *is_given);
         let given = given.map(|(option, _)| option.to_owned());
         match given.chain(self.choice.choice().options()).next() {
             Some(option) => Err(Failure::usage(format!(
-                "{option} is for live points (iface:eth0, ssh:user@host/eth0), and these are files"
+                "{option} is for live points (iface:eth0, ssh:user@host/eth0, agent:ams/eth0), and these are files"
             ))),
             None => Ok(()),
         }
@@ -94,6 +103,7 @@ impl Default for Options {
             limit: ByteSize(1 << 20),
             choice: PacketArgs::default(),
             snaplen: ENOUGH,
+            control: None,
             ring: ByteSize(2 << 20),
         }
     }

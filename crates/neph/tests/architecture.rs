@@ -31,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "neph-journal",
             "neph-lab",
+            "neph-listen",
             "neph-load",
             "neph-model",
             "neph-probe",
@@ -68,6 +69,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "neph-agent",
             "neph-journal",
+            "neph-listen",
             "neph-model",
             "neph-sys",
             "neph-text",

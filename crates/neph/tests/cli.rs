@@ -5,6 +5,8 @@
 mod agents;
 #[path = "cli/agents_clocks.rs"]
 mod agents_clocks;
+#[path = "cli/agents_points.rs"]
+mod agents_points;
 #[path = "cli/agents_transfers.rs"]
 mod agents_transfers;
 #[path = "cli/alarms.rs"]

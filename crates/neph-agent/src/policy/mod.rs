@@ -13,8 +13,9 @@ use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
 use neph_model::{
-    AllowedTargets, BitRate, Budgets, ByteSize, ExperimentOrder, LoadWork, Measure, Order, Permit,
-    ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Traffic, Wall,
+    AllowedTargets, BitRate, Budgets, ByteSize, CaptureOrder, ExperimentOrder, LoadWork, Measure,
+    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Traffic,
+    Wall,
 };
 
 pub use hours::Hours;
@@ -28,6 +29,10 @@ pub const DEFAULT_POLICY: &str = include_str!("default.toml");
 
 /// The largest request or reply: the agent holds it in memory.
 const LARGEST: ByteSize = ByteSize(64 << 20);
+/// Bytes of each packet that a capture keeps, at most: all that neph hops needs, so that no controller reads along.
+const MOST_KEPT: u32 = 256;
+/// The largest capture: it lies on the agent's disk until the controller has it.
+pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
 const UNLIMITED: &str = "as fast as the path takes it";
 
 /// What an agent may do.
@@ -77,6 +82,7 @@ impl Policy {
         match order {
             Order::Experiments(orders) => orders.iter().try_for_each(|one| self.judge_files(one)),
             Order::Reflector(order) => self.judge_reflector(order),
+            Order::Capture(order) => judge_capture(order),
             _ => Ok(()),
         }?;
         if needs_lab(order) {
@@ -197,6 +203,23 @@ impl Policy {
     }
 }
 
+/// Whether a capture is of headers, and ends by itself.
+fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
+    let refused = |asked: String, most: String| Err(Refusal::Rate { asked, most });
+    if order.kept > MOST_KEPT {
+        let asked = format!("{} bytes of each packet", order.kept);
+        return refused(asked, MOST_KEPT.to_string());
+    }
+    match order.limit.filter(|_| order.duration.is_some()) {
+        Some(limit) if limit <= LARGEST_CAPTURE => Ok(()),
+        Some(limit) => refused(format!("a capture of {limit}"), LARGEST_CAPTURE.to_string()),
+        None => refused(
+            "a capture without end".to_owned(),
+            LARGEST_CAPTURE.to_string(),
+        ),
+    }
+}
+
 /// Whether no cap of a reflector is above its default: its replies are limited by its caps, and by no budget.
 fn is_modest(caps: &ReflectorCaps) -> bool {
     let usual = ReflectorCaps::default();
@@ -240,7 +263,6 @@ fn needs_lab(order: &Order) -> bool {
     };
     match order {
         Order::Experiments(orders) => orders.iter().any(of_experiment),
-        Order::Capture(order) => order.site.is_some(),
         _ => order.site().is_some(),
     }
 }

@@ -102,3 +102,56 @@ fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
         assert!(matches!(refused, Refusal::Unmetered), "{refused}");
     }
 }
+
+type Change = fn(&mut CaptureOrder);
+
+#[test]
+fn a_capture_is_of_headers_and_ends_by_itself() {
+    let policy = parse("version = 1\nkinds = [\"capture\"]\n[targets]\n").expect("a policy");
+    let judge = |change: Change| {
+        let mut order = CaptureOrder {
+            interface: "eth0".to_owned(),
+            site: None,
+            kept: MOST_KEPT,
+            ring: ByteSize(2 << 20),
+            hosts: Vec::new(),
+            ports: Vec::new(),
+            protocols: Vec::new(),
+            duration: Some(Span::from_secs(60)),
+            limit: Some(LARGEST_CAPTURE),
+        };
+        change(&mut order);
+        let now = Wall::from_unix_nanos(0);
+        let judged = policy.judge(&Order::Capture(order), &Permit::ANYTHING, now);
+        judged.map_err(|why| (why.code(), why.to_string()))
+    };
+    assert_eq!(judge(|_| {}), Ok(()));
+    let refused: [(Change, &str, &str); 6] = [
+        (
+            |order| order.kept = 1500,
+            "rate",
+            "1500 bytes of each packet",
+        ),
+        (|order| order.duration = None, "length", "it can last"),
+        (|order| order.limit = None, "rate", "without end"),
+        (
+            |order| order.limit = Some(ByteSize(LARGEST_CAPTURE.0 + 1)),
+            "rate",
+            "a capture of",
+        ),
+        (
+            |order| order.duration = Some(Span::from_secs(25 * 3600)),
+            "length",
+            "it can last",
+        ),
+        (
+            |order| order.site = Some("r1".to_owned()),
+            "lab",
+            "needs a lab",
+        ),
+    ];
+    for (change, code, part) in refused {
+        let (found, why) = judge(change).expect_err(part);
+        assert!(found == code && why.contains(part), "{found}: {why}");
+    }
+}

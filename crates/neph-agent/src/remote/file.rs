@@ -21,6 +21,8 @@ pub enum ResultFile {
     Segment(ExperimentId, u32),
     /// Pings between experiments: a JSON document a line.
     Pings,
+    /// What a capture has, in nanosecond pcap.
+    Capture,
 }
 
 /// A file of a result, and how long it is.
@@ -34,7 +36,7 @@ pub struct FileLength {
 }
 
 impl ResultFile {
-    /// Where it is: journals in a folder of journals, pings in the folder of their order.
+    /// Where it is: journals in a folder of journals, the others in the folder of their order.
     pub fn path(&self, journals: &Path, order: &Path) -> PathBuf {
         match self {
             Self::Journal(experiment) => journal_path(journals, *experiment),
@@ -42,6 +44,7 @@ impl ResultFile {
                 segment_path(&fleet_folder(journals, *experiment), *number)
             }
             Self::Pings => order.join("pings.ndjson"),
+            Self::Capture => order.join("capture.pcap"),
         }
     }
 
@@ -51,7 +54,7 @@ impl ResultFile {
             (Self::Journal(id) | Self::Segment(id, _), Order::Experiments(orders)) => {
                 orders.iter().any(|one| one.experiment.id == *id)
             }
-            (Self::Pings, Order::Pings(_)) => true,
+            (Self::Pings, Order::Pings(_)) | (Self::Capture, Order::Capture(_)) => true,
             _ => false,
         }
     }
@@ -90,6 +93,7 @@ pub(super) fn files_of(
             }
         }
         Order::Pings(_) => add(ResultFile::Pings)?,
+        Order::Capture(_) => add(ResultFile::Capture)?,
         _ => {}
     }
     Ok(files)

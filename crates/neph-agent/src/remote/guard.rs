@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use neph_model::{AgentName, Order, OrderId, Permit, Span, Wall};
+use neph_model::{AgentName, ClockReading, Order, OrderId, Permit, Span, Wall};
 use neph_sys::clock::RawNanos;
 use neph_text::{DiskError, Existing, write_whole};
 
@@ -126,6 +126,18 @@ impl Guard {
     /// How far this host's clock is from the controller's at `now`. No order begins before that is known.
     pub const fn set_clock(&mut self, clock: ClockApart, now: RawNanos) {
         self.clock = Some((clock, now));
+    }
+
+    /// The same as a reading at `now`.
+    pub(super) fn reading(&self, now: Moment) -> Option<ClockReading> {
+        let (clock, measured) = self.clock?;
+        let age = Span::from_nanos(now.raw.0.saturating_sub(measured.0));
+        let ClockApart { offset, bound } = clock.after(age);
+        Some(ClockReading {
+            at: now.wall,
+            offset,
+            bound,
+        })
     }
 
     /// What a status has of this: what was spent and refused, and the clock.

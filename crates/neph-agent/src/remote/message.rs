@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{FileLength, Grant};
 
 /// The version of these messages. Both sides must have the same.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// What a controller sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -61,6 +61,8 @@ impl Shelf {
         }
         let lock = lock_folder(folder)?;
         let lock = lock.ok_or_else(|| ShelfError::InUse(folder.to_owned()))?;
+        // Captures of one that was killed: their orders are over.
+        remove_folder(&captures_in(folder))?;
         let mut shelf = Self {
             folder: folder.to_owned(),
             kept: BTreeMap::new(),
@@ -188,6 +190,12 @@ impl Shelf {
         Ok(append().map_err(DiskError::of("write", &path))?)
     }
 
+    /// Takes what a capture has, which is here when this returns.
+    pub(super) fn captured(&self, id: OrderId, path: &Path) -> Result<(), ShelfError> {
+        let own = ResultFile::Capture.path(&self.journals(), &self.folder_of(id));
+        Ok(fs::rename(path, &own).map_err(DiskError::of("write", &own))?)
+    }
+
     /// It is over: the result is safe when this returns.
     pub(super) fn end(
         &mut self,
@@ -311,6 +319,11 @@ fn sendable(result: OrderResult) -> Result<OrderResult, OrderFailed> {
 
 fn journals_in(folder: &Path) -> PathBuf {
     folder.join("journals")
+}
+
+/// Where an agent's captures are until they are whole.
+pub fn captures_in(folder: &Path) -> PathBuf {
+    folder.join("captures")
 }
 
 /// The pings in a file of a result, up to the last whole line.

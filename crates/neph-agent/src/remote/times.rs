@@ -31,7 +31,10 @@ pub(super) fn by_controllers_clock(update: Update, apart: ClockApart) -> Update 
         Update::Done(Ok(result)) => Update::Done(Ok(times.of_result(result, apart))),
         Update::Done(Err(why)) => Update::Done(Err(why)),
         // They have no time of day.
-        same @ (Update::Progress(_) | Update::Recorded(..) | Update::Journalled(..)) => same,
+        same @ (Update::Progress(_)
+        | Update::Recorded(..)
+        | Update::Journalled(..)
+        | Update::Captured(_)) => same,
     }
 }
 
@@ -54,7 +57,11 @@ impl Times {
             }
             OrderResult::Throughput(throughput) => self.shift(&mut throughput.started),
             OrderResult::Traceroute(route) => self.shift(&mut route.started),
-            OrderResult::Pings | OrderResult::Load | OrderResult::Reflector => {}
+            // Of a capture all moments are those of its packets.
+            OrderResult::Pings
+            | OrderResult::Load
+            | OrderResult::Reflector
+            | OrderResult::Captured(_) => {}
         }
         result
     }

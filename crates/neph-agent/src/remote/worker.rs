@@ -9,20 +9,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use neph_model::{
-    Ending, Executor, ExecutorLost, ExperimentResult, Labels, Order, OrderFailed, OrderId,
-    OrderResult, Prepared, Span, Stop, Ticket, Update, Wall,
+    ClockReading, Ending, Executor, ExecutorLost, ExperimentResult, Labels, Order, OrderFailed,
+    OrderId, OrderResult, Prepared, Span, Ticket, Update, Wall,
 };
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
 
-use super::beat::Beats;
 use super::guard::Admission;
 use super::shelf::{Shelf, ShelfError};
 use super::status::{AgentStatus, StatusBoard};
 use super::times::by_controllers_clock;
-use super::{
-    Beat, ClockApart, FromAgent, Grant, Guard, Link, LinkLost, Moment, OrderState, ToAgent,
-};
+use super::{ClockApart, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
 use crate::policy::Refusal;
@@ -30,8 +27,8 @@ use crate::policy::Refusal;
 /// The operation of an order that the agent's policy refuses.
 pub const REFUSED: &str = "begin an order";
 
-/// How long a message is waited for before what is measured is looked at.
-const PATIENCE: Span = Span::from_millis(20);
+/// Readings of the clock that are kept of an order: those of more than an hour.
+const MOST_READINGS: usize = 1000;
 /// Time between two writings of the status, nanoseconds.
 const STATUS_EVERY: i64 = 250_000_000;
 
@@ -40,17 +37,26 @@ const STATUS_EVERY: i64 = 250_000_000;
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
     shelf: Shelf,
-    /// Each with how far the clock was from the controller's when it was admitted.
-    running: BTreeMap<Ticket, (OrderId, ClockApart)>,
+    running: BTreeMap<Ticket, Running>,
     version: String,
     labels: Labels,
-    guard: Guard,
+    pub(super) guard: Guard,
     pulse: Pulse,
     status: StatusBoard,
     /// When it was written last.
     status_at: Option<RawNanos>,
-    is_connected: bool,
-    connections: u64,
+    pub(super) is_connected: bool,
+    pub(super) connections: u64,
+}
+
+/// An order that runs.
+#[derive(Debug)]
+struct Running {
+    id: OrderId,
+    /// How far the clock was from the controller's when it was admitted.
+    apart: ClockApart,
+    /// The same as it was read since then.
+    clock: Vec<ClockReading>,
 }
 
 impl<E: Executor> Worker<E> {
@@ -122,8 +128,8 @@ impl<E: Executor> Worker<E> {
 
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
-        let answers = |(id, _): &(OrderId, ClockApart)| {
-            let kept = self.shelf.kept(*id);
+        let answers = |running: &Running| {
+            let kept = self.shelf.kept(running.id);
             kept.is_some_and(|kept| matches!(kept.order, Order::Reflector(_)))
         };
         !self.running.values().all(answers)
@@ -192,8 +198,13 @@ impl<E: Executor> Worker<E> {
                     self.guard.ended(id);
                     return false;
                 }
+                let running = Running {
+                    id,
+                    apart,
+                    clock: self.guard.reading(moment()).into_iter().collect(),
+                };
                 let ticket = self.executor.submit(order);
-                self.running.insert(ticket, (id, apart));
+                self.running.insert(ticket, running);
             }
             Admission::Refused(order, why) => {
                 tracing::warn!("an order is refused: {why}");
@@ -213,6 +224,17 @@ impl<E: Executor> Worker<E> {
         true
     }
 
+    /// The controller has answered a sign of life: what runs is told how far the clock is from the controller's.
+    pub(super) fn set_clock(&mut self, clock: ClockApart, now: RawNanos) {
+        self.guard.set_clock(clock, now);
+        let reading = self.guard.reading(moment());
+        for running in self.running.values_mut() {
+            if running.clock.len() < MOST_READINGS {
+                running.clock.extend(reading);
+            }
+        }
+    }
+
     /// Ends what may not go on, and writes down what was spent.
     fn watch(&mut self) -> Result<(), ShelfError> {
         let now = moment();
@@ -225,7 +247,7 @@ impl<E: Executor> Worker<E> {
 
     fn cancel(&mut self, id: OrderId) {
         let mut running = self.running.iter();
-        if let Some((ticket, _)) = running.find(|(_, (one, _))| *one == id) {
+        if let Some((ticket, _)) = running.find(|(_, one)| one.id == id) {
             self.executor.cancel(*ticket);
         }
     }
@@ -248,9 +270,10 @@ impl<E: Executor> Worker<E> {
         self.report(clock::raw());
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
-            let Some((id, apart)) = self.running.get(&ticket).copied() else {
+            let Some(Running { id, apart, .. }) = self.running.get(&ticket) else {
                 continue;
             };
+            let (id, apart) = (*id, *apart);
             match by_controllers_clock(update, apart) {
                 Update::Prepared(prepared) => self.shelf.prepared(id, prepared)?,
                 Update::Progress(progress) => {
@@ -263,8 +286,16 @@ impl<E: Executor> Worker<E> {
                     self.shelf.pinged(id, &pings)?;
                     continue;
                 }
-                Update::Done(result) => {
-                    self.running.remove(&ticket);
+                Update::Captured(path) => {
+                    self.shelf.captured(id, &path)?;
+                    continue;
+                }
+                Update::Done(mut result) => {
+                    let clock = self.running.remove(&ticket).map(|running| running.clock);
+                    if let Ok(OrderResult::Captured(captured)) = &mut result {
+                        captured.clock = clock.unwrap_or_default();
+                        captured.clock.extend(self.guard.reading(moment()));
+                    }
                     self.guard.ended(id);
                     self.shelf.end(id, result)?;
                 }
@@ -276,82 +307,11 @@ impl<E: Executor> Worker<E> {
     }
 }
 
-/// Serves a controller over a connection until `stop` is set. What is measured goes on when the connection is
-/// gone, and is reported on the next one.
-///
-/// # Errors
-/// The connection is gone, or the agent cannot go on.
-pub fn serve<E: Executor>(
-    worker: &mut Worker<E>,
-    link: &mut dyn Link,
-    stop: &Stop,
-) -> Result<(), ServeError> {
-    worker.is_connected = true;
-    worker.connections += 1;
-    let served = converse(worker, link, stop);
-    worker.is_connected = false;
-    served
-}
-
-fn converse<E: Executor>(
-    worker: &mut Worker<E>,
-    link: &mut dyn Link,
-    stop: &Stop,
-) -> Result<(), ServeError> {
-    link.send(worker.hello())?;
-    let mut beats = Beats::default();
-    while !stop.is_set() {
-        let wall = Wall::from_unix_nanos(clock::wall().0);
-        if let Some(beat) = beats.due(clock::raw(), wall, worker.running()) {
-            let refusals = worker.refusals();
-            link.send(FromAgent::Beat(Beat { refusals, ..beat }))?;
-        }
-        if beats.is_silent(clock::raw()) {
-            return Err(LinkLost::new("it has answered nothing for 20 s").into());
-        }
-        let received = link.receive(PATIENCE).inspect_err(|lost| {
-            if lost.is_unreadable {
-                worker.guard.count("unreadable");
-            }
-        });
-        let answer = match received? {
-            Some(ToAgent::Beat { sent, received }) => {
-                beats.answered(sent, received, clock::raw());
-                let now = clock::raw();
-                if let Some(clock) = beats.clock(now) {
-                    worker.guard.set_clock(clock, now);
-                }
-                None
-            }
-            Some(message) => worker.take(message).map_err(WorkerLost::from)?,
-            None => None,
-        };
-        if let Some(answer) = answer {
-            link.send(answer)?;
-        }
-        for message in worker.work(Span::ZERO)? {
-            link.send(message)?;
-        }
-    }
-    Ok(())
-}
-
 fn moment() -> Moment {
     Moment {
         wall: Wall::from_unix_nanos(clock::wall().0),
         raw: clock::raw(),
     }
-}
-
-/// Why a connection is served no more.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The agent makes another one.
-    #[error(transparent)]
-    Link(#[from] LinkLost),
-    /// The agent ends.
-    #[error(transparent)]
-    Worker(#[from] WorkerLost),
 }
 
 /// An agent cannot go on.

@@ -11,6 +11,7 @@ pub mod formula;
 pub mod heard;
 pub mod pair;
 pub mod peer_clock;
+pub mod read_offsets;
 pub mod words;
 
 use neph_stats::ClockNature;

@@ -11,6 +11,7 @@ use super::offsets::Offsets;
 use super::point::Point;
 use super::strangers;
 use crate::clocks::pair::{refuse_cut, refuse_one_capture};
+use crate::clocks::read_offsets::ReadOffsets;
 use crate::clocks::words;
 use crate::reading::ReadError;
 use neph_stats::ClockNature;
@@ -70,7 +71,8 @@ pub fn clocks(
             Offsets::Unknown
         } else {
             refuse_one_capture(paths, &met, ANOTHER_POINT)?;
-            Offsets::fitted(&met, nature).map_err(ReadError::failed)?
+            let read = ReadOffsets::between(&points[segment].clock, &points[segment + 1].clock);
+            Offsets::fitted(&met, read, nature).map_err(ReadError::failed)?
         });
     }
     Ok((clocks, doubts))

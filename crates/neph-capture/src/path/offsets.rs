@@ -14,6 +14,7 @@ use crate::clocks::added::Added;
 use crate::clocks::drift::Drift;
 use crate::clocks::heard::Heard;
 use crate::clocks::pair::kept;
+use crate::clocks::read_offsets::ReadOffsets;
 
 /// Moments that are asked about, beside those around steps.
 const MOMENTS: i64 = 2_000;
@@ -27,7 +28,7 @@ pub enum Offsets {
     /// Both points read the same clock.
     Same,
     /// What the packets prove.
-    Fitted(Fitted),
+    Fitted(Box<Fitted>),
     /// Packets went one way only, or none passed both.
     Unknown,
 }
@@ -46,15 +47,17 @@ pub struct Fitted {
     added: Added,
     /// From end to end since the last step, where that is long.
     drift: Option<Drift>,
+    /// What was read of both clocks.
+    read: ReadOffsets,
     pub nature: ClockNature,
 }
 
 impl Offsets {
-    /// What these packets prove.
+    /// What these packets prove, narrowed to what was read of both clocks.
     ///
     /// # Errors
     /// Those of [`clock_course_between`].
-    pub fn fitted(met: &Met, nature: ClockNature) -> Result<Self, StatsError> {
+    pub fn fitted(met: &Met, read: ReadOffsets, nature: ClockNature) -> Result<Self, StatsError> {
         let kept = kept(met, nature);
         let limits = kept.limits();
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
@@ -84,15 +87,21 @@ impl Offsets {
         Ok(if fits.is_empty() {
             Self::Unknown
         } else {
-            Self::Fitted(Fitted {
+            Self::Fitted(Box::new(Fitted {
                 hidden: hidden(&course, &fits, nature),
                 fits,
                 set: apart(&steps, cuts),
                 steps: steps.iter().filter_map(|step| added.step(*step)).collect(),
                 added,
                 drift: drift.flatten(),
+                // Readings are of the clocks as they are, and not of ones that go on where they were set back.
+                read: if met.set_back().is_empty() {
+                    read
+                } else {
+                    ReadOffsets::default()
+                },
                 nature,
-            })
+            }))
         })
     }
 
@@ -141,8 +150,16 @@ impl Offsets {
         let Self::Fitted(fitted) = self else {
             return None;
         };
-        let best = fitted.fits.iter().min_by_key(|fit| fit.bound);
-        best.map(|fit| fitted.added.fit(*fit))
+        let fits = fitted.fits.iter().map(|fit| {
+            let both = fitted.read.narrowed(fit.at, told(fit.offset, fit.bound));
+            ClockFit {
+                offset: both.value().nanos(),
+                bound: both.bound().nanos(),
+                ..*fit
+            }
+        });
+        let best = fits.min_by_key(|fit| fit.bound);
+        best.map(|fit| fitted.added.fit(fit))
     }
 }
 
@@ -155,6 +172,12 @@ impl Fitted {
     }
 
     fn at(&self, here: i64) -> Option<ClockOffset> {
+        let proved = self.proved(here)?;
+        Some(self.read.narrowed(here, proved))
+    }
+
+    /// What the packets prove.
+    fn proved(&self, here: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= here);
         let before = next.checked_sub(1).and_then(|place| self.fits.get(place));
         match (before, self.fits.get(next)) {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use neph_model::Wall;
+use neph_model::{ClockReading, Wall};
 
 use crate::reading::ReadError;
 use crate::reading::parts::parts;
@@ -20,6 +20,8 @@ pub struct Point {
     pub listened: Option<[Wall; 2]>,
     /// No packet passed it while it was recorded: there is nothing to read.
     pub is_silent: bool,
+    /// How far its clock was from one that all points with such readings are held against.
+    pub clock: Vec<ClockReading>,
 }
 
 impl Point {
@@ -50,6 +52,7 @@ impl Point {
             path: PathBuf::from(path),
             listened: None,
             is_silent: false,
+            clock: Vec::new(),
         })
     }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use neph_agent::remote::{Ended, Granted, ResultFile, Signer, ToAgent};
-use neph_model::{AgentName, Order, OrderFailed, OrderId, OrderResult, Span, Update, Wall};
+use neph_agent::remote::{Ended, FileLength, Granted, ResultFile, Signer, ToAgent};
+use neph_model::{
+    AgentName, CaptureOrder, Order, OrderFailed, OrderId, OrderResult, Span, Update, Wall,
+};
 
 use crate::inbox::{Inbox, Sent};
 
@@ -196,12 +198,24 @@ pub(super) fn has_experiments(order: &Order, count: usize) -> bool {
     }
 }
 
+/// Whether a file is no longer than its order allows: a capture ends when it has as much, with what waits then.
+fn is_bounded(order: &Order, file: &FileLength) -> bool {
+    const WAITING: u64 = 128 << 20;
+    match order {
+        Order::Capture(CaptureOrder {
+            limit: Some(limit), ..
+        }) => file.bytes <= limit.0.saturating_add(WAITING),
+        _ => true,
+    }
+}
+
 /// Whether a result is one of this order: its files, each once, and what it reports.
 pub(super) fn fits(order: &Order, ended: &Ended) -> bool {
     let files: BTreeSet<ResultFile> = ended.files.iter().map(|one| one.file).collect();
     let belong = files.len() == ended.files.len() && files.iter().all(|one| one.belongs_to(order));
     let prepared = ended.prepared.as_ref();
     belong
+        && ended.files.iter().all(|one| is_bounded(order, one))
         && prepared.is_none_or(|prepared| has_experiments(order, prepared.len()))
         && match (order, &ended.result) {
             (_, Err(_))
@@ -210,6 +224,9 @@ pub(super) fn fits(order: &Order, ended: &Ended) -> bool {
             | (Order::Pings(_), Ok(OrderResult::Pings))
             | (Order::Load(_), Ok(OrderResult::Load))
             | (Order::Reflector(_), Ok(OrderResult::Reflector)) => true,
+            (Order::Capture(_), Ok(OrderResult::Captured(_))) => {
+                files.contains(&ResultFile::Capture)
+            }
             (Order::Experiments(_), Ok(OrderResult::Experiments(results))) => {
                 has_experiments(order, results.len())
             }

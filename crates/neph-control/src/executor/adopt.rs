@@ -8,6 +8,9 @@ use super::AgentsExecutor;
 use super::shares::{Running, Share};
 use crate::Bus;
 
+/// What becomes of the results of an agent that does not answer, where a campaign goes on.
+pub(crate) const LATER: &str = "; what it has measured is fetched when the campaign goes on";
+
 impl<B: Bus> AgentsExecutor<B> {
     pub(super) fn adopt_orders(
         &mut self,

@@ -45,6 +45,11 @@ impl Tally {
         self.has_begun.store(true, Ordering::Relaxed);
     }
 
+    /// Packets that are enough.
+    pub(super) const fn most(&self) -> u64 {
+        self.most
+    }
+
     /// No more packets come.
     pub(super) fn ended(&self) {
         self.has_ended.store(true, Ordering::Relaxed);

@@ -207,6 +207,8 @@ fn script(interface: &Interface, options: &RecordingOptions) -> String {
         hosts: Vec::new(),
         ports: Vec::new(),
         protocols: Vec::new(),
+        duration: None,
+        limit: None,
     });
     let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
     // Within double quotes: the whole stands within single ones.

@@ -5,6 +5,9 @@
 //! they take their time; those here when all of them have. What the captures are for is not known
 //! here.
 
+mod agents;
+mod begun;
+mod captured;
 mod course;
 mod elsewhere;
 mod folder;
@@ -14,16 +17,18 @@ mod point;
 mod relay;
 mod running;
 mod spelling;
+mod starting;
 mod tail;
 mod threads;
 
 use std::fmt;
 use std::path::PathBuf;
 
-use neph_model::{Stop, Wall};
+use neph_model::{ClockReading, Stop, Wall};
 use neph_text::counted::counted;
 
 use crate::ListenError;
+pub use agents::{AgentCapture, Agents, AgentsCourse};
 use folder::Folder;
 pub use judging::{Hears, Judging, JudgingSpec};
 pub use options::RecordingOptions;
@@ -42,9 +47,11 @@ pub struct Recorded {
     pub packets: u64,
     /// Packets that were lost on the way into the capture, where that is known.
     pub lost: Option<u64>,
-    /// From when until when what passed came into the capture, by the kernel's clock: known of points
-    /// here that had room for all of it.
+    /// From when until when what passed came into the capture, by the clock of its packets: known of points
+    /// here and at agents that had room for all of it.
     pub listened: Option<[Wall; 2]>,
+    /// How far its clock was from this host's, where that is known; moments are those of its packets.
+    pub clock: Vec<ClockReading>,
 }
 
 impl Recorded {
@@ -56,11 +63,12 @@ impl Recorded {
             // Whose kernel stamps elsewhere is known when it has ended.
             host: match point.spot {
                 Spot::Here(_) => String::new(),
-                Spot::Elsewhere(..) => point.name.clone(),
+                Spot::Elsewhere(..) | Spot::Agent(..) => point.name.clone(),
             },
             packets: 0,
             lost: None,
             listened: None,
+            clock: Vec::new(),
         }
     }
 }
@@ -101,13 +109,15 @@ impl Recording {
     }
 }
 
-/// Records these points until they have enough, the time is over or somebody asks for the end.
+/// Records these points until they have enough, the time is over or somebody asks for the end. Those at agents are
+/// recorded by `agents`.
 ///
 /// # Errors
 /// A point cannot be opened, or ctrl-C came before all of them were.
 pub fn record(
     points: &[Point],
     options: &RecordingOptions,
+    agents: Option<Box<dyn Agents>>,
     heard: Heard<'_>,
 ) -> Result<Recording, ListenError> {
     refuse_same_names(points)?;
@@ -116,7 +126,7 @@ pub fn record(
     let expected: Vec<Recorded> =
         (points.iter().map(|point| Recorded::none(point, &folder))).collect();
     (heard.begins)(&expected);
-    let ran = threads::run(points, options, &mut folder, heard);
+    let ran = threads::run(points, options, &mut folder, agents, heard);
     if ran.is_err() {
         folder.take_back();
     }

@@ -3,7 +3,8 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use neph_wire::capture::{CaptureError, CaptureReader, Step};
+use neph_model::Span;
+use neph_wire::capture::{CaptureError, CaptureReader, Step, pcap_record};
 use thiserror::Error;
 
 use super::course::Tally;
@@ -11,6 +12,11 @@ use crate::CaptureFile;
 
 /// Bytes that are asked for at once.
 const AT_ONCE: usize = 64 << 10;
+
+/// Bytes before a packet of a pcap.
+const RECORD: usize = 16;
+/// How a pcap begins whose times are nanoseconds, and whose numbers have their lowest byte first.
+const NANOS: [u8; 4] = 0xa1b2_3c4d_u32.to_le_bytes();
 
 /// Why no more comes.
 #[derive(Debug, Error)]
@@ -21,6 +27,9 @@ pub(super) enum RelayError {
     /// Nothing more can be read.
     #[error("{0}")]
     Failed(io::Error),
+    /// It is a capture, and not as neph writes it.
+    #[error("what comes is not in nanosecond pcap, as neph writes it")]
+    Format,
 }
 
 /// Writes what comes until it ends, or the file takes no more; what is more than enough is read and left out, so that the other
@@ -30,24 +39,46 @@ pub(super) fn relay(
     file: &mut CaptureFile,
     tally: &Tally,
 ) -> Result<(), RelayError> {
+    relay_moved(source, file, tally, Span::ZERO)
+}
+
+/// The same of a capture that neph wrote, whose times are moved by so much.
+pub(super) fn relay_moved(
+    source: &mut impl Read,
+    file: &mut CaptureFile,
+    tally: &Tally,
+    later: Span,
+) -> Result<(), RelayError> {
+    let mut is_ours = later == Span::ZERO;
     let mut reader = CaptureReader::new();
     let mut bytes: Vec<u8> = Vec::new();
     loop {
         let mut used = 0;
         loop {
-            let (length, is_packet) = match reader.step(&bytes[used..]) {
-                Ok(Step::Packet(_, length)) => (length, true),
-                Ok(Step::Skip(length)) => (length, false),
+            let (length, packet) = match reader.step(&bytes[used..]) {
+                Ok(Step::Packet(packet, length)) => {
+                    (length, Some((packet.at.unwrap_or(0), packet.length)))
+                }
+                Ok(Step::Skip(length)) => (length, None),
                 Ok(Step::Need(_)) => break,
                 Err(error) => return Err(RelayError::Broken(error)),
             };
             if !tally.is_enough() {
                 let record = &bytes[used..used + length];
-                if is_packet {
-                    file.packet(&[record]);
-                } else {
-                    file.add(&[record]);
-                }
+                match packet {
+                    Some(_) if later == Span::ZERO => file.packet(&[record]),
+                    Some((at, on_wire)) if is_ours => {
+                        let (_, kept) = record.split_at(RECORD.min(length));
+                        let many = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+                        let at = at.saturating_add(later.nanos());
+                        file.packet(&[&pcap_record(at, many, on_wire), kept])
+                    }
+                    None if is_ours || record.starts_with(&NANOS) => {
+                        is_ours = true;
+                        file.add(&[record])
+                    }
+                    _ => return Err(RelayError::Format),
+                };
                 tally.counted(file.packets(), file.bytes());
             }
             used += length;

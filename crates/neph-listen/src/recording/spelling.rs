@@ -1,13 +1,17 @@
 //! How a live point is written: `[NAME=]iface:INTERFACE[@SITE]` here, and
-//! `[NAME=]ssh:[USER@]HOST[:PORT]/INTERFACE[@SITE]` elsewhere. Everything else is a file.
+//! `[NAME=]ssh:[USER@]HOST[:PORT]/INTERFACE[@SITE]` or `[NAME=]agent:AGENT/INTERFACE` elsewhere. Everything else is a
+//! file.
 //!
 //! Owns what may stand there: what goes into a command line elsewhere is made of letters, digits and
 //! a few signs, so that no shell finds anything in it.
+
+use neph_model::AgentName;
 
 use crate::ListenError;
 
 const HERE: &str = "iface:";
 const ELSEWHERE: &str = "ssh:";
+const AT_AGENT: &str = "agent:";
 /// The longest name of an interface (`IFNAMSIZ`, without its end).
 const LONGEST: usize = 15;
 
@@ -27,6 +31,8 @@ pub(super) enum Spot {
     Here(Interface),
     /// One of another, over ssh.
     Elsewhere(Host, Interface),
+    /// One of an agent's host.
+    Agent(AgentName, Interface),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +84,14 @@ impl Point {
         matches!(self.spot, Spot::Elsewhere(..))
     }
 
+    /// The agent at whose host it is.
+    pub const fn agent(&self) -> Option<&AgentName> {
+        match &self.spot {
+            Spot::Agent(agent, _) => Some(agent),
+            Spot::Here(_) | Spot::Elsewhere(..) => None,
+        }
+    }
+
     /// Whether it is in a network namespace that is named.
     pub fn has_site(&self) -> bool {
         matches!(&self.spot, Spot::Here(interface) if interface.site.is_some())
@@ -94,12 +108,15 @@ impl Point {
             Spot::Elsewhere(host, interface) => {
                 format!("{} at {}", of(interface), host.destination)
             }
+            Spot::Agent(agent, interface) => format!("{} of agent {agent}", of(interface)),
         }
     }
 }
 
 fn is_live(place: &str) -> bool {
-    place.starts_with(HERE) || place.starts_with(ELSEWHERE)
+    [HERE, ELSEWHERE, AT_AGENT]
+        .iter()
+        .any(|begin| place.starts_with(begin))
 }
 
 /// Where it is, and what it is called unless it has a name.
@@ -111,6 +128,9 @@ fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), Strin
         }
         let name = interface.name.clone();
         return Ok((Spot::Here(interface), name));
+    }
+    if let Some(rest) = place.strip_prefix(AT_AGENT) {
+        return at_agent(rest);
     }
     let rest = place.strip_prefix(ELSEWHERE).unwrap_or(place);
     let form = "ssh:user@host/eth0";
@@ -131,6 +151,23 @@ fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), Strin
         .map_or(destination.as_str(), |(_, host)| host)
         .replace(':', "-");
     Ok((Spot::Elsewhere(host, interface), name))
+}
+
+/// `ams/eth0`.
+fn at_agent(text: &str) -> Result<(Spot, String), String> {
+    const FORM: &str = "agent:ams/eth0";
+    let Some((agent, interface)) = text.split_once('/') else {
+        return Err(format!("the interface is missing; write {FORM}"));
+    };
+    let agent: AgentName = agent.parse().map_err(|why| format!("{why}"))?;
+    let interface = self::interface(interface, FORM)?;
+    if interface.site.is_some() {
+        return Err(format!(
+            "an agent captures in its own network namespace; write {FORM}"
+        ));
+    }
+    let name = agent.to_string();
+    Ok((Spot::Agent(agent, interface), name))
 }
 
 /// `eth0` or `eth0@SITE`.
@@ -208,7 +245,7 @@ mod tests {
         let point = live(text);
         match point.spot {
             Spot::Elsewhere(host, interface) => (point.name, host, interface),
-            Spot::Here(_) => panic!("{text} is elsewhere"),
+            Spot::Here(_) | Spot::Agent(..) => panic!("{text} is elsewhere"),
         }
     }
 
@@ -265,6 +302,26 @@ mod tests {
         );
         assert_eq!(name, "fd00--7");
         assert_eq!(elsewhere("x=ssh:[fd00::7]/eth0").1.port, None);
+    }
+
+    #[test]
+    fn one_at_an_agent_is_named_by_it() {
+        let point = live("agent:ams/eth0");
+        assert_eq!(
+            (point.name.as_str(), point.told().as_str()),
+            ("ams", "eth0 of agent ams")
+        );
+        assert_eq!(point.agent().map(AgentName::as_str), Some("ams"));
+        assert_eq!(live("in=agent:ams/any").name, "in");
+        for text in [
+            "agent:ams",
+            "agent:ams/",
+            "agent:ams/eth0@x",
+            "agent:ams/-w",
+        ] {
+            assert!(refused(text).contains("write agent:ams/eth0"), "{text}");
+        }
+        assert!(refused("agent:Ams/eth0").contains("lower-case"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ByteSize;
+use crate::{ByteSize, Span, Wall};
 
 /// What packets carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,8 @@ pub enum CaptureProtocol {
     Icmp,
 }
 
-/// To write an interface's packets to standard output, in nanosecond pcap, until it is ended.
+/// To write an interface's packets down in nanosecond pcap, until it is ended: to standard output, or at an agent
+/// into a file of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureOrder {
@@ -38,4 +39,53 @@ pub struct CaptureOrder {
     pub ports: Vec<u16>,
     /// Only packets of these; of all if empty.
     pub protocols: Vec<CaptureProtocol>,
+    /// At an agent: it ends by itself after so long.
+    #[serde(
+        rename = "duration_ns",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration: Option<Span>,
+    /// At an agent: it ends by itself when the capture has so many bytes.
+    #[serde(
+        rename = "limit_bytes",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<ByteSize>,
+}
+
+/// What an agent captured; the packets are in a file of the result. Its moments are of the clock that stamped the
+/// packets: whoever joins captures of several hosts moves all by one offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Captured {
+    /// Stands for the kernel whose clock stamped: two captures with the same have one clock.
+    pub kernel: String,
+    /// Packets that the file has.
+    pub packets: u64,
+    /// Packets that passed the filter and are not in the file.
+    pub lost: u64,
+    /// From when until when all that passed came into the file, where that is known.
+    pub listened: Option<[Wall; 2]>,
+    /// Why it ended before its time.
+    pub fault: Option<String>,
+    /// How far the host's clock was from the controller's, as often as that was measured.
+    #[serde(default)]
+    pub clock: Vec<ClockReading>,
+}
+
+/// How far a host's clock was from its controller's at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockReading {
+    /// The moment, by the host's clock.
+    #[serde(rename = "at_unix_ns")]
+    pub at: Wall,
+    /// The host's clock minus the controller's.
+    #[serde(rename = "offset_ns")]
+    pub offset: Span,
+    /// How far that may be wrong, either way.
+    #[serde(rename = "bound_ns")]
+    pub bound: Span,
 }

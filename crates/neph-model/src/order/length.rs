@@ -9,7 +9,7 @@ const AROUND: Span = Span::from_secs(60);
 const TRACEROUTE: Span = Span::from_secs(120);
 /// A router that answers once a second has a trace take so long for each of its probes.
 const SLOW_ROUTER: Span = Span::from_secs(1);
-/// A capture lasts until it is ended; its lease is renewed by a new order.
+/// A capture that has no end of its own lasts until it is ended.
 const CAPTURE: Span = Span::from_secs(24 * 3600);
 
 /// What an order sends, with what it asks its peers to send back.
@@ -40,7 +40,7 @@ impl Order {
             }
             Self::Load(order) => order.duration,
             Self::Reflector(order) => order.duration,
-            Self::Capture(_) => CAPTURE,
+            Self::Capture(order) => order.duration.unwrap_or(CAPTURE),
         };
         work + AROUND
     }

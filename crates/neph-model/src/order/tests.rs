@@ -187,6 +187,8 @@ fn capture() -> impl Strategy<Value = Order> {
             hosts,
             ports,
             protocols,
+            duration: (kept % 2 == 0).then(|| Span::from_nanos(i64::from(kept))),
+            limit: (kept % 3 == 0).then_some(ByteSize(ring)),
         })
     })
 }

@@ -35,13 +35,15 @@ fn needs(policy: &Policy, folder: &Path) -> Needs {
         Kind::Probe(ProbeKind::Syn),
         Kind::Fleet,
         Kind::Traceroute,
+        Kind::Capture,
     ];
     let fleets = has(&[Kind::Fleet]);
     let reserved = policy.listen.iter().any(|ports| *ports.start() < RESERVED);
     let mut needs = Needs::of(&Row::AGENT)
         .fills(Some(folder))
         .capability(Capability::CAP_NET_RAW, has(&raw))
-        .capability(Capability::CAP_SYS_NICE, probes)
+        .capability(Capability::CAP_SYS_NICE, probes || has(&[Kind::Capture]))
+        .capability(Capability::CAP_IPC_LOCK, has(&[Kind::Capture]))
         .capability(Capability::CAP_NET_ADMIN, fleets)
         .capability(Capability::CAP_BPF, fleets)
         .capability(Capability::CAP_NET_BIND_SERVICE, reserved);

@@ -9,7 +9,7 @@ use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::metrics::Ready;
 use crate::metrics::hops::HopsMetrics;
-use crate::output;
+use crate::{at_agents, output};
 use neph_capture::path::point::Point;
 use neph_listen::recording::{self, Heard, Judging, JudgingSpec};
 
@@ -69,6 +69,8 @@ fn run_until(
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let options = args.live.options();
+    let agents = at_agents::agents(points, args.live.control(), options.duration)?;
     let judging = Judging::begin(JudgingSpec {
         points,
         rules: &args.alarms.rules(&names)?,
@@ -88,7 +90,8 @@ fn run_until(
     };
     let recorded = recording::record(
         points,
-        &args.live.options(),
+        &options,
+        agents,
         Heard {
             stop,
             begins: &begins,
@@ -142,6 +145,7 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
         path: recorded.file.clone(),
         listened: recorded.listened,
         is_silent: recorded.packets == 0,
+        clock: recorded.clock.clone(),
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
@@ -201,6 +205,7 @@ mod tests {
             packets: 1,
             lost: None,
             listened: None,
+            clock: Vec::new(),
         }
     }
 

@@ -49,7 +49,8 @@ enum Clock {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nOf a TAP with a file for each direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
+have one clock.\nOf a TAP with a file for each direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0, \
+NAME=agent:AGENT/eth0 with --control; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer
@@ -97,9 +98,11 @@ impl Args {
             .fills(self.figure.as_deref())
     }
 
-    /// The same where they are live; `None` where ssh is started, which needs what it was given.
+    /// The same where they are live; `None` where ssh is started or a controller is asked, which need what neph was
+    /// given.
     fn needs_live(&self, points: &[recording::Point]) -> Option<Needs> {
-        if points.iter().any(recording::Point::is_elsewhere) {
+        let is_away = |point: &recording::Point| point.is_elsewhere() || point.agent().is_some();
+        if points.iter().any(is_away) {
             return None;
         }
         let needs = Needs::of(&Row::HOPS_LIVE)
@@ -122,7 +125,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             needs.restrict(&args.user)?;
         } else if args.user.is_named() {
             return Err(Failure::usage(
-                "--user: ssh needs the keys of the user who started neph; leave out --user, or name no ssh: point",
+                "--user: ssh and the controller's folder need the rights of the user who started neph; leave out \
+                 --user, or name no ssh: or agent: point",
             ));
         }
         return live::run(args, &points, exporters);

@@ -171,13 +171,18 @@ impl Row {
         &[
             kept(
                 CAP_NET_RAW,
-                "icmp, syn, fleet or traceroute in its policy",
-                "ICMP echo, SYN probes, routes, one raw socket for all flows",
+                "icmp, syn, fleet, traceroute or capture in its policy",
+                "ICMP echo, SYN probes, routes, one raw socket for all flows, packet sockets",
             ),
             kept(
                 CAP_SYS_NICE,
-                "a probe in its policy",
-                "real-time priority of the sending thread",
+                "a probe or capture in its policy",
+                "real-time priority of the sending thread, return from idle priority when packets wait",
+            ),
+            kept(
+                CAP_IPC_LOCK,
+                "capture in its policy",
+                "receive ring in locked memory",
             ),
             kept(
                 CAP_NET_ADMIN,

@@ -26,22 +26,26 @@ pub(super) struct Intake {
     way: Way,
 }
 
+/// Of no packet yet; the first period begins.
+pub(super) fn conversations(args: &Args) -> Conversations {
+    let limits = Limits {
+        flows: args.flows.max(1),
+        idle: args.idle,
+        ..Limits::default()
+    };
+    let mut conversations = Conversations::new(limits, &args.quic_port);
+    conversations.table.look(|_, _| {});
+    conversations.exchanges.look(|_, _| {});
+    conversations
+}
+
 impl Intake {
     pub(super) fn new(args: &Args, ears: &Ears, watching: Watching) -> Result<Self, Failure> {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
         let writing = writing.map(|path| super::write_into(path, args.force, (link, kept)));
-        let limits = Limits {
-            flows: args.flows.max(1),
-            idle: args.idle,
-            ..Limits::default()
-        };
-        let mut conversations = Conversations::new(limits, &args.quic_port);
-        // The first period begins.
-        conversations.table.look(|_, _| {});
-        conversations.exchanges.look(|_, _| {});
         Ok(Self {
-            conversations,
+            conversations: conversations(args),
             watching,
             writing: writing.transpose()?,
             is_any: ears.is_any(),
@@ -71,10 +75,11 @@ impl Intake {
 
     /// A period ends; `seen` counts from the beginning.
     pub(super) fn period(&mut self, seen: Seen) {
-        let now = Wall::from_unix_nanos(clock::wall().0);
-        self.conversations.silence(now, &mut self.watching);
+        let now = clock::pair();
+        let wall = Wall::from_unix_nanos(now.wall.0);
+        self.conversations.silence(wall, &mut self.watching);
         self.watching
-            .period(&mut self.conversations, self.way, seen);
+            .period(&mut self.conversations, self.way, seen, now);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }

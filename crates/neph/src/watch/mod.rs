@@ -5,6 +5,7 @@
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod alarm;
+mod at_agent;
 mod intake;
 pub(crate) mod recording;
 mod screen;
@@ -35,7 +36,7 @@ use neph_capture::reading::enough::ENOUGH;
 use neph_documents::captures::Shown;
 use neph_export::Url;
 use neph_listen::OUT;
-use neph_listen::{Courtesy, Ears, Listening, Way, Writing};
+use neph_listen::{Courtesy, Ears, Listening, Seen, Way, Writing};
 use neph_wire::filter::Wanted;
 use watching::Watching;
 
@@ -45,9 +46,13 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Options of `neph watch`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The interface whose packets are looked at; any: all of them
+    /// The interface whose packets are looked at; any: all of them; agent:AGENT/INTERFACE: that of an agent, which
+    /// captures first and sends what it has at the end
     #[arg(value_name = "INTERFACE")]
     interface: String,
+    /// Where the controller of the agent is: the folder in which neph control serve runs
+    #[arg(long, value_name = "FOLDER")]
+    control: Option<PathBuf>,
     /// How to write flows
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
@@ -162,6 +167,11 @@ impl Args {
         is_told || matches!(self.format, Format::Ndjson)
     }
 
+    /// Whether it writes a line for each thing that it tells.
+    const fn tells_lines(&self) -> bool {
+        matches!(self.format, Format::Ndjson)
+    }
+
     const fn shown(&self) -> Shown {
         Shown {
             format: self.format,
@@ -201,6 +211,9 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
 
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(point) = at_agent::point(args)? {
+        return at_agent::run(args, &point);
+    }
     args.needs().restrict(&args.user)?;
     if args.writes_out() {
         return recording::write_out(args);
@@ -223,7 +236,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let listened = listen(args, &stop, &mut ears, &mut intake);
     let seen = ears.seen();
     let (was_alarmed, finished) = intake.finish(seen);
-    let ended = listened.and(finished);
+    outcome(was_alarmed, listened.and(finished), &stop, seen)
+}
+
+/// How it ended, when all is told.
+fn outcome(
+    was_alarmed: bool,
+    ended: Result<(), Failure>,
+    stop: &Stop,
+    seen: Seen,
+) -> Result<Outcome, Failure> {
     if was_alarmed {
         if let Err(failure) = ended {
             exit::say(&failure);

@@ -80,9 +80,14 @@ impl Watching {
         self.telling.is_refused()
     }
 
+    /// The first period begins at this moment, and not now.
+    pub(super) const fn begin_at(&mut self, at: Pair) {
+        self.first = at.raw;
+        self.began = at;
+    }
+
     /// Tells the period that ends now; `seen` counts from the beginning.
-    pub(super) fn period(&mut self, all: &mut Conversations, way: Way, seen: Seen) {
-        let now = clock::pair();
+    pub(super) fn period(&mut self, all: &mut Conversations, way: Way, seen: Seen, now: Pair) {
         let stretch = Stretch {
             from: Wall::from_unix_nanos(self.began.wall.0),
             until: Wall::from_unix_nanos(now.wall.0),

@@ -142,6 +142,8 @@ fn other_kinds() -> Vec<Order> {
         hosts: Vec::new(),
         ports: Vec::new(),
         protocols: Vec::new(),
+        duration: Some(Span::from_secs(1)),
+        limit: Some(neph_model::ByteSize(1 << 20)),
     };
     let share = CpuShare::percent(50.0).expect("a share");
     let threads = CpuThreads::EachCore;

@@ -13,6 +13,7 @@ fn fitted(fits: Vec<ClockFit>, hidden: Vec<Option<i64>>) -> Fitted {
         steps: Vec::new(),
         added: Added::default(),
         drift: None,
+        read: ReadOffsets::default(),
         nature: ClockNature::default(),
     }
 }

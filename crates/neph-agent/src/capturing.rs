@@ -1,0 +1,165 @@
+//! A capture as an order: what passes an interface of this host goes into a file, which is a part of the result.
+//!
+//! Owns how much that may be, and what is reported of it. How packets come and are written is neph-listen's.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use neph_listen::recording::record_point;
+use neph_listen::{CaptureFile, Ears, Listening, PacketChoice, Way, Writing};
+use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update, Wall};
+use neph_sys::clock;
+
+use crate::desk::Desk;
+use crate::failure::failed;
+
+/// Memory in which packets wait, at most: it is locked.
+const MOST_RING: ByteSize = ByteSize(64 << 20);
+/// Time between two reports.
+const REPORTED: Span = Span::from_millis(500);
+/// A number that the kernel makes anew each time it starts.
+const KERNEL: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Where a capture goes, and who hears of it.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    /// The folder of captures, which is made if it is not there.
+    pub(crate) folder: &'a Path,
+    /// Names the file in it.
+    pub(crate) name: String,
+    pub(crate) desk: &'a Desk,
+}
+
+impl Place<'_> {
+    fn path(&self) -> PathBuf {
+        self.folder.join(format!("{}.pcap", self.name))
+    }
+
+    /// Begins the file.
+    fn file(&self) -> io::Result<CaptureFile> {
+        // Packets are for nobody else to look into.
+        let folder = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.folder);
+        folder.and_then(|()| CaptureFile::create(&self.path()))
+    }
+}
+
+/// Captures until the end. The first progress is reported when packets are taken, the file at the end.
+pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Captured, OrderFailed> {
+    let operation = || format!("capture at {}", order.interface);
+    if order.site.is_some() {
+        return Err(failed(operation(), "it names a site of a lab"));
+    }
+    let choice = PacketChoice::of(order);
+    let wanted = choice.wanted();
+    let mut ears = Ears::open(&Listening {
+        interface: &order.interface,
+        site: None,
+        elsewhere: "an agent in that namespace",
+        kept: order.kept,
+        ring: order.ring.min(MOST_RING),
+        most: u64::MAX,
+        wanted: &wanted,
+        way: Some(Way::Ring),
+    })
+    .map_err(|why| failed(operation(), why))?;
+    let file = place.file().map_err(|why| {
+        let path = place.path();
+        failed(operation(), format!("write {}: {why}", path.display()))
+    })?;
+    let captured = record(order, &mut ears, file, place.desk);
+    place.desk.tell(Update::Captured(place.path()));
+    Ok(captured)
+}
+
+fn record(order: &CaptureOrder, ears: &mut Ears, file: CaptureFile, desk: &Desk) -> Captured {
+    let (link, kept) = ears.format();
+    let mut writing = Writing::with_header(file, link, kept);
+    let began = clock::raw();
+    let length = order.duration.map_or(i64::MAX, Span::nanos);
+    let limit = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
+    let (from, mut until, mut due) = (now(), None, Span::ZERO);
+    let recorded = record_point(ears, &mut writing, |seen, bytes| {
+        let elapsed = Span::from_nanos(clock::raw().0 - began.0);
+        if elapsed >= due {
+            due = elapsed + REPORTED;
+            let packets = seen.packets;
+            desk.tell(Update::Progress(Progress {
+                elapsed,
+                due: packets,
+            }));
+        }
+        let is_over = desk.stop().is_set() || elapsed.nanos() >= length || bytes >= limit;
+        // What has passed by now is still taken.
+        until = is_over.then(now);
+        is_over
+    });
+    let until = until.filter(|_| !writing.is_refused());
+    let (seen, packets) = (ears.seen(), writing.packets());
+    let written = writing.close().map_err(|why| why.to_string());
+    let fault = recorded.map_err(|why| why.to_string()).and(written).err();
+    let kernel = fs::read_to_string(KERNEL).unwrap_or_default();
+    Captured {
+        kernel: kernel.trim().to_owned(),
+        packets,
+        lost: seen.lost + seen.packets.saturating_sub(packets),
+        listened: until.map(|until| [from, until]),
+        fault,
+        clock: Vec::new(),
+    }
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Executor, Order};
+
+    use crate::LocalExecutor;
+
+    use super::*;
+
+    /// What becomes of an order that has this interface.
+    fn failure(interface: &str, executor: &mut LocalExecutor) -> String {
+        executor.submit(Order::Capture(CaptureOrder {
+            interface: interface.to_owned(),
+            site: None,
+            kept: 96,
+            ring: ByteSize(2 << 20),
+            hosts: Vec::new(),
+            ports: Vec::new(),
+            protocols: Vec::new(),
+            duration: Some(Span::from_secs(1)),
+            limit: Some(ByteSize(1 << 20)),
+        }));
+        for _ in 0..200 {
+            let updates = executor.poll(Span::from_millis(100)).expect("it is there");
+            match updates.into_iter().next() {
+                Some((_, Update::Done(result))) => {
+                    return result.expect_err("it cannot be").to_string();
+                }
+                Some(other) => panic!("{other:?}"),
+                None => {}
+            }
+        }
+        panic!("nothing is reported")
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_one_sentence_and_leaves_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let captures = folder.path().join("captures");
+        let mut executor = LocalExecutor::new().with_captures(captures.clone());
+        let why = failure("no-such-one", &mut executor);
+        assert!(why.starts_with("capture at no-such-one failed: "), "{why}");
+        assert!(!captures.exists());
+        let why = failure("lo", &mut LocalExecutor::new());
+        assert!(why.contains("a stream of bytes"), "{why}");
+    }
+}

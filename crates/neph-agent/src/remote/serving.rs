@@ -1,0 +1,84 @@
+//! A worker on a connection: messages are handed to it, and its answers and signs of life are sent.
+//!
+//! Owns the loop, and when a connection is given up. What is done about a message is the worker's.
+
+use neph_model::{Executor, Span, Stop, Wall};
+use neph_sys::clock;
+
+use super::beat::Beats;
+use super::worker::{Worker, WorkerLost};
+use super::{Beat, FromAgent, Link, LinkLost, ToAgent};
+
+/// How long a message is waited for before what is measured is looked at.
+const PATIENCE: Span = Span::from_millis(20);
+
+/// Serves a controller over a connection until `stop` is set. What is measured goes on when the connection is
+/// gone, and is reported on the next one.
+///
+/// # Errors
+/// The connection is gone, or the agent cannot go on.
+pub fn serve<E: Executor>(
+    worker: &mut Worker<E>,
+    link: &mut dyn Link,
+    stop: &Stop,
+) -> Result<(), ServeError> {
+    worker.is_connected = true;
+    worker.connections += 1;
+    let served = converse(worker, link, stop);
+    worker.is_connected = false;
+    served
+}
+
+fn converse<E: Executor>(
+    worker: &mut Worker<E>,
+    link: &mut dyn Link,
+    stop: &Stop,
+) -> Result<(), ServeError> {
+    link.send(worker.hello())?;
+    let mut beats = Beats::default();
+    while !stop.is_set() {
+        let wall = Wall::from_unix_nanos(clock::wall().0);
+        if let Some(beat) = beats.due(clock::raw(), wall, worker.running()) {
+            let refusals = worker.refusals();
+            link.send(FromAgent::Beat(Beat { refusals, ..beat }))?;
+        }
+        if beats.is_silent(clock::raw()) {
+            return Err(LinkLost::new("it has answered nothing for 20 s").into());
+        }
+        let received = link.receive(PATIENCE).inspect_err(|lost| {
+            if lost.is_unreadable {
+                worker.guard.count("unreadable");
+            }
+        });
+        let answer = match received? {
+            Some(ToAgent::Beat { sent, received }) => {
+                beats.answered(sent, received, clock::raw());
+                let now = clock::raw();
+                if let Some(clock) = beats.clock(now) {
+                    worker.set_clock(clock, now);
+                }
+                None
+            }
+            Some(message) => worker.take(message).map_err(WorkerLost::from)?,
+            None => None,
+        };
+        if let Some(answer) = answer {
+            link.send(answer)?;
+        }
+        for message in worker.work(Span::ZERO)? {
+            link.send(message)?;
+        }
+    }
+    Ok(())
+}
+
+/// Why a connection is served no more.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The agent makes another one.
+    #[error(transparent)]
+    Link(#[from] LinkLost),
+    /// The agent ends.
+    #[error(transparent)]
+    Worker(#[from] WorkerLost),
+}

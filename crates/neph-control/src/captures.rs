@@ -1,0 +1,165 @@
+//! Captures at agents: ordered at the same time, ended together, and fetched when they have ended.
+//!
+//! Owns when a capture is given up. What it is for is not known here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use neph_agent::policy::LARGEST_CAPTURE;
+use neph_agent::remote::{REFUSED, Signer};
+use neph_listen::recording::{AgentCapture, Agents, AgentsCourse};
+use neph_model::{
+    AgentName, CaptureOrder, Executor, Order, OrderFailed, OrderResult, Span, Ticket, Update,
+};
+use neph_sys::clock::{self, RawNanos};
+
+use crate::executor::LATER;
+use crate::{AgentsExecutor, Bus, InboxError, Sites};
+
+/// How long is waited for a message before it is looked whether all is over.
+const PATIENCE: Span = Span::from_millis(20);
+/// How long one that has not begun is waited for once all is over.
+const NOT_BEGUN: Span = Span::from_secs(3);
+/// An agent captures for no longer, whatever becomes of the process that asked it to.
+pub const LONGEST_CAPTURE: Span = Span::from_secs(3600);
+/// From the end that is asked for to the one by itself.
+const SLACK: Span = Span::from_secs(10);
+
+/// Has agents of a controller capture.
+#[derive(Debug)]
+pub struct AgentCaptures<B: Bus> {
+    executor: AgentsExecutor<B>,
+}
+
+impl<B: Bus> AgentCaptures<B> {
+    /// By these agents. What is out, and what comes of it, is kept in `folder`; captures that an earlier process left
+    /// there are ended, and nobody wants them.
+    ///
+    /// # Errors
+    /// The disk refuses, or another process has the folder.
+    pub fn new(
+        folder: &Path,
+        agents: BTreeSet<AgentName>,
+        bus: B,
+        signer: Signer,
+    ) -> Result<Self, InboxError> {
+        let sites = Sites {
+            agents: agents
+                .into_iter()
+                .map(|agent| (agent.to_string(), agent))
+                .collect(),
+            ..Sites::default()
+        };
+        let mut executor = AgentsExecutor::new(folder, sites, bus, signer)?;
+        executor.abandon()?;
+        Ok(Self { executor })
+    }
+
+    /// Takes note of an update; whether it was the capture's last.
+    fn note(one: &mut Open, update: Update, course: &mut dyn AgentsCourse) -> bool {
+        match update {
+            Update::Progress(progress) => {
+                one.has_begun = true;
+                course.counted(one.place, progress.due);
+            }
+            Update::Captured(path) => one.file = Some(path),
+            Update::Done(Ok(OrderResult::Captured(captured))) => {
+                // What is in the file is fetched whole before this comes.
+                let file = one.file.take();
+                let captured = file.as_deref().map(|file| (captured, file));
+                course.ended(
+                    one.place,
+                    captured.ok_or_else(|| "it has no file".to_owned()),
+                );
+                return true;
+            }
+            Update::Done(result) => {
+                let another = || OrderFailed::another_result("capture");
+                course.ended(one.place, Err(told(&result.err().unwrap_or_else(another))));
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+/// A capture that is not over.
+#[derive(Debug)]
+struct Open {
+    place: usize,
+    has_begun: bool,
+    file: Option<PathBuf>,
+}
+
+/// Why there is none, in a sentence.
+fn told(why: &OrderFailed) -> String {
+    if why.operation == REFUSED {
+        format!("the agent refuses: {}", why.reason)
+    } else {
+        why.to_string()
+    }
+}
+
+/// The order with an end of its own.
+fn bounded(capture: AgentCapture) -> Order {
+    let AgentCapture { agent, order } = capture;
+    let duration = order.duration.unwrap_or(LONGEST_CAPTURE) + SLACK;
+    Order::Capture(CaptureOrder {
+        site: Some(agent.to_string()),
+        duration: Some(duration.min(LONGEST_CAPTURE + SLACK)),
+        limit: Some(order.limit.unwrap_or(LARGEST_CAPTURE).min(LARGEST_CAPTURE)),
+        ..order
+    })
+}
+
+impl<B: Bus> Agents for AgentCaptures<B> {
+    fn capture(&mut self, captures: Vec<AgentCapture>, course: &mut dyn AgentsCourse) {
+        let mut open: BTreeMap<Ticket, Open> = BTreeMap::new();
+        for (place, capture) in captures.into_iter().enumerate() {
+            let ticket = self.executor.submit(bounded(capture));
+            let one = Open {
+                place,
+                has_begun: false,
+                file: None,
+            };
+            open.insert(ticket, one);
+        }
+        let mut over: Option<RawNanos> = None;
+        while !open.is_empty() {
+            let now = clock::raw();
+            if course.is_over() && over.is_none() {
+                over = Some(now);
+                for ticket in open.keys() {
+                    self.executor.cancel(*ticket);
+                }
+            }
+            if over.is_some_and(|over| now.0 - over.0 > NOT_BEGUN.nanos()) {
+                open.retain(|_, one| one.has_begun);
+            }
+            let updates = match self.executor.poll(PATIENCE) {
+                Ok(updates) => updates,
+                Err(why) => {
+                    // Nobody goes on with a capture.
+                    let why = why.0.strip_suffix(LATER).unwrap_or(&why.0);
+                    for one in open.values() {
+                        course.ended(one.place, Err(why.to_owned()));
+                    }
+                    break;
+                }
+            };
+            for (ticket, update) in updates {
+                let is_last = open
+                    .get_mut(&ticket)
+                    .is_some_and(|one| Self::note(one, update, course));
+                if is_last {
+                    open.remove(&ticket);
+                }
+            }
+        }
+        // Of what was given up nothing is wanted.
+        if let Err(error) = self.executor.abandon() {
+            tracing::warn!("{error}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Points at agents: their captures are made there, and come when they have ended.
+//!
+//! Owns what becomes of such a capture here: it is moved to this host's time and goes into the file of its point. Who
+//! orders captures, and how they come, is not known here ([`Agents`]).
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, Span};
+use neph_text::Outside;
+
+use super::begun::{Begun, KERNEL, Outcome, unwritten};
+use super::course::Tally;
+use super::relay::relay_moved;
+use super::spelling::Spot;
+use super::{Recorded, RecordingOptions};
+use crate::ListenError;
+
+/// Readings of its clock that are taken from an agent.
+const MOST_READINGS: usize = 1100;
+
+/// What an agent is to capture.
+#[derive(Clone, Debug)]
+pub struct AgentCapture {
+    /// Which agent.
+    pub agent: AgentName,
+    /// What; it ends when it is asked to.
+    pub order: CaptureOrder,
+}
+
+/// Has agents capture.
+pub trait Agents: Debug + Send {
+    /// Has all of these captured at the same time, until `course` is over or each has ended; returns when all have.
+    fn capture(&mut self, captures: Vec<AgentCapture>, course: &mut dyn AgentsCourse);
+}
+
+/// How captures at agents come along. A place is one among the captures.
+pub trait AgentsCourse {
+    /// Whether they are to end.
+    fn is_over(&self) -> bool;
+
+    /// One has so many packets; the first time it has begun.
+    fn counted(&mut self, place: usize, packets: u64);
+
+    /// One has ended, and its packets are in this file, for now; or why there is none.
+    fn ended(&mut self, place: usize, captured: Result<(Captured, &Path), String>);
+}
+
+/// The points at agents of a recording.
+pub(super) struct AtAgents<'a> {
+    points: Vec<(usize, Option<Begun<'a>>)>,
+    /// Where they are over, by their place in the recording.
+    pub(super) outcomes: Vec<(usize, Outcome)>,
+    options: &'a RecordingOptions,
+    is_over: &'a AtomicBool,
+    /// By how much the times of a kernel are moved: all captures of one kernel have one clock, and keep it.
+    moved: BTreeMap<String, Span>,
+}
+
+impl<'a> AtAgents<'a> {
+    /// Nothing yet, of these points; each with its place in the recording.
+    pub(super) fn of(
+        points: Vec<(usize, Begun<'a>)>,
+        options: &'a RecordingOptions,
+        is_over: &'a AtomicBool,
+    ) -> Self {
+        let own = fs::read_to_string(KERNEL).unwrap_or_default();
+        Self {
+            points: points
+                .into_iter()
+                .map(|(place, begun)| (place, Some(begun)))
+                .collect(),
+            outcomes: Vec::new(),
+            options,
+            is_over,
+            moved: BTreeMap::from([(own.trim().to_owned(), Span::ZERO)]),
+        }
+    }
+
+    /// What is to be captured.
+    pub(super) fn captures(&self) -> Vec<AgentCapture> {
+        let begun = self.points.iter().filter_map(|(_, begun)| begun.as_ref());
+        let captures = begun.filter_map(|begun| match &begun.point.spot {
+            Spot::Agent(agent, interface) => Some(AgentCapture {
+                agent: agent.clone(),
+                order: self.order(&interface.name),
+            }),
+            Spot::Here(_) | Spot::Elsewhere(..) => None,
+        });
+        captures.collect()
+    }
+
+    fn order(&self, interface: &str) -> CaptureOrder {
+        self.options.choice.order(CaptureOrder {
+            interface: interface.to_owned(),
+            site: None,
+            kept: self.options.snaplen,
+            ring: self.options.ring,
+            hosts: Vec::new(),
+            ports: Vec::new(),
+            protocols: Vec::new(),
+            duration: self.options.duration,
+            limit: Some(self.options.limit),
+        })
+    }
+
+    /// Nobody reports any more: those that have not ended have nothing.
+    pub(super) fn finish(mut self) -> Vec<(usize, Outcome)> {
+        for place in 0..self.points.len() {
+            self.ended(place, Err("it was not captured".to_owned()));
+        }
+        self.outcomes
+    }
+
+    /// Takes a capture in.
+    fn take(&mut self, begun: Begun<'_>, captured: Captured, path: &Path) -> Outcome {
+        let Begun {
+            point,
+            path: own,
+            mut file,
+            tally,
+        } = begun;
+        let first = captured.clock.first().map(|reading| reading.offset);
+        let moved = self.moved.entry(captured.kernel.clone());
+        let ahead = *moved.or_insert_with(|| first.unwrap_or(Span::ZERO));
+        // What was counted meanwhile is counted anew.
+        let whole = Tally::new(tally.most(), self.options.limit.0);
+        let relayed = File::open(path).map_err(|why| why.to_string());
+        let relayed = relayed.and_then(|mut source| {
+            let relayed = relay_moved(&mut source, &mut file, &whole, -ahead);
+            relayed.map_err(|why| why.to_string())
+        });
+        file.flush();
+        let packets = file.packets();
+        let refused = file.close().err();
+        let fault = match (relayed.err().or(captured.fault), refused) {
+            (Some(why), _) => {
+                let (name, why) = (&point.name, Outside::text(&why));
+                Some(ListenError::refused(format!("{name}: {why}")))
+            }
+            (None, Some(why)) => Some(unwritten(&point.name, packets, &why, self.options)),
+            (None, None) => None,
+        };
+        let all = packets >= captured.packets && fault.is_none();
+        Outcome {
+            recorded: Recorded {
+                name: point.name.clone(),
+                file: own,
+                host: captured.kernel,
+                packets,
+                lost: Some(captured.lost + captured.packets.saturating_sub(packets)),
+                listened: captured
+                    .listened
+                    .filter(|_| all)
+                    .map(|moments| moments.map(|moment| moment + -ahead)),
+                clock: readings(captured.clock, ahead),
+            },
+            fault,
+        }
+    }
+}
+
+/// The same of a clock that was set back by `ahead`.
+fn readings(clock: Vec<ClockReading>, ahead: Span) -> Vec<ClockReading> {
+    let moved = clock.into_iter().take(MOST_READINGS);
+    let moved = moved.map(|reading| ClockReading {
+        at: reading.at + -ahead,
+        offset: reading.offset - ahead,
+        bound: reading.bound,
+    });
+    moved.collect()
+}
+
+impl AgentsCourse for AtAgents<'_> {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn counted(&mut self, place: usize, packets: u64) {
+        if let Some((_, Some(begun))) = self.points.get(place) {
+            begun.tally.counted(packets, 0);
+            begun.tally.begun();
+        }
+    }
+
+    fn ended(&mut self, place: usize, captured: Result<(Captured, &Path), String>) {
+        let Some((of_all, begun)) = self.points.get_mut(place) else {
+            return;
+        };
+        let (of_all, Some(begun)) = (*of_all, begun.take()) else {
+            return;
+        };
+        let tally = begun.tally;
+        let outcome = match captured {
+            Ok((captured, path)) => self.take(begun, captured, path),
+            Err(why) => Outcome {
+                recorded: Recorded {
+                    name: begun.point.name.clone(),
+                    file: begun.path,
+                    host: begun.point.name.clone(),
+                    packets: 0,
+                    lost: None,
+                    listened: None,
+                    clock: Vec::new(),
+                },
+                fault: Some(ListenError::refused(format!(
+                    "{} ({}): {}",
+                    begun.point.name,
+                    begun.point.told(),
+                    Outside::text(&why)
+                ))),
+            },
+        };
+        tally.ended();
+        self.outcomes.push((of_all, outcome));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Captures of two agents whose clocks differ, and of two of one kernel.
+
+use neph_capture::reading::enough::ENOUGH;
+use neph_model::{ByteSize, Wall};
+use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
+
+use super::super::spelling::Point;
+use super::*;
+use crate::{CaptureFile, PacketChoice};
+
+const SECOND: i64 = 1_000_000_000;
+
+fn options() -> RecordingOptions {
+    RecordingOptions {
+        duration: None,
+        count: None,
+        save: None,
+        limit: ByteSize(1 << 20),
+        choice: PacketChoice::default(),
+        snaplen: ENOUGH,
+        ring: ByteSize(2 << 20),
+    }
+}
+
+fn at(seconds: i64) -> Wall {
+    Wall::from_unix_nanos(seconds * SECOND)
+}
+
+/// A capture of a packet at each of these seconds, by a clock that is so many seconds ahead.
+fn captured(kernel: &str, seconds: &[i64], ahead: i64) -> (Captured, Vec<u8>) {
+    let mut bytes = pcap_header(ETHERNET, 64).to_vec();
+    for second in seconds {
+        bytes.extend(pcap_record((second + ahead) * SECOND, 60, 1500));
+        bytes.extend([7; 60]);
+    }
+    let captured = Captured {
+        kernel: kernel.to_owned(),
+        packets: seconds.len() as u64,
+        listened: Some([at(ahead), at(99 + ahead)]),
+        clock: vec![ClockReading {
+            at: at(ahead),
+            offset: Span::from_secs(ahead),
+            bound: Span::from_micros(300),
+        }],
+        ..Captured::default()
+    };
+    (captured, bytes)
+}
+
+/// What is recorded of such captures, each of the agent of its letter.
+fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let none = |_: &str| Err(String::new());
+    let names = all.iter().map(|(agent, _)| format!("agent:{agent}/eth0"));
+    let points: Vec<Point> = names
+        .map(|text| Point::parse(&text, &none).expect("a point").expect("live"))
+        .collect();
+    let tally = |_| Tally::new(u64::MAX, u64::MAX);
+    let tallies: Vec<Tally> = all.iter().map(tally).collect();
+    let (options, is_over) = (options(), AtomicBool::new(false));
+    let begun = points.iter().zip(&tallies).map(|(point, tally)| {
+        let path = folder.path().join(&point.name);
+        Begun {
+            point,
+            file: CaptureFile::create(&path).expect("a new file"),
+            path,
+            tally,
+        }
+    });
+    let mut course = AtAgents::of(begun.enumerate().collect(), &options, &is_over);
+    assert_eq!(course.captures().len(), all.len());
+    for (place, (_, (captured, bytes))) in all.iter().enumerate() {
+        let came = folder.path().join("came");
+        fs::write(&came, bytes).expect("writable");
+        course.ended(place, Ok((captured.clone(), &came)));
+    }
+    let outcomes = course.finish().into_iter();
+    let each = outcomes.map(|(_, outcome)| {
+        assert_eq!(outcome.fault, None);
+        let bytes = fs::read(&outcome.recorded.file).expect("it is there");
+        (outcome.recorded, bytes)
+    });
+    each.collect()
+}
+
+#[test]
+fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
+    let told = recorded(&[("a", captured("k", &[10, 11], 7))]);
+    let (recorded, bytes) = &told[0];
+    assert_eq!(*bytes, captured("k", &[10, 11], 0).1);
+    assert_eq!(recorded.listened, Some([at(0), at(99)]));
+    assert_eq!((recorded.packets, recorded.lost), (2, Some(0)));
+    assert_eq!(recorded.clock[0].at, at(0));
+    assert_eq!(recorded.clock[0].offset, Span::ZERO);
+    assert_eq!(recorded.clock[0].bound, Span::from_micros(300));
+}
+
+#[test]
+fn captures_of_one_kernel_are_moved_by_one_offset() {
+    let (mut other, bytes) = captured("k", &[10], 7);
+    other.clock[0].offset = Span::from_secs(8);
+    let told = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
+    assert_eq!(told[0].1, told[1].1);
+    assert_eq!(told[1].0.clock[0].offset, Span::from_secs(1));
+    let own = fs::read_to_string(KERNEL).expect("every kernel has one");
+    let told = recorded(&[("a", captured(own.trim(), &[10], 7))]);
+    assert_eq!(told[0].1, captured("", &[10], 7).1, "its clock is ours");
+}
+
+#[test]
+fn what_is_no_capture_of_neph_is_a_fault_and_what_did_not_come_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let none = |_: &str| Err(String::new());
+    let point = Point::parse("agent:a/eth0", &none).expect("a point");
+    let (point, tally) = (point.expect("live"), Tally::new(u64::MAX, u64::MAX));
+    let (options, is_over) = (options(), AtomicBool::new(false));
+    for bytes in [b"Welcome to db1!\n".as_slice(), b"\xa1\xb2\xc3\xd4", &[]] {
+        let path = folder.path().join("own");
+        let begun = Begun {
+            point: &point,
+            file: CaptureFile::create(&path).expect("a new file"),
+            path: path.clone(),
+            tally: &tally,
+        };
+        let mut course = AtAgents::of(vec![(0, begun)], &options, &is_over);
+        let came = folder.path().join("came");
+        fs::write(&came, bytes).expect("writable");
+        let (captured, _) = captured("k", &[], 7);
+        if !bytes.is_empty() {
+            course.ended(0, Ok((captured, &came)));
+        }
+        let outcomes = course.finish();
+        let is_fault = outcomes[0].1.fault.is_some();
+        assert_eq!(is_fault, bytes.len() != 4, "{bytes:?}");
+        assert!(outcomes[0].1.recorded.packets == 0 && tally.has_ended());
+        fs::remove_file(path).expect("it is there");
+    }
+}

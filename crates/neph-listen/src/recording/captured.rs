@@ -1,0 +1,138 @@
+//! What the thread of a point does, here or over ssh: it writes one capture.
+
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use neph_model::{ClockReading, Span, Wall};
+use neph_sys::clock;
+
+use super::begun::{Begun, KERNEL, Outcome, Shared, unwritten};
+use super::elsewhere::Output;
+use super::point::record;
+use super::relay::relay;
+use super::spelling::{Host, Interface, Point, Spot};
+use super::{Recorded, RecordingOptions};
+use crate::{Ears, ListenError, Listening, Way, Writing};
+
+/// The interfaces here among these points, opened, in their order.
+pub(super) fn open_these<'p>(
+    points: impl Iterator<Item = &'p Point>,
+    options: &RecordingOptions,
+) -> Result<Vec<Ears>, ListenError> {
+    let wanted = options.choice.wanted();
+    let open = |point: &Point| match &point.spot {
+        Spot::Here(Interface { name, site }) => Some(Ears::open(&Listening {
+            interface: name,
+            site: site.as_deref(),
+            elsewhere: "iface:INTERFACE@SITE",
+            kept: options.snaplen,
+            ring: options.ring,
+            most: options.count.unwrap_or(u64::MAX),
+            wanted: &wanted,
+            way: Some(Way::Ring),
+        })),
+        Spot::Elsewhere(..) | Spot::Agent(..) => None,
+    };
+    points.filter_map(open).collect()
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+/// Records an interface here.
+pub(super) fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
+    let Begun {
+        point,
+        path,
+        file,
+        tally,
+    } = begun;
+    let (link, kept) = ears.format();
+    let mut writing = Writing::with_header(file, link, kept);
+    tally.begun();
+    let (from, mut until) = (now(), None);
+    let recorded = record(&mut ears, &mut writing, |seen, bytes| {
+        tally.counted(seen.packets, bytes);
+        tally.lost(seen.lost);
+        let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
+        // What has passed by now is still taken.
+        until = is_over.then(now);
+        is_over
+    });
+    let until = until.filter(|_| !ears.is_full() && !writing.is_refused());
+    let seen = ears.seen();
+    let packets = writing.packets();
+    tally.counted(seen.packets, writing.bytes());
+    tally.ended();
+    let kernel = fs::read_to_string(KERNEL).unwrap_or_default();
+    Outcome {
+        recorded: Recorded {
+            name: point.name.clone(),
+            file: path,
+            host: kernel.trim().to_owned(),
+            packets,
+            lost: Some(seen.lost + seen.packets.saturating_sub(packets)),
+            listened: until.map(|until| [from, until]),
+            clock: own_clock(from),
+        },
+        fault: recorded.err().or_else(|| {
+            let refused = writing.close().err()?;
+            Some(unwritten(&point.name, packets, &refused, shared.options))
+        }),
+    }
+}
+
+/// This host's clock against itself, from then until now.
+fn own_clock(from: Wall) -> Vec<ClockReading> {
+    let exact = |at| ClockReading {
+        at,
+        offset: Span::ZERO,
+        bound: Span::ZERO,
+    };
+    vec![exact(from), exact(now())]
+}
+
+/// Takes the capture of a point elsewhere.
+pub(super) fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Shared<'_>) -> Outcome {
+    let Begun {
+        point,
+        path,
+        mut file,
+        tally,
+    } = begun;
+    let ((relayed, was_asked), said) = output.read(|capture| {
+        let relayed = relay(capture, &mut file, tally);
+        let was_asked = shared.is_over.load(Ordering::Relaxed);
+        tally.ended();
+        (relayed, was_asked)
+    });
+    file.flush();
+    let packets = file.packets();
+    let destination = &host.destination;
+    let fault = match (relayed, file.close()) {
+        (Err(error), _) => Some(ListenError::refused(format!(
+            "{}: {error}; what a login at {destination} prints must go to standard error",
+            point.name
+        ))),
+        (Ok(()), Err(refused)) => Some(unwritten(&point.name, packets, &refused, shared.options)),
+        (Ok(()), Ok(())) if was_asked => None,
+        (Ok(()), Ok(())) => Some(ListenError::refused(format!(
+            "{}: {}",
+            point.name,
+            said.why(destination)
+        ))),
+    };
+    Outcome {
+        recorded: Recorded {
+            name: point.name.clone(),
+            file: path,
+            host: said.kernel().unwrap_or(destination).to_owned(),
+            packets,
+            lost: said.lost(),
+            listened: None,
+            clock: Vec::new(),
+        },
+        fault,
+    }
+}

@@ -1,0 +1,151 @@
+//! The start of a recording: points at agents first, then those over ssh, then those here.
+//!
+//! Owns the order, and that a point which is elsewhere records before the next begins. What a point's thread does is
+//! threads'.
+
+use std::thread::{Scope, ScopedJoinHandle};
+
+use super::agents::{Agents, AtAgents};
+use super::begun::{Begun, Outcome, Shared};
+use super::captured::{fetch, listen, open_these};
+use super::course::Tally;
+use super::elsewhere::Elsewhere;
+use super::running::has_begun;
+use super::spelling::{Host, Interface, Point, Spot};
+use crate::{Ears, ListenError};
+
+pub(super) type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
+
+/// What was started.
+pub(super) struct Started<'scope> {
+    /// Of points here and over ssh, each with its place.
+    pub(super) threads: Threads<'scope>,
+    /// All points at agents are one thread's.
+    at_agents: Option<ScopedJoinHandle<'scope, Vec<(usize, Outcome)>>>,
+    /// Who has agents capture.
+    agents: Option<Box<dyn Agents>>,
+    pub(super) called: Vec<Elsewhere>,
+}
+
+impl<'scope> Started<'scope> {
+    /// Nothing yet; agents capture by `agents`.
+    pub(super) const fn with(agents: Option<Box<dyn Agents>>) -> Self {
+        Self {
+            threads: Vec::new(),
+            at_agents: None,
+            agents,
+            called: Vec::new(),
+        }
+    }
+
+    /// Starts those at agents, then those over ssh, then those here.
+    ///
+    /// # Errors
+    /// Why not all were; none where a point ended before, and says why.
+    pub(super) fn start<'env>(
+        &mut self,
+        scope: &'scope Scope<'scope, 'env>,
+        begun: Vec<Begun<'env>>,
+        mut ears: Vec<Ears>,
+        shared: Shared<'env>,
+    ) -> Result<(), Option<ListenError>> {
+        let (mut here, mut away, mut at_agents) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, begun) in begun.into_iter().enumerate() {
+            match &begun.point.spot {
+                Spot::Here(_) => here.push((place, begun)),
+                Spot::Elsewhere(host, interface) => {
+                    away.push((place, begun, There { host, interface }));
+                }
+                Spot::Agent(..) => at_agents.push((place, begun)),
+            }
+        }
+        if !away.is_empty() || !at_agents.is_empty() {
+            // Packets here would pile up, and be lost, while ssh asks for a password.
+            ears.clear();
+            self.order(scope, at_agents, shared)?;
+            for (place, begun, there) in away {
+                let tally = begun.tally;
+                let (ssh, thread) = call(scope, begun, there, shared)?;
+                self.called.push(ssh);
+                self.threads.push((place, thread));
+                // One after the other: each may ask.
+                await_begin(tally, shared)?;
+            }
+            let here: Vec<&Point> = here.iter().map(|(_, begun)| begun.point).collect();
+            ears = open_these(here.into_iter(), shared.options)?;
+        }
+        for ((place, begun), ears) in here.into_iter().zip(ears) {
+            let thread = scope.spawn(move || listen(begun, ears, shared));
+            self.threads.push((place, thread));
+        }
+        Ok(())
+    }
+
+    /// Has agents begin; waits until all have.
+    fn order<'env>(
+        &mut self,
+        scope: &'scope Scope<'scope, 'env>,
+        points: Vec<(usize, Begun<'env>)>,
+        shared: Shared<'env>,
+    ) -> Result<(), Option<ListenError>> {
+        let Some(mut agents) = self.agents.take() else {
+            return Ok(());
+        };
+        let tallies: Vec<&Tally> = points.iter().map(|(_, begun)| begun.tally).collect();
+        self.at_agents = Some(scope.spawn(move || {
+            let mut course = AtAgents::of(points, shared.options, shared.is_over);
+            agents.capture(course.captures(), &mut course);
+            course.finish()
+        }));
+        for tally in tallies {
+            await_begin(tally, shared)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all; what each has left, in the order of the points.
+    pub(super) fn join(self) -> Vec<Outcome> {
+        let threads = self.threads.into_iter();
+        let mut all: Vec<(usize, Outcome)> = threads
+            .map(|(place, thread)| (place, joined(thread)))
+            .collect();
+        all.extend(self.at_agents.map(joined).into_iter().flatten());
+        all.sort_by_key(|(place, _)| *place);
+        all.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+}
+
+/// Waits until a point is recorded.
+fn await_begin(tally: &Tally, shared: Shared<'_>) -> Result<(), Option<ListenError>> {
+    if has_begun(tally, shared.stop)? {
+        Ok(())
+    } else {
+        Err(None)
+    }
+}
+
+/// An interface of another host.
+#[derive(Clone, Copy)]
+struct There<'p> {
+    host: &'p Host,
+    interface: &'p Interface,
+}
+
+/// Calls another host; a thread takes its capture.
+fn call<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    begun: Begun<'env>,
+    there: There<'env>,
+    shared: Shared<'env>,
+) -> Result<(Elsewhere, ScopedJoinHandle<'scope, Outcome>), ListenError> {
+    let (ssh, output) = Elsewhere::begin(there.host, there.interface, shared.options)?;
+    let host = there.host;
+    let thread = scope.spawn(move || fetch(begun, host, output, shared));
+    Ok((ssh, thread))
+}
+
+pub(super) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

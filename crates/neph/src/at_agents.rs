@@ -1,0 +1,58 @@
+//! Points of capture at agents (`agent:ams/eth0`): the controller that reaches them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use neph_control::{AgentCaptures, CampaignSocket, ControllerPlace, LONGEST_CAPTURE};
+use neph_listen::recording::{Agents, Point};
+use neph_model::{AgentName, Span};
+
+use crate::exit::Failure;
+
+/// In the controller's folder: captures that are out. One command at a time has it.
+const ORDERS: &str = "captures";
+
+/// What has the points at agents captured, over the controller in this folder; none where no point is at one.
+///
+/// # Errors
+/// That is too long, no controller is named or runs there, or an agent is not known to it or measures for another.
+pub(crate) fn agents(
+    points: &[Point],
+    control: Option<&Path>,
+    duration: Option<Span>,
+) -> Result<Option<Box<dyn Agents>>, Failure> {
+    let agents: BTreeSet<AgentName> = points.iter().filter_map(Point::agent).cloned().collect();
+    let folder = match (agents.first(), control) {
+        (Some(_), Some(folder)) => folder,
+        (Some(first), None) => {
+            return Err(Failure::usage(format!(
+                "a point is at agent {first}: add --control FOLDER, the folder in which neph control serve runs"
+            )));
+        }
+        (None, Some(_)) => {
+            return Err(Failure::usage(
+                "--control has no effect: no point is at an agent (agent:ams/eth0)",
+            ));
+        }
+        (None, None) => return Ok(None),
+    };
+    if let Some(asked) = duration.filter(|asked| *asked > LONGEST_CAPTURE) {
+        return Err(Failure::usage(format!(
+            "{asked} is longer than an agent captures; ask for {LONGEST_CAPTURE} or less"
+        )));
+    }
+    let registry = crate::control::existing(folder)?;
+    let known = registry.agents().map_err(Failure::refused)?;
+    let is_known = |agent: &&AgentName| known.iter().any(|(name, _)| name == *agent);
+    if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
+        return Err(Failure::usage(format!(
+            "agent {unknown} is not enrolled; neph agents --folder {} lists those that are",
+            folder.display()
+        )));
+    }
+    let place = ControllerPlace::Folder(folder.to_owned());
+    let bus = CampaignSocket::connect(place, agents.clone()).map_err(Failure::refused)?;
+    let signer = registry.signer().map_err(Failure::refused)?;
+    let captures = AgentCaptures::new(&folder.join(ORDERS), agents, bus, signer);
+    Ok(Some(Box::new(captures.map_err(Failure::refused)?)))
+}

@@ -1,0 +1,210 @@
+//! `neph watch agent:ams/eth0`: an interface of an agent, which captures first; what it has is told as if it passed
+//! here.
+//!
+//! Owns the replay: periods by the times of the packets. Does not own the recording (neph-listen).
+
+use std::fs::File;
+use std::io;
+
+use neph_agent::policy::LARGEST_CAPTURE;
+use neph_capture::reading::conversations::Conversations;
+use neph_capture::reading::packets::packets;
+use neph_listen::recording::{self, Heard, Point, Recorded, RecordingOptions};
+use neph_listen::{ANY, OUT, Seen, Way};
+use neph_model::{Stop, Wall};
+use neph_sys::clock::{Pair, RawNanos, WallNanos};
+use neph_text::create_output;
+use neph_wire::dissect::{Dissected, Nothing};
+
+use super::watching::Watching;
+use super::{Args, intake, outcome};
+use crate::exit::{Failure, Outcome};
+use crate::{at_agents, interrupt, output, read, sink};
+
+/// Periods without a packet are told one by one for so long, nanoseconds; then a clock was set.
+const SILENT: i64 = 3_600_000_000_000;
+
+/// The point, where it is at an agent.
+///
+/// # Errors
+/// It begins as one and is none, or an option is not for it.
+pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
+    let point = Point::parse(&args.interface, &neph_lab::namespace)?;
+    let point = point.filter(|point| point.agent().is_some());
+    if point.is_none() {
+        if args.control.is_some() {
+            return Err(Failure::usage(
+                "--control has no effect: the interface is not an agent's (agent:ams/eth0)",
+            ));
+        }
+        return Ok(None);
+    }
+    let here = [
+        ("--site", args.site.is_some()),
+        ("--listen", args.listen.is_some()),
+        ("--prometheus", args.prometheus.is_some()),
+        ("--user", args.user.is_named()),
+        ("--write -", args.writes_out()),
+    ];
+    match here.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Failure::usage(format!(
+            "{option} is for interfaces of this host, and {} is an agent's",
+            args.interface
+        ))),
+        None if args.samples && !args.tells_lines() => {
+            Err(Failure::usage("--samples needs --format ndjson"))
+        }
+        None => Ok(point),
+    }
+}
+
+/// Has the agent capture, and tells what it has.
+pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let watching = Watching::new(args)?;
+    let points = std::slice::from_ref(point);
+    let agents = at_agents::agents(points, args.control.as_deref(), args.duration)?;
+    let options = RecordingOptions {
+        duration: args.duration,
+        count: args.count,
+        save: None,
+        limit: LARGEST_CAPTURE,
+        choice: args.choice.choice(),
+        snaplen: args.snaplen,
+        ring: args.ring,
+    };
+    let heard = Heard {
+        stop: &stop,
+        begins: &|_| {},
+        say: &|sentence| output::say(&sentence.replacen("neph hops", "neph watch", 1)),
+        progress: output::is_lively().then_some(&output::rewrite),
+    };
+    let recording = recording::record(points, &options, agents, heard)?;
+    let Some(recorded) = recording.points.first() else {
+        return Ok(Outcome::Nothing);
+    };
+    keep(args, recorded)?;
+    let mut replay = Replay {
+        conversations: intake::conversations(args),
+        watching,
+        seen: Seen::default(),
+        every: args.every.nanos(),
+        due: None,
+        is_any: args.interface.ends_with(&format!("/{ANY}")),
+    };
+    let read = replay.read(recorded);
+    let fault = recording.fault.map_or(Ok(()), |fault| Err(fault.into()));
+    let (was_alarmed, told) = replay.finish(recorded);
+    let told = told.map_err(Failure::from);
+    let ended = fault.and(read).and(told);
+    let seen = Seen {
+        packets: recorded.packets,
+        ..Seen::default()
+    };
+    outcome(was_alarmed, ended, &stop, seen)
+}
+
+/// Copies the capture into the file that `--write` names.
+fn keep(args: &Args, recorded: &Recorded) -> Result<(), Failure> {
+    let Some(path) = args.write.as_deref() else {
+        return Ok(());
+    };
+    debug_assert_ne!(path.as_os_str(), OUT, "it was refused");
+    let copied = File::open(&recorded.file).and_then(|mut from| {
+        let mut into = create_output(path, args.force.existing())?;
+        io::copy(&mut from, &mut into)
+    });
+    copied
+        .map(drop)
+        .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
+}
+
+/// A capture that is told by the times of its packets.
+struct Replay {
+    conversations: Conversations,
+    watching: Watching,
+    seen: Seen,
+    /// Length of a period.
+    every: i64,
+    /// When the period ends.
+    due: Option<i64>,
+    is_any: bool,
+}
+
+const fn moment(at: i64) -> Pair {
+    Pair {
+        wall: WallNanos(at),
+        raw: RawNanos(at),
+        doubt: 0,
+    }
+}
+
+impl Replay {
+    fn read(&mut self, recorded: &Recorded) -> Result<(), Failure> {
+        if recorded.packets == 0 {
+            return Ok(());
+        }
+        let say = |sentence: &str| output::say(&format!("neph watch: {sentence}"));
+        // A ctrl-C has ended the recording, which is told now.
+        let stop = Stop::new();
+        if let Some([from, _]) = recorded.listened {
+            self.begin(from.unix_nanos());
+        }
+        let read = packets(
+            &recorded.file,
+            read::reader(&stop, &say),
+            |at, interface, packet| {
+                self.packet(at, interface, packet);
+                if self.watching.is_refused() {
+                    stop.set();
+                }
+            },
+        );
+        read.map_err(Failure::from)
+    }
+
+    fn begin(&mut self, at: i64) {
+        self.watching.begin_at(moment(at));
+        self.due = Some(at.saturating_add(self.every));
+    }
+
+    fn packet(&mut self, at: i64, interface: u32, packet: Result<&Dissected<'_>, Nothing>) {
+        if self.due.is_none() {
+            self.begin(at);
+        }
+        let is_set = |due: i64| at.saturating_sub(due) > SILENT;
+        while let Some(due) = self.due.filter(|due| at >= *due) {
+            let end = if is_set(due) { at } else { due };
+            self.period(end);
+            self.due = Some(end.saturating_add(self.every));
+        }
+        self.seen.packets += 1;
+        match packet {
+            Ok(packet) => {
+                let interface = if self.is_any { interface } else { 0 };
+                let at = Wall::from_unix_nanos(at);
+                self.conversations
+                    .see(at, interface, packet, &mut self.watching);
+            }
+            Err(Nothing::Cut) => self.conversations.see_cut(),
+            Err(Nothing::NotIp) => self.seen.not_ip += 1,
+        }
+    }
+
+    fn period(&mut self, at: i64) {
+        let wall = Wall::from_unix_nanos(at);
+        self.conversations.silence(wall, &mut self.watching);
+        self.watching
+            .period(&mut self.conversations, Way::Ring, self.seen, moment(at));
+    }
+
+    /// Tells the last period, and all flows.
+    fn finish(mut self, recorded: &Recorded) -> (bool, io::Result<()>) {
+        self.seen.lost = recorded.lost.unwrap_or(0);
+        let until = recorded.listened.map(|[_, until]| until.unix_nanos());
+        if let Some(end) = until.or(self.due) {
+            self.period(end);
+        }
+        self.watching.finish(self.conversations, self.seen)
+    }
+}

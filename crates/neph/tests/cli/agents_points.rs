@@ -1,0 +1,355 @@
+//! Points of capture at agents: requests are followed over two sites with a known delay between them. Needs root.
+
+use neph_agent::policy::POLICY_FILE;
+use serde_json::Value;
+use std::fs;
+
+use crate::distant::{Program, is_empty, of_this_host};
+use crate::labs::{Kept, privileged};
+use crate::neph::{Ran, SOON, begin, eventually};
+
+/// One-way delays of the link between `client` and `host`: the middle of the round trip is 3 ms away from both.
+const THERE_MS: f64 = 8.0;
+const BACK_MS: f64 = 2.0;
+/// By how much the lab's link may be late on a busy machine.
+const LATE_MS: f64 = 2.0;
+
+const TOPOLOGY: &str = "version = 1\nrouting = \"direct\"\n\
+    [[site]]\nname = \"client\"\naddress = \"10.88.0.1\"\n\
+    [[site]]\nname = \"host\"\naddress = \"10.88.0.2\"\n\
+    [[site]]\nname = \"office\"\naddress = \"10.88.0.3\"\n\
+    [[link]]\na = \"client\"\nb = \"host\"\na_to_b = { delay = \"8ms\" }\nb_to_a = { delay = \"2ms\" }\n\
+    [[link]]\na = \"office\"\nb = \"client\"\n\
+    [[link]]\na = \"office\"\nb = \"host\"\n";
+
+/// A controller at `office`, agents `near` at `client` and `far` at `host`, and a reflector at `host`.
+struct World {
+    kept: Kept,
+    controller: Option<Program>,
+    programs: Vec<Program>,
+}
+
+impl World {
+    /// The agent at `host` takes `far` for its kernel's number, if there is one.
+    fn up(letter: char, kinds: &str, far: Option<&str>) -> Self {
+        let mut world = Self {
+            kept: Kept::up(TOPOLOGY, letter),
+            controller: None,
+            programs: Vec::new(),
+        };
+        world.controller = Some(world.controller());
+        world.start(
+            "host",
+            &["reflect", "--listen", "10.88.0.2:9000"],
+            "answers",
+        );
+        world.start_agent("client", "near", (kinds, None));
+        world.start_agent("host", "far", (kinds, far));
+        world
+    }
+
+    fn program(&self, site: &str, arguments: &[&str], awaited: &str) -> Program {
+        let mut words = vec!["lab", "run", site, "--lab", &self.kept.name, "--"];
+        words.extend(arguments);
+        Program::start(&self.kept.place, &words, awaited).0
+    }
+
+    fn start(&mut self, site: &str, arguments: &[&str], awaited: &str) {
+        let mut words = vec![env!("CARGO_BIN_EXE_neph")];
+        words.extend(arguments);
+        let program = self.program(site, &words, awaited);
+        self.programs.push(program);
+    }
+
+    fn controller(&self) -> Program {
+        let serve = [
+            env!("CARGO_BIN_EXE_neph"),
+            "control",
+            "serve",
+            "--folder",
+            "control",
+            "--listen",
+            "10.88.0.3:7443",
+        ];
+        self.program("office", &serve, "listening at")
+    }
+
+    fn start_agent(&mut self, site: &str, name: &str, (kinds, kernel): (&str, Option<&str>)) {
+        let folder = self.kept.place.path(name);
+        fs::create_dir(&folder).expect("a folder");
+        // Nothing else, so that no other kind's privileges help.
+        let policy = of_this_host();
+        let policy = policy.lines().map(|line| match line.split_once(" = ") {
+            Some(("kinds", _)) => format!("kinds = [\"{kinds}\"]\n"),
+            _ => format!("{line}\n"),
+        });
+        let policy: String = policy.collect();
+        assert!(policy.contains(kinds));
+        fs::write(folder.join(POLICY_FILE), policy).expect("a file");
+        let invited = self.neph(&["control", "invite", name, "--folder", "control"]);
+        assert_eq!(invited.status, 0, "{}", invited.err);
+        let agent = format!(
+            "exec {} agent --controller wss://10.88.0.3:7443 --folder {name} --invite {}",
+            env!("CARGO_BIN_EXE_neph"),
+            invited.out.trim()
+        );
+        let program = if let Some(kernel) = kernel {
+            fs::write(folder.join("kernel"), kernel).expect("a file");
+            let own =
+                format!("mount --bind {name}/kernel /proc/sys/kernel/random/boot_id && {agent}");
+            self.program(site, &["unshare", "-m", "sh", "-c", &own], "connected")
+        } else {
+            self.program(site, &["sh", "-c", &agent], "connected")
+        };
+        self.programs.push(program);
+    }
+
+    fn neph(&self, arguments: &[&str]) -> Ran {
+        self.kept.place.neph(arguments.iter().copied())
+    }
+
+    /// The interface of a site that leads to this address.
+    fn interface(&self, site: &str, to: &str) -> String {
+        let ran = self.kept.at(site, &format!("ip -o route get {to}"));
+        let mut words = ran.out.split_whitespace();
+        words.find(|word| *word == "dev").expect("a route");
+        words.next().expect("an interface").to_owned()
+    }
+
+    /// Points at both agents.
+    fn points(&self) -> [String; 2] {
+        let [near, far] = [
+            self.interface("client", "10.88.0.2"),
+            self.interface("host", "10.88.0.1"),
+        ];
+        [
+            format!("client=agent:near/{near}"),
+            format!("host=agent:far/{far}"),
+        ]
+    }
+
+    /// What `neph hops` tells of echoes that go while it records.
+    fn hops(&self, more: &[&str]) -> Ran {
+        let points = self.points();
+        let mut words = vec!["hops", &points[0], &points[1], "--format", "json"];
+        words.extend(more);
+        self.records("udp", &words)
+    }
+
+    /// What a command tells of messages that go while it records.
+    fn records(&self, protocol: &str, words: &[&str]) -> Ran {
+        let mut all = words.to_vec();
+        all.extend(["--control", "control", "--port", "9000"]);
+        std::thread::scope(|scope| {
+            let records = scope.spawn(|| self.neph(&all));
+            let neph = env!("CARGO_BIN_EXE_neph");
+            let ping =
+                format!("{neph} ping {protocol}://10.88.0.2:9000 --count 200 --interval 100ms");
+            let ran = self.kept.at("client", &ping);
+            assert_eq!(ran.status, 0, "{}", ran.err);
+            records.join().expect("it ends")
+        })
+    }
+
+    /// Whether no capture is left at an agent.
+    fn has_nothing_left(&self) -> bool {
+        let folders = ["near/orders", "far/orders", "near/captures", "far/captures"];
+        let mut folders = folders.iter().map(|folder| self.kept.place.path(folder));
+        folders.all(|folder| is_empty(&folder))
+    }
+}
+
+/// Median and bound of a way, milliseconds.
+fn segment(told: &Ran, way: &str) -> (f64, f64, u64) {
+    let told: Value = serde_json::from_str(&told.out).unwrap_or_else(|_| panic!("{}", told.err));
+    let rows = told["segments"].as_array().expect("segments");
+    let row = rows.iter().find(|row| row["way"] == way);
+    let row = row.unwrap_or_else(|| panic!("{told}"));
+    let millis = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{row}")) / 1e6;
+    (
+        millis("p50_ns"),
+        millis("bound_ns"),
+        row["n"].as_u64().expect("a count"),
+    )
+}
+
+fn is_true((p50, bound, n): (f64, f64, u64), delay: f64) -> bool {
+    (delay - bound..delay + bound + LATE_MS).contains(&p50) && n >= 20
+}
+
+#[test]
+fn a_segment_between_two_agents_has_the_delay_of_its_link() {
+    if !privileged("a_segment_between_two_agents_has_the_delay_of_its_link") {
+        return;
+    }
+    let world = World::up('p', "capture", None);
+    let told = world.hops(&["-w", "4s"]);
+    assert_eq!(told.status, 0, "{}", told.err);
+    let (there, back) = (segment(&told, "there"), segment(&told, "back"));
+    assert!(
+        is_true(there, THERE_MS) && is_true(back, BACK_MS),
+        "{there:?} {back:?}"
+    );
+    eventually("nothing is left", SOON, || world.has_nothing_left());
+    let point = points_of_agent(&world);
+    let watch = [
+        "watch",
+        &point,
+        "--duration",
+        "5s",
+        "--format",
+        "ndjson",
+        "--write",
+        "w.pcap",
+    ];
+    let told = world.records("ws", &watch);
+    assert_eq!(told.status, 0, "{}", told.err);
+    let lines: Vec<Value> = told
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert!((5..=6).contains(&of("period")), "{}", told.out);
+    let flow = lines.iter().find(|line| line["kind"] == "flow");
+    let flow = flow.expect("a flow");
+    assert_eq!(flow["server"], "10.88.0.2:9000");
+    let response = flow["round_trips"]["server"]["response"]["p50_ns"].as_f64();
+    let response = response.unwrap_or_else(|| panic!("{flow}")) / 1e6;
+    let whole = THERE_MS + BACK_MS;
+    assert!(
+        (whole..whole + 2.0 * LATE_MS).contains(&response),
+        "{response}"
+    );
+    let again = world.neph(&["read", "w.pcap", "--format", "json"]);
+    let again: Value = serde_json::from_str(&again.out).expect("JSON");
+    assert_eq!(
+        again["summary"]["packets_captured"],
+        summary(&lines)["packets_captured"]
+    );
+    let told = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
+    assert!(
+        told.status == 2 && told.err.contains("an agent's"),
+        "{}",
+        told.err
+    );
+    let told = world.neph(&["watch", "lo", "--control", "control"]);
+    assert!(
+        told.status == 2 && told.err.contains("no effect"),
+        "{}",
+        told.err
+    );
+}
+
+fn summary(lines: &[Value]) -> &Value {
+    let summary = lines.iter().find(|line| line["kind"] == "summary");
+    summary.expect("a summary")
+}
+
+/// The interface of `near`, without a name.
+fn points_of_agent(world: &World) -> String {
+    let [near, _] = world.points();
+    near.replace("client=", "")
+}
+
+/// The kernels are said to be two, so that the clocks have to be compared; they are one, and what is told must hold.
+#[test]
+fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
+    if !privileged("clocks_of_two_agents_are_known_better_than_their_packets_tell") {
+        return;
+    }
+    let world = World::up('q', "capture", Some("another-kernel"));
+    let told = world.hops(&["-w", "20s"]);
+    assert_eq!(told.status, 0, "{}", told.err);
+    let (there, back) = (segment(&told, "there"), segment(&told, "back"));
+    assert!(
+        is_true(there, THERE_MS) && is_true(back, BACK_MS),
+        "{there:?} {back:?}"
+    );
+    // Packets alone leave half of the round trip.
+    let half = f64::midpoint(THERE_MS, BACK_MS);
+    assert!(there.1 > 0.0 && there.1 < half - 1.0, "{there:?} {back:?}");
+}
+
+#[test]
+fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
+    if !privileged("a_policy_without_capture_refuses_with_its_reason_and_counts_it") {
+        return;
+    }
+    let mut world = World::up('r', "capture", None);
+    world.start_agent("host", "shut", ("reflector", None));
+    let [near, far] = world.points();
+    let shut = far.replace("agent:far", "agent:shut");
+    let told = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
+    assert_eq!(told.status, 1, "{}", told.err);
+    let why = "the agent refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
+    assert!(told.err.contains(why), "{}", told.err);
+    eventually("it is counted", SOON, || {
+        let listed = world.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
+        let mut all = listed.as_array().expect("a list").iter();
+        let shut = all.find(|one| one["agent"] == "shut").expect("enrolled");
+        shut["refusals"]["kind"] == 1
+    });
+    let told = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
+    assert!(
+        told.status == 2 && told.err.contains("agent none is not enrolled"),
+        "{}",
+        told.err
+    );
+    let told = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
+    assert!(
+        told.status == 2 && told.err.contains("longer than an agent captures"),
+        "{}",
+        told.err
+    );
+    let told = world.neph(&["hops", &near, &far]);
+    assert!(
+        told.status == 2 && told.err.contains("add --control FOLDER"),
+        "{}",
+        told.err
+    );
+}
+
+#[test]
+fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_leaves_none() {
+    let test =
+        "a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_leaves_none";
+    if !privileged(test) {
+        return;
+    }
+    let mut world = World::up('s', "capture", None);
+    let [near, far] = world.points();
+    // The one that captures when a command is killed is asked to forget it by the next command.
+    let mut command = world
+        .kept
+        .place
+        .command(["hops", &near, &far, "--control", "control"]);
+    let (child, _messages, _) = begin(&mut command);
+    eventually("it captures", SOON, || {
+        !is_empty(&world.kept.place.path("far/captures"))
+    });
+    Program(child).kill();
+    let controller = world.controller.take().expect("it runs");
+    let (mut next, world) = (None, &world);
+    let told = std::thread::scope(|scope| {
+        let rule = "client - host there > 5ms p50";
+        let hops = scope.spawn(move || world.hops(&["-w", "12s", "--alarm", rule]));
+        let folders = ["near/captures", "far/captures"].map(|one| world.kept.place.path(one));
+        eventually("both capture", SOON, || {
+            folders.iter().all(|one| !is_empty(one))
+        });
+        controller.kill();
+        next = Some(world.controller());
+        hops.join().expect("it ends")
+    });
+    assert_eq!(told.status, 3, "{}", told.err);
+    assert!(segment(&told, "there").2 >= 60, "{}", told.out);
+    let alarms: Value = serde_json::from_str(&told.out).expect("JSON");
+    let alarm = &alarms["alarms"][0];
+    assert!(
+        alarm["judged"] == "whole" && alarm["segment"] == "client - host",
+        "{alarm}"
+    );
+    eventually("nothing is left", SOON, || world.has_nothing_left());
+}
