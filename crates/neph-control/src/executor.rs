@@ -1,7 +1,6 @@
 //! The executor whose orders are carried out by agents at a distance.
 //!
-//! Owns the orders of a campaign and their shares, and joins what several agents report of one. What is measured comes in
-//! journals, after the measurement.
+//! Owns the orders of a campaign and their shares, and joins what several agents report of one.
 
 mod adopt;
 mod shares;
