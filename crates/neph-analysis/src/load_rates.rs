@@ -73,10 +73,43 @@ pub(crate) fn traffic(scenario: &Scenario) -> Vec<(u16, String)> {
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a number of seconds")]
+/// The mean over time: each value is that of the time since the one before, which is longer than a second where it was
+/// read late.
 fn mean(one: &ExperimentData, series: SeriesName) -> Option<Level> {
     let own = one.samples.iter().filter(|sample| sample.series == series);
-    let values: Vec<f64> = own.map(|sample| sample.value).collect();
-    let sum: f64 = values.iter().sum();
-    (!values.is_empty()).then(|| Level::At(sum / values.len() as f64))
+    let own: Vec<(i64, f64)> = own.map(|sample| (sample.at, sample.value)).collect();
+    over_time(&own).map(Level::At)
+}
+
+/// The mean of values by the time that each is of; the first is of a second.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "an experiment has far less than 2^53 ns"
+)]
+fn over_time(values: &[(i64, f64)]) -> Option<f64> {
+    const SECOND: i64 = 1_000_000_000;
+    let (first, _) = values.first()?;
+    let mut before = first.saturating_sub(SECOND);
+    let (mut sum, mut whole) = (0.0, 0.0);
+    for (at, value) in values {
+        let length = at.saturating_sub(before).max(0) as f64;
+        sum += value * length;
+        whole += length;
+        before = *at;
+    }
+    (whole > 0.0).then(|| sum / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_that_was_read_late_counts_for_as_long_as_it_was() {
+        const SECOND: i64 = 1_000_000_000;
+        let found = over_time(&[(SECOND, 10.0), (3_500_000_000, 1.0)]).expect("two values");
+        assert!((found - 12.5 / 3.5).abs() < 1e-12, "{found}");
+        assert_eq!(over_time(&[(5 * SECOND, 7.0)]), Some(7.0));
+        assert_eq!(over_time(&[]), None);
+    }
 }

@@ -69,7 +69,9 @@ impl<B: Bus> AgentCaptures<B> {
                 let captured = file.as_deref().map(|file| (captured, file));
                 course.ended(
                     one.place,
-                    captured.ok_or_else(|| "it has no file".to_owned()),
+                    captured.ok_or_else(|| {
+                        "the agent sent no file; neph agents show AGENT lists its orders".to_owned()
+                    }),
                 );
                 return true;
             }

@@ -5,6 +5,8 @@
 //! own orders only.
 
 mod out;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -117,7 +119,7 @@ impl Dispatcher {
         }
     }
 
-    /// An agent that has not ended a cancelled order in time.
+    /// An agent that has answered nothing for long about an order that was cancelled.
     pub(crate) fn unanswered(&self, now: Span) -> Option<&AgentName> {
         let is_late = |out: &&Out| {
             let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
@@ -272,6 +274,7 @@ impl Dispatcher {
             file: 0,
             asked: None,
         };
+        out.cancelled = None;
         updates.extend(self.next_file(id)?);
         Ok(updates)
     }
@@ -302,6 +305,10 @@ impl Dispatcher {
             return Ok(lost.into_iter().collect());
         }
         self.inbox.append(part.id, wanted.file, &part.bytes)?;
+        if let Some(out) = self.out.get_mut(&part.id) {
+            // It answers: a large file takes as long as it takes.
+            out.cancelled = None;
+        }
         self.next_file(part.id)
     }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use neph_agent::remote::{CONTROLLER_NAME, ControllerAddress, Identity};
+use neph_agent::remote::{CONTROLLER_NAME, ControllerAddress, Identity, PROTOCOL};
 use neph_model::{Span, Wall};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -77,6 +77,11 @@ impl ControllerClock {
         self.0.store(offset, Ordering::Relaxed);
         true
     }
+}
+
+/// Where operators connect: another version of the messages has another path.
+pub(crate) fn operator_path() -> String {
+    format!("/operator/{PROTOCOL}")
 }
 
 /// What a sign of life of the controller carries: its clock.
@@ -171,7 +176,7 @@ impl OperatorPort {
         let mut config = WebSocketConfig::default();
         config.max_message_size = Some(PIECE);
         config.max_frame_size = Some(PIECE);
-        let url = format!("wss://{CONTROLLER_NAME}/operator");
+        let url = format!("wss://{CONTROLLER_NAME}{}", operator_path());
         let opened = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await;
         match opened {
             Ok((socket, _)) => Ok(socket),
@@ -185,14 +190,19 @@ impl OperatorPort {
         match status {
             401 => OperatorError::Refused(format!(
                 "the controller at {address} knows no operator with this certificate: it was revoked, or \
-                 another controller has enrolled it; neph control invite --operator NAME on the controller's \
-                 host invites it anew"
+                 another controller has enrolled it; ask for a new invitation (neph control invite --operator NAME on the \
+                 controller's host), remove the folder of --operator, and use it with --invite-file"
             )),
             403 => OperatorError::Refused(format!(
                 "the controller at {address} refuses this certificate: it is an agent's, not an operator's; \
                  neph control invite --operator NAME on the controller's host invites an operator"
             )),
-            404 => self.unreachable(&"it is of a version of neph without operators"),
+            404 => OperatorError::Refused(format!(
+                "the controller at {address} is of another version of neph; use one version on both hosts"
+            )),
+            503 => OperatorError::Refused(format!(
+                "as many operators as may be are connected to the controller at {address}; try again later"
+            )),
             other => self.unreachable(&format!("it answers with HTTP status {other}")),
         }
     }

@@ -35,7 +35,7 @@ pub enum RegistryError {
     Nobody(Role, AgentName),
     /// Used, expired or never made.
     #[error(
-        "the invitation is void: each is good for one use and one hour; neph control invite makes a new one"
+        "the invitation is void: each is good for one use and one hour; neph control invite (for an operator: neph control invite --operator) makes a new one"
     )]
     Void,
 }

@@ -31,6 +31,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::authority::AuthorityError;
 use crate::hub::Hub;
 use crate::now::now;
+use crate::operator_port::operator_path;
 use crate::reception::{Reception, receive};
 use crate::registry::{Holder, Registry};
 use operators::{OPERATORS, operator};
@@ -216,7 +217,7 @@ async fn connection(
     let router = Router::new()
         .route("/agent", get(agent))
         .route("/enrol", get(enrol))
-        .route("/operator", get(operator))
+        .route(&operator_path(), get(operator))
         .route("/health", get(health))
         .layer(Extension(shared))
         .layer(Extension(proved));

@@ -108,13 +108,15 @@ impl CircuitPair {
             }
             _ => {
                 let more = match self.more_blocks {
-                    Some(1) => "about 1 more block is likely to show it".to_owned(),
-                    Some(more) => format!("about {more} more blocks are likely to show it"),
-                    None => "the share is too near to the margin for any number of blocks; another --margin may \
-                             show it"
-                        .to_owned(),
+                    Some(1) => "not decided; about 1 more block is likely to decide it".to_owned(),
+                    Some(more) => {
+                        format!("not decided; about {more} more blocks are likely to decide it")
+                    }
+                    None => format!(
+                        "not decided: the share is at the margin ({margin} %); choose another --margin"
+                    ),
                 };
-                format!("Whether circuits '{a}' and '{b}' interfere cannot be told: {more}.")
+                format!("Circuits '{a}' and '{b}': {more}.")
             }
         }
     }
@@ -211,7 +213,7 @@ mod tests {
         for part in [
             "Circuits 'a -> x' and 'b -> \"y\"' interfere.\n  a -> x: 50.0 % of 19.80 Mbit/s (49.0 to 52.0 %)",
             "Circuits 'a -> x' and 'c -> z' do not interfere (margin 10 %).",
-            "Whether circuits 'b -> x' and 'c -> z' interfere cannot be told: about 4 more blocks are likely",
+            "Circuits 'b -> x' and 'c -> z': not decided; about 4 more blocks are likely to",
             "\n[[shared_link]]\nname = \"found by interference 1\"\ncircuits = [\"a -> x\", \"b -> \\\"y\\\"\"]\n",
         ] {
             assert!(text.contains(part), "{part}\n{text}");

@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Span;
+
 /// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityUnit {
@@ -176,6 +178,7 @@ impl Quantity {
         match self.facts().unit {
             QuantityUnit::BitsPerSecond => rate_in_words(value),
             QuantityUnit::Nanoseconds => time_in_words(value),
+            QuantityUnit::PerSecond if value.abs() < 100.0 => format!("{value:.2}/s"),
             QuantityUnit::PerSecond => format!("{value:.0}/s"),
             QuantityUnit::Percent => format!("{value:.2} %"),
             QuantityUnit::Count => format!("{value:.0}"),
@@ -193,13 +196,12 @@ fn rate_in_words(value: f64) -> String {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a time in nanoseconds fits far more than a life"
+)]
 fn time_in_words(value: f64) -> String {
-    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
-    let fits = |(unit, _): &(f64, &str)| value.abs() >= *unit;
-    match units.into_iter().find(fits) {
-        Some((unit, name)) => format!("{:.3} {name}", value / unit),
-        None => format!("{value:.0} ns"),
-    }
+    Span::from_nanos(value.round() as i64).to_string()
 }
 
 impl fmt::Display for Quantity {
@@ -285,7 +287,7 @@ mod tests {
     #[test]
     fn values_print_with_their_unit() {
         assert_eq!(Quantity::UpGoodput.in_words(93.4e6), "93.40 Mbit/s");
-        assert_eq!(Quantity::UpJitter.in_words(1_204_000.0), "1.204 ms");
+        assert_eq!(Quantity::UpJitter.in_words(1_204_000.0), "1.20 ms");
         assert_eq!(Quantity::UpLoss.in_words(0.2), "0.20 %");
         assert_eq!(Quantity::UpRetransmissions.in_words(12.0), "12");
     }

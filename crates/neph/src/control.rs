@@ -41,6 +41,9 @@ const TURN_EVERY: u32 = 20;
 /// How long a controller that ends waits for its runs.
 const LAST_WAIT: Duration = Duration::from_secs(40);
 
+/// Where a controller's folder is, unless another is named.
+const CONTROL_FOLDER: &str = ".neph-control";
+
 /// The folder of a controller.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct ControlFolder {
@@ -49,7 +52,7 @@ pub(crate) struct ControlFolder {
         long,
         value_name = "FOLDER",
         env = "NEPH_CONTROL",
-        default_value = ".neph-control"
+        default_value = CONTROL_FOLDER
     )]
     folder: PathBuf,
 }

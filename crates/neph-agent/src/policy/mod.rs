@@ -33,6 +33,8 @@ const LARGEST: ByteSize = ByteSize(64 << 20);
 const MOST_KEPT: u32 = 256;
 /// The largest capture: it lies on the agent's disk until the controller has it.
 pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
+/// The longest capture: an hour, and what it takes to end it.
+pub const LONGEST_CAPTURE: Span = Span::from_secs(3_610);
 const UNLIMITED: &str = "as fast as the path takes it";
 
 /// What an agent may do.
@@ -209,6 +211,12 @@ fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
     if order.kept > MOST_KEPT {
         let asked = format!("{} bytes of each packet", order.kept);
         return refused(asked, MOST_KEPT.to_string());
+    }
+    if let Some(length) = order.duration.filter(|length| *length > LONGEST_CAPTURE) {
+        return refused(
+            format!("a capture of {length}"),
+            LONGEST_CAPTURE.to_string(),
+        );
     }
     match order.limit.filter(|_| order.duration.is_some()) {
         Some(limit) if limit <= LARGEST_CAPTURE => Ok(()),

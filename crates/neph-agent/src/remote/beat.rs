@@ -84,9 +84,13 @@ impl Beats {
             offset: Span::from_nanos(ours.saturating_sub(received.unix_nanos())),
             bound: Span::from_nanos(half),
         };
-        let is_better = self
-            .best
-            .is_none_or(|known| clock.bound <= known.now(now).bound);
+        let is_better = self.best.is_none_or(|known| {
+            let known = known.now(now);
+            let apart = (known.offset - clock.offset).nanos().saturating_abs();
+            // Both cannot be true where a clock was set in between.
+            let is_set = apart > known.bound.nanos().saturating_add(clock.bound.nanos());
+            is_set || clock.bound <= known.bound
+        });
         if is_better {
             self.best = Some(Known { clock, at: now });
         }
@@ -137,6 +141,24 @@ mod tests {
     /// But for the drift of the milliseconds that the exchange took.
     fn assert_near(bound: i64, expected: i64) {
         assert!((expected - 10_000..=expected).contains(&bound), "{bound}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_believed_at_once() {
+        let mut beats = Beats::default();
+        exchanged(&mut beats, 0, MS, MS);
+        // 100 ms further ahead, read within 5 ms.
+        let ours = wall(EVERY + 3 * SECOND + 100 * MS);
+        let beat = beats.due(RawNanos(EVERY), ours, 0).expect("it is due");
+        let (there, back) = (5 * MS, 5 * MS);
+        beats.answered(
+            beat.sent,
+            wall(EVERY + there),
+            RawNanos(EVERY + there + back),
+        );
+        let clock = beats.clock(RawNanos(EVERY + there + back)).expect("known");
+        let off = clock.offset.nanos() - 3 * SECOND - 100 * MS;
+        assert!(off.abs() <= clock.bound.nanos(), "{clock:?}");
     }
 
     #[test]

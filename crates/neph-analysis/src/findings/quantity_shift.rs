@@ -175,7 +175,20 @@ impl QuantityShift {
         let verdicts: Vec<String> = verdicts
             .map(|(count, word)| format!("{word} in {count}"))
             .collect();
+        let verdicts = verdicts.join(", ");
+        let combinations = plural(self.pairs.len(), "combination");
+        if least.shift == 0.0 && most.shift == 0.0 {
+            return format!(
+                "The {} of {} against {}: no difference anywhere; {verdicts} of {combinations}",
+                self.title(),
+                self.name,
+                self.baseline,
+            );
+        }
         let one = |pair: &Pair| {
+            if pair.shift == 0.0 {
+                return format!("no difference ({})", pair.title);
+            }
             let share = pair.share();
             let share = share.map(|share| format!(" ({:.1} %)", share.abs() * 100.0));
             format!(
@@ -187,14 +200,12 @@ impl QuantityShift {
             )
         };
         format!(
-            "The {} of {} against {} goes from {} to {}: {} of {}",
+            "The {} of {} against {}: from {} to {}; {verdicts} of {combinations}",
             self.title(),
             self.name,
             self.baseline,
             one(least),
             one(most),
-            verdicts.join(", "),
-            plural(self.pairs.len(), "combination"),
         )
     }
 }

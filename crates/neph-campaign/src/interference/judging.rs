@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::Wall;
 use neph_stats::{
-    Claim, Interval, Judgement, PairedShift, Verdict, Wanted, Wish, blocks_for, blocks_needed,
-    judge as judge_all,
+    Claim, Interval, Judgement, PairedShift, Sorted, Verdict, Wanted, Wish, blocks_for,
+    blocks_needed, judge as judge_all,
 };
 
 use super::WITH;
@@ -141,11 +141,12 @@ fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> 
         .flat_map(BTreeMap::values)
         .map(|one| one.goodput)
         .collect();
-    levels.sort_by(f64::total_cmp);
+    let sorted = Sorted::sort(&mut levels).ok();
+    let median = sorted.and_then(|sorted| neph_stats::median(sorted, 0).ok()?.number());
     Side {
         circuit: circuit.to_owned(),
         logs,
-        alone: levels.get(levels.len() / 2).copied().unwrap_or(0.0),
+        alone: median.unwrap_or(0.0),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -21,8 +22,38 @@ use crate::{Bus, FromBus};
 
 /// How often a socket that is idle is looked at.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Messages that wait for the agents.
+/// Messages that wait for the agents, and bytes of them: a campaign may come from another host.
 const WAITING: usize = 16_384;
+const WAITING_BYTES: usize = 16 << 20;
+/// Messages that are passed on before the agents are listened to.
+const AT_ONCE: usize = 1024;
+/// How long a message waits before it is looked whether there is room.
+const ROOM: Duration = Duration::from_millis(1);
+
+/// How much waits for the agents.
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Waiting {
+    /// Waits until there is room for one more message, however long that is. Whether it is still wanted.
+    fn enter(&self, bytes: usize) -> bool {
+        while self.bytes.load(Ordering::Relaxed) > WAITING_BYTES {
+            if self.is_over.load(Ordering::Relaxed) {
+                return false;
+            }
+            clock::nap(ROOM);
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        true
+    }
+
+    fn leave(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
 
 /// What a process is answered from.
 #[derive(Clone, Debug)]
@@ -117,12 +148,15 @@ fn campaign(
 ) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
     let (sender, to_agents) = sync_channel(WAITING);
+    let waiting = Arc::new(Waiting::default());
+    let entering = Arc::clone(&waiting);
     let reader = std::thread::spawn(move || {
         while let Ok((agent, bytes)) = read_frame(&mut reading) {
             let Ok(message) = decode_to_agent(&bytes) else {
                 return;
             };
-            if sender.send((agent, message)).is_err() {
+            let length = bytes.len();
+            if !entering.enter(length) || sender.send((agent, message, length)).is_err() {
                 return;
             }
         }
@@ -131,7 +165,8 @@ fn campaign(
         if !turning.goes_on() || reader.is_finished() {
             break Ok(());
         }
-        for (agent, message) in to_agents.try_iter() {
+        for (agent, message, length) in to_agents.try_iter().take(AT_ONCE) {
+            waiting.leave(length);
             match signed(service.signer.as_deref(), &agent, message) {
                 // It is asked for a second time.
                 Ok(message) => drop(bus.send(&agent, message)),
@@ -148,6 +183,7 @@ fn campaign(
     };
     let _ = stream.shutdown(std::net::Shutdown::Both);
     // The thread must not wait for room in a queue that is read no more.
+    waiting.is_over.store(true, Ordering::Relaxed);
     drop(to_agents);
     let _ = reader.join();
     done

@@ -78,7 +78,7 @@ pub(super) struct Out {
     /// It was reported that nothing came of that.
     pub(super) is_missed: bool,
     pub(super) is_cancelled: bool,
-    /// When that was sent first.
+    /// When that was sent first, or sent again after the agent's last answer to it.
     pub(super) cancelled: Option<Span>,
     pub(super) is_prepared: bool,
     /// When it has to be over, once it is known to run.

@@ -35,7 +35,7 @@ pub(super) async fn operator(
 ) -> Response {
     let refused = |status: StatusCode, why: &'static str| (status, CLOSE, why).into_response();
     let Some(proved) = proved else {
-        let why = "your certificate is of no operator that is enrolled here";
+        let why = "no enrolled operator has this certificate";
         return refused(StatusCode::UNAUTHORIZED, why);
     };
     if proved.holder.role != Role::Operator {
@@ -45,7 +45,7 @@ pub(super) async fn operator(
         );
     }
     let Ok(place) = Arc::clone(&shared.operators).try_acquire_owned() else {
-        let why = "as many operators as there may be are connected";
+        let why = "as many operators as may be are connected; try again later";
         return refused(StatusCode::SERVICE_UNAVAILABLE, why);
     };
     upgrade

@@ -110,7 +110,7 @@ impl<'a> AtAgents<'a> {
     /// Nobody reports any more: those that have not ended have nothing.
     pub(super) fn finish(mut self) -> Vec<(usize, Outcome)> {
         for place in 0..self.points.len() {
-            self.ended(place, Err("it was not captured".to_owned()));
+            self.ended(place, Err("the agent did not begin the capture in time; neph agents show AGENT lists its orders".to_owned()));
         }
         self.outcomes
     }
@@ -151,7 +151,12 @@ impl<'a> AtAgents<'a> {
                 file: own,
                 host: captured.kernel,
                 packets,
-                lost: Some(captured.lost + captured.packets.saturating_sub(packets)),
+                // What came after there was enough is not lost.
+                lost: Some(if whole.is_enough() {
+                    captured.lost
+                } else {
+                    captured.lost + captured.packets.saturating_sub(packets)
+                }),
                 listened: captured
                     .listened
                     .filter(|_| all)

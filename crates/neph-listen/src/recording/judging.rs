@@ -204,7 +204,7 @@ impl<T: Hears> Judge<T> {
             let tails: Vec<Tail> = files.cloned().map(Tail::of).collect();
             if let Err(why) = self.follow(tails) {
                 (self.say)(&format!(
-                    "neph hops: {why}; alarms are judged when the recording is over"
+                    "neph hops: {why}; alarms are judged when the recording is over, and metrics stay as they are"
                 ));
             }
         }

@@ -17,6 +17,7 @@ mod hops;
 mod ledger_bars;
 mod ledger_time;
 mod legend;
+mod media_clients;
 mod per_block;
 mod quantity_course;
 mod readings;
@@ -88,6 +89,12 @@ pub const FIGURES: &[FigureKind] = &[
         title: "Transfers, block by block",
         answers: "What transfers came to at each hour, over each network.",
         draw: quantity_course::draw,
+    },
+    FigureKind {
+        name: "media-clients",
+        title: "Media streams by clients",
+        answers: "What each stream gets as more clients at each site share the network: bit rate, jitter, loss, stalls, quality.",
+        draw: media_clients::draw,
     },
     FigureKind {
         name: "cdf",

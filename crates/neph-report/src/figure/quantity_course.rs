@@ -137,7 +137,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
 }
 
 /// A unit in which values up to `high` read well: its name, and how much of the quantity's unit makes one.
-fn unit(quantity: Quantity, high: f64) -> (&'static str, f64) {
+pub(super) fn unit(quantity: Quantity, high: f64) -> (&'static str, f64) {
     let first = |units: &[(&'static str, f64)]| {
         let fits = units.iter().find(|(_, per)| high >= *per);
         fits.or_else(|| units.last()).copied().unwrap_or(("", 1.0))

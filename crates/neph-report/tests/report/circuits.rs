@@ -6,10 +6,10 @@ use neph_analysis::{
     CampaignData, ExperimentData, PlotSettings, QuantityCourse, circuits, findings, table,
 };
 use neph_model::{
-    Experiment, ExperimentStatus, Measure, Parameter, Quantities, Quantity, Scenario, ScenarioId,
-    Span, Wall,
+    Experiment, ExperimentStatus, Measure, MediaMeasure, Parameter, Quantities, Quantity, Scenario,
+    ScenarioId, Span, Wall,
 };
-use neph_report::{draw, text};
+use neph_report::{draw, svg, text};
 use neph_stats::Level;
 
 use crate::synthetic::{self, CONTINENT, METRO};
@@ -137,4 +137,69 @@ fn tables_and_figures_have_the_circuits() {
     let told = neph_analysis::diagnose(&data, &settings);
     let text = text(&data, &settings, &told, 200);
     assert!(text.contains("54.00 Mbit/s") && text.contains("The path is the limit"));
+}
+
+/// Streams of 1, 3 and 9 clients over two networks, whose bit rates fall as 1000 kbit/s over the clients.
+fn with_media() -> CampaignData {
+    let mut data = with_transfers();
+    data.scenarios.truncate(2);
+    data.experiments.retain(|one| one.scenario < 2);
+    let first = data.scenarios[0].clone();
+    for clients in [1_u16, 3, 9] {
+        for network in ["underlay", "docker"] {
+            let place = data.scenarios.len();
+            let index = u32::try_from(place).expect("a few");
+            let mut scenario = scenario(&first, index, "bra-ams", network);
+            let measure = Measure::Media(MediaMeasure { clients });
+            scenario.parameters.insert(Parameter::Measure(measure));
+            for block in 0..BLOCKS {
+                let rate = 1e6 / f64::from(clients);
+                let experiment = Experiment {
+                    block,
+                    status: ExperimentStatus::Complete,
+                    ended: Some(Wall::from_unix_nanos(10_000_000_000)),
+                    quantities: Some(Quantities {
+                        peer: ([192, 0, 2, 1], 554).into(),
+                        values: BTreeMap::from([(Quantity::MediaRate, rate)]),
+                        limits: Vec::new(),
+                    }),
+                    ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+                };
+                data.experiments
+                    .push(ExperimentData::new(experiment, place, &[]));
+            }
+            data.scenarios.push(scenario);
+        }
+    }
+    data
+}
+
+#[test]
+fn media_streams_have_a_figure_by_clients() {
+    let data = with_media();
+    let settings = PlotSettings::default();
+    let figures = draw(&data, &settings);
+    let figure = figures.iter().find(|figure| figure.kind == "media-clients");
+    let figure = figure.expect("it is drawn");
+    let svg = svg(&figure.scene, &figure.name, &figure.title);
+    for part in [
+        "clients at each site",
+        "underlay",
+        "docker",
+        ">1</text>",
+        ">3</text>",
+        ">9</text>",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let found = findings(&data, &settings);
+    let same = "of docker against underlay: no difference anywhere";
+    let one = found.iter().filter(|one| one.text.contains("media"));
+    for one in one {
+        assert!(
+            one.text.contains(same) || one.text.contains("differ by 0 bit/s"),
+            "{}",
+            one.text
+        );
+    }
 }

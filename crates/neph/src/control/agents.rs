@@ -1,6 +1,7 @@
 //! `neph agents`: who the agents of a controller are, and all that is known of one.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_control::{
@@ -13,7 +14,7 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::AgentName;
 
-use super::{ControlFolder, existing};
+use super::{CONTROL_FOLDER, ControlFolder, existing};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
 use crate::{format, output};
@@ -71,7 +72,9 @@ struct Known {
 }
 
 fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failure> {
-    if let Some(found) = operator.find()? {
+    // A folder that was typed wins over an address in the environment.
+    let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
+    if let Some(found) = operator.find_if(is_meant)? {
         let agents = agents_at(&found.place).map_err(operator::failure)?;
         let place = Some(found.place);
         return Ok(Known { place, agents });

@@ -1,14 +1,13 @@
 //! What `neph flows` exports: by endpoint, never by flow. It is written by the thread that takes in what the fleet
 //! reports: the one that sends knows nothing of it.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_export::{Exported, Metric, Value};
 use neph_flows::PathNews;
 use neph_model::{Fleet, FleetMessage, Lane};
 
-use super::circuit::{Circuit, LastReply, Messages, Names};
+use super::circuit::{Circuit, LastReplies, Messages, Names};
 use super::definitions::live::{
     FLOWS, FLOWS_CHANGES, FLOWS_JITTER, FLOWS_MESSAGES, FLOWS_ROUND_TRIP, FLOWS_WITHDRAWN,
 };
@@ -33,7 +32,7 @@ struct Counts {
     fleet: Fleet,
     endpoints: Vec<Endpoint>,
     messages: Messages,
-    last: BTreeMap<Lane, LastReply>,
+    last: LastReplies,
 }
 
 /// The metrics of a fleet; clones are the same.
@@ -65,7 +64,7 @@ impl FlowsMetrics {
             fleet: fleet.clone(),
             endpoints,
             messages,
-            last: BTreeMap::new(),
+            last: LastReplies::default(),
         })))
     }
 
@@ -78,7 +77,7 @@ impl FlowsMetrics {
         let counts = &mut *self.lock();
         for message in messages {
             let place = counts.fleet.endpoint_of(message.lane);
-            let last = counts.last.entry(message.lane).or_default();
+            let last = counts.last.of(message);
             if let Some(endpoint) = counts.endpoints.get(place) {
                 counts.messages.add(&endpoint.circuit, message.into(), last);
             }

@@ -10,11 +10,11 @@ use neph_campaign::{News, Standing};
 use neph_export::{Definition, Exported, Metric, Value};
 use neph_model::alarm::Change;
 use neph_model::{
-    Experiment, ExperimentId, FleetMessage, FlowIndex, Lane, Message, OrderFailed, Quantity,
-    Scenario, Warning,
+    Experiment, ExperimentId, FleetMessage, FlowIndex, Message, OrderFailed, Quantity, Scenario,
+    Warning,
 };
 
-use super::circuit::{Circuit, LastReply, Messages, Names};
+use super::circuit::{Circuit, LastReplies, LastReply, Messages, Names};
 use super::definitions::run::{
     ALARM, ALARMS, ENDED, FLAGS, JITTER, MESSAGES, MISSED, PLANNED, RESPONSE, TRANSFER,
 };
@@ -43,7 +43,7 @@ struct Circuits {
     /// The last replies of its flows.
     last: BTreeMap<FlowIndex, LastReply>,
     /// The same of a fleet's.
-    last_of_fleet: BTreeMap<Lane, LastReply>,
+    last_of_fleet: LastReplies,
 }
 
 impl Circuits {
@@ -62,7 +62,7 @@ impl Circuits {
             main,
             flows,
             last: BTreeMap::new(),
-            last_of_fleet: BTreeMap::new(),
+            last_of_fleet: LastReplies::default(),
         }
     }
 }
@@ -156,7 +156,7 @@ impl Counts {
             self.messages.add(circuit, message.into(), last);
         }
         for message in fleet {
-            let last = circuits.last_of_fleet.entry(message.lane).or_default();
+            let last = circuits.last_of_fleet.of(message);
             self.messages.add(&circuits.main, message.into(), last);
         }
     }
@@ -304,7 +304,7 @@ mod tests {
             main: circuit(),
             flows: BTreeMap::new(),
             last: BTreeMap::new(),
-            last_of_fleet: BTreeMap::new(),
+            last_of_fleet: LastReplies::default(),
         };
         metrics.lock().running.insert(id, circuits);
         let marks = Marks::intended_at(neph_model::Instant::from_nanos(0));

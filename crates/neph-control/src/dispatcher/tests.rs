@@ -1,0 +1,77 @@
+//! When an agent is given up.
+
+use neph_agent::remote::FileLength;
+use neph_model::{ByteSize, CaptureOrder, Captured, OrderResult};
+
+use super::*;
+
+fn capture() -> Order {
+    Order::Capture(CaptureOrder {
+        interface: "eth0".to_owned(),
+        site: None,
+        kept: 96,
+        ring: ByteSize(2 << 20),
+        hosts: Vec::new(),
+        ports: Vec::new(),
+        protocols: Vec::new(),
+        duration: Some(Span::from_secs(60)),
+        limit: Some(ByteSize(1 << 20)),
+    })
+}
+
+fn captured() -> OrderState {
+    OrderState::Ended(Box::new(Ended {
+        prepared: None,
+        result: Ok(OrderResult::Captured(Captured {
+            kernel: "k".to_owned(),
+            packets: 3,
+            lost: 0,
+            listened: None,
+            fault: None,
+            clock: Vec::new(),
+        })),
+        files: vec![FileLength {
+            file: ResultFile::Capture,
+            bytes: 3,
+        }],
+    }))
+}
+
+#[test]
+fn a_cancelled_order_may_take_long_to_fetch_and_not_long_to_say_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
+    let agent: AgentName = "ams".parse().expect("a name");
+    let id = dispatcher
+        .submit(agent.clone(), capture())
+        .expect("it is kept");
+    let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
+    let at = Span::from_secs;
+    let state = |state| FromAgent::State { id, state };
+    dispatcher.due(at(0), wall).expect("sent");
+    let running = OrderState::Running { prepared: None };
+    dispatcher.heard(&agent, state(running)).expect("it runs");
+    dispatcher.cancel(id);
+    dispatcher.due(at(10), wall).expect("cancelled");
+    dispatcher
+        .heard(&agent, state(captured()))
+        .expect("it has ended");
+    for from in 0..2 {
+        let now = at(30 + 20 * from);
+        dispatcher.due(now, wall).expect("asked for");
+        assert_eq!(dispatcher.unanswered(now), None, "after part {from}");
+        let part = Part {
+            id,
+            file: 0,
+            from: from.unsigned_abs(),
+            bytes: vec![7],
+        };
+        let done = dispatcher
+            .heard(&agent, FromAgent::Part(part))
+            .expect("taken");
+        assert!(done.is_empty(), "{done:?}");
+    }
+    dispatcher.due(at(60), wall).expect("asked for");
+    dispatcher.due(at(91), wall).expect("asked for again");
+    assert_eq!(dispatcher.unanswered(at(91)), Some(&agent));
+}

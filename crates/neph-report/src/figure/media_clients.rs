@@ -1,0 +1,187 @@
+//! Media streams by the number of clients: a panel for each quantity, a line for each network, or for each
+//! endpoint where the plan names no networks.
+//!
+//! A dot is an experiment; a line joins the medians.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_model::{Measure, Quantity};
+
+use super::legend::Swatch;
+use super::quantity_course::unit;
+use super::sheet::{Note, Sheet};
+use super::{Figure, flags};
+use crate::axis::{Plot, Scale, Style};
+use crate::palette;
+use crate::scene::{Anchor, Fill, Mark, Point, Rect, Text};
+
+const KIND: &str = "media-clients";
+const SHOWN: [Quantity; 6] = [
+    Quantity::MediaRate,
+    Quantity::MediaJitter,
+    Quantity::MediaLoss,
+    Quantity::MediaLate,
+    Quantity::MediaStalls,
+    Quantity::MediaQuality,
+];
+const HEIGHT: f64 = 132.0;
+const LEFT: f64 = 52.0;
+/// From the middle of a number of clients to the outermost line's dots, in its width.
+const SPREAD: f64 = 0.24;
+
+/// What was measured over one network: each number of clients with the values of its experiments.
+type Values = BTreeMap<u16, Vec<f64>>;
+
+/// Nothing where streams were measured with one number of clients only.
+pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let scenarios: Vec<(usize, u16)> = data
+        .transfers(settings)
+        .into_iter()
+        .filter_map(|index| match data.scenarios[index].measure() {
+            Measure::Media(media) => Some((index, media.clients)),
+            _ => None,
+        })
+        .collect();
+    let clients: BTreeSet<u16> = scenarios.iter().map(|(_, clients)| *clients).collect();
+    if clients.len() < 2 {
+        return Vec::new();
+    }
+    let clients: Vec<u16> = clients.into_iter().collect();
+    let mut names: Vec<String> = Vec::new();
+    for (index, _) in &scenarios {
+        let name = name(data, *index);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let subtitle = "Each experiment, and the median of those with as many clients at each site";
+    let mut sheet = Sheet::new("Media streams by clients".to_owned(), subtitle);
+    let legend = names.iter().enumerate();
+    let legend = legend.map(|(place, name)| (Swatch::Line(palette::line(place)), name.clone()));
+    sheet.legend(&legend.collect::<Vec<_>>());
+    for row in SHOWN.chunks(2) {
+        let columns = sheet.columns(2, HEIGHT + Style::BELOW + 30.0);
+        for (quantity, place) in row.iter().zip(columns) {
+            let mut lines = vec![Values::new(); names.len()];
+            for (index, clients) in &scenarios {
+                let name = name(data, *index);
+                let line = names.iter().position(|one| *one == name).unwrap_or(0);
+                let levels = data.by_block(*index, settings, *quantity);
+                let own = lines[line].entry(*clients).or_default();
+                own.extend(levels.values().filter_map(|level| level.number()));
+            }
+            let panel = Panel {
+                quantity: *quantity,
+                clients: &clients,
+                lines: &lines,
+            };
+            sheet.draw(panel.drawn(place));
+        }
+    }
+    let scales =
+        "Each panel has its own scale, which begins at zero. Clients are those at each site.";
+    let mut notes = vec![Note::plain(scales.to_owned())];
+    let of_flags = scenarios.iter().map(|(index, _)| *index);
+    notes.extend(flags::notes(data, of_flags, settings));
+    vec![sheet.finish(KIND, KIND.to_owned(), &notes)]
+}
+
+/// The network of a scenario, or its endpoint.
+fn name(data: &CampaignData, scenario: usize) -> String {
+    let scenario = &data.scenarios[scenario];
+    let network = scenario.parameters.network();
+    network.unwrap_or(&scenario.endpoint).clone()
+}
+
+struct Panel<'a> {
+    quantity: Quantity,
+    /// The numbers of clients, from left to right.
+    clients: &'a [u16],
+    /// In the order of the legend.
+    lines: &'a [Values],
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a few lines and numbers of clients"
+)]
+const fn count(few: usize) -> f64 {
+    few as f64
+}
+
+impl Panel<'_> {
+    fn drawn(&self, place: Rect) -> Vec<Mark> {
+        let values = self.lines.iter().flat_map(BTreeMap::values).flatten();
+        let high = values.copied().fold(0.0, f64::max);
+        let (unit, per) = unit(self.quantity, high);
+        let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+        let top = if high > 0.0 { high / per } else { 1.0 };
+        let plot = Plot {
+            area,
+            x: Scale::linear(0.0, count(self.clients.len())),
+            y: Scale::linear(0.0, top * 1.08),
+        };
+        let heading = Point::new(place.x, place.y + 12.0);
+        let title = self.quantity.facts().title.to_owned();
+        let heading = Text::new(heading, Anchor::Start, Style::LABEL, title);
+        let mut marks = vec![Mark::Text(heading.semibold())];
+        plot.y_axis(&mut marks, unit);
+        plot.base_line(&mut marks);
+        for (line, values) in self.lines.iter().enumerate() {
+            marks.extend(self.line(&plot, line, values, per));
+        }
+        marks.extend(self.axis(&plot));
+        marks
+    }
+
+    /// The dots of a line, and what joins their medians.
+    fn line(&self, plot: &Plot, line: usize, values: &Values, per: f64) -> Vec<Mark> {
+        let middle = (count(self.lines.len()) - 1.0) / 2.0;
+        let aside = SPREAD * (count(line) - middle) / middle.max(1.0);
+        let (mut marks, mut medians) = (Vec::new(), Vec::new());
+        for (place, clients) in self.clients.iter().enumerate() {
+            let Some(own) = values.get(clients) else {
+                continue;
+            };
+            let x = plot.px(count(place) + 0.5 + aside);
+            marks.extend(own.iter().map(|value| Mark::Disc {
+                centre: Point::new(x, plot.py(value / per)),
+                radius: 2.2,
+                fill: Fill::solid(palette::line_colour(line)),
+            }));
+            let mut own = own.clone();
+            let sorted = neph_stats::Sorted::sort(&mut own).ok();
+            let median = sorted.and_then(|sorted| neph_stats::median(sorted, 0).ok()?.number());
+            medians.extend(median.map(|median| Point::new(x, plot.py(median / per))));
+        }
+        if medians.len() > 1 {
+            marks.push(Mark::Line {
+                points: medians,
+                stroke: palette::line(line),
+            });
+        }
+        marks
+    }
+
+    /// The numbers of clients.
+    fn axis(&self, plot: &Plot) -> Vec<Mark> {
+        let label = |x: f64, below: f64, size: f64, text: String| {
+            let at = Point::new(x, plot.area.bottom() + below);
+            Mark::Text(Text::new(at, Anchor::Middle, size, text))
+        };
+        let numbers = self.clients.iter().enumerate();
+        let numbers = numbers.map(|(place, clients)| {
+            let x = plot.px(count(place) + 0.5);
+            label(x, 14.0, Style::TICK, clients.to_string())
+        });
+        let middle = plot.area.x + plot.area.width / 2.0;
+        let title = label(
+            middle,
+            29.0,
+            Style::LABEL,
+            "clients at each site".to_owned(),
+        );
+        numbers.chain([title]).collect()
+    }
+}
