@@ -28,7 +28,7 @@ const SHOWN: [Quantity; 6] = [
 const HEIGHT: f64 = 132.0;
 const LEFT: f64 = 52.0;
 /// From the middle of a number of clients to the outermost line's dots, in its width.
-const SPREAD: f64 = 0.24;
+const SPREAD: f64 = 0.16;
 
 /// What was measured over one network: each number of clients with the values of its experiments.
 type Values = BTreeMap<u16, Vec<f64>>;
