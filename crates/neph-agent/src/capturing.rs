@@ -2,25 +2,24 @@
 //!
 //! Owns how much that may be, and what is reported of it. How packets come and are written is neph-listen's.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use neph_listen::recording::record_point;
+use neph_listen::recording::{kernel, record_point};
 use neph_listen::{CaptureFile, Ears, Listening, PacketChoice, Way, Writing};
-use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update, Wall};
+use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
 use crate::desk::Desk;
 use crate::failure::failed;
+use crate::now::now;
 
 /// Memory in which packets wait, at most: it is locked.
 const MOST_RING: ByteSize = ByteSize(64 << 20);
 /// Time between two reports.
 const REPORTED: Span = Span::from_millis(500);
-/// A number that the kernel makes anew each time it starts.
-const KERNEL: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Where a capture goes, and who hears of it.
 #[derive(Debug)]
@@ -102,19 +101,14 @@ fn record(order: &CaptureOrder, ears: &mut Ears, file: CaptureFile, desk: &Desk)
     let (seen, packets) = (ears.seen(), writing.packets());
     let written = writing.close().map_err(|why| why.to_string());
     let fault = recorded.map_err(|why| why.to_string()).and(written).err();
-    let kernel = fs::read_to_string(KERNEL).unwrap_or_default();
     Captured {
-        kernel: kernel.trim().to_owned(),
+        kernel: kernel(),
         packets,
         lost: seen.lost + seen.packets.saturating_sub(packets),
         listened: until.map(|until| [from, until]),
         fault,
         clock: Vec::new(),
     }
-}
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(clock::wall().0)
 }
 
 #[cfg(test)]

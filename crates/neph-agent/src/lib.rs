@@ -26,6 +26,7 @@ pub mod lab;
 mod links;
 mod load;
 mod load_rates;
+mod now;
 mod peer;
 pub mod policy;
 pub mod provenance;

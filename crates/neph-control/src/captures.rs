@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use neph_agent::policy::LARGEST_CAPTURE;
+use neph_agent::policy::{self, LARGEST_CAPTURE};
 use neph_agent::remote::{REFUSED, Signer};
 use neph_listen::recording::{AgentCapture, Agents, AgentsCourse};
 use neph_model::{
@@ -21,7 +21,7 @@ const PATIENCE: Span = Span::from_millis(20);
 /// How long one that has not begun is waited for once all is over.
 const NOT_BEGUN: Span = Span::from_secs(3);
 /// An agent captures for no longer, whatever becomes of the process that asked it to.
-pub const LONGEST_CAPTURE: Span = Span::from_secs(3600);
+pub const LONGEST_CAPTURE: Span = Span::from_nanos(policy::LONGEST_CAPTURE.nanos() - SLACK.nanos());
 /// From the end that is asked for to the one by itself.
 const SLACK: Span = Span::from_secs(10);
 
@@ -109,7 +109,7 @@ fn bounded(capture: AgentCapture) -> Order {
     let duration = order.duration.unwrap_or(LONGEST_CAPTURE) + SLACK;
     Order::Capture(CaptureOrder {
         site: Some(agent.to_string()),
-        duration: Some(duration.min(LONGEST_CAPTURE + SLACK)),
+        duration: Some(duration.min(policy::LONGEST_CAPTURE)),
         limit: Some(order.limit.unwrap_or(LARGEST_CAPTURE).min(LARGEST_CAPTURE)),
         ..order
     })

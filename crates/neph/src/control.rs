@@ -23,6 +23,7 @@ use neph_documents::{Format, rows};
 use neph_model::{AgentName, Wall};
 use neph_sys::{clock, files, random};
 use neph_text::counted::counted;
+use serde::Serialize;
 
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
@@ -132,6 +133,22 @@ struct OperatorsArgs {
     /// How to write the list
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
+}
+
+/// Writes a document: its text, or JSON.
+fn write_document<D: Serialize>(
+    document: &D,
+    text: fn(&D) -> String,
+    format: Format,
+) -> Result<(), Failure> {
+    let mut out = output::data();
+    if format == Format::Text {
+        out.write_all(text(document).as_bytes())?;
+    } else {
+        rows::pretty(document, &mut out)?;
+    }
+    out.flush()?;
+    Ok(())
 }
 
 fn now() -> Wall {

@@ -84,11 +84,6 @@ impl OperatorArgs {
         )
     }
 
-    /// The same where it is meant.
-    pub(crate) fn find_if(&self, is_meant: bool) -> Result<Option<OperatorController>, Failure> {
-        if is_meant { self.find() } else { Ok(None) }
-    }
-
     /// The controller at the address, if there is one; enrols with the invitation that was given.
     pub(crate) fn find(&self) -> Result<Option<OperatorController>, Failure> {
         let Some(address) = &self.controller else {

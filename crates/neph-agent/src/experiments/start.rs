@@ -7,6 +7,7 @@ use neph_sys::clock;
 
 use super::Each;
 use crate::failure::failed;
+use crate::now::now;
 
 /// How long after its moment an experiment may still begin.
 const GUARD: Span = Span::from_millis(250);
@@ -35,10 +36,6 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
         clock::nap(Span::from_nanos(left).min(NAP).to_duration());
     }
     ready
-}
-
-fn now() -> Wall {
-    Wall::from_unix_nanos(clock::wall().0)
 }
 
 /// How long what answers may be asked for: no longer than it takes to be late.

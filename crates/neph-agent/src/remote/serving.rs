@@ -2,12 +2,13 @@
 //!
 //! Owns the loop, and when a connection is given up. What is done about a message is the worker's.
 
-use neph_model::{Executor, Span, Stop, Wall};
+use neph_model::{Executor, Span, Stop};
 use neph_sys::clock;
 
 use super::beat::Beats;
 use super::worker::{Worker, WorkerLost};
 use super::{Beat, FromAgent, Link, LinkLost, ToAgent};
+use crate::now::now;
 
 /// How long a message is waited for before what is measured is looked at.
 const PATIENCE: Span = Span::from_millis(20);
@@ -37,8 +38,7 @@ fn converse<E: Executor>(
     link.send(worker.hello())?;
     let mut beats = Beats::default();
     while !stop.is_set() {
-        let wall = Wall::from_unix_nanos(clock::wall().0);
-        if let Some(beat) = beats.due(clock::raw(), wall, worker.running()) {
+        if let Some(beat) = beats.due(clock::raw(), now(), worker.running()) {
             let refusals = worker.refusals();
             link.send(FromAgent::Beat(Beat { refusals, ..beat }))?;
         }
@@ -53,9 +53,9 @@ fn converse<E: Executor>(
         let answer = match received? {
             Some(ToAgent::Beat { sent, received }) => {
                 beats.answered(sent, received, clock::raw());
-                let now = clock::raw();
-                if let Some(clock) = beats.clock(now) {
-                    worker.set_clock(clock, now);
+                let heard = clock::raw();
+                if let Some(clock) = beats.clock(heard) {
+                    worker.set_clock(clock, heard);
                 }
                 None
             }

@@ -22,6 +22,7 @@ use super::times::by_controllers_clock;
 use super::{ClockApart, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
+use crate::now::now;
 use crate::policy::Refusal;
 
 /// The operation of an order that the agent's policy refuses.
@@ -73,7 +74,7 @@ impl<E: Executor> Worker<E> {
         guard: Guard,
     ) -> Result<Self, ShelfError> {
         let mut shelf = Shelf::open(folder)?;
-        let now = Wall::from_unix_nanos(clock::wall().0);
+        let now = now();
         for id in shelf.open_orders() {
             if let Some(kept) = shelf.kept(id) {
                 let result = cut_off(&kept.order, kept.prepared.as_deref(), now);
@@ -309,7 +310,7 @@ impl<E: Executor> Worker<E> {
 
 fn moment() -> Moment {
     Moment {
-        wall: Wall::from_unix_nanos(clock::wall().0),
+        wall: now(),
         raw: clock::raw(),
     }
 }

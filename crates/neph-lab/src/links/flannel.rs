@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Placed, choice};
+use neph_text::{Fault, Fields, choice};
 
 use super::pods::{self, Pod, Pods, Weave};
 use super::proxy::path;
 use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
-use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
+use crate::topology::{Link, Prefix, Ready, ReadyCheck, Service, Topology, network};
 
 /// The length of a host's subnet: Flannel's usual.
 const SUBNET: u8 = 24;
@@ -86,7 +86,7 @@ impl FixtureKind for Flannel {
             table.problems().add(network.span.clone(), fault);
             return None;
         }
-        let Placed { value: network, .. } = network;
+        let network = network.value;
         pods::overlay(Some(pods), Leases { network, backend })
     }
 }
@@ -128,6 +128,10 @@ fn mixed(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     ))
 }
 
+fn is_at(link: &Link, host: usize) -> bool {
+    Topology::far_end(link, host).is_some()
+}
+
 /// Flannel's VXLAN goes out by one interface of the host.
 fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     if backend == Backend::Udp || !nodes.complete {
@@ -135,7 +139,7 @@ fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault>
     }
     let links = |host: usize| {
         let all = nodes.links.iter();
-        all.filter(|link| link.a == host || link.b == host).count()
+        all.filter(|link| is_at(link, host)).count()
     };
     let pod = pods.iter().find(|pod| links(pod.host) != 1)?;
     let host = &nodes.sites[pod.host].name;
@@ -178,7 +182,7 @@ impl Leases {
     /// The interface that a host's packets leave by; none where any will do.
     fn outside(&self, pods: Pods<'_>, host: usize) -> Option<String> {
         let mut links = pods.ground.topology.links.iter();
-        let link = links.find(|link| link.a == host || link.b == host)?;
+        let link = links.find(|link| is_at(link, host))?;
         (self.backend == Backend::Vxlan).then(|| link.name.clone())
     }
 

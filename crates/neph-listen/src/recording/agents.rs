@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, Span};
 use neph_text::Outside;
 
-use super::begun::{Begun, KERNEL, Outcome, unwritten};
+use super::begun::{Begun, Outcome, kernel, unwritten};
 use super::course::Tally;
 use super::relay::relay_moved;
 use super::spelling::Spot;
@@ -67,7 +67,6 @@ impl<'a> AtAgents<'a> {
         options: &'a RecordingOptions,
         is_over: &'a AtomicBool,
     ) -> Self {
-        let own = fs::read_to_string(KERNEL).unwrap_or_default();
         Self {
             points: points
                 .into_iter()
@@ -76,7 +75,7 @@ impl<'a> AtAgents<'a> {
             outcomes: Vec::new(),
             options,
             is_over,
-            moved: BTreeMap::from([(own.trim().to_owned(), Span::ZERO)]),
+            moved: BTreeMap::from([(kernel(), Span::ZERO)]),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A capture that was begun, and what is left of it when it is over.
 
 use std::env;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -15,6 +16,12 @@ use crate::{CaptureFile, ListenError};
 
 /// A number that the kernel makes anew each time it starts.
 pub(super) const KERNEL: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Stands for the kernel that runs, and so for its clock; empty where it cannot be read.
+pub fn kernel() -> String {
+    let number = fs::read_to_string(KERNEL).unwrap_or_default();
+    number.trim().to_owned()
+}
 
 /// What a point's thread leaves.
 #[derive(Debug)]

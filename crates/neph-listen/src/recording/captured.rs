@@ -1,12 +1,11 @@
 //! What the thread of a point does, here or over ssh: it writes one capture.
 
-use std::fs;
 use std::sync::atomic::Ordering;
 
 use neph_model::{ClockReading, Span, Wall};
 use neph_sys::clock;
 
-use super::begun::{Begun, KERNEL, Outcome, Shared, unwritten};
+use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
 use super::elsewhere::Output;
 use super::point::record;
 use super::relay::relay;
@@ -65,12 +64,11 @@ pub(super) fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Ou
     let packets = writing.packets();
     tally.counted(seen.packets, writing.bytes());
     tally.ended();
-    let kernel = fs::read_to_string(KERNEL).unwrap_or_default();
     Outcome {
         recorded: Recorded {
             name: point.name.clone(),
             file: path,
-            host: kernel.trim().to_owned(),
+            host: kernel(),
             packets,
             lost: Some(seen.lost + seen.packets.saturating_sub(packets)),
             listened: until.map(|until| [from, until]),

@@ -29,6 +29,7 @@ use neph_text::counted::counted;
 
 use crate::ListenError;
 pub use agents::{AgentCapture, Agents, AgentsCourse};
+pub use begun::kernel;
 use folder::Folder;
 pub use judging::{Hears, Judging, JudgingSpec};
 pub use options::RecordingOptions;

@@ -36,6 +36,20 @@ fn scenario(of: &Scenario, index: u32, circuit: &str, network: &str) -> Scenario
     scenario
 }
 
+/// Adds a transfer of a scenario that is about to be added.
+fn add_transfer(data: &mut CampaignData, scenario: &Scenario, block: u32, quantities: Quantities) {
+    let experiment = Experiment {
+        block,
+        status: ExperimentStatus::Complete,
+        ended: Some(Wall::from_unix_nanos(10_000_000_000)),
+        quantities: Some(quantities),
+        ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+    };
+    let place = data.scenarios.len();
+    data.experiments
+        .push(ExperimentData::new(experiment, place, &[]));
+}
+
 /// Transfers with so much goodput, which differs by 1 % from block to block.
 fn with_transfers() -> CampaignData {
     let mut data = synthetic::over(&[METRO, CONTINENT], BLOCKS);
@@ -47,19 +61,12 @@ fn with_transfers() -> CampaignData {
             let scenario = scenario(&first, index, circuit, network);
             for block in 0..BLOCKS {
                 let around = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
-                let experiment = Experiment {
-                    block,
-                    status: ExperimentStatus::Complete,
-                    ended: Some(Wall::from_unix_nanos(10_000_000_000)),
-                    quantities: Some(Quantities {
-                        peer: ([192, 0, 2, 1], 7420).into(),
-                        values: BTreeMap::from([(Quantity::UpGoodput, carried * 1e6 * around)]),
-                        limits: vec!["The path is the limit: it carries no more.".to_owned()],
-                    }),
-                    ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+                let quantities = Quantities {
+                    peer: ([192, 0, 2, 1], 7420).into(),
+                    values: BTreeMap::from([(Quantity::UpGoodput, carried * 1e6 * around)]),
+                    limits: vec!["The path is the limit: it carries no more.".to_owned()],
                 };
-                data.experiments
-                    .push(ExperimentData::new(experiment, place, &[]));
+                add_transfer(&mut data, &scenario, block, quantities);
             }
             data.scenarios.push(scenario);
         }
@@ -154,19 +161,12 @@ fn with_media() -> CampaignData {
             scenario.parameters.insert(Parameter::Measure(measure));
             for block in 0..BLOCKS {
                 let rate = 1e6 / f64::from(clients);
-                let experiment = Experiment {
-                    block,
-                    status: ExperimentStatus::Complete,
-                    ended: Some(Wall::from_unix_nanos(10_000_000_000)),
-                    quantities: Some(Quantities {
-                        peer: ([192, 0, 2, 1], 554).into(),
-                        values: BTreeMap::from([(Quantity::MediaRate, rate)]),
-                        limits: Vec::new(),
-                    }),
-                    ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+                let quantities = Quantities {
+                    peer: ([192, 0, 2, 1], 554).into(),
+                    values: BTreeMap::from([(Quantity::MediaRate, rate)]),
+                    limits: Vec::new(),
                 };
-                data.experiments
-                    .push(ExperimentData::new(experiment, place, &[]));
+                add_transfer(&mut data, &scenario, block, quantities);
             }
             data.scenarios.push(scenario);
         }

@@ -14,7 +14,7 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::AgentName;
 
-use super::{CONTROL_FOLDER, ControlFolder, existing};
+use super::{CONTROL_FOLDER, ControlFolder, existing, write_document};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
 use crate::{format, output};
@@ -74,7 +74,7 @@ struct Known {
 fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failure> {
     // A folder that was typed wins over an address in the environment.
     let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
-    if let Some(found) = operator.find_if(is_meant)? {
+    if is_meant && let Some(found) = operator.find()? {
         let agents = agents_at(&found.place).map_err(operator::failure)?;
         let place = Some(found.place);
         return Ok(Known { place, agents });
@@ -152,13 +152,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         None => AgentDetails::default(),
     };
     let document = document(agent, enrolled, details);
-    let mut out = output::data();
-    if args.format == Format::Text {
-        out.write_all(document.text().as_bytes())?;
-    } else {
-        rows::pretty(&document, &mut out)?;
-    }
-    out.flush()?;
+    write_document(&document, AgentDocument::text, args.format)?;
     if place.is_none() {
         output::say(NO_CONTROLLER);
     }

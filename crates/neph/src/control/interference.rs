@@ -12,7 +12,6 @@ use neph_campaign::expand::scenarios;
 use neph_campaign::interference::{Asked, Design, Reading, design, judge};
 use neph_documents::Format;
 use neph_documents::interference::InterferenceDocument;
-use neph_documents::rows;
 use neph_model::{
     BitRate, ByteSize, Campaign, Experiment, ExperimentStatus, Quantity, Scenario, Span,
 };
@@ -168,13 +167,7 @@ fn answer(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome
     };
     let measure = measured.to_string();
     let document = InterferenceDocument::new(campaign.id, measure, args.margin, &findings);
-    let mut out = output::data();
-    if args.format == Format::Text {
-        out.write_all(document.text().as_bytes())?;
-    } else {
-        rows::pretty(&document, &mut out)?;
-    }
-    out.flush()?;
+    super::write_document(&document, InterferenceDocument::text, args.format)?;
     Ok(Outcome::Done)
 }
 

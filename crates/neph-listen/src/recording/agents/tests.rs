@@ -1,9 +1,12 @@
 //! Captures of two agents whose clocks differ, and of two of one kernel.
 
+use std::fs;
+
 use neph_capture::reading::enough::ENOUGH;
 use neph_model::{ByteSize, Wall};
 use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
 
+use super::super::begun::KERNEL;
 use super::super::spelling::Point;
 use super::*;
 use crate::{CaptureFile, PacketChoice};
