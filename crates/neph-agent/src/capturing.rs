@@ -6,15 +6,17 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use neph_listen::recording::{kernel, record_point};
 use neph_listen::{CaptureFile, Ears, Listening, PacketChoice, Way, Writing};
-use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
+use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Stop, Update};
 use neph_sys::clock;
 
 use crate::desk::Desk;
 use crate::failure::failed;
 use crate::now::now;
+use crate::sampling;
 
 /// Memory in which packets wait, at most: it is locked.
 const MOST_RING: ByteSize = ByteSize(64 << 20);
@@ -70,7 +72,15 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
         let path = place.path();
         failed(operation(), format!("write {}: {why}", path.display()))
     })?;
-    let captured = record(order, &mut ears, file, place.desk);
+    let over = Stop::new();
+    let captured = thread::scope(|scope| {
+        if order.samples {
+            scope.spawn(|| sampling::report(place.path(), place.desk, &over));
+        }
+        let captured = record(order, &mut ears, file, place.desk);
+        over.set();
+        captured
+    });
     place.desk.tell(Update::Captured(place.path()));
     Ok(captured)
 }
@@ -131,6 +141,7 @@ mod tests {
             protocols: Vec::new(),
             duration: Some(Span::from_secs(1)),
             limit: Some(ByteSize(1 << 20)),
+            samples: false,
         }));
         for _ in 0..200 {
             let updates = executor.poll(Span::from_millis(100)).expect("it is there");

@@ -80,6 +80,7 @@ impl<E: Executor> JournallingExecutor<E> {
             Update::Journalled(..)
             | Update::Progress(_)
             | Update::Pinged(_)
+            | Update::Sampled(_)
             | Update::Captured(_)
             | Update::Done(_) => Ok(()),
         };

@@ -32,6 +32,7 @@ pub mod policy;
 pub mod provenance;
 mod reflecting;
 pub mod remote;
+mod sampling;
 mod tcp_samples;
 mod trace;
 mod transfer;

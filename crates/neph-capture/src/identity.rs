@@ -130,7 +130,7 @@ fn first(kept: &[u8], length: usize) -> Option<&[u8]> {
 
 /// Fowler, Noll and Vo's hash (FNV-1a, 64 bits), finished so that all bits depend on all bytes.
 #[derive(Debug, Clone, Copy)]
-struct Digest(u64);
+pub(crate) struct Digest(pub(crate) u64);
 
 impl Default for Digest {
     fn default() -> Self {
@@ -139,7 +139,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    fn with(self, bytes: &[u8]) -> Self {
+    pub(crate) fn with(self, bytes: &[u8]) -> Self {
         let mixed = bytes.iter().fold(self.0, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });

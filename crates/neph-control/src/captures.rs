@@ -62,6 +62,7 @@ impl<B: Bus> AgentCaptures<B> {
                 one.has_begun = true;
                 course.counted(one.place, progress.due);
             }
+            Update::Sampled(sample) => course.sampled(one.place, sample),
             Update::Captured(path) => one.file = Some(path),
             Update::Done(Ok(OrderResult::Captured(captured))) => {
                 // What is in the file is fetched whole before this comes.

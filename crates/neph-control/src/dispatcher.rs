@@ -185,12 +185,12 @@ impl Dispatcher {
                 own.for_each(|out| out.due = Span::ZERO);
                 Ok(Vec::new())
             }
-            FromAgent::Progress { id, progress } => Ok(match self.of(agent, id) {
-                Some(out) if matches!(out.stage, Stage::Running) => {
-                    vec![(id, Update::Progress(progress))]
-                }
-                _ => Vec::new(),
-            }),
+            FromAgent::Progress { id, progress } => {
+                Ok(self.while_it_runs(agent, id, Update::Progress(progress)))
+            }
+            FromAgent::Sample { id, sample } => {
+                Ok(self.while_it_runs(agent, id, Update::Sampled(sample)))
+            }
             FromAgent::State { id, state } => self.state(agent, id, state),
             FromAgent::Beat(_) => Ok(Vec::new()),
             FromAgent::Part(part) => self.part(agent, &part),
@@ -202,6 +202,18 @@ impl Dispatcher {
         let found = self.out.get_mut(&id).filter(|out| out.agent == *agent);
         self.rejected += u64::from(found.is_none());
         found
+    }
+
+    /// The update, if the order is this agent's, and runs.
+    fn while_it_runs(
+        &mut self,
+        agent: &AgentName,
+        id: OrderId,
+        update: Update,
+    ) -> Vec<(OrderId, Update)> {
+        let out = self.of(agent, id);
+        let is_running = out.is_some_and(|out| matches!(out.stage, Stage::Running));
+        is_running.then_some((id, update)).into_iter().collect()
     }
 
     fn state(

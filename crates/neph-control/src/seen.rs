@@ -126,7 +126,7 @@ impl Seen {
                     order.note(state, now);
                 }
             }
-            FromAgent::Progress { .. } | FromAgent::Part(_) => {}
+            FromAgent::Progress { .. } | FromAgent::Sample { .. } | FromAgent::Part(_) => {}
         }
     }
 }

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CampaignId, Captured, ExperimentId, ExperimentResult, Order, OrderFailed, PingBetween,
-    Prepared, Progress, Records, Span, Throughput, Traceroute,
+    CampaignId, Captured, ExperimentId, ExperimentResult, Order, OrderFailed, PacketSample,
+    PingBetween, Prepared, Progress, Records, Span, Throughput, Traceroute,
 };
 
 /// An order that was taken on. Each executor counts its own.
@@ -60,6 +60,8 @@ pub enum Update {
     Prepared(Vec<Result<Prepared, OrderFailed>>),
     /// A few times a second.
     Progress(Progress),
+    /// Some of the packets of a capture that asks for them, a few times a second.
+    Sampled(PacketSample),
     /// What an experiment measured.
     Recorded(ExperimentId, Records),
     /// All that an experiment measured is in journals in this folder, of this host. Once, in the place of

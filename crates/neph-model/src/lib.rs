@@ -119,8 +119,9 @@ pub use minute::Minute;
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
     CaptureOrder, CaptureProtocol, Captured, ClockReading, CpuThreads, EchoTo, ExperimentOrder,
-    FlowTraceOrder, LoadOrder, LoadWork, Order, PingOrder, ReflectorOrder, ThroughputOrder,
-    ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder, Traffic, TurnSizes,
+    FlowTraceOrder, LoadOrder, LoadWork, Order, PacketSample, PingOrder, ReflectorOrder,
+    ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder, Traffic,
+    TurnSizes,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;

@@ -18,7 +18,7 @@ pub use block::{
     EchoTo, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
     TracerouteOrder,
 };
-pub use capture::{CaptureOrder, CaptureProtocol, Captured, ClockReading};
+pub use capture::{CaptureOrder, CaptureProtocol, Captured, ClockReading, PacketSample};
 pub use experiment::{ExperimentOrder, FlowTraceOrder};
 pub use length::Traffic;
 pub use load::{CpuThreads, LoadOrder, LoadWork, TurnSizes};

@@ -119,6 +119,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
             protocols: Vec::new(),
             duration: Some(Span::from_secs(60)),
             limit: Some(LARGEST_CAPTURE),
+            samples: false,
         };
         change(&mut order);
         let now = Wall::from_unix_nanos(0);

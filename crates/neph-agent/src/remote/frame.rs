@@ -1,5 +1,5 @@
 //! Messages to bytes and back: the length of the head as four bytes (little-endian), the head as JSON, and
-//! the bytes of a [`Part`](super::Part) behind it.
+//! the bytes of a [`Part`](super::Part) or of a sample of packets behind it.
 //!
 //! Bytes come from outside: what is too long, cut off or of no message is refused, and nothing panics.
 
@@ -52,6 +52,7 @@ pub fn decode_to_agent(bytes: &[u8]) -> Result<ToAgent, FrameError> {
 pub fn encode_from_agent(message: &FromAgent) -> Result<Vec<u8>, FrameError> {
     match message {
         FromAgent::Part(part) => encode(message, &part.bytes),
+        FromAgent::Sample { sample, .. } => encode(message, &sample.pcap),
         _ => encode(message, &[]),
     }
 }
@@ -62,14 +63,16 @@ pub fn encode_from_agent(message: &FromAgent) -> Result<Vec<u8>, FrameError> {
 /// The bytes are none.
 pub fn decode_from_agent(bytes: &[u8]) -> Result<FromAgent, FrameError> {
     let (mut message, behind) = decode(bytes)?;
-    match &mut message {
-        FromAgent::Part(part) if behind.len() <= PART_BYTES as usize => {
-            part.bytes = behind.to_vec();
-        }
-        FromAgent::Part(_) => return Err(FrameError::TooLong(bytes.len())),
-        _ if behind.is_empty() => {}
+    let carried = match &mut message {
+        FromAgent::Part(part) => &mut part.bytes,
+        FromAgent::Sample { sample, .. } => &mut sample.pcap,
+        _ if behind.is_empty() => return Ok(message),
         _ => return Err(FrameError::Trailing(behind.len())),
+    };
+    if behind.len() > PART_BYTES as usize {
+        return Err(FrameError::TooLong(bytes.len()));
     }
+    *carried = behind.to_vec();
     Ok(message)
 }
 
@@ -102,7 +105,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), FrameError> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::OrderId;
+    use neph_model::{OrderId, PacketSample};
     use proptest::prelude::*;
 
     use super::super::{OrderState, Part};
@@ -126,7 +129,19 @@ mod tests {
             bytes: vec![0, 255, b'{'],
         };
         let state = OrderState::Forgotten;
-        for from in [FromAgent::Part(part), FromAgent::State { id, state }] {
+        let sample = FromAgent::Sample {
+            id,
+            sample: PacketSample {
+                kernel: "k".to_owned(),
+                clock: None,
+                pcap: vec![1, 0, 2],
+            },
+        };
+        for from in [
+            FromAgent::Part(part),
+            FromAgent::State { id, state },
+            sample,
+        ] {
             let bytes = encode_from_agent(&from).expect("short enough");
             assert_eq!(decode_from_agent(&bytes).expect("a message"), from);
             for cut in 0..bytes.len().min(40) {

@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Labels, OrderFailed, OrderId, OrderResult, Prepared, Progress, Span, Wall};
+use neph_model::{
+    Labels, OrderFailed, OrderId, OrderResult, PacketSample, Prepared, Progress, Span, Wall,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FileLength, Grant};
 
 /// The version of these messages. Both sides must have the same.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// What a controller sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +84,13 @@ pub enum FromAgent {
         id: OrderId,
         /// How far.
         progress: Progress,
+    },
+    /// Some of the packets of a capture, while it is made.
+    Sample {
+        /// Of which order.
+        id: OrderId,
+        /// The packets; their bytes travel behind the message, not in it.
+        sample: PacketSample,
     },
     /// A part of a file of a result.
     Part(Part),

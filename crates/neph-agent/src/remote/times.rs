@@ -30,10 +30,11 @@ pub(super) fn by_controllers_clock(update: Update, apart: ClockApart) -> Update 
         }
         Update::Done(Ok(result)) => Update::Done(Ok(times.of_result(result, apart))),
         Update::Done(Err(why)) => Update::Done(Err(why)),
-        // They have no time of day.
+        // They have no time of day, or that of packets.
         same @ (Update::Progress(_)
         | Update::Recorded(..)
         | Update::Journalled(..)
+        | Update::Sampled(_)
         | Update::Captured(_)) => same,
     }
 }

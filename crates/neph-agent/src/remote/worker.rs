@@ -281,6 +281,11 @@ impl<E: Executor> Worker<E> {
                     messages.push(FromAgent::Progress { id, progress });
                     continue;
                 }
+                Update::Sampled(mut sample) => {
+                    sample.clock = self.guard.reading(moment());
+                    messages.push(FromAgent::Sample { id, sample });
+                    continue;
+                }
                 // The journals have it.
                 Update::Recorded(..) | Update::Journalled(..) => continue,
                 Update::Pinged(pings) => {

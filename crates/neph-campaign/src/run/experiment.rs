@@ -81,7 +81,9 @@ impl Run<'_, '_> {
                 run.show(&begun, progress);
                 Ok(())
             }
-            Update::Pinged(_) | Update::Captured(_) | Update::Done(_) => Ok(()),
+            Update::Pinged(_) | Update::Sampled(_) | Update::Captured(_) | Update::Done(_) => {
+                Ok(())
+            }
         })?;
         let mut results = match done {
             Ok(OrderResult::Experiments(results)) => results,

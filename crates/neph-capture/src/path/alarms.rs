@@ -121,7 +121,7 @@ impl Rules {
             let (segment, way) = (standings[0].segment, standings[0].way);
             let delays = delays(passages, segment, way);
             for standing in standings {
-                let rule = standing.alarm.alarm().rule();
+                let rule = standing.rule();
                 if delays.len() as u64 >= rule.quantile.needs {
                     enough.push(rule.text.clone());
                 }
@@ -140,14 +140,14 @@ impl Standing {
         (self.segment, self.way) == (segment, way)
     }
 
-    /// The rule, as it was typed.
-    pub const fn rule(&self) -> &str {
-        self.alarm.alarm().rule().text.as_str()
+    /// The rule.
+    pub const fn rule(&self) -> &Rule<Subject> {
+        self.alarm.alarm().rule()
     }
 
-    /// What takes longer is counted.
-    pub const fn limit(&self) -> Span {
-        self.alarm.alarm().rule().limit
+    /// The place of its segment in the path.
+    pub const fn segment(&self) -> usize {
+        self.segment
     }
 
     /// One more delay, in the order of time; what that changes, where everything began at `began`.

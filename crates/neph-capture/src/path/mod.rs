@@ -8,6 +8,7 @@ pub mod clocks;
 pub mod offsets;
 pub mod passages;
 pub mod point;
+pub mod selection;
 pub mod shares;
 pub mod strangers;
 pub mod windows;

@@ -13,14 +13,28 @@ use crate::{Followed, Passage, Way};
 const SECOND: i64 = 1_000_000_000;
 /// Shorter ones are told sooner, and read each packet more often.
 const LENGTH: i64 = 2 * SECOND;
-/// What passed a point is in its capture after so long: longer than a recording lets packets wait.
-const SETTLED: i64 = SECOND / 2;
 
 /// The windows of a recording, one behind the other.
 #[derive(Debug)]
 pub struct Windows {
-    longest: i64,
+    waiting: Waiting,
     next: Range<i64>,
+}
+
+/// What a window waits for, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The longest delay that a packet is waited for.
+    pub longest: i64,
+    /// After so long what passed a point can be read.
+    pub readable: i64,
+}
+
+impl Waiting {
+    /// What passed an interface of this host can be read after so long: longer than a recording lets packets wait.
+    pub const HERE: i64 = SECOND / 2;
+    /// The same of a sample that an agent sends: it sends one each half second.
+    pub const AT_AGENTS: i64 = 2 * SECOND;
 }
 
 /// Times in nanoseconds since 1970.
@@ -44,10 +58,10 @@ pub struct Crossed {
 }
 
 impl Windows {
-    /// The recording begins about `now`; packets that take longer than `longest` are not waited for.
-    pub const fn begin(now: i64, longest: i64) -> Self {
+    /// The recording begins about `now`.
+    pub const fn begin(now: i64, waiting: Waiting) -> Self {
         Self {
-            longest,
+            waiting,
             next: i64::MIN..now.saturating_add(LENGTH),
         }
     }
@@ -55,14 +69,15 @@ impl Windows {
     /// The next window, if all of its packets are in the captures at `now`.
     pub fn next(&mut self, now: i64) -> Option<Window> {
         let Range { start, end } = self.next;
-        let until = end.saturating_add(self.longest);
-        if now < until.saturating_add(SETTLED) {
+        let Waiting { longest, readable } = self.waiting;
+        let until = end.saturating_add(longest);
+        if now < until.saturating_add(readable) {
             return None;
         }
         self.next = end..end.saturating_add(LENGTH);
         Some(Window {
             judged: start..end,
-            read: start.saturating_sub(self.longest)..until,
+            read: start.saturating_sub(longest)..until,
         })
     }
 }
@@ -114,6 +129,7 @@ mod tests {
     use super::*;
 
     const MILLI: i64 = 1_000_000;
+    const SETTLED: i64 = Waiting::HERE;
 
     /// A packet at a point: when it passed, its number, and whether it goes there.
     type Mark = (i64, u16, bool);
@@ -153,7 +169,11 @@ mod tests {
     }
 
     fn all(until: i64) -> Vec<Window> {
-        let mut windows = Windows::begin(10 * SECOND, SECOND);
+        let waiting = Waiting {
+            longest: SECOND,
+            readable: SETTLED,
+        };
+        let mut windows = Windows::begin(10 * SECOND, waiting);
         std::iter::from_fn(|| windows.next(until)).collect()
     }
 

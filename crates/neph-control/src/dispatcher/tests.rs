@@ -16,6 +16,7 @@ fn capture() -> Order {
         protocols: Vec::new(),
         duration: Some(Span::from_secs(60)),
         limit: Some(ByteSize(1 << 20)),
+        samples: false,
     })
 }
 

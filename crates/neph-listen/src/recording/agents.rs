@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 
-use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, Span};
+use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, Span};
 use neph_text::Outside;
 
-use super::begun::{Begun, Outcome, kernel, unwritten};
+use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
 use super::course::Tally;
 use super::relay::relay_moved;
 use super::spelling::Spot;
-use super::{Recorded, RecordingOptions};
+use super::{LivePackets, Recorded};
 use crate::ListenError;
 
 /// Readings of its clock that are taken from an agent.
@@ -45,6 +46,9 @@ pub trait AgentsCourse {
     /// One has so many packets; the first time it has begun.
     fn counted(&mut self, place: usize, packets: u64);
 
+    /// Some packets of one that asks for samples.
+    fn sampled(&mut self, place: usize, sample: PacketSample);
+
     /// One has ended, and its packets are in this file, for now; or why there is none.
     fn ended(&mut self, place: usize, captured: Result<(Captured, &Path), String>);
 }
@@ -54,27 +58,24 @@ pub(super) struct AtAgents<'a> {
     points: Vec<(usize, Option<Begun<'a>>)>,
     /// Where they are over, by their place in the recording.
     pub(super) outcomes: Vec<(usize, Outcome)>,
-    options: &'a RecordingOptions,
-    is_over: &'a AtomicBool,
+    shared: Shared<'a>,
+    /// Takes what is known of packets while points record, where anybody wants it.
+    live: Option<Sender<LivePackets>>,
     /// By how much the times of a kernel are moved: all captures of one kernel have one clock, and keep it.
     moved: BTreeMap<String, Span>,
 }
 
 impl<'a> AtAgents<'a> {
     /// Nothing yet, of these points; each with its place in the recording.
-    pub(super) fn of(
-        points: Vec<(usize, Begun<'a>)>,
-        options: &'a RecordingOptions,
-        is_over: &'a AtomicBool,
-    ) -> Self {
+    pub(super) fn of(points: Vec<(usize, Begun<'a>)>, shared: Shared<'a>) -> Self {
         Self {
             points: points
                 .into_iter()
                 .map(|(place, begun)| (place, Some(begun)))
                 .collect(),
             outcomes: Vec::new(),
-            options,
-            is_over,
+            shared,
+            live: shared.live.cloned(),
             moved: BTreeMap::from([(kernel(), Span::ZERO)]),
         }
     }
@@ -93,16 +94,18 @@ impl<'a> AtAgents<'a> {
     }
 
     fn order(&self, interface: &str) -> CaptureOrder {
-        self.options.choice.order(CaptureOrder {
+        let options = self.shared.options;
+        options.choice.order(CaptureOrder {
             interface: interface.to_owned(),
             site: None,
-            kept: self.options.snaplen,
-            ring: self.options.ring,
+            kept: options.snaplen,
+            ring: options.ring,
             hosts: Vec::new(),
             ports: Vec::new(),
             protocols: Vec::new(),
-            duration: self.options.duration,
-            limit: Some(self.options.limit),
+            duration: options.duration,
+            limit: Some(options.limit),
+            samples: self.live.is_some(),
         })
     }
 
@@ -126,7 +129,7 @@ impl<'a> AtAgents<'a> {
         let moved = self.moved.entry(captured.kernel.clone());
         let ahead = *moved.or_insert_with(|| first.unwrap_or(Span::ZERO));
         // What was counted meanwhile is counted anew.
-        let whole = Tally::new(tally.most(), self.options.limit.0);
+        let whole = Tally::new(tally.most(), self.shared.options.limit.0);
         let relayed = File::open(path).map_err(|why| why.to_string());
         let relayed = relayed.and_then(|mut source| {
             let relayed = relay_moved(&mut source, &mut file, &whole, -ahead);
@@ -140,7 +143,7 @@ impl<'a> AtAgents<'a> {
                 let (name, why) = (&point.name, Outside::text(&why));
                 Some(ListenError::refused(format!("{name}: {why}")))
             }
-            (None, Some(why)) => Some(unwritten(&point.name, packets, &why, self.options)),
+            (None, Some(why)) => Some(unwritten(&point.name, packets, &why, self.shared.options)),
             (None, None) => None,
         };
         let all = packets >= captured.packets && fault.is_none();
@@ -180,13 +183,22 @@ fn readings(clock: Vec<ClockReading>, ahead: Span) -> Vec<ClockReading> {
 
 impl AgentsCourse for AtAgents<'_> {
     fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
+        self.shared.is_over.load(Ordering::Relaxed)
     }
 
     fn counted(&mut self, place: usize, packets: u64) {
         if let Some((_, Some(begun))) = self.points.get(place) {
             begun.tally.counted(packets, 0);
             begun.tally.begun();
+        }
+    }
+
+    fn sampled(&mut self, place: usize, sample: PacketSample) {
+        if let Some((of_all, Some(_))) = self.points.get(place)
+            && let Some(live) = &self.live
+        {
+            // Who has ended wants none.
+            let _ = live.send(LivePackets::Sample(*of_all, sample));
         }
     }
 

@@ -5,10 +5,12 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
 
 use neph_model::Stop;
 use neph_text::counted::counted;
 
+use super::LivePackets;
 use super::course::Tally;
 use super::spelling::Point;
 use super::{Recorded, RecordingOptions};
@@ -37,6 +39,8 @@ pub(super) struct Shared<'a> {
     pub(super) is_over: &'a AtomicBool,
     /// Somebody asks for the end.
     pub(super) stop: &'a Stop,
+    /// Takes samples of the points at agents, where anybody wants them.
+    pub(super) live: Option<&'a Sender<LivePackets>>,
 }
 
 /// A capture that was begun, and for whom.

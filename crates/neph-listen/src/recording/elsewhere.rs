@@ -209,6 +209,7 @@ fn script(interface: &Interface, options: &RecordingOptions) -> String {
         protocols: Vec::new(),
         duration: None,
         limit: None,
+        samples: false,
     });
     let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
     // Within double quotes: the whole stands within single ones.

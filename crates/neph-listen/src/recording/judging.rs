@@ -1,28 +1,29 @@
-//! Judging segments while their points are recorded: a thread that reads the captures behind those who
-//! write them, window by window.
+//! Judging segments while their points are recorded, window by window: a thread that reads the captures behind those
+//! who write them, and the samples that agents send.
 //!
-//! Owns which segments are judged so: those of this machine's interfaces with no point elsewhere before
-//! them, whose stamps are of the first point's clock from the beginning; and by which rules: those whose
-//! limits are shorter than what is waited for. What is in a window is windows', what came of all of it is
-//! judged again at the end.
+//! Owns the thread, and how a delay between two clocks counts. Which segments and rules are judged so is left's; where
+//! packets come from is source's; what is in a window is windows'. All of it is judged again at the end.
+
+mod left;
+mod source;
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_capture::path::alarms::{Delay, Found, Rules, Standing};
-use neph_capture::path::passages::segment_names;
-use neph_capture::path::windows::{Window, Windows};
+use neph_capture::path::windows::{Crossed, Waiting, Window, Windows};
 use neph_capture::{Hops, Mapping, Twice, Way};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
 use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
-use super::{Point, Recorded};
+use super::{LivePackets, Point, Recorded};
 use crate::Courtesy;
+use left::{Left, Live, divide};
+use source::{Clocks, Samples, Source};
 
 /// How often it is looked whether a window is complete, and whether all is over.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -67,7 +68,8 @@ pub struct JudgingSpec<'p, T> {
 /// The thread that judges.
 #[derive(Debug)]
 pub struct Judging<T> {
-    captures: Sender<Vec<PathBuf>>,
+    packets: Sender<LivePackets>,
+    wants_samples: bool,
     over: Stop,
     thread: JoinHandle<T>,
 }
@@ -75,11 +77,12 @@ pub struct Judging<T> {
 /// What it knows.
 #[derive(Debug)]
 struct Judge<T> {
-    /// Of the points that it reads: the place of each in the path.
-    places: Vec<usize>,
+    /// Of the points that it reads: the place of each in the path, and whether it is at an agent.
+    places: Vec<(usize, bool)>,
+    clocks: Clocks,
     /// Translators' rules, by the place among these.
     mappings: Vec<(usize, Mapping)>,
-    longest: i64,
+    waiting: Waiting,
     standings: Vec<Standing>,
     /// The names of the segments that are judged while points record, by their place in the path.
     segments: Vec<Option<String>>,
@@ -90,24 +93,16 @@ struct Judge<T> {
     say: fn(&str),
 }
 
-/// What is judged when the recording is over, and not before.
-#[derive(Debug, Default)]
-struct Left {
-    /// Segments that rules are about.
-    segments: Vec<String>,
-    /// Rules about other segments, as they were typed.
-    rules: Vec<String>,
-}
-
 impl<T: Hears> Judging<T> {
     /// Begins to wait for captures of these points. Prints what it leaves to the end.
     pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
         let (over, say) = (Stop::new(), spec.say);
         let (judge, left) = Judge::of(spec, &over);
         left.print(say);
-        let (captures, heard) = channel();
+        let (packets, heard) = channel();
         Self {
-            captures,
+            packets,
+            wants_samples: judge.is_at_work() && judge.places.iter().any(|(_, at_agent)| *at_agent),
             over,
             thread: thread::spawn(move || judge.run(&heard)),
         }
@@ -117,75 +112,56 @@ impl<T: Hears> Judging<T> {
     pub fn hear(&self, recorded: &[Recorded]) {
         let files = recorded.iter().map(|point| point.file.clone());
         // One that has nothing to judge does not listen.
-        let _ = self.captures.send(files.collect());
+        let _ = self.packets.send(LivePackets::Captures(files.collect()));
+    }
+
+    /// Where samples of packets are taken, if any are wanted.
+    pub fn samples(&self) -> Option<&Sender<LivePackets>> {
+        self.wants_samples.then_some(&self.packets)
     }
 
     /// The recording is over; who has heard of alarms.
     pub fn end(self) -> T {
         self.over.set();
-        drop(self.captures);
+        drop(self.packets);
         let ended = self.thread.join();
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
-}
-
-impl Left {
-    fn print(&self, say: fn(&str)) {
-        if !self.segments.is_empty() {
-            say(&format!(
-                "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
-                 interfaces of this machine with no point elsewhere before them are known to have the \
-                 first point's clock",
-                self.segments.join(", ")
-            ));
-        }
-        for rule in &self.rules {
-            say(&format!(
-                "neph hops: --alarm '{rule}' is judged when the recording is over: while it lasts no \
-                 packet is waited for longer than {} s",
-                WAITED_MOST.nanos() / 1_000_000_000
-            ));
-        }
     }
 }
 
 impl<T: Hears> Judge<T> {
     /// Of these points; and what is left to the end.
     fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, Left) {
-        let (points, rules) = (spec.points, spec.rules);
-        let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-        let places = (0..points.len()).filter(|place| points[*place].is_here());
-        let places: Vec<usize> = places.collect();
+        let points = spec.points.iter().enumerate();
+        let places: Vec<(usize, bool)> = points
+            .filter(|(_, point)| !point.is_elsewhere())
+            .map(|(place, point)| (place, point.is_at_agent()))
+            .collect();
         let mappings = spec.mappings.iter().filter_map(|(point, mapping)| {
-            let among = places.iter().position(|place| place == point)?;
+            let among = places.iter().position(|(place, _)| place == point)?;
             Some((among, *mapping))
         });
         let mappings = mappings.collect();
-        // Alarms stand by the first point's clock.
-        let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
-        let segments = segment_names(&names).into_iter().enumerate();
-        let heard = segments.clone();
-        let heard = heard.map(|(segment, name)| is_here(segment).then_some(name));
-        let heard = heard.collect();
-        let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
-        let mut left = Left {
-            segments: left.map(|(_, name)| name).collect(),
-            rules: Vec::new(),
-        };
-        let mut standings = rules.standings(&names, is_here);
-        standings.retain(|standing| {
-            let is_late = standing.limit() >= WAITED_MOST;
-            if is_late && !left.rules.iter().any(|rule| rule == standing.rule()) {
-                left.rules.push(standing.rule().to_owned());
-            }
-            !is_late
-        });
+        let (live, left) = divide(spec.points, spec.rules);
+        let Live {
+            standings,
+            segments,
+        } = live;
+        let is_sampled = places.iter().any(|(_, at_agent)| *at_agent);
         let judge = Self {
             places,
+            clocks: Clocks::default(),
             mappings,
-            longest: waited(&standings).nanos(),
+            waiting: Waiting {
+                longest: waited(&standings).nanos(),
+                readable: if is_sampled {
+                    Waiting::AT_AGENTS
+                } else {
+                    Waiting::HERE
+                },
+            },
             standings,
-            segments: heard,
+            segments,
             began: None,
             over: over.clone(),
             hears: spec.hears,
@@ -194,15 +170,23 @@ impl<T: Hears> Judge<T> {
         (judge, left)
     }
 
-    fn run(mut self, captures: &Receiver<Vec<PathBuf>>) -> T {
-        if self.standings.is_empty() && !self.hears.wants_delays() {
+    /// Whether there is anything to judge, or to tell, while points record.
+    fn is_at_work(&self) -> bool {
+        !self.standings.is_empty() || self.hears.wants_delays()
+    }
+
+    fn run(mut self, packets: &Receiver<LivePackets>) -> T {
+        if !self.is_at_work() {
             return self.hears;
         }
         // None where the recording came to nothing.
-        if let Ok(files) = captures.recv() {
-            let files = self.places.iter().filter_map(|place| files.get(*place));
-            let tails: Vec<Tail> = files.cloned().map(Tail::of).collect();
-            if let Err(why) = self.follow(tails) {
+        if let Ok(LivePackets::Captures(files)) = packets.recv() {
+            let source = |(place, at_agent): &(usize, bool)| match files.get(*place) {
+                Some(file) if !at_agent => Source::Capture(Tail::of(file.clone())),
+                _ => Source::Samples(Samples::default()),
+            };
+            let sources: Vec<Source> = self.places.iter().map(source).collect();
+            if let Err(why) = self.follow(sources, packets) {
                 (self.say)(&format!(
                     "neph hops: {why}; alarms are judged when the recording is over, and metrics stay as they are"
                 ));
@@ -212,18 +196,25 @@ impl<T: Hears> Judge<T> {
     }
 
     /// Until all is over, or why it cannot go on.
-    fn follow(&mut self, mut tails: Vec<Tail>) -> Result<(), String> {
+    fn follow(
+        &mut self,
+        mut sources: Vec<Source>,
+        packets: &Receiver<LivePackets>,
+    ) -> Result<(), String> {
         let courtesy = Courtesy::with_patience(PATIENCE);
         let mut before = clock::pair();
-        let mut windows = Windows::begin(before.wall.0, self.longest);
+        let mut windows = Windows::begin(before.wall.0, self.waiting);
         while !self.over.is_set() {
             let now = clock::pair();
             if is_set(before, now) {
                 return Err("the clock was set, or the machine slept".to_owned());
             }
             before = now;
+            for sent in packets.try_iter() {
+                self.take(sent, &mut sources)?;
+            }
             if let Some(window) = windows.next(now.wall.0) {
-                self.look(&window, &mut tails)?;
+                self.look(&window, &mut sources)?;
             } else {
                 courtesy.caught_up();
                 clock::nap(OFTEN);
@@ -232,35 +223,55 @@ impl<T: Hears> Judge<T> {
         Ok(())
     }
 
-    fn look(&mut self, window: &Window, tails: &mut [Tail]) -> Result<(), String> {
-        let mut hops = Hops::at(tails.len());
+    /// Takes in a sample.
+    fn take(&mut self, sent: LivePackets, sources: &mut [Source]) -> Result<(), String> {
+        let LivePackets::Sample(point, sample) = sent else {
+            return Ok(());
+        };
+        let mut places = self.places.iter().zip(sources);
+        let of_point = places.find(|((place, _), _)| *place == point);
+        match of_point {
+            Some((_, Source::Samples(samples))) => samples
+                .take(&sample, &mut self.clocks)
+                .map_err(|error| error.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    fn look(&mut self, window: &Window, sources: &mut [Source]) -> Result<(), String> {
+        let mut hops = Hops::at(sources.len());
         for (place, mapping) in &self.mappings {
             hops.map(*place, *mapping);
         }
-        for (place, tail) in tails.iter_mut().enumerate() {
+        for (place, source) in sources.iter_mut().enumerate() {
             let mut twice = Twice::default();
-            let read = tail.read(&window.read, window.next_from(), |at, record| {
-                if self.over.is_set() {
-                    return ControlFlow::Break(());
-                }
-                if let Some(packet) = dissect(record.link, record.bytes, record.length) {
-                    let interface = record.link.interface(record.bytes);
-                    let interface = interface.unwrap_or(record.interface);
-                    if !twice.is_copy(Wall::from_unix_nanos(at), interface, &packet) {
-                        hops.see(place, at, &packet);
+            let read = source.read(
+                &window.read,
+                window.next_from(),
+                &self.clocks,
+                |at, record| {
+                    if self.over.is_set() {
+                        return ControlFlow::Break(());
                     }
-                }
-                ControlFlow::Continue(())
-            });
-            read.map_err(|error| format!("read {}: {error}", tail.name()))?;
+                    if let Some(packet) = dissect(record.link, record.bytes, record.length) {
+                        let interface = record.link.interface(record.bytes);
+                        let interface = interface.unwrap_or(record.interface);
+                        if !twice.is_copy(Wall::from_unix_nanos(at), interface, &packet) {
+                            hops.see(place, at, &packet);
+                        }
+                    }
+                    ControlFlow::Continue(())
+                },
+            );
+            read.map_err(|error| error.to_string())?;
         }
         if !self.over.is_set() {
-            self.judge(window, hops);
+            self.judge(window, hops, sources);
         }
         Ok(())
     }
 
-    fn judge(&mut self, window: &Window, hops: Hops) {
+    fn judge(&mut self, window: &Window, hops: Hops, sources: &[Source]) {
         let followed = hops.end_of_window();
         let first = || followed.extent(0).map(|(first, _)| first.unix_nanos());
         self.began = self.began.or_else(first);
@@ -269,16 +280,12 @@ impl<T: Hears> Judge<T> {
             return;
         };
         for crossed in window.crossed(&followed) {
-            let delay = Delay {
-                since: crossed.entered.saturating_sub(began),
-                took: crossed.took,
-                // One clock, and stamps of nanoseconds.
-                bound: 0,
-            };
-            let segment = self.places[crossed.segment];
+            let segment = self.places[crossed.segment].0;
             if let Some(Some(name)) = self.segments.get(segment) {
                 self.hears.crossed(name, crossed.way, crossed.took);
             }
+            let bound = self.clocks.bound(sources, crossed.segment);
+            let delay = at_least(&crossed, bound, began);
             for standing in &mut self.standings {
                 if standing.is_of(segment, crossed.way)
                     && let Some(found) = standing.count(delay, began)
@@ -290,9 +297,19 @@ impl<T: Hears> Judge<T> {
     }
 }
 
+/// A delay as it counts: between two clocks the least that it can be, so that no alarm is the clocks'.
+fn at_least(crossed: &Crossed, bound: Span, began: i64) -> Delay {
+    let bound = bound.nanos();
+    Delay {
+        since: crossed.entered.saturating_sub(began),
+        took: crossed.took.saturating_sub(bound).max(0),
+        bound,
+    }
+}
+
 /// How long packets are waited for.
 fn waited(standings: &[Standing]) -> Span {
-    let limit = standings.iter().map(Standing::limit).max();
+    let limit = standings.iter().map(|standing| standing.rule().limit).max();
     let limit = limit.unwrap_or(Span::ZERO);
     (limit + limit + WAITED).min(WAITED_MOST)
 }

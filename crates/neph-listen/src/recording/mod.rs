@@ -16,6 +16,7 @@ mod options;
 mod point;
 mod relay;
 mod running;
+mod sampling;
 mod spelling;
 mod starting;
 mod tail;
@@ -23,8 +24,9 @@ mod threads;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
-use neph_model::{ClockReading, Stop, Wall};
+use neph_model::{ClockReading, PacketSample, Stop, Wall};
 use neph_text::counted::counted;
 
 use crate::ListenError;
@@ -35,6 +37,7 @@ pub use judging::{Hears, Judging, JudgingSpec};
 pub use options::RecordingOptions;
 pub use point::record as record_point;
 use running::Ending;
+pub use sampling::Sampling;
 use spelling::Spot;
 pub use spelling::{Namespaces, Point};
 
@@ -74,6 +77,15 @@ impl Recorded {
     }
 }
 
+/// What is known of packets while points record.
+#[derive(Debug)]
+pub enum LivePackets {
+    /// The captures that grow, of all points.
+    Captures(Vec<PathBuf>),
+    /// What an agent sent, and its point's place among all.
+    Sample(usize, PacketSample),
+}
+
 /// Who hears of a recording, and ends it.
 #[derive(Clone, Copy)]
 pub struct Heard<'h> {
@@ -81,6 +93,8 @@ pub struct Heard<'h> {
     pub stop: &'h Stop,
     /// Hears where the captures will be, before there are any.
     pub begins: &'h dyn Fn(&[Recorded]),
+    /// Takes samples of the packets at agents, which send some only where somebody does.
+    pub live: Option<&'h Sender<LivePackets>>,
     /// Prints a sentence.
     pub say: &'h dyn Fn(&str),
     /// Writes over the last line of progress, where a terminal shows it; an empty line takes it away.

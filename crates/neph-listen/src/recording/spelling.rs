@@ -79,6 +79,11 @@ impl Point {
         matches!(self.spot, Spot::Here(_))
     }
 
+    /// Whether it is at an agent.
+    pub const fn is_at_agent(&self) -> bool {
+        matches!(self.spot, Spot::Agent(..))
+    }
+
     /// Whether it is on another machine, over ssh.
     pub const fn is_elsewhere(&self) -> bool {
         matches!(self.spot, Spot::Elsewhere(..))

@@ -93,7 +93,7 @@ impl<'scope> Started<'scope> {
         };
         let tallies: Vec<&Tally> = points.iter().map(|(_, begun)| begun.tally).collect();
         self.at_agents = Some(scope.spawn(move || {
-            let mut course = AtAgents::of(points, shared.options, shared.is_over);
+            let mut course = AtAgents::of(points, shared);
             agents.capture(course.captures(), &mut course);
             course.finish()
         }));

@@ -37,6 +37,7 @@ pub(super) fn run(
         options,
         is_over: &is_over,
         stop: heard.stop,
+        live: heard.live,
     };
     // What cannot be opened is told before anybody is called.
     let ears = open_these(points.iter(), options)?;

@@ -53,6 +53,22 @@ pub struct CaptureOrder {
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<ByteSize>,
+    /// At an agent: some of its packets are reported while it is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub samples: bool,
+}
+
+/// A sample of a capture's packets, while it is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PacketSample {
+    /// Stands for the kernel whose clock stamped, as in [`Captured::kernel`].
+    pub kernel: String,
+    /// How far the host's clock is from the controller's, once that is known.
+    pub clock: Option<ClockReading>,
+    /// The packets, as nanosecond pcap; in a message they travel behind it.
+    #[serde(skip)]
+    pub pcap: Vec<u8>,
 }
 
 /// What an agent captured; the packets are in a file of the result. Its moments are of the clock that stamped the

@@ -189,6 +189,7 @@ fn capture() -> impl Strategy<Value = Order> {
             protocols,
             duration: (kept % 2 == 0).then(|| Span::from_nanos(i64::from(kept))),
             limit: (kept % 3 == 0).then_some(ByteSize(ring)),
+            samples: false,
         })
     })
 }

@@ -95,6 +95,7 @@ fn run_until(
         Heard {
             stop,
             begins: &begins,
+            live: judging.samples(),
             say: &output::say,
             progress: output::is_lively().then_some(&output::rewrite),
         },

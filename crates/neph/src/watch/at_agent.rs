@@ -76,6 +76,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let heard = Heard {
         stop: &stop,
         begins: &|_| {},
+        live: None,
         say: &|sentence| output::say(&sentence.replacen("neph hops", "neph watch", 1)),
         progress: output::is_lively().then_some(&output::rewrite),
     };

@@ -173,6 +173,13 @@ fn segment(told: &Ran, way: &str) -> (f64, f64, u64) {
     )
 }
 
+fn lines(told: &Ran) -> Vec<Value> {
+    let lines = told.out.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
 fn is_true((p50, bound, n): (f64, f64, u64), delay: f64) -> bool {
     (delay - bound..delay + bound + LATE_MS).contains(&p50) && n >= 20
 }
@@ -204,11 +211,7 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
     ];
     let told = world.records("ws", &watch);
     assert_eq!(told.status, 0, "{}", told.err);
-    let lines: Vec<Value> = told
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let lines = lines(&told);
     let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
     assert!((5..=6).contains(&of("period")), "{}", told.out);
     let flow = lines.iter().find(|line| line["kind"] == "flow");
@@ -269,6 +272,44 @@ fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
     // Packets alone leave half of the round trip.
     let half = f64::midpoint(THERE_MS, BACK_MS);
     assert!(there.1 > 0.0 && there.1 < half - 1.0, "{there:?} {back:?}");
+}
+
+/// Of these kernels the clocks have to be compared. A limit of 5 ms is between the delays of the two ways.
+#[test]
+fn alarms_between_agents_are_raised_while_they_record() {
+    if !privileged("alarms_between_agents_are_raised_while_they_record") {
+        return;
+    }
+    let world = World::up('s', "capture", Some("another-kernel"));
+    let points = world.points();
+    let words = [
+        "hops",
+        &points[0],
+        &points[1],
+        "--format",
+        "ndjson",
+        "-w",
+        "15s",
+        "--alarm",
+        "client - host > 5ms p50 for 3s",
+    ];
+    let told = world.records("udp", &words);
+    assert_eq!(told.status, 3, "{}", told.err);
+    let lines = lines(&told);
+    let alarms = lines.iter().filter(|line| line["kind"] == "alarm");
+    let alarms: Vec<&Value> = alarms.collect();
+    // The whole captures say the same, which is not told twice.
+    assert_eq!(alarms.len(), 1, "{}", told.err);
+    let alarm = alarms[0];
+    assert_eq!(alarm["judged"], "live", "{alarm}");
+    assert_eq!(alarm["way"], "there", "{alarm}");
+    let bound = alarm["bound_ns"].as_f64().expect("a bound") / 1e6;
+    assert!(bound > 0.0 && bound < 3.0, "{bound}");
+    assert!(
+        told.err.contains("by at most 64 packets a second"),
+        "{}",
+        told.err
+    );
 }
 
 #[test]

@@ -144,6 +144,7 @@ fn other_kinds() -> Vec<Order> {
         protocols: Vec::new(),
         duration: Some(Span::from_secs(1)),
         limit: Some(neph_model::ByteSize(1 << 20)),
+        samples: false,
     };
     let share = CpuShare::percent(50.0).expect("a share");
     let threads = CpuThreads::EachCore;

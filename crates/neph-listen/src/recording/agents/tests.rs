@@ -1,11 +1,13 @@
 //! Captures of two agents whose clocks differ, and of two of one kernel.
 
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
 use neph_capture::reading::enough::ENOUGH;
-use neph_model::{ByteSize, Wall};
+use neph_model::{ByteSize, Stop, Wall};
 use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
 
+use super::super::RecordingOptions;
 use super::super::begun::KERNEL;
 use super::super::spelling::Point;
 use super::*;
@@ -60,7 +62,13 @@ fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
         .collect();
     let tally = |_| Tally::new(u64::MAX, u64::MAX);
     let tallies: Vec<Tally> = all.iter().map(tally).collect();
-    let (options, is_over) = (options(), AtomicBool::new(false));
+    let (options, is_over, stop) = (options(), AtomicBool::new(false), Stop::new());
+    let shared = Shared {
+        options: &options,
+        is_over: &is_over,
+        stop: &stop,
+        live: None,
+    };
     let begun = points.iter().zip(&tallies).map(|(point, tally)| {
         let path = folder.path().join(&point.name);
         Begun {
@@ -70,7 +78,7 @@ fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
             tally,
         }
     });
-    let mut course = AtAgents::of(begun.enumerate().collect(), &options, &is_over);
+    let mut course = AtAgents::of(begun.enumerate().collect(), shared);
     assert_eq!(course.captures().len(), all.len());
     for (place, (_, (captured, bytes))) in all.iter().enumerate() {
         let came = folder.path().join("came");
@@ -116,7 +124,13 @@ fn what_is_no_capture_of_neph_is_a_fault_and_what_did_not_come_too() {
     let none = |_: &str| Err(String::new());
     let point = Point::parse("agent:a/eth0", &none).expect("a point");
     let (point, tally) = (point.expect("live"), Tally::new(u64::MAX, u64::MAX));
-    let (options, is_over) = (options(), AtomicBool::new(false));
+    let (options, is_over, stop) = (options(), AtomicBool::new(false), Stop::new());
+    let shared = Shared {
+        options: &options,
+        is_over: &is_over,
+        stop: &stop,
+        live: None,
+    };
     for bytes in [b"Welcome to db1!\n".as_slice(), b"\xa1\xb2\xc3\xd4", &[]] {
         let path = folder.path().join("own");
         let begun = Begun {
@@ -125,7 +139,7 @@ fn what_is_no_capture_of_neph_is_a_fault_and_what_did_not_come_too() {
             path: path.clone(),
             tally: &tally,
         };
-        let mut course = AtAgents::of(vec![(0, begun)], &options, &is_over);
+        let mut course = AtAgents::of(vec![(0, begun)], shared);
         let came = folder.path().join("came");
         fs::write(&came, bytes).expect("writable");
         let (captured, _) = captured("k", &[], 7);

@@ -1,12 +1,13 @@
 //! What is judged while points record, and that it is what the whole captures say.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use neph_capture::path::alarms::subjects;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::Passages;
 use neph_model::alarm::{Quantile, Rule};
+use neph_model::{ClockReading, PacketSample};
 use neph_sys::clock::{RawNanos, WallNanos};
 use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
 
@@ -92,11 +93,11 @@ fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
     assert_eq!(left.rules, [of_three.rules()[1].text.as_str()]);
     assert_eq!(left.segments, ["b - c"]);
     assert_eq!(short.standings.len(), 2);
-    assert_eq!(short.longest, 1_004 * MILLI);
+    assert_eq!(short.waiting.longest, 1_004 * MILLI);
     let of_two = rules(&["a", "b"], &[Median("segment", 9_999)]);
     let (long, left) = judge(&points[..2], &of_two);
     assert!(left.rules.is_empty());
-    assert_eq!(long.longest, 10_000 * MILLI);
+    assert_eq!(long.waiting.longest, 10_000 * MILLI);
 }
 
 #[test]
@@ -129,10 +130,10 @@ fn a_window_of_slow_packets_raises_it_once() {
     let tails = [("a.pcap", 0), ("b.pcap", 5 * MILLI)].map(|(name, later)| {
         let path = folder.path().join(name);
         capture(&path, |_| later);
-        Tail::of(path)
+        Source::Capture(Tail::of(path))
     });
     let mut tails = Vec::from(tails);
-    let mut windows = Windows::begin(1_000 * MILLI, judge.longest);
+    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
     let mut alarmed = Vec::new();
     while let Some(window) = windows.next(9_000 * MILLI) {
         judge.look(&window, &mut tails).expect("captures");
@@ -170,7 +171,7 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
     let (mut judge, _) = judge(&points, &rules);
     let slow = 1_500 * MILLI;
-    assert!(judge.longest < slow);
+    assert!(judge.waiting.longest < slow);
     let last = |number| {
         let is_slow = (80..=120).contains(&number) || (160..=200).contains(&number);
         slow + if is_slow { 5 * MILLI } else { MILLI }
@@ -179,8 +180,9 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     capture(&paths[0], |_| 0);
     capture(&paths[1], |_| slow);
     capture(&paths[2], last);
-    let mut tails: Vec<Tail> = paths.iter().cloned().map(Tail::of).collect();
-    let mut windows = Windows::begin(1_000 * MILLI, judge.longest);
+    let tails = paths.iter().cloned().map(Tail::of);
+    let mut tails: Vec<Source> = tails.map(Source::Capture).collect();
+    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
     while let Some(window) = windows.next(40_000 * MILLI) {
         judge.look(&window, &mut tails).expect("captures");
     }
@@ -195,6 +197,58 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     let whole = whole(&rules, ["a", "b", "c"], &paths);
     assert_eq!(whole.len(), 4, "raised twice, and over twice");
     assert_eq!(told(&judge.hears.0), told(&whole));
+}
+
+/// Samples of a capture by a clock that is so far ahead, which is known to within 300 us.
+fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
+    let mut pcap = super::super::Sampling::of(path.to_owned());
+    PacketSample {
+        kernel: kernel.to_owned(),
+        clock: Some(ClockReading {
+            at: Wall::from_unix_nanos(0),
+            offset: Span::from_nanos(ahead),
+            bound: Span::from_micros(300),
+        }),
+        pcap: pcap.next().expect("a capture").expect("packets"),
+    }
+}
+
+/// What is heard of two agents' points where packets take this long, in microseconds.
+fn heard_of_agents(took: i64) -> (Vec<Found>, Left) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
+    let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
+    let (mut judge, left) = judge(&points, &rules);
+    assert_eq!(judge.waiting.readable, Waiting::AT_AGENTS);
+    let mut sources = [0, 1].map(|_| Source::Samples(Samples::default()));
+    let ahead = [0, 7_000 * MILLI];
+    for (point, ahead) in ahead.into_iter().enumerate() {
+        let path = folder.path().join(point.to_string());
+        let later = if point == 0 { 0 } else { took * 1_000 };
+        capture(&path, |_| ahead + later);
+        let sample = samples(&path, ["one", "two"][point], ahead);
+        let sent = LivePackets::Sample(point, sample);
+        judge.take(sent, &mut sources).expect("a sample");
+    }
+    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
+    while let Some(window) = windows.next(40_000 * MILLI) {
+        judge.look(&window, &mut sources).expect("samples");
+    }
+    (judge.hears.0, left)
+}
+
+#[test]
+fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
+    // 300 us of each clock: 2.6 ms are 2 ms at least, and no more.
+    let (found, left) = heard_of_agents(2_700);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].change.is_raised);
+    assert_eq!(found[0].bound, 600_000);
+    assert_eq!(
+        (left.sampled.as_slice(), left.segments.len()),
+        (["a - b".to_owned()].as_slice(), 0)
+    );
+    assert!(heard_of_agents(2_500).0.is_empty());
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Which segments and rules are judged while points record, and which when the recording is over.
+//!
+//! Owns the choice, and the sentences about it.
+
+use neph_capture::path::alarms::{Rules, Standing};
+use neph_capture::path::passages::segment_names;
+
+use super::super::{Point, Sampling};
+use super::WAITED_MOST;
+
+/// What is judged while points record.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) standings: Vec<Standing>,
+    /// The names of the segments, by their place in the path; none of one that is judged at the end.
+    pub(super) segments: Vec<Option<String>>,
+}
+
+/// What is to be said of the others, and of samples.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Segments that rules are about, and that are judged at the end.
+    pub(super) segments: Vec<String>,
+    /// Rules about other segments that are judged at the end, as they were typed.
+    pub(super) rules: Vec<String>,
+    /// Segments that rules are about, and that are judged by samples.
+    pub(super) sampled: Vec<String>,
+}
+
+/// Divides the rules about these points.
+pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, Left) {
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    // Alarms stand by the first point's clock, and of points over ssh no clock is known yet.
+    let is_live = |segment: usize| !points[..=segment + 1].iter().any(Point::is_elsewhere);
+    let is_sampled = |segment: usize| points[segment..=segment + 1].iter().any(Point::is_at_agent);
+    let (mut left, mut segments) = (Left::default(), Vec::new());
+    for (segment, name) in segment_names(&names).into_iter().enumerate() {
+        let said = match (is_live(segment), is_sampled(segment)) {
+            (false, _) => Some(&mut left.segments),
+            (true, true) => Some(&mut left.sampled),
+            (true, false) => None,
+        };
+        if let Some(said) = said.filter(|_| rules.are_about(segment)) {
+            said.push(name.clone());
+        }
+        segments.push(is_live(segment).then_some(name));
+    }
+    let mut standings = rules.standings(&names, is_live);
+    standings.retain(|standing| {
+        let rule = standing.rule();
+        let is_late = rule.limit >= WAITED_MOST;
+        if is_late && !left.rules.contains(&rule.text) {
+            left.rules.push(rule.text.clone());
+        }
+        !is_late
+    });
+    let live = Live {
+        standings,
+        segments,
+    };
+    (live, left)
+}
+
+impl Left {
+    pub(super) fn print(&self, say: fn(&str)) {
+        if !self.segments.is_empty() {
+            say(&format!(
+                "neph hops: alarms on {} are judged when the recording is over: until then the clocks of points \
+                 over ssh are not known",
+                self.segments.join(", ")
+            ));
+        }
+        for rule in &self.rules {
+            say(&format!(
+                "neph hops: --alarm '{rule}' is judged when the recording is over: while it lasts no packet is \
+                 waited for longer than {} s",
+                WAITED_MOST.nanos() / 1_000_000_000
+            ));
+        }
+        if !self.sampled.is_empty() {
+            say(&format!(
+                "neph hops: while points record, alarms on {} are judged by at most {} packets a second; where two \
+                 clocks are compared, a delay counts as the least that it can be",
+                self.sampled.join(", "),
+                Sampling::RATE
+            ));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A sample of a capture while it is made: for those at a distance, who cannot read the capture yet.
+//!
+//! Owns how many packets that are, and what of each. Which ones is neph-capture's selection; who is told is not known
+//! here.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use neph_capture::path::selection::{Selection, needed, selector};
+use neph_model::Span;
+use neph_wire::capture::{pcap_header, pcap_record};
+use neph_wire::dissect::dissect;
+
+use super::tail::Tail;
+
+/// Packets of a sample, at most.
+const MOST: usize = 32;
+
+/// Samples of a capture that grows, one behind the other.
+#[derive(Debug)]
+pub struct Sampling {
+    tail: Tail,
+    selection: Selection<Vec<u8>>,
+}
+
+impl Sampling {
+    /// Time between two samples.
+    pub const EVERY: Span = Span::from_millis(500);
+    /// Packets a second, at most.
+    pub const RATE: u64 = 64;
+
+    /// Of the capture at this path, as a recording writes it.
+    pub fn of(path: PathBuf) -> Self {
+        Self {
+            tail: Tail::of(path),
+            selection: Selection::of(MOST),
+        }
+    }
+
+    /// Of what came since the last time, as a capture of its own; `None` where nothing came that can be known again.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let (mut link, mut kept) = (None, 0);
+        let selection = &mut self.selection;
+        self.tail
+            .read(&(i64::MIN..i64::MAX), i64::MAX, |at, record| {
+                if let Some(packet) = dissect(record.link, record.bytes, record.length)
+                    && let Some(hash) = selector(&packet)
+                {
+                    link = Some(record.link);
+                    let bytes = &record.bytes[..needed(record.bytes, &packet)];
+                    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                    kept = kept.max(length);
+                    selection.offer(hash, || {
+                        [&pcap_record(at, length, record.length), bytes].concat()
+                    });
+                }
+                ControlFlow::Continue(())
+            })?;
+        Ok(link.map(|link| {
+            let header = pcap_header(link.number(), kept);
+            let packets = self.selection.take();
+            packets
+                .into_iter()
+                .fold(header.to_vec(), |mut all, packet| {
+                    all.extend(packet);
+                    all
+                })
+        }))
+    }
+}
+
+const _: () =
+    assert!(MOST as u64 * 1_000_000_000 == Sampling::RATE * Sampling::EVERY.nanos() as u64);
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::path::Path;
+
+    use neph_wire::capture::{CaptureReader, RAW_IP, Step};
+
+    use super::*;
+
+    /// Datagrams of 1000 bytes of which 200 are kept, with these numbers.
+    fn append(path: &Path, numbers: std::ops::Range<u16>) {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = file.expect("a file");
+        let mut bytes = Vec::new();
+        if numbers.start == 0 {
+            bytes.extend(pcap_header(RAW_IP, 200));
+        }
+        for number in numbers {
+            let mut packet = vec![0x45, 0, 3, 232];
+            packet.extend(number.to_be_bytes());
+            packet.extend([0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0, 9]);
+            packet.extend([3, 212, 0, 0]);
+            packet.resize(200, 7);
+            bytes.extend(pcap_record(i64::from(number), 200, 1000));
+            bytes.extend(packet);
+        }
+        file.write_all(&bytes).expect("written");
+    }
+
+    /// Times of the packets of a sample, and how many bytes it has.
+    fn times(sample: &[u8]) -> Vec<i64> {
+        let (mut reader, mut used, mut all) = (CaptureReader::new(), 0, Vec::new());
+        loop {
+            used += match reader.step(&sample[used..]).expect("a capture") {
+                Step::Packet(record, length) => {
+                    assert_eq!((record.bytes.len(), record.length), (44, 1000));
+                    all.push(record.at.expect("a time"));
+                    length
+                }
+                Step::Skip(length) => length,
+                Step::Need(_) => return all,
+            };
+        }
+    }
+
+    #[test]
+    fn each_sample_is_of_what_came_since_the_last_and_is_small() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.pcap");
+        let mut sampling = Sampling::of(path.clone());
+        assert_eq!(sampling.next().expect("nothing is no fault"), None);
+        append(&path, 0..20);
+        let first = sampling.next().expect("a capture").expect("packets");
+        assert_eq!(times(&first), (0..20).collect::<Vec<i64>>());
+        assert_eq!(sampling.next().expect("a capture"), None);
+        append(&path, 20..1_020);
+        let second = sampling.next().expect("a capture").expect("packets");
+        let second_times = times(&second);
+        assert_eq!(second_times.len(), MOST);
+        assert!(second_times.is_sorted() && second_times[0] >= 20);
+        assert!(second.len() <= 24 + MOST * (16 + 44));
+    }
+}
