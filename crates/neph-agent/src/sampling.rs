@@ -25,7 +25,7 @@ pub(crate) fn report(path: PathBuf, desk: &Desk, over: &Stop) {
             continue;
         }
         due += Sampling::EVERY.nanos();
-        match sampling.next() {
+        match sampling.sample() {
             Ok(None) => {}
             Ok(Some(pcap)) => desk.tell(Update::Sampled(PacketSample {
                 kernel: kernel.clone(),

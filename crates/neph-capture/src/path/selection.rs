@@ -107,7 +107,7 @@ pub fn needed(bytes: &[u8], packet: &Dissected<'_>) -> usize {
     bytes.len().min(before + header.max(HEAD))
 }
 
-/// All bits of a digest count for its order among others (the finish of SplitMix64).
+/// All bits of a digest count for its order among others (the finish of `SplitMix64`).
 const fn spread(digest: Digest) -> u64 {
     let mut hash = digest.0;
     hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -16,6 +16,8 @@ use super::tail::Tail;
 
 /// Packets of a sample, at most.
 const MOST: usize = 32;
+/// Samples a second.
+const RATE: u8 = 2;
 
 /// Samples of a capture that grows, one behind the other.
 #[derive(Debug)]
@@ -26,9 +28,9 @@ pub struct Sampling {
 
 impl Sampling {
     /// Time between two samples.
-    pub const EVERY: Span = Span::from_millis(500);
+    pub const EVERY: Span = Span::from_nanos(1_000_000_000 / RATE as i64);
     /// Packets a second, at most.
-    pub const RATE: u64 = 64;
+    pub const PACKETS: usize = MOST * RATE as usize;
 
     /// Of the capture at this path, as a recording writes it.
     pub fn of(path: PathBuf) -> Self {
@@ -42,7 +44,7 @@ impl Sampling {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn sample(&mut self) -> io::Result<Option<Vec<u8>>> {
         let (mut link, mut kept) = (None, 0);
         let selection = &mut self.selection;
         self.tail
@@ -72,9 +74,6 @@ impl Sampling {
         }))
     }
 }
-
-const _: () =
-    assert!(MOST as u64 * 1_000_000_000 == Sampling::RATE * Sampling::EVERY.nanos() as u64);
 
 #[cfg(test)]
 mod tests {
@@ -127,13 +126,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut sampling = Sampling::of(path.clone());
-        assert_eq!(sampling.next().expect("nothing is no fault"), None);
+        assert_eq!(sampling.sample().expect("nothing is no fault"), None);
         append(&path, 0..20);
-        let first = sampling.next().expect("a capture").expect("packets");
+        let first = sampling.sample().expect("a capture").expect("packets");
         assert_eq!(times(&first), (0..20).collect::<Vec<i64>>());
-        assert_eq!(sampling.next().expect("a capture"), None);
+        assert_eq!(sampling.sample().expect("a capture"), None);
         append(&path, 20..1_020);
-        let second = sampling.next().expect("a capture").expect("packets");
+        let second = sampling.sample().expect("a capture").expect("packets");
         let second_times = times(&second);
         assert_eq!(second_times.len(), MOST);
         assert!(second_times.is_sorted() && second_times[0] >= 20);

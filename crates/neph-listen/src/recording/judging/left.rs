@@ -82,7 +82,7 @@ impl Left {
                 "neph hops: while points record, alarms on {} are judged by at most {} packets a second; where two \
                  clocks are compared, a delay counts as the least that it can be",
                 self.sampled.join(", "),
-                Sampling::RATE
+                Sampling::PACKETS
             ));
         }
     }

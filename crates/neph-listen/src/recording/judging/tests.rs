@@ -209,7 +209,7 @@ fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
             offset: Span::from_nanos(ahead),
             bound: Span::from_micros(300),
         }),
-        pcap: pcap.next().expect("a capture").expect("packets"),
+        pcap: pcap.sample().expect("a capture").expect("packets"),
     }
 }
 
