@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use neph_listen::Courtesy;
 use neph_listen::recording::{Sampling, kernel};
 use neph_model::{PacketSample, Stop, Update};
 use neph_sys::clock;
@@ -18,8 +19,11 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) fn report(path: PathBuf, desk: &Desk, over: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
+    // Who is captured comes first.
+    let courtesy = Courtesy::with_patience(Sampling::EVERY);
     let mut due = clock::raw().0;
     while !over.is_set() {
+        courtesy.caught_up();
         clock::nap(PATIENCE);
         if clock::raw().0 < due {
             continue;
