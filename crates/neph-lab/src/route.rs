@@ -137,6 +137,25 @@ pub(crate) fn way(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Sh
     (from != to).then_some(way)
 }
 
+impl Topology {
+    /// Links that no route leads over, as there are ways as fast or faster between all sites.
+    pub fn unused_links(&self) -> Vec<&Link> {
+        if self.routing != Routing::Fastest {
+            return Vec::new();
+        }
+        let mut used = BTreeSet::new();
+        for site in 0..self.sites.len() {
+            for hop in first_hops(self, site).into_iter().flatten() {
+                let links = segment::links_to(self, (site, hop.link), hop.via);
+                used.extend(links.into_iter().flatten().map(|(link, _)| link));
+            }
+        }
+        let links = self.links.iter().enumerate();
+        let unused = links.filter(|(index, _)| !used.contains(index));
+        unused.map(|(_, link)| link).collect()
+    }
+}
+
 /// Where `link` leads from `site`, and how long it takes.
 fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
     let (far, end) = Topology::far_end(link, site)?;
@@ -191,6 +210,20 @@ mod tests {
             ),
         ];
         Topology::parse(&Source::new("triangle", text.concat())).expect("fine")
+    }
+
+    #[test]
+    fn a_link_that_is_slower_than_the_way_round_is_unused_unless_neighbours_use_it() {
+        let mut topology = triangle();
+        assert!(topology.unused_links().is_empty(), "c to a is used");
+        topology.links[2].b_to_a = topology.links[2].a_to_b.clone();
+        let names = topology
+            .unused_links()
+            .into_iter()
+            .map(|link| link.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["a-c"]);
+        topology.routing = Routing::Direct;
+        assert!(topology.unused_links().is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Subcommand};
 use neph_documents::lab::LabRow;
 use neph_documents::{Format, rows};
-use neph_lab::{Lab, LabError, LabListings, Topology};
+use neph_lab::{Lab, LabError, LabListings, Link, Topology};
 
 use crate::exit::{Failure, Outcome};
 use crate::{approval, format, output, topology};
@@ -98,6 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     approval::note(&args.file.display().to_string(), [&topology]);
+    note_unused(&topology);
     let Topology { sites, links, .. } = topology;
     output::say(&format!(
         "neph lab: {} is a good topology: {}, {}",
@@ -106,6 +107,26 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
         counted(links.len() as u64, "link")
     ));
     Ok(Outcome::Done)
+}
+
+/// Says which links nothing is routed over: whoever measures one would see no packet.
+fn note_unused(topology: &Topology) {
+    for link in topology.unused_links() {
+        let joins = |one: &Link| [one.a.min(one.b), one.a.max(one.b)];
+        let many = topology
+            .links
+            .iter()
+            .filter(|one| joins(one) == joins(link));
+        let remedy = if many.count() == 1 {
+            "; with routing = \"direct\" neighbours use the link between them"
+        } else {
+            ""
+        };
+        output::say(&format!(
+            "neph lab: no route leads over link {}: other ways are as fast or faster{remedy}",
+            link.name
+        ));
+    }
 }
 
 fn down(args: &DownArgs) -> Result<Outcome, Failure> {

@@ -13,7 +13,7 @@ use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, 
 use neph_sys::clock;
 
 use super::keeper::Kept;
-use super::{failure, keeper, name_of, tell_stand_ins};
+use super::{failure, keeper, name_of, note_unused, tell_stand_ins};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, interrupt, output, sink, topology};
@@ -49,6 +49,9 @@ pub(super) struct Args {
 /// Brings the lab up, unless it is already.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
+    if !args.keeper {
+        note_unused(&topology);
+    }
     let name = name_of(args.name.as_deref(), &args.file);
     if is_up(&name, &topology)? {
         if args.record.is_some() {
