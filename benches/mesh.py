@@ -204,7 +204,9 @@ class Mesh:
                     overlaps += 1
         whole = len(self.sites) * (len(self.sites) - 1) * self.args.blocks
         left = sum(len(os.listdir(os.path.join(self.folder, site, "orders"))) for site in self.sites)
-        inbox = [name for name in os.listdir(os.path.join(self.control, "inbox")) if name != "lock"]
+        # Of the campaign's orders there is one log, which is empty when all are done, and their results.
+        kept = os.walk(os.path.join(self.folder, ".neph", "orders"))
+        inbox = [name for _, folders, files in kept for name in files if name not in ("lock", "orders")]
         failed = len(experiments) - len(complete)
         print(f"experiments stored: {len(experiments)}, complete {len(complete)} of {whole}, other {failed}")
         print(f"complete twice: {doubled}; overlaps of what shares a site: {overlaps}")
