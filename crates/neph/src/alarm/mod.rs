@@ -2,6 +2,7 @@
 //!
 //! What a rule is about, and what is counted for it, each command says; judging is neph-model's.
 
+use neph_model::Span;
 use neph_model::alarm::Rule;
 use neph_text::{Fault, Placed, Problems, Source};
 
@@ -25,5 +26,26 @@ pub(crate) fn parse<S: Clone>(
             Ok(()) => Failure::usage("--alarm cannot be read"),
             Err(problems) => Failure::Text(source.clone(), problems),
         }
+    })
+}
+
+/// A rule cannot be raised in so short a time.
+///
+/// # Errors
+/// It is shorter than what one of the rules needs.
+pub(crate) fn refuse_longer<'r, S: 'r>(
+    rules: impl IntoIterator<Item = &'r Rule<S>>,
+    duration: Option<Span>,
+) -> Result<(), Failure> {
+    let Some(duration) = duration else {
+        return Ok(());
+    };
+    let longer = rules.into_iter().find(|rule| rule.length > duration);
+    longer.map_or(Ok(()), |rule| {
+        Err(Failure::usage(format!(
+            "--alarm '{}' is raised after {}, and this lasts {duration}; write a shorter time behind for, or measure \
+             for longer",
+            rule.text, rule.length
+        )))
     })
 }

@@ -5,6 +5,7 @@ use neph_model::Stop;
 
 use super::told::Told;
 use super::{Analysed, Args, Clock, analyse, mappings};
+use crate::alarm::refuse_longer;
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::metrics::Ready;
@@ -70,10 +71,12 @@ fn run_until(
     // What the captures cannot be told with is refused before they are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let options = args.live.options();
+    let rules = args.alarms.rules(&names)?;
+    refuse_longer(rules.rules(), options.duration)?;
     let agents = at_agents::agents(points, args.live.control(), options.duration)?;
     let judging = Judging::begin(JudgingSpec {
         points,
-        rules: &args.alarms.rules(&names)?,
+        rules: &rules,
         mappings: &mappings(args, &names)?,
         hears: told,
         say: output::say,

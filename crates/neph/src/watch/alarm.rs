@@ -4,7 +4,7 @@
 
 use neph_capture::{Answer, Half, Method, Sample};
 use neph_model::Span;
-use neph_model::alarm::{Alarm as Judged, Change};
+use neph_model::alarm::{Alarm as Judged, Change, Rule};
 use neph_text::Fault;
 
 use crate::alarm;
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 
 /// Which round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+pub(super) enum Subject {
     /// Between here and servers, of the path alone.
     Path,
     /// Between here and clients, of the path alone.
@@ -42,6 +42,10 @@ impl Subject {
 pub(super) struct Alarm {
     judged: Judged<Subject>,
     method: Method,
+    /// Round trips that it counted.
+    counted: u64,
+    /// Those of servers that answered with data, counted or not.
+    with_data: u64,
 }
 
 impl Alarm {
@@ -50,6 +54,31 @@ impl Alarm {
         Ok(Self {
             judged: Judged::new(alarm::parse(text, &SUBJECTS, elsewhere)?),
             method,
+            counted: 0,
+            with_data: 0,
+        })
+    }
+
+    /// The rule.
+    pub(super) const fn rule(&self) -> &Rule<Subject> {
+        self.judged.rule()
+    }
+
+    /// What is to be said at the end, where there were too few round trips for it.
+    pub(super) fn too_few(&self) -> Option<String> {
+        let rule = self.rule();
+        let (counted, needs) = (self.counted, rule.quantile.needs);
+        let why = match rule.subject {
+            Subject::Path if counted == 0 && self.with_data > 0 => {
+                "; answers that carry data say nothing of the path alone: with-data judges those"
+            }
+            _ => "",
+        };
+        (counted < needs).then(|| {
+            format!(
+                "--alarm '{}' is not judged: {needs} round trips are needed for {}, and there were {counted}{why}",
+                rule.text, rule.quantile.name
+            )
         })
     }
 
@@ -64,7 +93,10 @@ impl Alarm {
     }
 
     pub(super) fn sample(&mut self, sample: &Sample) {
+        let is_data = sample.half == Half::Server && sample.answer == Answer::WithData;
+        self.with_data += u64::from(is_data && sample.method == self.method);
         if sample.method == self.method && self.judged.rule().subject.is_of(sample) {
+            self.counted += 1;
             self.judged.count(Some(sample.round_trip));
         }
     }

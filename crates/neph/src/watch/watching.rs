@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::Args;
 use super::alarm::Alarm;
 use super::screen::Screen;
+use crate::alarm::refuse_longer;
 use crate::exit::Failure;
 use crate::read::Telling;
 use crate::resolving::addresses;
@@ -53,12 +54,14 @@ impl Watching {
         let is_text = args.format == Format::Text;
         let parse = |text: &String| Alarm::parse(text, args.by.method());
         let alarms: Result<Vec<Alarm>, Failure> = args.alarm.iter().map(parse).collect();
+        let alarms = alarms?;
+        refuse_longer(alarms.iter().map(Alarm::rule), args.duration)?;
         let began = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
             telling: Telling::new(args.shown(), output::data()),
             screen: is_text.then(|| Screen::new(args)),
-            alarms: alarms?,
+            alarms,
             webhook: (args.webhook.clone())
                 .map(|url| Webhook::begin(url, "neph watch", output::say, addresses)),
             metrics: args
@@ -207,6 +210,9 @@ impl Watching {
             self.telling.written(left);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
+        for few in self.alarms.iter().filter_map(Alarm::too_few) {
+            output::say(&format!("neph watch: {few}"));
+        }
         let file = File {
             name: self.interface,
             account: Account {
