@@ -10,7 +10,7 @@ use std::thread;
 
 use neph_listen::recording::{kernel, record_point};
 use neph_listen::{CaptureFile, Ears, Listening, PacketChoice, Way, Writing};
-use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Stop, Update};
+use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
 use crate::desk::Desk;
@@ -60,7 +60,7 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
     let mut ears = Ears::open(&Listening {
         interface: &order.interface,
         site: None,
-        elsewhere: "an agent in that namespace",
+        elsewhere: "an agent there",
         kept: order.kept,
         ring: order.ring.min(MOST_RING),
         most: u64::MAX,
@@ -72,14 +72,11 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
         let path = place.path();
         failed(operation(), format!("write {}: {why}", path.display()))
     })?;
-    let over = Stop::new();
     let captured = thread::scope(|scope| {
-        if order.samples {
-            scope.spawn(|| sampling::report(place.path(), place.desk, &over));
-        }
-        let captured = record(order, &mut ears, file, place.desk);
-        over.set();
-        captured
+        let _sampled = order
+            .samples
+            .then(|| sampling::begin(scope, place.path(), place.desk));
+        record(order, &mut ears, file, place.desk)
     });
     place.desk.tell(Update::Captured(place.path()));
     Ok(captured)

@@ -3,6 +3,7 @@
 //! Owns the thread. Which packets a sample has is neph-listen's.
 
 use std::path::PathBuf;
+use std::thread::{self, Scope};
 use std::time::Duration;
 
 use neph_listen::Courtesy;
@@ -15,8 +16,32 @@ use crate::desk::Desk;
 /// That the capture is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Reports samples of the capture at `path` until it is `over`.
-pub(crate) fn report(path: PathBuf, desk: &Desk, over: &Stop) {
+/// While it lives samples are reported.
+#[derive(Debug)]
+pub(crate) struct Sampled(Stop);
+
+impl Drop for Sampled {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Begins to report samples of the capture at `path`. Where no thread can be begun there are none.
+pub(crate) fn begin<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    path: PathBuf,
+    desk: &'scope Desk,
+) -> Sampled {
+    let over = Stop::new();
+    let until = over.clone();
+    let thread = thread::Builder::new().name("neph-samples".to_owned());
+    if let Err(why) = thread.spawn_scoped(scope, move || report(path, desk, &until)) {
+        tracing::warn!("no samples of a capture: {why}");
+    }
+    Sampled(over)
+}
+
+fn report(path: PathBuf, desk: &Desk, over: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
     // Who is captured comes first.
@@ -28,7 +53,6 @@ pub(crate) fn report(path: PathBuf, desk: &Desk, over: &Stop) {
         if clock::raw().0 < due {
             continue;
         }
-        due += Sampling::EVERY.nanos();
         match sampling.sample() {
             Ok(None) => {}
             Ok(Some(pcap)) => desk.tell(Update::Sampled(PacketSample {
@@ -42,5 +66,7 @@ pub(crate) fn report(path: PathBuf, desk: &Desk, over: &Stop) {
                 return;
             }
         }
+        // What could not be reported in time is in this one: the next is as long as any.
+        due = clock::raw().0 + Sampling::EVERY.nanos();
     }
 }

@@ -36,7 +36,7 @@ crate::rows! {
         clock_bound_ns: Option<Span>,
         /// Orders and targets that its policy has refused since its start, by the reason.
         refusals: BTreeMap<String, u64> => left "REFUSED" by |row| {
-            let each = row.refusals.iter().map(|(reason, count)| format!("{count} {reason}"));
+            let each = row.refusals.iter().map(|(reason, count)| format!("{reason}: {count}"));
             let each: Vec<_> = each.collect();
             if each.is_empty() { "-".to_owned() } else { each.join(", ") }
         },

@@ -309,7 +309,7 @@ fn not_opened(error: &RingError, listening: &Listening<'_>) -> ListenError {
                 "there is no interface {interface} in the network namespace {site}; ip -n {site} link lists those that are"
             ),
             None => format!(
-                "there is no interface {interface} here; ip link lists them, {} looks in another network namespace",
+                "there is no interface {interface} here; ip link lists those that are; for another network namespace use {}",
                 listening.elsewhere
             ),
         }),

@@ -78,7 +78,7 @@ pub enum Update {
 
 /// The executor is gone, with what it had not reported. What was reported stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what carries out experiments has ended unexpectedly: {0}")]
+#[error("experiments cannot go on: {0}")]
 pub struct ExecutorLost(pub String);
 
 /// Carries out orders, several at a time.

@@ -266,7 +266,7 @@ fn invite(args: &NameArgs) -> Result<Outcome, Failure> {
         let invitation = registry.invite_operator(name, now(), random);
         (invitation, Role::Operator, command)
     } else {
-        let command = "neph agent --controller wss://HOST:7443 --invite LINE";
+        let command = "neph agent --controller wss://HOST:7443 --invite-file FILE";
         (registry.invite(name, now(), random), Role::Agent, command)
     };
     output::line(&invitation.map_err(Failure::usage)?.to_string())?;

@@ -20,11 +20,16 @@ pub enum Refusal {
     /// Too many run already.
     #[error("{0} orders run already")]
     Busy(usize),
+    /// Too many captures run already.
+    #[error("{0} captures run already, and an agent makes no more at a time")]
+    Captures(usize),
     /// Its result is stored: it came a second time.
     #[error("it was carried out already")]
     Replay,
     /// What it does is not among the kinds that are allowed.
-    #[error("this agent's policy does not allow '{0}'; add it to kinds in its agent.toml")]
+    #[error(
+        "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and start the agent anew"
+    )]
     Kind(&'static str),
     /// More messages or bytes a second than are allowed.
     #[error("it sends {asked}, and this agent's policy allows {most}")]
@@ -62,7 +67,9 @@ pub enum Refusal {
     #[error("it reads {0}, which is not among the files that this agent's policy allows")]
     File(String),
     /// It listens.
-    #[error("it listens at port {0}, which this agent's policy does not allow")]
+    #[error(
+        "it listens at port {0}, which this agent's policy does not allow; add it to listen in its agent.toml, and start the agent anew"
+    )]
     Port(u16),
     /// It names a site, a load at sites or a season of a lab.
     #[error("it needs a lab, and this agent is at one host")]
@@ -78,6 +85,7 @@ impl Refusal {
             Self::Expired(_) => "expired",
             Self::Clock => "clock",
             Self::Busy(_) => "busy",
+            Self::Captures(_) => "captures",
             Self::Replay => "replay",
             Self::Kind(_) => "kind",
             Self::Rate { .. } => "rate",

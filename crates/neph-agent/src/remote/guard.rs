@@ -18,9 +18,13 @@ use crate::policy::{Policy, Refusal};
 
 /// Orders that run at the same time, at most: each has threads of its own.
 const MOST_RUNNING: usize = 64;
+/// Captures among these, at most: `neph hops` makes no more, and each may fill the disk.
+const MOST_CAPTURES: usize = 8;
 const DAY_NANOS: i64 = 86_400_000_000_000;
 /// What was spent is written down this often at most, nanoseconds.
 const WRITTEN: i64 = 1_000_000_000;
+/// A clock was set if it moved by more than this, and than the 500 ppm by which a kernel slews it.
+const SLEWED: Span = Span::from_millis(1);
 /// A lease longer than the order can take is no reason to let it run on.
 const LEASE_AROUND: Span = Span::from_secs(120);
 
@@ -41,11 +45,19 @@ pub struct Guard {
     policy: Policy,
     permit: Permit,
     spent: Spent,
-    /// When what runs has to be over.
-    leases: BTreeMap<OrderId, RawNanos>,
+    /// What runs.
+    leases: BTreeMap<OrderId, Lease>,
     /// How far this host's clock is from the controller's, once that is known, and when that was measured.
-    clock: Option<(ClockApart, RawNanos)>,
+    clock: Option<(ClockApart, Moment)>,
     refusals: BTreeMap<String, u64>,
+}
+
+/// An order that runs.
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    /// When it has to be over.
+    until: RawNanos,
+    is_capture: bool,
 }
 
 /// What becomes of an order.
@@ -124,18 +136,25 @@ impl Guard {
     }
 
     /// How far this host's clock is from the controller's at `now`. No order begins before that is known.
-    pub const fn set_clock(&mut self, clock: ClockApart, now: RawNanos) {
+    pub const fn set_clock(&mut self, clock: ClockApart, now: Moment) {
         self.clock = Some((clock, now));
     }
 
     /// The same as a reading at `now`.
     pub(super) fn reading(&self, now: Moment) -> Option<ClockReading> {
         let (clock, measured) = self.clock?;
-        let age = Span::from_nanos(now.raw.0.saturating_sub(measured.0));
+        let age = Span::from_nanos(now.raw.0.saturating_sub(measured.raw.0));
         let ClockApart { offset, bound } = clock.after(age);
+        let passed = now
+            .wall
+            .unix_nanos()
+            .saturating_sub(measured.wall.unix_nanos());
+        let jumped = Span::from_nanos(passed) - age;
+        let is_set = jumped.abs() > SLEWED + Span::from_nanos(age.nanos().max(0) / 2_000);
         Some(ClockReading {
             at: now.wall,
-            offset,
+            // The next sign of life would tell it seconds later.
+            offset: if is_set { offset + jumped } else { offset },
             bound,
         })
     }
@@ -146,7 +165,7 @@ impl Guard {
             spent_today: self.permit.spent_today(),
             day_bytes: self.policy.budgets.day_bytes,
             refusals: self.refusals(),
-            clock: self.clock,
+            clock: self.clock.map(|(clock, measured)| (clock, measured.raw)),
             ..AgentStatus::default()
         }
     }
@@ -171,12 +190,19 @@ impl Guard {
             return self.ignored(Refusal::Busy(MOST_RUNNING));
         }
         let order = granted.order.by_clock_ahead(clock.offset);
+        let is_capture = matches!(order, Order::Capture(_));
+        let captures = self.leases.values().filter(|lease| lease.is_capture);
+        if is_capture && captures.count() >= MOST_CAPTURES {
+            // Those of a command that was killed end in a moment, and the order comes a second time.
+            return self.ignored(Refusal::Captures(MOST_CAPTURES));
+        }
         if let Err(refusal) = self.policy.judge(&order, &self.permit, now.wall) {
             self.count(refusal.code());
             return Admission::Refused(order, refusal);
         }
         let most = order.longest(now.wall).min(self.policy.longest) + LEASE_AROUND;
-        let lease = RawNanos(now.raw.0.saturating_add(left.min(most).nanos()));
+        let until = RawNanos(now.raw.0.saturating_add(left.min(most).nanos()));
+        let lease = Lease { until, is_capture };
         self.leases.insert(id, lease);
         Admission::Granted(order, clock)
     }
@@ -204,7 +230,7 @@ impl Guard {
             None
         };
         let lapsed = self.leases.iter().filter_map(|(id, lease)| {
-            let over = (lease.0 <= now.raw.0).then_some("its lease is over");
+            let over = (lease.until.0 <= now.raw.0).then_some("its lease is over");
             Some((*id, for_all.or(over)?))
         });
         let lapsed: Vec<_> = lapsed.collect();

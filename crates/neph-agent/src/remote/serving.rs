@@ -53,9 +53,8 @@ fn converse<E: Executor>(
         let answer = match received? {
             Some(ToAgent::Beat { sent, received }) => {
                 beats.answered(sent, received, clock::raw());
-                let heard = clock::raw();
-                if let Some(clock) = beats.clock(heard) {
-                    worker.set_clock(clock, heard);
+                if let Some(clock) = beats.clock(clock::raw()) {
+                    worker.set_clock(clock);
                 }
                 None
             }

@@ -10,7 +10,7 @@ use neph_model::{AgentName, Order, OrderId, Span, Wall};
 use neph_sys::clock;
 use neph_text::Source;
 
-use super::{ClockApart, Grant, Granted, Guard, Signer, ToAgent};
+use super::{ClockApart, Grant, Granted, Guard, Moment, Signer, ToAgent};
 use crate::policy::Policy;
 
 /// A key and its certificate.
@@ -58,6 +58,14 @@ pub(super) fn begin(hand: &Hand, granted: &Granted) -> ToAgent {
     }
 }
 
+pub(super) fn moment() -> Moment {
+    let now = clock::pair();
+    Moment {
+        wall: Wall::from_unix_nanos(now.wall.0),
+        raw: now.raw,
+    }
+}
+
 /// The guard of agent ams in this folder.
 pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
     let policy = Policy::parse(&Source::new("agent.toml", policy));
@@ -68,6 +76,6 @@ pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(exact, clock::raw());
+    guard.set_clock(exact, moment());
     guard
 }

@@ -226,8 +226,8 @@ impl<E: Executor> Worker<E> {
     }
 
     /// The controller has answered a sign of life: what runs is told how far the clock is from the controller's.
-    pub(super) fn set_clock(&mut self, clock: ClockApart, now: RawNanos) {
-        self.guard.set_clock(clock, now);
+    pub(super) fn set_clock(&mut self, clock: ClockApart) {
+        self.guard.set_clock(clock, moment());
         let reading = self.guard.reading(moment());
         for running in self.running.values_mut() {
             if running.clock.len() < MOST_READINGS {
@@ -314,9 +314,10 @@ impl<E: Executor> Worker<E> {
 }
 
 fn moment() -> Moment {
+    let now = clock::pair();
     Moment {
-        wall: now(),
-        raw: clock::raw(),
+        wall: Wall::from_unix_nanos(now.wall.0),
+        raw: now.raw,
     }
 }
 

@@ -41,13 +41,13 @@ impl Hops {
         followed
     }
 
-    /// What was read is a window of captures by one clock, which went on before and go on behind it.
+    /// What was read is a window of captures, which went on before and go on behind it; `one_clock` as in [`Self::end`].
     /// Packets that are alike are left out: as many at each point may be others at each.
-    pub fn end_of_window(mut self) -> Followed {
+    pub fn end_of_window(mut self, one_clock: &[bool]) -> Followed {
         for chain in self.alike() {
             self.leave_out(&chain);
         }
-        let mut followed = self.followed(&[true; Self::POINTS]);
+        let mut followed = self.followed(one_clock);
         followed.look_at_crossings();
         followed.overtaken = order::overtaken(&followed);
         followed

@@ -97,7 +97,7 @@ fn in_a_window_none_that_are_alike_are_paired() {
     let same = || datagram(0, 1, 2);
     let here = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
     let there = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
-    let followed = read(&[&here, &there]).end_of_window();
+    let followed = read(&[&here, &there]).end_of_window(&[true]);
     assert_eq!(marks(&followed), [[Some(21), Some(36)]]);
 }
 

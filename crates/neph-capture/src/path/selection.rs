@@ -5,8 +5,9 @@
 //! with the smallest hashes are kept, so that points of different rates have most of their samples in common. Reads
 //! no capture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use foldhash::quality::RandomState;
 use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::tcp_timestamps;
 
@@ -15,8 +16,12 @@ use crate::identity::{COUNTED, Digest, Identity};
 
 /// Bytes of the shortest header that a packet is known again by (ICMP), and of the payload that counts behind it.
 const HEAD: usize = 8 + COUNTED;
+/// Packets with one hash, at most: the pieces of a segment of 64 KiB are 46.
+const GROUP: usize = 64;
+/// Packets without a number that are remembered, in each of two parts.
+const REMEMBERED: usize = 16_384;
 
-/// A sample of at most so many packets.
+/// A sample of about so many packets: only those of one hash, which are kept together, may be more.
 #[derive(Debug)]
 pub struct Selection<T> {
     most: usize,
@@ -26,34 +31,72 @@ pub struct Selection<T> {
     offered: u64,
     /// Packets of this hash, or of a larger one, were left out.
     below: u64,
+    recent: Recent,
+}
+
+/// A packet, as it is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    hash: u64,
+    identity: Identity,
+    /// Nobody sends another one like it soon after.
+    is_named: bool,
+}
+
+/// Packets that were seen, where others may be like them.
+#[derive(Debug, Default)]
+struct Recent {
+    now: HashSet<Identity, RandomState>,
+    before: HashSet<Identity, RandomState>,
+}
+
+impl Recent {
+    /// Whether one like it was seen before; from now on it was.
+    fn sees_again(&mut self, identity: Identity) -> bool {
+        let is_new = self.now.insert(identity);
+        let is_known = self.before.contains(&identity) || !is_new;
+        if self.now.len() >= REMEMBERED {
+            self.before = std::mem::take(&mut self.now);
+        }
+        is_known
+    }
 }
 
 impl<T> Selection<T> {
-    /// Nothing yet; of all packets that are offered at most so many are kept, at least 2.
+    /// Nothing yet; of all packets that are offered about so many are kept.
     pub fn of(most: usize) -> Self {
         Self {
-            most: most.max(2),
+            most,
             groups: BTreeMap::new(),
             kept: 0,
             offered: 0,
             below: u64::MAX,
+            recent: Recent::default(),
         }
     }
 
-    /// One more packet, with the hash of [`selector`]; `make` is what is kept of it.
-    pub fn offer(&mut self, hash: u64, make: impl FnOnce() -> T) {
+    /// One more packet; `make` is what is kept of it. Of several that are alike only the first can be kept: points
+    /// whose samples begin at different moments would else take one for another.
+    pub fn offer(&mut self, choice: Choice, make: impl FnOnce() -> T) {
+        if !choice.is_named && self.recent.sees_again(choice.identity) {
+            return;
+        }
+        self.keep(choice.hash, make);
+    }
+
+    fn keep(&mut self, hash: u64, make: impl FnOnce() -> T) {
         self.offered += 1;
         if hash >= self.below {
             return;
         }
         let group = self.groups.entry(hash).or_default();
-        // Packets that are alike leave room for others.
-        if group.len() >= self.most / 2 {
+        if group.len() >= GROUP {
             return;
         }
         group.push((self.offered, make()));
         self.kept += 1;
-        if self.kept > self.most
+        while self.kept > self.most
+            && self.groups.len() > 1
             && let Some((largest, group)) = self.groups.pop_last()
         {
             self.kept -= group.len();
@@ -63,38 +106,47 @@ impl<T> Selection<T> {
 
     /// What is kept, in the order in which it was offered; then nothing is.
     pub fn take(&mut self) -> Vec<T> {
-        let groups = std::mem::replace(self, Self::of(self.most)).groups;
+        let groups = std::mem::take(&mut self.groups);
+        (self.kept, self.offered, self.below) = (0, 0, u64::MAX);
         let mut all: Vec<(u64, T)> = groups.into_values().flatten().collect();
         all.sort_unstable_by_key(|(place, _)| *place);
         all.into_iter().map(|(_, kept)| kept).collect()
     }
 }
 
-/// The hash by which a packet is chosen; `None` where too little of it was kept. Packets that may have been one, as
-/// fragments and what segmentation offload cuts, have the same.
-pub fn selector(packet: &Dissected<'_>) -> Option<u64> {
-    let identity = Identity::of(packet)?;
-    let protocol = Digest::default().with(&[identity.protocol]);
-    if is_fragment(packet) {
-        let number = identity.number.unwrap_or_default();
-        return Some(spread(protocol.with(&number.to_be_bytes())));
+impl Choice {
+    /// How a packet is chosen; `None` where too little of it was kept. Packets that may have been one, as fragments and
+    /// what segmentation offload cuts, are chosen together.
+    pub fn of(packet: &Dissected<'_>) -> Option<Self> {
+        let identity = Identity::of(packet)?;
+        let protocol = Digest::default().with(&[identity.protocol]);
+        let named = |digest| Self {
+            hash: spread(digest),
+            identity,
+            is_named: true,
+        };
+        if is_fragment(packet) {
+            let number = identity.number.unwrap_or_default();
+            return Some(named(protocol.with(&number.to_be_bytes())));
+        }
+        if let Transport::Tcp {
+            header,
+            payload_len: 1..,
+        } = packet.transport
+            && let Some((own, echoed)) = tcp_timestamps(header.options)
+        {
+            // What cuts and joins segments leaves these alone.
+            let common = [header.ack, own, echoed];
+            let with = |digest: Digest, one: &u32| digest.with(&one.to_be_bytes());
+            return Some(named(common.iter().fold(protocol, with)));
+        }
+        let number = identity.number.map_or(0, |number| u32::from(number) + 1);
+        let digest = protocol.with(&number.to_be_bytes());
+        Some(Self {
+            is_named: identity.is_named(packet),
+            ..named(digest.with(&identity.content.to_be_bytes()))
+        })
     }
-    if let Transport::Tcp {
-        header,
-        payload_len: 1..,
-    } = packet.transport
-        && let Some((own, echoed)) = tcp_timestamps(header.options)
-    {
-        // What cuts and joins segments leaves these alone.
-        let common = [header.ack, own, echoed];
-        let digest = common
-            .iter()
-            .fold(protocol, |digest, one| digest.with(&one.to_be_bytes()));
-        return Some(spread(digest));
-    }
-    let number = identity.number.map_or(0, |number| u32::from(number) + 1);
-    let digest = protocol.with(&number.to_be_bytes());
-    Some(spread(digest.with(&identity.content.to_be_bytes())))
 }
 
 /// How many of a packet's bytes, which begin at `bytes`, it is known again by.
@@ -155,10 +207,14 @@ mod tests {
         packet
     }
 
-    fn hash(packet: &[u8]) -> u64 {
+    fn choice(packet: &[u8]) -> Choice {
         let length = u32::try_from(packet.len()).expect("short");
         let packet = dissect(Link::Ip, packet, length).expect("a packet");
-        selector(&packet).expect("whole headers")
+        Choice::of(&packet).expect("whole headers")
+    }
+
+    fn hash(packet: &[u8]) -> u64 {
+        choice(packet).hash
     }
 
     #[test]
@@ -200,18 +256,17 @@ mod tests {
             let cut = &packet[..needed(&packet, &whole)];
             assert!(cut.len() <= 96);
             let cut = dissect(Link::Ip, cut, length).expect("a packet");
-            assert_eq!(selector(&cut), selector(&whole));
-            assert_eq!(Identity::of(&cut), Identity::of(&whole));
+            assert_eq!(Choice::of(&cut), Choice::of(&whole));
         }
     }
 
     #[test]
-    fn of_packets_that_are_alike_half_of_the_room_is_left_for_others() {
+    fn pieces_of_the_largest_segment_are_kept_together() {
         let mut selection = Selection::of(8);
-        (0..100).for_each(|_| selection.offer(0, || 'a'));
-        (1..100).for_each(|hash| selection.offer(hash, || 'b'));
-        let kept = selection.take();
-        assert_eq!(kept, ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'b']);
+        (100..200).for_each(|hash| selection.keep(hash, || 0));
+        (0..46).for_each(|piece| selection.keep(1, || piece));
+        (100..200).for_each(|hash| selection.keep(hash, || 0));
+        assert_eq!(selection.take(), (0..46).collect::<Vec<i32>>());
         assert!(selection.take().is_empty());
     }
 
@@ -223,7 +278,7 @@ mod tests {
         ) {
             let mut selection = Selection::of(most);
             for hash in &hashes {
-                selection.offer(*hash, || *hash);
+                selection.keep(*hash, || *hash);
             }
             let mut smallest: Vec<u64> = hashes.iter().copied().collect();
             smallest.sort_unstable();
@@ -241,17 +296,44 @@ mod tests {
         ) {
             let (mut near, mut far) = (Selection::of(32), Selection::of(32));
             for number in &numbers {
-                near.offer(hash(&datagram([1, 2], 64, *number, b"a")), || *number);
-                far.offer(hash(&datagram([7, 2], 60, *number, b"a")), || *number);
+                near.offer(choice(&datagram([1, 2], 64, *number, b"a")), || *number);
+                far.offer(choice(&datagram([7, 2], 60, *number, b"a")), || *number);
             }
             for other in 0..others {
                 let payload = other.to_be_bytes();
-                far.offer(hash(&datagram([3, 4], 64, 1, &payload)), || 0);
+                far.offer(choice(&datagram([3, 4], 64, 1, &payload)), || 0);
             }
             let near = near.take();
             // All of the path's packets that the far one has, the near one has too.
             for number in far.take().into_iter().filter(|number| *number != 0) {
                 prop_assert!(near.contains(&number));
+            }
+        }
+
+        /// Datagrams that nobody numbered, some of them alike; samples of the two points begin at different moments.
+        #[test]
+        fn of_packets_that_are_alike_no_point_takes_another_for_the_first(
+            payloads in prop::collection::vec(0_u8..60, 100..400),
+            shift in 1_usize..50,
+        ) {
+            let places = |first: usize| {
+                let mut selection = Selection::of(8);
+                let mut kept = Vec::new();
+                for (place, payload) in payloads.iter().enumerate() {
+                    if place % 50 == first {
+                        kept.extend(selection.take());
+                    }
+                    let packet = datagram([1, 2], 64, 0, &[*payload]);
+                    selection.offer(choice(&packet), || (*payload, place));
+                }
+                kept.extend(selection.take());
+                kept
+            };
+            let (near, far) = (places(0), places(shift));
+            for (payload, place) in &near {
+                for (other, there) in &far {
+                    prop_assert!(payload != other || place == there);
+                }
             }
         }
     }

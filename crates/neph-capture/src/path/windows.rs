@@ -160,7 +160,7 @@ mod tests {
                 }
             }
         }
-        let all = window.crossed(&hops.end_of_window());
+        let all = window.crossed(&hops.end_of_window(&[true; 2]));
         let told = all.into_iter().map(|of| {
             let (entered, took) = (of.entered / MILLI, of.took / MILLI);
             (of.segment, of.way, entered, took)

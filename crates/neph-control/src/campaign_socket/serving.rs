@@ -131,7 +131,7 @@ pub(crate) fn answer(
             Err(busy) => {
                 stream.write_all(&[REFUSED])?;
                 let why = format!(
-                    "agent {busy} measures for another campaign; wait until that has ended"
+                    "agent {busy} measures for another campaign, or captures for another command; wait until that has ended"
                 );
                 write_block(&mut stream, why.as_bytes())
             }

@@ -133,11 +133,15 @@ impl Standing {
                 if let Err(why) = result
                     && !self.is_over
                 {
-                    tracing::warn!("the reflector at agent {agent} does not answer: {why}");
                     if why.operation == REFUSED {
                         let reason = &why.reason;
                         self.refused =
                             Some(format!("agent {agent} refuses its reflector: {reason}"));
+                    } else {
+                        // One of a campaign before may not have ended yet.
+                        tracing::warn!(
+                            "the reflector at agent {agent} is not ready: {why}; it is ordered again"
+                        );
                     }
                 }
                 // One that answered is ordered at once; one that does not is ordered less and less often.

@@ -8,7 +8,6 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Sender;
 
 use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, Span};
 use neph_text::Outside;
@@ -17,11 +16,15 @@ use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
 use super::course::Tally;
 use super::relay::relay_moved;
 use super::spelling::Spot;
-use super::{LivePackets, Recorded};
+use super::{LivePackets, Recorded, Wanted};
 use crate::ListenError;
 
 /// Readings of its clock that are taken from an agent.
 const MOST_READINGS: usize = 1100;
+/// Bytes of a sample that is taken from an agent: twice what ours sends at most.
+const LONGEST_SAMPLE: usize = 64 << 10;
+/// Bytes of what stands for its kernel.
+const LONGEST_KERNEL: usize = 64;
 
 /// What an agent is to capture.
 #[derive(Clone, Debug)]
@@ -59,8 +62,6 @@ pub(super) struct AtAgents<'a> {
     /// Where they are over, by their place in the recording.
     pub(super) outcomes: Vec<(usize, Outcome)>,
     shared: Shared<'a>,
-    /// Takes what is known of packets while points record, where anybody wants it.
-    live: Option<Sender<LivePackets>>,
     /// By how much the times of a kernel are moved: all captures of one kernel have one clock, and keep it.
     moved: BTreeMap<String, Span>,
 }
@@ -75,22 +76,31 @@ impl<'a> AtAgents<'a> {
                 .collect(),
             outcomes: Vec::new(),
             shared,
-            live: shared.live.cloned(),
             moved: BTreeMap::from([(kernel(), Span::ZERO)]),
         }
     }
 
     /// What is to be captured.
     pub(super) fn captures(&self) -> Vec<AgentCapture> {
-        let begun = self.points.iter().filter_map(|(_, begun)| begun.as_ref());
-        let captures = begun.filter_map(|begun| match &begun.point.spot {
+        let begun = self.points.iter();
+        let begun = begun.filter_map(|(place, begun)| Some((*place, begun.as_ref()?)));
+        let captures = begun.filter_map(|(place, begun)| match &begun.point.spot {
             Spot::Agent(agent, interface) => Some(AgentCapture {
                 agent: agent.clone(),
-                order: self.order(&interface.name),
+                order: CaptureOrder {
+                    samples: self.wanted(place).is_some(),
+                    ..self.order(&interface.name)
+                },
             }),
             Spot::Here(_) | Spot::Elsewhere(..) => None,
         });
         captures.collect()
+    }
+
+    /// Who wants samples of this point of the recording, if anybody does.
+    fn wanted(&self, place: usize) -> Option<Wanted<'a>> {
+        let wanted = self.shared.live;
+        wanted.filter(|wanted| wanted.points.contains(&place))
     }
 
     fn order(&self, interface: &str) -> CaptureOrder {
@@ -105,7 +115,7 @@ impl<'a> AtAgents<'a> {
             protocols: Vec::new(),
             duration: options.duration,
             limit: Some(options.limit),
-            samples: self.live.is_some(),
+            samples: false,
         })
     }
 
@@ -194,11 +204,13 @@ impl AgentsCourse for AtAgents<'_> {
     }
 
     fn sampled(&mut self, place: usize, sample: PacketSample) {
+        let is_sane = sample.pcap.len() <= LONGEST_SAMPLE && sample.kernel.len() <= LONGEST_KERNEL;
         if let Some((of_all, Some(_))) = self.points.get(place)
-            && let Some(live) = &self.live
+            && let Some(wanted) = self.wanted(*of_all)
+            && is_sane
         {
-            // Who has ended wants none.
-            let _ = live.send(LivePackets::Sample(*of_all, sample));
+            // Who is too late for it, or has ended, does without: all of it comes at the end.
+            let _ = wanted.to.try_send(LivePackets::Sample(*of_all, sample));
         }
     }
 

@@ -5,12 +5,11 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::Sender;
 
 use neph_model::Stop;
 use neph_text::counted::counted;
 
-use super::LivePackets;
+use super::Wanted;
 use super::course::Tally;
 use super::spelling::Point;
 use super::{Recorded, RecordingOptions};
@@ -39,8 +38,8 @@ pub(super) struct Shared<'a> {
     pub(super) is_over: &'a AtomicBool,
     /// Somebody asks for the end.
     pub(super) stop: &'a Stop,
-    /// Takes samples of the points at agents, where anybody wants them.
-    pub(super) live: Option<&'a Sender<LivePackets>>,
+    /// Which samples of the points at agents are wanted.
+    pub(super) live: Option<Wanted<'a>>,
 }
 
 /// A capture that was begun, and for whom.

@@ -8,7 +8,7 @@ mod left;
 mod source;
 
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,10 +17,11 @@ use neph_capture::path::windows::{Crossed, Waiting, Window, Windows};
 use neph_capture::{Hops, Mapping, Twice, Way};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
+use neph_text::Outside;
 use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
-use super::{LivePackets, Point, Recorded};
+use super::{LivePackets, Point, Recorded, Wanted};
 use crate::Courtesy;
 use left::{Left, Live, divide};
 use source::{Clocks, Samples, Source};
@@ -35,6 +36,8 @@ const WAITED: Span = Span::from_secs(1);
 const WAITED_MOST: Span = Span::from_secs(10);
 /// The clock was set if it moved by so much more or less than time passed.
 const SET: i64 = 250_000_000;
+/// Samples that wait to be taken in, at most; and how many are between two looks at windows.
+const SAMPLES: usize = 64;
 
 /// Who hears of alarms while points record.
 pub trait Hears: Send + 'static {
@@ -68,8 +71,9 @@ pub struct JudgingSpec<'p, T> {
 /// The thread that judges.
 #[derive(Debug)]
 pub struct Judging<T> {
-    packets: Sender<LivePackets>,
-    wants_samples: bool,
+    packets: SyncSender<LivePackets>,
+    /// Points whose samples are wanted.
+    sampled: Vec<usize>,
     over: Stop,
     thread: JoinHandle<T>,
 }
@@ -77,8 +81,8 @@ pub struct Judging<T> {
 /// What it knows.
 #[derive(Debug)]
 struct Judge<T> {
-    /// Of the points that it reads: the place of each in the path, and whether it is at an agent.
-    places: Vec<(usize, bool)>,
+    /// The points that it reads.
+    places: Vec<Place>,
     clocks: Clocks,
     /// Translators' rules, by the place among these.
     mappings: Vec<(usize, Mapping)>,
@@ -93,16 +97,25 @@ struct Judge<T> {
     say: fn(&str),
 }
 
+/// A point whose packets are read while it records.
+#[derive(Debug)]
+struct Place {
+    /// Its place in the path.
+    point: usize,
+    name: String,
+    is_at_agent: bool,
+}
+
 impl<T: Hears> Judging<T> {
     /// Begins to wait for captures of these points. Prints what it leaves to the end.
     pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
         let (over, say) = (Stop::new(), spec.say);
         let (judge, left) = Judge::of(spec, &over);
         left.print(say);
-        let (packets, heard) = channel();
+        let (packets, heard) = sync_channel(SAMPLES);
         Self {
             packets,
-            wants_samples: judge.is_at_work() && judge.places.iter().any(|(_, at_agent)| *at_agent),
+            sampled: judge.sampled(),
             over,
             thread: thread::spawn(move || judge.run(&heard)),
         }
@@ -116,8 +129,11 @@ impl<T: Hears> Judging<T> {
     }
 
     /// Where samples of packets are taken, if any are wanted.
-    pub fn samples(&self) -> Option<&Sender<LivePackets>> {
-        self.wants_samples.then_some(&self.packets)
+    pub fn samples(&self) -> Option<Wanted<'_>> {
+        (!self.sampled.is_empty()).then_some(Wanted {
+            points: &self.sampled,
+            to: &self.packets,
+        })
     }
 
     /// The recording is over; who has heard of alarms.
@@ -133,12 +149,16 @@ impl<T: Hears> Judge<T> {
     /// Of these points; and what is left to the end.
     fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, Left) {
         let points = spec.points.iter().enumerate();
-        let places: Vec<(usize, bool)> = points
+        let places: Vec<Place> = points
             .filter(|(_, point)| !point.is_elsewhere())
-            .map(|(place, point)| (place, point.is_at_agent()))
+            .map(|(place, point)| Place {
+                point: place,
+                name: point.name.clone(),
+                is_at_agent: point.is_at_agent(),
+            })
             .collect();
         let mappings = spec.mappings.iter().filter_map(|(point, mapping)| {
-            let among = places.iter().position(|(place, _)| place == point)?;
+            let among = places.iter().position(|place| place.point == *point)?;
             Some((among, *mapping))
         });
         let mappings = mappings.collect();
@@ -147,18 +167,13 @@ impl<T: Hears> Judge<T> {
             standings,
             segments,
         } = live;
-        let is_sampled = places.iter().any(|(_, at_agent)| *at_agent);
-        let judge = Self {
+        let mut judge = Self {
             places,
             clocks: Clocks::default(),
             mappings,
             waiting: Waiting {
                 longest: waited(&standings).nanos(),
-                readable: if is_sampled {
-                    Waiting::AT_AGENTS
-                } else {
-                    Waiting::HERE
-                },
+                readable: Waiting::HERE,
             },
             standings,
             segments,
@@ -167,7 +182,27 @@ impl<T: Hears> Judge<T> {
             hears: spec.hears,
             say: spec.say,
         };
+        if !judge.sampled().is_empty() {
+            judge.waiting.readable = Waiting::AT_AGENTS;
+        }
         (judge, left)
+    }
+
+    /// Points at agents whose samples it takes to judge segments, or to tell of them, while points record.
+    fn sampled(&self) -> Vec<usize> {
+        let is_wanted = |segment: usize| {
+            let mut standings = self.standings.iter();
+            let is_live = self.segments.get(segment).is_some_and(Option::is_some);
+            standings.any(|one| one.segment() == segment) || is_live && self.hears.wants_delays()
+        };
+        let at_agents = self.places.iter().filter(|place| place.is_at_agent);
+        let is_any = (0..self.segments.len()).any(is_wanted);
+        let wanted = at_agents.map(|place| place.point).filter(|point| {
+            // By the first point everything has its time.
+            let before = point.checked_sub(1);
+            is_wanted(*point) || before.map_or(is_any, is_wanted)
+        });
+        wanted.collect()
     }
 
     /// Whether there is anything to judge, or to tell, while points record.
@@ -181,9 +216,9 @@ impl<T: Hears> Judge<T> {
         }
         // None where the recording came to nothing.
         if let Ok(LivePackets::Captures(files)) = packets.recv() {
-            let source = |(place, at_agent): &(usize, bool)| match files.get(*place) {
-                Some(file) if !at_agent => Source::Capture(Tail::of(file.clone())),
-                _ => Source::Samples(Samples::default()),
+            let source = |place: &Place| match files.get(place.point) {
+                Some(file) if !place.is_at_agent => Source::Capture(Tail::of(file.clone())),
+                _ => Source::Samples(Samples::of(place.point)),
             };
             let sources: Vec<Source> = self.places.iter().map(source).collect();
             if let Err(why) = self.follow(sources, packets) {
@@ -210,8 +245,8 @@ impl<T: Hears> Judge<T> {
                 return Err("the clock was set, or the machine slept".to_owned());
             }
             before = now;
-            for sent in packets.try_iter() {
-                self.take(sent, &mut sources)?;
+            for sent in packets.try_iter().take(SAMPLES) {
+                self.take(sent, &mut sources);
             }
             if let Some(window) = windows.next(now.wall.0) {
                 self.look(&window, &mut sources)?;
@@ -223,18 +258,22 @@ impl<T: Hears> Judge<T> {
         Ok(())
     }
 
-    /// Takes in a sample.
-    fn take(&mut self, sent: LivePackets, sources: &mut [Source]) -> Result<(), String> {
+    /// Takes in a sample. A point of which none can be taken any more is waited for no longer; the others go on.
+    fn take(&mut self, sent: LivePackets, sources: &mut [Source]) {
         let LivePackets::Sample(point, sample) = sent else {
-            return Ok(());
+            return;
         };
         let mut places = self.places.iter().zip(sources);
-        let of_point = places.find(|((place, _), _)| *place == point);
-        match of_point {
-            Some((_, Source::Samples(samples))) => samples
-                .take(&sample, &mut self.clocks)
-                .map_err(|error| error.to_string()),
-            _ => Ok(()),
+        let of_point = places.find(|(place, _)| place.point == point);
+        if let Some((place, Source::Samples(samples))) = of_point
+            && let Err(why) = samples.take(&sample, &mut self.clocks)
+        {
+            (self.say)(&format!(
+                "neph hops: {}: {}; alarms on its segments are judged when the recording is over, and their \
+                 metrics stay as they are",
+                place.name,
+                Outside::text(&why)
+            ));
         }
     }
 
@@ -272,7 +311,13 @@ impl<T: Hears> Judge<T> {
     }
 
     fn judge(&mut self, window: &Window, hops: Hops, sources: &[Source]) {
-        let followed = hops.end_of_window();
+        let segments = 0..sources.len().saturating_sub(1);
+        let one_clock: Vec<bool> = segments
+            .map(|one| self.clocks.is_one(sources, one))
+            .collect();
+        let bounds = 0..one_clock.len();
+        let bounds: Vec<Span> = bounds.map(|one| self.clocks.bound(sources, one)).collect();
+        let followed = hops.end_of_window(&one_clock);
         let first = || followed.extent(0).map(|(first, _)| first.unix_nanos());
         self.began = self.began.or_else(first);
         // What passed before the first point saw anything is judged at the end.
@@ -280,12 +325,11 @@ impl<T: Hears> Judge<T> {
             return;
         };
         for crossed in window.crossed(&followed) {
-            let segment = self.places[crossed.segment].0;
+            let segment = self.places[crossed.segment].point;
             if let Some(Some(name)) = self.segments.get(segment) {
                 self.hears.crossed(name, crossed.way, crossed.took);
             }
-            let bound = self.clocks.bound(sources, crossed.segment);
-            let delay = at_least(&crossed, bound, began);
+            let delay = at_least(&crossed, bounds[crossed.segment], began);
             for standing in &mut self.standings {
                 if standing.is_of(segment, crossed.way)
                     && let Some(found) = standing.count(delay, began)

@@ -24,7 +24,7 @@ mod threads;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use neph_model::{ClockReading, PacketSample, Stop, Wall};
 use neph_text::counted::counted;
@@ -77,6 +77,15 @@ impl Recorded {
     }
 }
 
+/// Samples of packets that are wanted while points record.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Of which points, by their places.
+    pub points: &'a [usize],
+    /// Who takes them.
+    pub to: &'a SyncSender<LivePackets>,
+}
+
 /// What is known of packets while points record.
 #[derive(Debug)]
 pub enum LivePackets {
@@ -93,8 +102,8 @@ pub struct Heard<'h> {
     pub stop: &'h Stop,
     /// Hears where the captures will be, before there are any.
     pub begins: &'h dyn Fn(&[Recorded]),
-    /// Takes samples of the packets at agents, which send some only where somebody does.
-    pub live: Option<&'h Sender<LivePackets>>,
+    /// Which samples of packets at agents are wanted; else agents send none.
+    pub live: Option<Wanted<'h>>,
     /// Prints a sentence.
     pub say: &'h dyn Fn(&str),
     /// Writes over the last line of progress, where a terminal shows it; an empty line takes it away.

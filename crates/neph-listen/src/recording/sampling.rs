@@ -7,14 +7,14 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use neph_capture::path::selection::{Selection, needed, selector};
+use neph_capture::path::selection::{Choice, Selection, needed};
 use neph_model::Span;
 use neph_wire::capture::{pcap_header, pcap_record};
 use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
 
-/// Packets of a sample, at most.
+/// Packets of a sample; more only where they have to be kept together.
 const MOST: usize = 32;
 /// Samples a second.
 const RATE: u8 = 2;
@@ -29,7 +29,7 @@ pub struct Sampling {
 impl Sampling {
     /// Time between two samples.
     pub const EVERY: Span = Span::from_nanos(1_000_000_000 / RATE as i64);
-    /// Packets a second, at most.
+    /// Packets a second, about.
     pub const PACKETS: usize = MOST * RATE as usize;
 
     /// Of the capture at this path, as a recording writes it.
@@ -50,13 +50,13 @@ impl Sampling {
         self.tail
             .read(&(i64::MIN..i64::MAX), i64::MAX, |at, record| {
                 if let Some(packet) = dissect(record.link, record.bytes, record.length)
-                    && let Some(hash) = selector(&packet)
+                    && let Some(choice) = Choice::of(&packet)
                 {
                     link = Some(record.link);
                     let bytes = &record.bytes[..needed(record.bytes, &packet)];
                     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
                     kept = kept.max(length);
-                    selection.offer(hash, || {
+                    selection.offer(choice, || {
                         [&pcap_record(at, length, record.length), bytes].concat()
                     });
                 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use neph_model::{Ending, OrderResult, ReflectorOrder, ReflectorSpec};
+use neph_model::{ByteSize, CaptureOrder, Ending, OrderResult, ReflectorOrder, ReflectorSpec};
 use neph_sys::clock::RawNanos;
 use neph_sys::deadline::{Stopwatch, wait_until};
 
@@ -13,7 +13,7 @@ use crate::remote::{ClockApart, FromAgent, OrderState, Worker};
 
 const POLICY: &str = r#"
 version = 1
-kinds = ["udp", "reflector"]
+kinds = ["udp", "reflector", "capture"]
 hours = ["08:00-18:00"]
 listen = ["9000-9010"]
 [targets]
@@ -63,7 +63,7 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
         let mut guard = guard(folder.path(), &hand, POLICY);
         let offset = Span::from_secs(seconds);
         let bound = Span::from_millis(1);
-        guard.set_clock(ClockApart { offset, bound }, neph_sys::clock::raw());
+        guard.set_clock(ClockApart { offset, bound }, at(NOON));
         let controller = at(NOON).wall + -offset;
         let id = admitted(&mut guard, &hand, controller, Span::from_secs(300));
         assert_eq!(guard.lapsed(at(NOON + 299)), []);
@@ -94,6 +94,73 @@ fn a_lease_is_no_longer_than_the_order() {
     let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(100 * DAY));
     assert_eq!(guard.lapsed(at(NOON + 600)), []);
     assert_eq!(guard.lapsed(at(NOON + 800)), [(id, "its lease is over")]);
+}
+
+fn capture() -> Order {
+    Order::Capture(CaptureOrder {
+        interface: "lo".to_owned(),
+        site: None,
+        kept: 96,
+        ring: ByteSize(2 << 20),
+        hosts: Vec::new(),
+        ports: Vec::new(),
+        protocols: Vec::new(),
+        duration: Some(Span::from_secs(1)),
+        limit: Some(ByteSize(1 << 20)),
+        samples: false,
+    })
+}
+
+#[test]
+fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let mut guard = guard(folder.path(), &hand, POLICY);
+    let (offset, bound) = (Span::from_millis(7), Span::from_millis(1));
+    guard.set_clock(ClockApart { offset, bound }, at(NOON));
+    let later = |wall: Span| Moment {
+        wall: at(NOON + 4).wall + wall,
+        raw: at(NOON + 4).raw,
+    };
+    let read = |wall| guard.reading(later(wall)).expect("it is known");
+    for slewed in [
+        Span::from_micros(-2_900),
+        Span::ZERO,
+        Span::from_micros(2_900),
+    ] {
+        assert_eq!(read(slewed).offset, offset);
+    }
+    for set in [Span::from_millis(-40), Span::from_millis(200)] {
+        assert_eq!(read(set).offset, offset + set);
+    }
+    assert_eq!(read(Span::ZERO).bound, bound + Span::from_micros(400));
+}
+
+#[test]
+fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let mut guard = guard(folder.path(), &hand, POLICY);
+    let admit = |guard: &mut Guard| {
+        let one = Granted {
+            until: at(NOON).wall + Span::from_secs(60),
+            ..granted(capture(), Span::ZERO)
+        };
+        (one.id, guard.admit(one.id, &hand.grant(&one), at(NOON)))
+    };
+    let running: Vec<OrderId> = (0..8)
+        .map(|_| {
+            let (id, admission) = admit(&mut guard);
+            assert!(matches!(admission, Admission::Granted(..)), "{admission:?}");
+            id
+        })
+        .collect();
+    let (_, ninth) = admit(&mut guard);
+    assert!(matches!(ninth, Admission::Ignored(_)), "{ninth:?}");
+    assert_eq!(guard.refusals()["captures"], 1);
+    guard.ended(running[0]);
+    let (_, again) = admit(&mut guard);
+    assert!(matches!(again, Admission::Granted(..)), "{again:?}");
 }
 
 #[test]

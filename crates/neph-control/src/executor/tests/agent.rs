@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, Policy};
 use neph_agent::remote::{
-    ClockApart, FromAgent, Guard, Link, LinkLost, Signer, ToAgent, Worker, serve,
+    ClockApart, FromAgent, Guard, Link, LinkLost, Moment, Signer, ToAgent, Worker, serve,
 };
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
@@ -112,7 +112,12 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(exact, clock::raw());
+    let now = clock::pair();
+    let now = Moment {
+        wall: Wall::from_unix_nanos(now.wall.0),
+        raw: now.raw,
+    };
+    guard.set_clock(exact, now);
     guard
 }
 

@@ -79,7 +79,7 @@ impl Left {
         }
         if !self.sampled.is_empty() {
             say(&format!(
-                "neph hops: while points record, alarms on {} are judged by at most {} packets a second; where two \
+                "neph hops: while points record, alarms on {} are judged by a sample of about {} packets a second; where two \
                  clocks are compared, a delay counts as the least that it can be",
                 self.sampled.join(", "),
                 Sampling::PACKETS

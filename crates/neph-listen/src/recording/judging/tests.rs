@@ -17,11 +17,15 @@ const MILLI: i64 = 1_000_000;
 
 /// Keeps what it hears.
 #[derive(Debug, Default)]
-struct Heard(Vec<Found>);
+struct Heard(Vec<Found>, Vec<(Way, i64)>);
 
 impl Hears for Heard {
     fn hear(&mut self, found: Found) {
         self.0.push(found);
+    }
+
+    fn crossed(&mut self, _: &str, way: Way, took: i64) {
+        self.1.push((way, took));
     }
 }
 
@@ -213,42 +217,116 @@ fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
     }
 }
 
-/// What is heard of two agents' points where packets take this long, in microseconds.
-fn heard_of_agents(took: i64) -> (Vec<Found>, Left) {
+/// Datagrams there and back each 100 ms, which pass the second point so much later or earlier.
+fn both_ways(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
+    let mut bytes = pcap_header(RAW_IP, 64).to_vec();
+    for number in 10..=250_u8 {
+        let is_there = number % 2 == 0;
+        let (hosts, later) = if is_there {
+            ([1, 2], there)
+        } else {
+            ([2, 1], -back)
+        };
+        let mut packet = vec![0x45, 0, 0, 28, 0, number, 0x40, 0, 64, 17, 0, 0];
+        packet.extend([
+            10, 0, 0, hosts[0], 10, 0, 0, hosts[1], 0, 9, 0, 9, 0, 8, 0, 0,
+        ]);
+        let at = i64::from(number) * 100 * MILLI + ahead + later;
+        bytes.extend(pcap_record(at, 28, 28));
+        bytes.extend(packet);
+    }
+    fs::write(path, bytes).expect("a file");
+}
+
+/// What two agents' points say of packets that take so long there and back, where the second clock is read wrongly by
+/// `wrong`. All in microseconds.
+fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Heard, Left) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
     let (mut judge, left) = judge(&points, &rules);
     assert_eq!(judge.waiting.readable, Waiting::AT_AGENTS);
-    let mut sources = [0, 1].map(|_| Source::Samples(Samples::default()));
-    let ahead = [0, 7_000 * MILLI];
-    for (point, ahead) in ahead.into_iter().enumerate() {
+    assert_eq!(judge.sampled(), [0, 1]);
+    let mut sources = [0, 1].map(|point| Source::Samples(Samples::of(point)));
+    let took = took.map(|micros| micros * 1_000);
+    for (point, ahead, took) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, took)] {
         let path = folder.path().join(point.to_string());
-        let later = if point == 0 { 0 } else { took * 1_000 };
-        capture(&path, |_| ahead + later);
-        let sample = samples(&path, ["one", "two"][point], ahead);
-        let sent = LivePackets::Sample(point, sample);
-        judge.take(sent, &mut sources).expect("a sample");
+        both_ways(&path, ahead, took);
+        let read = ahead + if point == 1 { wrong * 1_000 } else { 0 };
+        let sample = samples(&path, ["one", "two"][point], read);
+        judge.take(LivePackets::Sample(point, sample), &mut sources);
     }
     let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
     while let Some(window) = windows.next(40_000 * MILLI) {
         judge.look(&window, &mut sources).expect("samples");
     }
-    (judge.hears.0, left)
+    (judge.hears, left)
 }
 
 #[test]
 fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
-    // 300 us of each clock: 2.6 ms are 2 ms at least, and no more.
-    let (found, left) = heard_of_agents(2_700);
-    assert_eq!(found.len(), 1);
-    assert!(found[0].change.is_raised);
-    assert_eq!(found[0].bound, 600_000);
-    assert_eq!(
-        (left.sampled.as_slice(), left.segments.len()),
-        (["a - b".to_owned()].as_slice(), 0)
+    // 300 us of each clock: 2.7 ms are more than 2 ms at least, and 2.5 ms may be less.
+    let (heard, left) = heard_of_agents([2_700, 500], 0);
+    assert_eq!(heard.0.len(), 1);
+    assert!(heard.0[0].change.is_raised && heard.0[0].way == Way::There);
+    assert_eq!(heard.0[0].bound, 600_000);
+    assert_eq!(left.sampled, ["a - b"]);
+    assert!(left.segments.is_empty());
+    assert!(heard_of_agents([2_500, 2_500], 0).0.0.is_empty());
+}
+
+#[test]
+fn the_way_is_known_also_where_clocks_are_read_worse_than_a_delay_is_long() {
+    for wrong in [-280, 280] {
+        let (heard, _) = heard_of_agents([200, 200], wrong);
+        let of = |way| heard.1.iter().filter(move |(one, _)| *one == way);
+        assert!(of(Way::There).count() > 5 && of(Way::Back).count() > 5);
+        assert!(of(Way::There).all(|(_, took)| *took == (200 - wrong) * 1_000));
+        assert!(of(Way::Back).all(|(_, took)| *took == (200 + wrong) * 1_000));
+    }
+}
+
+#[test]
+fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
+    let points = ["a=agent:ams/eth0", "b=iface:lo", "c=iface:lo"];
+    let (mut judge, _) = judge(&points, &rules);
+    let mut sources = Vec::new();
+    for (name, later) in [("a", 0), ("b", MILLI), ("c", 4 * MILLI)] {
+        let path = folder.path().join(name);
+        both_ways(&path, 0, [later; 2]);
+        sources.push(Source::Capture(Tail::of(path)));
+    }
+    sources[0] = Source::Samples(Samples::of(0));
+    let asked = judge.sampled();
+    assert_eq!(asked, [0]);
+    for point in asked {
+        let sample = samples(&folder.path().join("a"), "one", 0);
+        judge.take(LivePackets::Sample(point, sample), &mut sources);
+    }
+    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
+    while let Some(window) = windows.next(40_000 * MILLI) {
+        judge.look(&window, &mut sources).expect("captures");
+    }
+    assert_eq!(judge.hears.0.len(), 2, "each way: {:?}", judge.hears.0);
+}
+
+#[test]
+fn only_agents_at_segments_that_are_judged_send_samples() {
+    let of_first = rules(&["a", "b", "c"], &[Median("a - b", 2)]);
+    let (first, _) = judge(&["a=iface:lo", "b=iface:lo", "c=agent:ams/eth0"], &of_first);
+    assert!(first.sampled().is_empty());
+    assert_eq!(first.waiting.readable, Waiting::HERE);
+    let behind = ["a=iface:lo", "b=ssh:host/eth0", "c=agent:ams/eth0"];
+    let (behind, left) = judge(&behind, &rules(&["a", "b", "c"], &[Median("segment", 2)]));
+    assert!(behind.sampled().is_empty());
+    assert_eq!(left.segments, ["a - b", "b - c"]);
+    let (second, _) = judge(
+        &["a=iface:lo", "b=agent:lju/eth0", "c=agent:ams/eth0"],
+        &of_first,
     );
-    assert!(heard_of_agents(2_500).0.is_empty());
+    assert_eq!(second.sampled(), [1]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(in crate::metrics) static FLOWS_WITHDRAWN: Definition = counter(
 pub(in crate::metrics) static HOPS_DELAY: Definition = times(
     "neph_hops_delay_seconds",
     &["segment", "direction"],
-    "Delays of packets between two points of one clock, while these record.",
+    "Delays of packets between two points, while these record.",
 );
 pub(in crate::metrics) static HOPS_ALARM: Definition = gauge(
     "neph_hops_alarm",
