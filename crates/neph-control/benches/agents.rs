@@ -1,9 +1,8 @@
 //! How many agents a controller serves: connections, the time of an order to each, its memory and CPU.
 //!
-//! `NEPH=target/release/neph cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS [nats]]` starts a
-//! controller as a process of its own, connects that many stub agents (TLS with a certificate each, as real
-//! ones; they answer an order at once, without measuring) and sends each an order per round, over the socket
-//! of campaigns. With `nats` the agents speak over a NATS server (`nats-server` on the path) in between.
+//! `cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS [nats]]` starts a controller as a process (`NEPH`, or
+//! target/release/neph), connects that many stub agents (TLS with a certificate each; they answer an order at once,
+//! without measuring) and sends each an order per round. With `nats` they speak over a NATS server on the path.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -207,8 +206,9 @@ async fn stub_over_nats(
     }
 }
 
+const BUILT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/release/neph");
 fn controller(folder: &Path, bus: Option<u16>) -> (Running, u16) {
-    let neph = std::env::var("NEPH").unwrap_or_else(|_| "target/release/neph".to_owned());
+    let neph = std::env::var("NEPH").unwrap_or_else(|_| BUILT.to_owned());
     let child = Command::new(neph)
         .args(["control", "serve", "--listen", "127.0.0.1:0", "--folder"])
         .arg(folder)
