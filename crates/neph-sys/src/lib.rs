@@ -23,6 +23,7 @@ pub mod place;
 pub mod port_filter;
 pub mod ppoll;
 pub mod process;
+pub mod program;
 pub mod pulse;
 pub mod queue;
 pub mod random;

@@ -18,6 +18,7 @@ use neph_control::NatsLink;
 use neph_model::{Label, Labels, Span, Stop, Wall};
 use neph_probe::read_private;
 use neph_sys::clock;
+use neph_sys::program::Code;
 use neph_text::{Existing, FileKind, Source, read_text, write_whole};
 
 use crate::exit::{Failure, Outcome};
@@ -69,6 +70,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     identity.tls().map_err(Failure::usage)?;
     let policy = policy(args)?;
     let metrics = args.metrics.bind("neph agent")?;
+    // Nobody may look into /proc afterwards.
+    let code = Code::of_this_process();
     privileges::give_up(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut worker = worker(args, &identity, policy)?.with_labels(labels);
@@ -79,7 +82,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Ready before its controller answers: a start that waited for it would fail where the controller is
     // away, and what was measured would wait for an agent that is ended and started in turns.
     service.ready("looks for its controller", vec![worker.pulse().clone()]);
-    let served = serve_all(args, &identity, &mut worker, &Around { service, stop });
+    let served = serve_all(
+        args,
+        &identity,
+        &mut worker,
+        &Around {
+            service,
+            stop,
+            code,
+        },
+    );
     exporting.finish();
     served
 }
@@ -88,6 +100,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 struct Around {
     service: Service,
     stop: Stop,
+    /// Its own, in memory.
+    code: Option<Code>,
 }
 
 /// Serves one controller after the other.
@@ -97,7 +111,11 @@ fn serve_all(
     worker: &mut Worker<LocalExecutor>,
     around: &Around,
 ) -> Result<Outcome, Failure> {
-    let Around { service, stop } = around;
+    let Around {
+        service,
+        stop,
+        code,
+    } = around;
     let mut rest = FIRST_REST;
     let mut addresses = args.controller.iter().cycle();
     while !stop.is_set() {
@@ -110,6 +128,8 @@ fn serve_all(
                 rest = FIRST_REST;
                 output::say(&format!("neph agent: connected to {address}"));
                 service.status(&format!("connected to {address}"));
+                // An agent waits for hours: what only the start ran does not stay.
+                code.iter().for_each(Code::give_back);
                 match serve(worker, link.as_mut(), stop) {
                     Ok(()) => break,
                     Err(ServeError::Link(why)) => without(service, &why.to_string()),
