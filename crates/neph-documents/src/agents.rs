@@ -252,7 +252,7 @@ mod tests {
         for part in [
             "ams",
             "region=eu",
-            "2 target",
+            "target: 2",
             "for a campaign",
             "3 when it connected",
             "kinds",

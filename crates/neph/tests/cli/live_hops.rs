@@ -368,7 +368,7 @@ fn points_that_are_none_are_refused_in_one_sentence() {
         (["iface:lo", "ssh:host"], "write ssh:user@host/eth0"),
         (
             ["iface:lo", "x=iface:no-such-if0"],
-            "no interface no-such-if0 here; ip link lists them, iface:INTERFACE@SITE looks",
+            "no interface no-such-if0 here; ip link lists those that are; for another network namespace use iface:INTERFACE@SITE",
         ),
         (
             ["iface:lo", "x=iface:lo@no-such-site"],
