@@ -129,16 +129,9 @@ mod tests {
     /// What becomes of an order that has this interface.
     fn failure(interface: &str, executor: &mut LocalExecutor) -> String {
         executor.submit(Order::Capture(CaptureOrder {
-            interface: interface.to_owned(),
-            site: None,
-            kept: 96,
-            ring: ByteSize(2 << 20),
-            hosts: Vec::new(),
-            ports: Vec::new(),
-            protocols: Vec::new(),
             duration: Some(Span::from_secs(1)),
             limit: Some(ByteSize(1 << 20)),
-            samples: false,
+            ..CaptureOrder::of(interface.to_owned(), 96, ByteSize(2 << 20))
         }));
         for _ in 0..200 {
             let updates = executor.poll(Span::from_millis(100)).expect("it is there");

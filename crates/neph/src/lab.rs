@@ -109,7 +109,7 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Says which links nothing is routed over: whoever measures one would see no packet.
+/// Prints which links no route uses: a measurement of such a link sees no packet.
 fn note_unused(topology: &Topology) {
     for link in topology.unused_links() {
         let joins = |one: &Link| [one.a.min(one.b), one.a.max(one.b)];

@@ -110,16 +110,9 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
     let policy = parse("version = 1\nkinds = [\"capture\"]\n[targets]\n").expect("a policy");
     let judge = |change: Change| {
         let mut order = CaptureOrder {
-            interface: "eth0".to_owned(),
-            site: None,
-            kept: MOST_KEPT,
-            ring: ByteSize(2 << 20),
-            hosts: Vec::new(),
-            ports: Vec::new(),
-            protocols: Vec::new(),
             duration: Some(Span::from_secs(60)),
             limit: Some(LARGEST_CAPTURE),
-            samples: false,
+            ..CaptureOrder::of("eth0".to_owned(), MOST_KEPT, ByteSize(2 << 20))
         };
         change(&mut order);
         let now = Wall::from_unix_nanos(0);

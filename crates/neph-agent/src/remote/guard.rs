@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use neph_model::{AgentName, ClockReading, Order, OrderId, Permit, Span, Wall};
-use neph_sys::clock::RawNanos;
+use neph_sys::clock::{self, RawNanos};
 use neph_text::{DiskError, Existing, write_whole};
 
 use super::grant::{Grant, Verifier};
@@ -35,6 +35,17 @@ pub struct Moment {
     pub wall: Wall,
     /// The monotonic clock.
     pub raw: RawNanos,
+}
+
+impl Moment {
+    /// This one.
+    pub fn now() -> Self {
+        let now = clock::pair();
+        Self {
+            wall: Wall::from_unix_nanos(now.wall.0),
+            raw: now.raw,
+        }
+    }
 }
 
 /// What an agent checks an order against.
@@ -153,7 +164,7 @@ impl Guard {
         let is_set = jumped.abs() > SLEWED + Span::from_nanos(age.nanos().max(0) / 2_000);
         Some(ClockReading {
             at: now.wall,
-            // The next sign of life would tell it seconds later.
+            // The next heartbeat would show it seconds later.
             offset: if is_set { offset + jumped } else { offset },
             bound,
         })

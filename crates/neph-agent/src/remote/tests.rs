@@ -58,14 +58,6 @@ pub(super) fn begin(hand: &Hand, granted: &Granted) -> ToAgent {
     }
 }
 
-pub(super) fn moment() -> Moment {
-    let now = clock::pair();
-    Moment {
-        wall: Wall::from_unix_nanos(now.wall.0),
-        raw: now.raw,
-    }
-}
-
 /// The guard of agent ams in this folder.
 pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
     let policy = Policy::parse(&Source::new("agent.toml", policy));
@@ -76,6 +68,6 @@ pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(exact, moment());
+    guard.set_clock(exact, Moment::now());
     guard
 }

@@ -190,7 +190,7 @@ impl<E: Executor> Worker<E> {
             }
             OrderState::Running { .. } | OrderState::Ended(_) => return true,
         }
-        match self.guard.admit(id, grant, moment()) {
+        match self.guard.admit(id, grant, Moment::now()) {
             Admission::Granted(order, apart) => {
                 if let Err(why) = self.shelf.add(id, order.clone()) {
                     // The controller asks a second time: perhaps there is room then.
@@ -202,7 +202,7 @@ impl<E: Executor> Worker<E> {
                 let running = Running {
                     id,
                     apart,
-                    clock: self.guard.reading(moment()).into_iter().collect(),
+                    clock: self.guard.reading(Moment::now()).into_iter().collect(),
                 };
                 let ticket = self.executor.submit(order);
                 self.running.insert(ticket, running);
@@ -227,8 +227,9 @@ impl<E: Executor> Worker<E> {
 
     /// The controller has answered a sign of life: what runs is told how far the clock is from the controller's.
     pub(super) fn set_clock(&mut self, clock: ClockApart) {
-        self.guard.set_clock(clock, moment());
-        let reading = self.guard.reading(moment());
+        let now = Moment::now();
+        self.guard.set_clock(clock, now);
+        let reading = self.guard.reading(now);
         for running in self.running.values_mut() {
             if running.clock.len() < MOST_READINGS {
                 running.clock.extend(reading);
@@ -238,7 +239,7 @@ impl<E: Executor> Worker<E> {
 
     /// Ends what may not go on, and writes down what was spent.
     fn watch(&mut self) -> Result<(), ShelfError> {
-        let now = moment();
+        let now = Moment::now();
         for (id, why) in self.guard.lapsed(now) {
             tracing::warn!("an order is ended early: {why}");
             self.cancel(id);
@@ -282,7 +283,7 @@ impl<E: Executor> Worker<E> {
                     continue;
                 }
                 Update::Sampled(mut sample) => {
-                    sample.clock = self.guard.reading(moment());
+                    sample.clock = self.guard.reading(Moment::now());
                     messages.push(FromAgent::Sample { id, sample });
                     continue;
                 }
@@ -300,7 +301,7 @@ impl<E: Executor> Worker<E> {
                     let clock = self.running.remove(&ticket).map(|running| running.clock);
                     if let Ok(OrderResult::Captured(captured)) = &mut result {
                         captured.clock = clock.unwrap_or_default();
-                        captured.clock.extend(self.guard.reading(moment()));
+                        captured.clock.extend(self.guard.reading(Moment::now()));
                     }
                     self.guard.ended(id);
                     self.shelf.end(id, result)?;
@@ -310,14 +311,6 @@ impl<E: Executor> Worker<E> {
             messages.push(FromAgent::State { id, state });
         }
         Ok(messages)
-    }
-}
-
-fn moment() -> Moment {
-    let now = clock::pair();
-    Moment {
-        wall: Wall::from_unix_nanos(now.wall.0),
-        raw: now.raw,
     }
 }
 

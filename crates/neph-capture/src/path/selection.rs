@@ -75,8 +75,8 @@ impl<T> Selection<T> {
         }
     }
 
-    /// One more packet; `make` is what is kept of it. Of several that are alike only the first can be kept: points
-    /// whose samples begin at different moments would else take one for another.
+    /// One more packet; `make` is what is kept of it. Of identical packets only the first can be kept: samples of
+    /// two points begin at different moments, and one point would keep the first and the other the second.
     pub fn offer(&mut self, choice: Choice, make: impl FnOnce() -> T) {
         if !choice.is_named && self.recent.sees_again(choice.identity) {
             return;
@@ -288,7 +288,7 @@ mod tests {
             prop_assert_eq!(kept, expected);
         }
 
-        /// The second point has other traffic beside that of the path, as much as it likes.
+        /// The second point has other traffic too, in any amount.
         #[test]
         fn two_points_of_one_path_choose_the_same_packets(
             numbers in prop::collection::hash_set(any::<u16>(), 200..300),
@@ -310,7 +310,7 @@ mod tests {
             }
         }
 
-        /// Datagrams that nobody numbered, some of them alike; samples of the two points begin at different moments.
+        /// Datagrams without a number, some of them identical; samples of the two points begin at different moments.
         #[test]
         fn of_packets_that_are_alike_no_point_takes_another_for_the_first(
             payloads in prop::collection::vec(0_u8..60, 100..400),

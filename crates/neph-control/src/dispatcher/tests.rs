@@ -7,16 +7,9 @@ use super::*;
 
 fn capture() -> Order {
     Order::Capture(CaptureOrder {
-        interface: "eth0".to_owned(),
-        site: None,
-        kept: 96,
-        ring: ByteSize(2 << 20),
-        hosts: Vec::new(),
-        ports: Vec::new(),
-        protocols: Vec::new(),
         duration: Some(Span::from_secs(60)),
         limit: Some(ByteSize(1 << 20)),
-        samples: false,
+        ..CaptureOrder::of("eth0".to_owned(), 96, ByteSize(2 << 20))
     })
 }
 

@@ -87,10 +87,7 @@ impl<'a> AtAgents<'a> {
         let captures = begun.filter_map(|(place, begun)| match &begun.point.spot {
             Spot::Agent(agent, interface) => Some(AgentCapture {
                 agent: agent.clone(),
-                order: CaptureOrder {
-                    samples: self.wanted(place).is_some(),
-                    ..self.order(&interface.name)
-                },
+                order: self.order(place, &interface.name),
             }),
             Spot::Here(_) | Spot::Elsewhere(..) => None,
         });
@@ -103,19 +100,13 @@ impl<'a> AtAgents<'a> {
         wanted.filter(|wanted| wanted.points.contains(&place))
     }
 
-    fn order(&self, interface: &str) -> CaptureOrder {
+    fn order(&self, place: usize, interface: &str) -> CaptureOrder {
         let options = self.shared.options;
         options.choice.order(CaptureOrder {
-            interface: interface.to_owned(),
-            site: None,
-            kept: options.snaplen,
-            ring: options.ring,
-            hosts: Vec::new(),
-            ports: Vec::new(),
-            protocols: Vec::new(),
             duration: options.duration,
             limit: Some(options.limit),
-            samples: false,
+            samples: self.wanted(place).is_some(),
+            ..CaptureOrder::of(interface.to_owned(), options.snaplen, options.ring)
         })
     }
 

@@ -200,16 +200,8 @@ fn script(interface: &Interface, options: &RecordingOptions) -> String {
         .as_ref()
         .map_or_else(String::new, |site| format!("ip netns exec {site} "));
     let order = choice.order(CaptureOrder {
-        interface: name.clone(),
         site: site.clone(),
-        kept,
-        ring: options.ring,
-        hosts: Vec::new(),
-        ports: Vec::new(),
-        protocols: Vec::new(),
-        duration: None,
-        limit: None,
-        samples: false,
+        ..CaptureOrder::of(name.clone(), kept, options.ring)
     });
     let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
     // Within double quotes: the whole stands within single ones.

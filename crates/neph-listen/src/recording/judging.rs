@@ -312,11 +312,10 @@ impl<T: Hears> Judge<T> {
 
     fn judge(&mut self, window: &Window, hops: Hops, sources: &[Source]) {
         let segments = 0..sources.len().saturating_sub(1);
-        let one_clock: Vec<bool> = segments
-            .map(|one| self.clocks.is_one(sources, one))
+        let bounds: Vec<Option<Span>> = segments
+            .map(|segment| self.clocks.bound(sources, segment))
             .collect();
-        let bounds = 0..one_clock.len();
-        let bounds: Vec<Span> = bounds.map(|one| self.clocks.bound(sources, one)).collect();
+        let one_clock: Vec<bool> = bounds.iter().map(Option::is_none).collect();
         let followed = hops.end_of_window(&one_clock);
         let first = || followed.extent(0).map(|(first, _)| first.unix_nanos());
         self.began = self.began.or_else(first);
@@ -329,7 +328,11 @@ impl<T: Hears> Judge<T> {
             if let Some(Some(name)) = self.segments.get(segment) {
                 self.hears.crossed(name, crossed.way, crossed.took);
             }
-            let delay = at_least(&crossed, bounds[crossed.segment], began);
+            let delay = at_least(
+                &crossed,
+                bounds[crossed.segment].unwrap_or(Span::ZERO),
+                began,
+            );
             for standing in &mut self.standings {
                 if standing.is_of(segment, crossed.way)
                     && let Some(found) = standing.count(delay, began)

@@ -1,7 +1,7 @@
 //! A sample of a capture while it is made: for those at a distance, who cannot read the capture yet.
 //!
-//! Owns how many packets that are, and what of each. Which ones is neph-capture's selection; who is told is not known
-//! here.
+//! Owns how many packets a sample has, and how much of each. Which ones is neph-capture's selection; who receives
+//! samples is not known here.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -58,6 +58,24 @@ pub struct CaptureOrder {
     pub samples: bool,
 }
 
+impl CaptureOrder {
+    /// A capture of all packets at an interface, without a site, until it is cancelled.
+    pub const fn of(interface: String, kept: u32, ring: ByteSize) -> Self {
+        Self {
+            interface,
+            site: None,
+            kept,
+            ring,
+            hosts: Vec::new(),
+            ports: Vec::new(),
+            protocols: Vec::new(),
+            duration: None,
+            limit: None,
+            samples: false,
+        }
+    }
+}
+
 /// A sample of a capture's packets, while it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

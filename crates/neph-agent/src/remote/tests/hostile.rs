@@ -135,16 +135,9 @@ const USUAL: &str = "interval = \"100ms\"\nmessages = 10\n";
 /// Kinds of work that the policy does not name.
 fn other_kinds() -> Vec<Order> {
     let capture = CaptureOrder {
-        interface: "any".to_owned(),
-        site: None,
-        kept: 96,
-        ring: neph_model::ByteSize(1 << 20),
-        hosts: Vec::new(),
-        ports: Vec::new(),
-        protocols: Vec::new(),
         duration: Some(Span::from_secs(1)),
         limit: Some(neph_model::ByteSize(1 << 20)),
-        samples: false,
+        ..CaptureOrder::of("any".to_owned(), 96, neph_model::ByteSize(1 << 20))
     };
     let share = CpuShare::percent(50.0).expect("a share");
     let threads = CpuThreads::EachCore;

@@ -98,16 +98,9 @@ fn a_lease_is_no_longer_than_the_order() {
 
 fn capture() -> Order {
     Order::Capture(CaptureOrder {
-        interface: "lo".to_owned(),
-        site: None,
-        kept: 96,
-        ring: ByteSize(2 << 20),
-        hosts: Vec::new(),
-        ports: Vec::new(),
-        protocols: Vec::new(),
         duration: Some(Span::from_secs(1)),
         limit: Some(ByteSize(1 << 20)),
-        samples: false,
+        ..CaptureOrder::of("lo".to_owned(), 96, ByteSize(2 << 20))
     })
 }
 

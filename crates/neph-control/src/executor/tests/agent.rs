@@ -112,12 +112,7 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    let now = clock::pair();
-    let now = Moment {
-        wall: Wall::from_unix_nanos(now.wall.0),
-        raw: now.raw,
-    };
-    guard.set_clock(exact, now);
+    guard.set_clock(exact, Moment::now());
     guard
 }
 

@@ -27,6 +27,20 @@ fn options() -> RecordingOptions {
     }
 }
 
+/// Nobody wants samples.
+const fn shared<'a>(
+    options: &'a RecordingOptions,
+    is_over: &'a AtomicBool,
+    stop: &'a Stop,
+) -> Shared<'a> {
+    Shared {
+        options,
+        is_over,
+        stop,
+        live: None,
+    }
+}
+
 fn at(seconds: i64) -> Wall {
     Wall::from_unix_nanos(seconds * SECOND)
 }
@@ -63,12 +77,7 @@ fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
     let tally = |_| Tally::new(u64::MAX, u64::MAX);
     let tallies: Vec<Tally> = all.iter().map(tally).collect();
     let (options, is_over, stop) = (options(), AtomicBool::new(false), Stop::new());
-    let shared = Shared {
-        options: &options,
-        is_over: &is_over,
-        stop: &stop,
-        live: None,
-    };
+    let shared = shared(&options, &is_over, &stop);
     let begun = points.iter().zip(&tallies).map(|(point, tally)| {
         let path = folder.path().join(&point.name);
         Begun {
@@ -125,12 +134,7 @@ fn what_is_no_capture_of_neph_is_a_fault_and_what_did_not_come_too() {
     let point = Point::parse("agent:a/eth0", &none).expect("a point");
     let (point, tally) = (point.expect("live"), Tally::new(u64::MAX, u64::MAX));
     let (options, is_over, stop) = (options(), AtomicBool::new(false), Stop::new());
-    let shared = Shared {
-        options: &options,
-        is_over: &is_over,
-        stop: &stop,
-        live: None,
-    };
+    let shared = shared(&options, &is_over, &stop);
     for bytes in [b"Welcome to db1!\n".as_slice(), b"\xa1\xb2\xc3\xd4", &[]] {
         let path = folder.path().join("own");
         let begun = Begun {

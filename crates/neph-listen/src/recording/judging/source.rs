@@ -15,7 +15,7 @@ use super::super::tail::Tail;
 
 /// Packets of a point that wait, at most: the samples of a minute.
 const WAITING: usize = 4_096;
-/// Bytes of a packet in a sample, at most: more than agents keep of one is nobody's.
+/// Bytes of a packet in a sample, at most: an agent keeps no more of one.
 const KEPT: usize = 256;
 /// Two clocks drift by a nanosecond in so many: 100 ppm.
 const DRIFT: i64 = 10_000;
@@ -68,7 +68,7 @@ struct Known {
 }
 
 impl Source {
-    /// Shows the packets that passed in `times`, by this host's clock. Those before `next` are not shown again.
+    /// Gives the packets of `times`, by this host's clock, to `show`. Drops those before `next`.
     ///
     /// # Errors
     /// The capture cannot be read.
@@ -236,27 +236,16 @@ impl Clocks {
         true
     }
 
-    /// Whether the same clock stamps at two points, this one of the sources and the next.
-    pub(super) fn is_one(&self, sources: &[Source], segment: usize) -> bool {
-        let [here, there] = self.kernels(sources, segment);
-        here == there
-    }
-
-    /// How far a delay between two points, this one of the sources and the next, may be wrong: not at all by one clock.
-    pub(super) fn bound(&self, sources: &[Source], segment: usize) -> Span {
-        let both = self.kernels(sources, segment);
-        if both[0] == both[1] {
-            return Span::ZERO;
-        }
+    /// How far a delay between two points, this one of the sources and the next, may be wrong; `None` where one clock
+    /// stamps at both.
+    pub(super) fn bound(&self, sources: &[Source], segment: usize) -> Option<Span> {
+        let both = [segment, segment + 1].map(|place| sources.get(place)?.kernel(&self.own));
         let known = both
             .iter()
             .flatten()
             .filter_map(|kernel| self.others.get(*kernel));
-        known.fold(Span::ZERO, |all, known| all + known.reading.bound)
-    }
-
-    fn kernels<'a>(&'a self, sources: &'a [Source], segment: usize) -> [Option<&'a str>; 2] {
-        [segment, segment + 1].map(|place| sources.get(place)?.kernel(&self.own))
+        let sum = known.fold(Span::ZERO, |all, known| all + known.reading.bound);
+        (both[0] != both[1]).then_some(sum)
     }
 }
 
