@@ -2,7 +2,7 @@
 //!
 //! Owns the threads. Carries out nothing itself.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
@@ -15,7 +15,7 @@ use neph_agent::remote::read_json;
 use neph_model::Stop;
 use neph_sys::clock;
 use neph_sys::pulse::Pulse;
-use neph_text::{DiskError, Existing, lock_folder, write_whole};
+use neph_text::{DiskError, Existing, FolderLock, write_whole};
 
 use crate::campaign_socket::{self, CampaignService, socket_path};
 use crate::hub::{Hub, Presence};
@@ -59,7 +59,7 @@ pub struct Controller {
     pulses: Vec<Pulse>,
     monitor: Monitor,
     socket: PathBuf,
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Controller {
@@ -74,7 +74,7 @@ impl Controller {
         nats: Option<&str>,
     ) -> Result<Self, ControllerError> {
         let registry = Arc::new(Registry::open(folder)?);
-        let lock = lock_folder(folder)?;
+        let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| ControllerError::Runs(folder.display().to_string()))?;
         let hub = Arc::new(Hub::default());
         let bridge = nats.map(|servers| {
@@ -196,7 +196,7 @@ fn write_presence(hub: &Hub, path: &Path, turning: Turning<'_>) {
 /// # Errors
 /// The disk refuses.
 pub fn connected(folder: &Path) -> Result<Option<Vec<Presence>>, ControllerError> {
-    if lock_folder(folder)?.is_some() {
+    if FolderLock::take(folder)?.is_some() {
         return Ok(None);
     }
     Ok(Some(read_json(&presence_path(folder))?.unwrap_or_default()))

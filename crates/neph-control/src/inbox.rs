@@ -7,14 +7,14 @@
 mod orders_log;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use neph_agent::remote::ResultFile;
 use neph_journal::JournalError;
 use neph_model::{AgentName, Order, OrderId};
-use neph_text::{DiskError, lock_folder, remove_folder};
+use neph_text::{DiskError, FolderLock, remove_folder};
 use serde::{Deserialize, Serialize};
 
 use orders_log::OrdersLog;
@@ -63,14 +63,14 @@ pub(crate) struct Inbox {
     /// Orders with a folder of files.
     folders: BTreeSet<OrderId>,
     /// Held as long as this process uses it.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Inbox {
     /// The inbox in `folder`, which is made if it is not there, and the orders in it.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Found>), InboxError> {
         fs::create_dir_all(folder).map_err(DiskError::of("make the folder", folder))?;
-        let lock = lock_folder(folder)?;
+        let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| InboxError::InUse(folder.to_owned()))?;
         let (log, left) = OrdersLog::open(folder)?;
         let mut inbox = Self {

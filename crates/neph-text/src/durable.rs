@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::whole::beside;
 
@@ -29,19 +30,42 @@ impl DiskError {
     }
 }
 
-/// Takes a folder for this process as long as the file is open; `None` if another has it.
+/// A folder that this process has for itself, until this is dropped.
 ///
-/// # Errors
-/// The disk refuses.
-pub fn lock_folder(folder: &Path) -> Result<Option<File>, DiskError> {
-    let path = folder.join("lock");
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    let file = options.open(&path).map_err(DiskError::of("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(DiskError::of("lock", &path)(error)),
+/// Closing the file alone would not do: a child that was forked meanwhile has it too, until it executes its
+/// program.
+#[derive(Debug)]
+pub struct FolderLock(Option<File>);
+
+impl FolderLock {
+    /// Takes a folder; `None` if another has it.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn take(folder: &Path) -> Result<Option<Self>, DiskError> {
+        let path = folder.join("lock");
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = options.open(&path).map_err(DiskError::of("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(Some(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(DiskError::of("lock", &path)(error)),
+        }
+    }
+
+    /// The file for a child, which has the folder as long as it keeps the file open.
+    pub fn into_stdio(mut self) -> Stdio {
+        self.0.take().map_or_else(Stdio::null, Stdio::from)
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            // What cannot be unlocked is so when the file is closed.
+            let _ = file.unlock();
+        }
     }
 }
 
@@ -89,13 +113,24 @@ mod tests {
     #[test]
     fn a_folder_is_taken_by_one_at_a_time() {
         let folder = tempfile::tempdir().expect("a folder");
-        let first = lock_folder(folder.path()).expect("writable");
+        let take = || FolderLock::take(folder.path()).expect("writable");
+        let first = take();
         assert!(first.is_some());
-        assert!(lock_folder(folder.path()).expect("readable").is_none());
+        assert!(take().is_none());
+        // As a child has it that does not execute its program yet.
+        let file = first.as_ref().and_then(|lock| lock.0.as_ref());
+        let forked = file.map(File::try_clone);
         drop(first);
-        assert!(lock_folder(folder.path()).expect("writable").is_some());
+        assert!(take().is_some());
+        drop(forked);
+        let handed_over = take().expect("free").into_stdio();
+        assert!(take().is_none());
+        drop(handed_over);
+        assert!(take().is_some());
         let gone = folder.path().join("gone");
-        let error = lock_folder(&gone).expect_err("no such folder").to_string();
+        let error = FolderLock::take(&gone)
+            .expect_err("no such folder")
+            .to_string();
         assert!(
             error.starts_with("cannot open ") && error.contains("gone/lock"),
             "{error}"

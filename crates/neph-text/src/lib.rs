@@ -29,7 +29,7 @@ mod whole;
 mod yaml;
 
 pub use csv::csv_field;
-pub use durable::{DiskError, lock_folder, remove_folder, write_durable};
+pub use durable::{DiskError, FolderLock, remove_folder, write_durable};
 pub use fields::{Fields, Placed};
 pub use file::{FileError, FileKind, is_output_handed_over, open_file, read_bytes, read_text};
 pub use node::{Entry, Node, Table, Value};

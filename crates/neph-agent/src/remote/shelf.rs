@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use neph_journal::{fleet_folder, journal_path};
 use neph_model::{Order, OrderFailed, OrderId, OrderResult, PingBetween, Prepared};
-use neph_text::{DiskError, lock_folder, remove_folder, write_durable};
+use neph_text::{DiskError, FolderLock, remove_folder, write_durable};
 
 use super::file::files_of;
 use super::json::{read_json, write_json};
@@ -50,7 +50,7 @@ pub(super) struct Shelf {
     kept: BTreeMap<OrderId, Kept>,
     stored: BTreeSet<OrderId>,
     /// Held as long as this agent runs.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Shelf {
@@ -59,7 +59,7 @@ impl Shelf {
         for part in [folder, &folder.join("orders"), &journals_in(folder)] {
             fs::create_dir_all(part).map_err(DiskError::of("make the folder", part))?;
         }
-        let lock = lock_folder(folder)?;
+        let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| ShelfError::InUse(folder.to_owned()))?;
         // Captures of one that was killed: their orders are over.
         remove_folder(&captures_in(folder))?;

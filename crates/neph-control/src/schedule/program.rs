@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 
 use neph_model::CampaignId;
 use neph_sys::process::{self, Birth};
-use neph_text::{DiskError, lock_folder};
+use neph_text::{DiskError, FolderLock};
 
 use super::Schedule;
 
@@ -53,7 +53,7 @@ impl RunnerFolder {
             .current_dir(&schedule.folder)
             // Reports to a service manager are the controller's.
             .env_remove("NOTIFY_SOCKET")
-            .stdin(Stdio::from(lock))
+            .stdin(lock.into_stdio())
             .stdout(Stdio::null())
             .stderr(Stdio::from(output));
         Birth::default().leads_session().arrange(&mut command);
@@ -64,10 +64,10 @@ impl RunnerFolder {
 }
 
 /// The lock that a run has as long as its process is there; `None` if one has it.
-pub(super) fn take_run(files: &Path) -> Result<Option<File>, DiskError> {
+pub(super) fn take_run(files: &Path) -> Result<Option<FolderLock>, DiskError> {
     let folder = files.join("run");
     fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
-    lock_folder(&folder)
+    FolderLock::take(&folder)
 }
 
 /// The last line that a run printed: why it failed.
