@@ -94,13 +94,8 @@ impl Exchange {
         {
             return first;
         }
-        let (near, far) = (flow.source.port(), flow.destination.port());
-        for least in [SERVICES, LENT] {
-            match (near < least, far < least) {
-                (true, false) => return Way::Back,
-                (false, true) => return Way::There,
-                _ => {}
-            }
+        if let Some(way) = by_ports(flow) {
+            return way;
         }
         let [near, far] = self.turns.each_ref().map(|turns| median(turns));
         match near.zip(far) {
@@ -109,6 +104,18 @@ impl Exchange {
             _ => first,
         }
     }
+}
+
+/// Which way questions go in a flow that goes there, where its ports say so.
+pub(super) fn by_ports(flow: Flowing) -> Option<Way> {
+    let (near, far) = (flow.source.port(), flow.destination.port());
+    [SERVICES, LENT]
+        .into_iter()
+        .find_map(|least| match (near < least, far < least) {
+            (true, false) => Some(Way::Back),
+            (false, true) => Some(Way::There),
+            _ => None,
+        })
 }
 
 fn median(turns: &[i64]) -> Option<i64> {

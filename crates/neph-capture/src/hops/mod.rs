@@ -20,6 +20,7 @@ mod mapping;
 mod order;
 mod packet;
 mod renamed;
+mod starters;
 mod strangers;
 #[cfg(test)]
 mod tests;

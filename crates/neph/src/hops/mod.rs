@@ -12,7 +12,7 @@ mod told;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Hops, Mapping, Twice};
+use neph_capture::{Followed, Hops, Mapping, Twice};
 use neph_model::{Stop, Wall};
 use neph_wire::dissect::Nothing;
 
@@ -202,7 +202,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     hops.only(points.len());
     say_idle(&hops, &args.nat);
     let followed = hops.end(one_clock);
-    let order = followed.order_of_points(one_clock);
+    let order = order(&names[..points.len()], &followed, one_clock);
     let asked = Asked {
         nature: nature(args.wander),
         one_clock,
@@ -216,8 +216,8 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
             failure => failure,
         })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
-    let misplaced = order.iter().map(|order| misplaced(&names, order));
-    passages.doubts = misplaced.chain(false_clocks).collect();
+    let (order, misplaced) = order.unzip();
+    passages.doubts = misplaced.into_iter().chain(false_clocks).collect();
     for doubt in &passages.doubts {
         say(doubt);
     }
@@ -318,14 +318,35 @@ fn say_idle(hops: &Hops, rules: &[String]) {
     }
 }
 
-/// What is to be said of points in another order than packets pass them.
-fn misplaced(names: &[String], order: &[usize]) -> String {
-    let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
-    format!(
-        "packets pass these points in the order {}, or from its other end: give them so; \
-         what is told here is of no use",
+/// The order in which packets pass the points, where it is another than they were given in, and the doubt
+/// that it raises.
+fn order(
+    names: &[String],
+    followed: &Followed,
+    one_clock: &[bool],
+) -> Option<(Vec<usize>, String)> {
+    let named = |order: &[usize]| {
+        let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
         order.join(", ")
-    )
+    };
+    if let Some(order) = followed.order_of_points(one_clock) {
+        let doubt = format!(
+            "packets pass these points in the order {}, or from its other end: give them so; what is told \
+             here is of no use",
+            named(&order)
+        );
+        return Some((order, doubt));
+    }
+    followed.is_started_from_far().then(|| {
+        let order: Vec<usize> = (0..names.len()).rev().collect();
+        let doubt = format!(
+            "nearly all flows are started from the end of {}: give the points from there ({}); a round trip \
+             here is the time from an answer to the next question",
+            names[order[0]],
+            named(&order)
+        );
+        (order, doubt)
+    })
 }
 
 /// Translators' rules, each with the place of the point behind it.

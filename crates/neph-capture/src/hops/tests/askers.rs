@@ -81,3 +81,41 @@ fn what_the_near_end_asks_has_round_trips_and_what_it_answers_has_none() {
     assert_eq!(round_trips(Way::Back, far_is_low, 0, true), [0; 0]);
     assert_eq!(round_trips(Way::There, near_is_low, 0, true).len(), 30);
 }
+
+#[test]
+fn the_end_that_starts_nearly_all_flows_is_known_by_echoes_and_by_ports() {
+    let echo = |asks: u8, number: u16, is_there: bool| {
+        let mut packet = between(number, is_there, (0, 0));
+        (packet[9], packet[20], packet[21]) = (1, asks, 0);
+        packet
+    };
+    let is_from_far = |packets: &[(bool, Vec<u8>)]| {
+        let at = |shift: i64| {
+            let packets = packets.iter().zip(1_i64..);
+            let packets = packets.map(|((is_there, bytes), at)| {
+                let late = if *is_there { shift } else { -shift };
+                (at * MILLI + late, bytes.clone())
+            });
+            packets.collect::<Vec<_>>()
+        };
+        follow(&[&at(0), &at(DELAY)]).is_started_from_far()
+    };
+    let asked_back = [(false, echo(8, 1, false)), (true, echo(0, 2, true))];
+    assert!(is_from_far(&asked_back));
+    let asked_there = [(true, echo(8, 1, true)), (false, echo(0, 2, false))];
+    assert!(!is_from_far(&asked_there));
+    // A port of a service at the near end; ports that say nothing, where the near end sends first.
+    let datagrams = |ports| {
+        [
+            (true, between(1, true, ports)),
+            (false, between(2, false, ports)),
+        ]
+    };
+    assert!(is_from_far(&datagrams((53, 40_000))));
+    assert!(!is_from_far(&datagrams((40_000, 50_000))));
+    assert!(
+        !is_from_far(&[asked_back, asked_there].concat()),
+        "both ends ask"
+    );
+    assert!(!is_from_far(&[]), "nobody asks");
+}

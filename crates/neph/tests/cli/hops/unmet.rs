@@ -87,7 +87,7 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
             order.map(|(order, _)| order.to_owned())
         };
         assert_eq!(told(&[0, 1, 2, 3]), None);
-        assert_eq!(told(&[3, 2, 1, 0]), None, "as seen from the other end");
+        assert_eq!(told(&[3, 2, 1, 0]), None, "in order, from the other end");
         assert_eq!(told(&[0, 3]), None);
         assert_eq!(told(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
         assert_eq!(told(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
@@ -107,4 +107,34 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
     assert_eq!(summary["doubts"], serde_json::json!([doubt]));
     let text = run(&order, &[]).out;
     assert!(text.contains(&format!("\nIn doubt: {doubt}.\n")), "{text}");
+}
+
+#[test]
+fn points_that_were_given_from_the_end_that_answers_are_told_from_the_other() {
+    let place = Place::empty();
+    let path = Path {
+        points: 3,
+        ..Path::PLAIN
+    };
+    for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
+        let shows = |point, at| if is_one { at } else { shows(3)(point, at) };
+        let (files, _) = Simulated::of(path, 100, 7).write(&place, shows);
+        for order in [&[2, 1, 0][..], &[2, 0]] {
+            let given: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
+            let ran = run(&given, &[clock, &["--format", "ndjson"]].concat());
+            let summary = ran.out.lines().last().expect("a summary");
+            let summary: Value = serde_json::from_str(summary).expect("JSON");
+            let names: Vec<String> = order.iter().rev().map(|at| format!("p{at}")).collect();
+            assert_eq!(summary["order"], serde_json::json!(names), "{}", ran.err);
+            let doubt = format!(
+                "nearly all flows are started from the end of p0: give the points from there ({}); a round \
+                 trip here is the time from an answer to the next question",
+                names.join(", ")
+            );
+            assert_eq!(summary["doubts"], serde_json::json!([doubt]), "{}", ran.err);
+            assert!(ran.err.contains(&doubt), "{}", ran.err);
+        }
+        let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
+        assert!(!ran.err.contains("started from"), "{}", ran.err);
+    }
 }
