@@ -5,6 +5,7 @@
 mod agents;
 mod campaigns;
 mod interference;
+mod invite;
 mod schedule;
 mod tidying;
 
@@ -15,13 +16,11 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_agent::remote::{ControllerAddress, Role};
-use neph_control::{
-    Controller, EnrolledAgent, INVITATION, Registry, Runner, RunnerFolder, write_nats_config,
-};
+use neph_control::{Controller, EnrolledAgent, Registry, Runner, RunnerFolder, write_nats_config};
 use neph_documents::agents::OperatorRow;
 use neph_documents::{Format, rows};
 use neph_model::{AgentName, Wall};
-use neph_sys::{clock, files, random};
+use neph_sys::{clock, files};
 use neph_text::counted::counted;
 use serde::Serialize;
 
@@ -69,8 +68,8 @@ pub(crate) struct Args {
 enum Command {
     /// Runs the controller until ctrl-C: agents connect to it, campaigns reach them through it.
     Serve(ServeArgs),
-    /// Prints an invitation: one line, with which one agent or operator enrols within an hour.
-    Invite(NameArgs),
+    /// Writes an invitation: one line, with which one agent or operator enrols within an hour.
+    Invite(invite::Args),
     /// Takes the rights of an agent or operator away; one that is connected is cut off within seconds.
     Revoke(NameArgs),
     /// Lists operators: who may start campaigns from other hosts.
@@ -162,7 +161,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Command::Schedule(args) => schedule::run(args),
         Command::Interference(args) => interference::run(args),
         Command::Nats(args) => nats(args),
-        Command::Invite(args) => invite(args),
+        Command::Invite(args) => invite::run(args),
         Command::Revoke(args) => revoke(args),
         Command::Operators(args) => operators(args),
     }
@@ -253,28 +252,6 @@ fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
          serve --bus nats://HOST:PORT; one that runs: nats-server --signal reload",
         config = files.config.display(),
         count = counted(files.agents as u64, "agent"),
-    ));
-    Ok(Outcome::Done)
-}
-
-fn invite(args: &NameArgs) -> Result<Outcome, Failure> {
-    let registry = Registry::open(&args.folder.folder).map_err(Failure::refused)?;
-    let random = random::bytes().map_err(Failure::refused)?;
-    let name = args.name.clone();
-    let (invitation, role, command) = if args.operator {
-        let command = "neph run PLAN --controller wss://HOST:7443 --invite-file FILE";
-        let invitation = registry.invite_operator(name, now(), random);
-        (invitation, Role::Operator, command)
-    } else {
-        let command = "neph agent --controller wss://HOST:7443 --invite-file FILE";
-        (registry.invite(name, now(), random), Role::Agent, command)
-    };
-    output::line(&invitation.map_err(Failure::usage)?.to_string())?;
-    let minutes = INVITATION.nanos() / 60_000_000_000;
-    output::say(&format!(
-        "neph control: this line enrols its holder as {role} {}, once, within {minutes} minutes; on its host: \
-         {command}",
-        args.name
     ));
     Ok(Outcome::Done)
 }

@@ -185,6 +185,13 @@ fn plain(error: &clap::Error) -> Option<String> {
                     .to_owned(),
             );
         }
+        if argument == "--controller" && text(ContextKind::SuggestedArg) == Some("--control") {
+            return Some(
+                "this command uses agents from their controller's host only: run it there, with --control \
+                 FOLDER"
+                    .to_owned(),
+            );
+        }
         is_below_zero()?;
         let whose = before(argument).map_or_else(String::new, |option| format!(" for {option}"));
         return Some(format!(

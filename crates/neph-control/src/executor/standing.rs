@@ -177,6 +177,8 @@ impl Standing {
     /// None is ordered any more: those that are have to be ended.
     pub(super) fn end(&mut self) -> Vec<OrderId> {
         self.is_over = true;
+        // That one was refused is reported; the others are still to be waited for.
+        self.refused = None;
         self.stands.values().filter_map(Stand::order).collect()
     }
 

@@ -221,6 +221,8 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
         ran.status,
         ran.err
     );
+    let answers = std::net::TcpStream::connect(("127.0.0.1", ports[0])).is_ok();
+    assert!(!answers, "the reflector at ams has ended before the run");
 }
 
 /// What was measured while its reflector was killed is no loss of the network.

@@ -29,20 +29,25 @@ impl World {
         world
     }
 
-    /// Writes an invitation of operator anna to her folder.
+    /// Writes an invitation of operator anna to her folder, in the place of the last one.
     fn invite(&self) {
-        let words = [
-            "control",
-            "invite",
-            "--operator",
-            "anna",
-            "--folder",
-            "control",
-        ];
-        let line = self.sites.neph(&words);
         let path = self.place.path("anna.invitation");
-        fs::write(&path, line).expect("writable");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
+        let _ = fs::remove_file(&path);
+        let file = path.to_str().expect("UTF-8");
+        let mut words = vec!["control", "invite", "--operator", "anna"];
+        words.extend(["--folder", "control", "-o", file]);
+        assert_eq!(self.sites.neph(&words), "", "the line is in the file alone");
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // One that is there is kept, and no invitation is made.
+        let ran = self.sites.place.neph(words.iter().copied());
+        let part = "anna.invitation exists: an invitation is written to a new file";
+        assert!(ran.status == 2 && ran.err.contains(part), "{}", ran.err);
+        // Nothing is left where no invitation could be made.
+        let words = ["control", "invite", "ams", "--folder", "control", "-o", "x"];
+        let ran = self.sites.place.neph(words);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(!self.sites.place.path("x").exists());
     }
 
     fn revoke(&self) {
@@ -175,6 +180,9 @@ fn an_agent_is_no_operator_and_an_operator_no_agent() {
             .neph(["run", "p.toml", "--controller", "wss://127.0.0.1:1"]),
         "cannot reach the controller at wss://127.0.0.1:1",
     );
+    let hops = ["hops", "--controller", "wss://h:1", "a", "b"];
+    let part = "uses agents from their controller's host only";
+    is_refused(&world.place.neph(hops), part);
     let mut both = run.to_vec();
     both.extend(["--control", "x"]);
     is_refused(&world.place.neph(both), "give one of them");

@@ -1,0 +1,101 @@
+//! `neph control invite`: an invitation for one agent or operator.
+//!
+//! Owns where the line is written. What an invitation is and who may use it is neph-control's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use neph_agent::remote::Role;
+use neph_control::{INVITATION, Registry};
+use neph_sys::random;
+
+use super::{NameArgs, now};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Args {
+    #[command(flatten)]
+    named: NameArgs,
+    /// Write it to this new file, which its owner alone may read (mode 0600), instead of standard output
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    // Before the invitation is made: it counts from then on.
+    let secret = args.output.as_deref().map(Secret::create).transpose()?;
+    let NameArgs {
+        name,
+        operator,
+        folder,
+    } = &args.named;
+    let registry = Registry::open(&folder.folder).map_err(Failure::refused)?;
+    let random = random::bytes().map_err(Failure::refused)?;
+    let (invitation, role, command) = if *operator {
+        let command = "neph run PLAN --controller wss://HOST:7443 --invite-file FILE";
+        let invitation = registry.invite_operator(name.clone(), now(), random);
+        (invitation, Role::Operator, command)
+    } else {
+        let command = "neph agent --controller wss://HOST:7443 --invite-file FILE";
+        let invitation = registry.invite(name.clone(), now(), random);
+        (invitation, Role::Agent, command)
+    };
+    let line = invitation.map_err(Failure::usage)?.to_string();
+    match secret {
+        Some(secret) => secret.write(&line)?,
+        None => output::line(&line)?,
+    }
+    let minutes = INVITATION.nanos() / 60_000_000_000;
+    output::say(&format!(
+        "neph control: this line enrols its holder as {role} {name}, once, within {minutes} minutes; on its \
+         host: {command}"
+    ));
+    Ok(Outcome::Done)
+}
+
+/// A new file for a secret; it is removed if nothing is written to it.
+struct Secret<'a> {
+    path: &'a Path,
+    file: File,
+    is_written: bool,
+}
+
+impl<'a> Secret<'a> {
+    fn create(path: &'a Path) -> Result<Self, Failure> {
+        let mut options = OpenOptions::new();
+        let file = options.create_new(true).write(true).mode(0o600).open(path);
+        let file = file.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::usage(format!(
+                "{} exists: an invitation is written to a new file",
+                path.display()
+            )),
+            _ => Failure::usage(format!("make {}: {error}", path.display())),
+        })?;
+        Ok(Self {
+            path,
+            file,
+            is_written: false,
+        })
+    }
+
+    fn write(mut self, line: &str) -> Result<(), Failure> {
+        let written = writeln!(self.file, "{line}").and_then(|()| self.file.sync_all());
+        written
+            .map_err(|error| Failure::refused(format!("write {}: {error}", self.path.display())))?;
+        self.is_written = true;
+        Ok(())
+    }
+}
+
+impl Drop for Secret<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            // That it cannot be removed leaves an empty file.
+            let _ = fs::remove_file(self.path);
+        }
+    }
+}
