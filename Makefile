@@ -74,7 +74,7 @@ gallery: cargo lab-packages
 
 # Those that need nothing but this folder, several at a time; then those that use sockets, namespaces and
 # other programs, one at a time: many of them measure, and two that measure disturb each other.
-FAST = --lib --test architecture --test paths --test plans --test reference --test report --test schemas \
+FAST = --lib --test architecture --test paths --test plans --test prose --test reference --test report --test schemas \
 	--test supply
 SYSTEM = --test cli --test delivery --test diagnosis --test gate --test kill --test lab --test probe --test tshark
 TEST = $(CARGO) test --workspace --no-fail-fast

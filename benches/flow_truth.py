@@ -93,7 +93,7 @@ def _detected(neph: str, detector: str, folder: Path) -> list[Told]:
 def _told(row: dict, written: int | None = None) -> Told:
     at = int(row["at_unix_ns"])
     # Change points are found after the fact: they have no moment of certainty.
-    certain = int(row["told_unix_ns"] or at)
+    certain = int(row["detected_unix_ns"] or at)
     ends = int(row["before_ns"]), int(row["after_ns"])
     return Told(int(row["source_port"]), at, certain, *ends, written)
 

@@ -278,7 +278,7 @@ def hold(neph: str, scenario: Scenario, files: list[Path]) -> Told:
         if line["kind"] != "packet":
             continue
         is_back = line["way"] == "back"
-        here, there = line["marks_unix_ns"]
+        here, there = line["timestamps_unix_ns"]
         if line["lost_in"] == 0:
             lost += 1
             told.alive += (was[there] if is_back else here) not in ways[is_back].lost

@@ -72,15 +72,15 @@ def off(row: dict, asked: str, measured: str) -> float:
 
 
 def median_off(row: dict) -> float:
-    return off(row, "delay_asked_ns", "delay_median_ns")
+    return off(row, "delay_configured_ns", "delay_median_ns")
 
 
 def p99_off(row: dict) -> float:
-    return off(row, "delay_p99_asked_ns", "delay_p99_ns")
+    return off(row, "delay_p99_configured_ns", "delay_p99_ns")
 
 
 def rate_off(row: dict) -> float | None:
-    asked = row["rate_asked_bits_per_s"]
+    asked = row["rate_configured_bits_per_s"]
     return None if asked is None else row["rate_measured_bits_per_s"] / asked - 1
 
 
@@ -89,10 +89,10 @@ def markdown(rows: list[dict]) -> str:
     heading = ["delay", "loss", "is", "rate", "is", "median off", "p99 off", "verdict"]
     lines = []
     for row in rows:
-        asked, rate = row["rate_asked_bits_per_s"], rate_off(row)
+        asked, rate = row["rate_configured_bits_per_s"], rate_off(row)
         lines.append([
-            f"{row['delay_asked_ns'] / 1e6:.3f} ms",
-            percent(row["loss_asked"]),
+            f"{row['delay_configured_ns'] / 1e6:.3f} ms",
+            percent(row["loss_configured"]),
             percent(row["loss_measured"]),
             "-" if asked is None else f"{asked / 1e6:.0f} Mbit/s",
             "-" if rate is None else f"{100 * rate:+.2f} %",

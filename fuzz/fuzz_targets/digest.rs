@@ -5,11 +5,11 @@
 use libfuzzer_sys::fuzz_target;
 use neph_flows::{Digest, Dissector, FleetView, Settings, advise};
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ProbeKind,
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Slot, ProbeKind,
     ReadBy, Span,
 };
 
-const LANES: u32 = 6;
+const SLOTS: u32 = 6;
 const INTERVAL: i64 = 200_000_000;
 /// A day, and some ten years.
 const LONGEST: i64 = 86_400 * 1_000_000_000;
@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         digest.push(message);
     }
     digest.finish();
-    let known = messages.iter().filter(|message| message.lane.0 < LANES).count();
+    let known = messages.iter().filter(|message| message.slot.0 < SLOTS).count();
     let changes = digest.changes();
     let view = digest.view();
     assert_eq!(view.tally.messages(), known as u64);
@@ -43,10 +43,10 @@ fn fleet() -> Fleet {
     };
     Fleet {
         probe: ProbeKind::Udp,
-        lanes: LANES,
+        slots: SLOTS,
         endpoints: vec![endpoint(1), endpoint(2)],
         interval: Span::from_nanos(INTERVAL),
-        renewal: None,
+        lifetime: None,
         criteria: None,
     }
 }
@@ -73,7 +73,7 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
     let mut rest = bytes.iter().copied();
     let mut next = || rest.next();
     let (mut at, mut all) = (0_i64, Vec::new());
-    let mut numbers = [0_u32; LANES as usize + 1];
+    let mut numbers = [0_u32; SLOTS as usize + 1];
     while let (Some(who), Some(how), Some(path), Some(noise)) = (next(), next(), next(), next()) {
         let mut wild = || {
             let mut bytes = [0; 8];
@@ -85,7 +85,7 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
         at = match how & 7 {
             0 => at.saturating_add(INTERVAL * 600),
             1 if how & 0x80 != 0 => at.max(wild() % LATEST),
-            _ => at.saturating_add(INTERVAL / i64::from(LANES)),
+            _ => at.saturating_add(INTERVAL / i64::from(SLOTS)),
         };
         // A session tells no round trip beyond its timeout, and no stay at the peer beyond that.
         let round_trip = match path {
@@ -113,14 +113,14 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
                 answer: None,
             }),
         };
-        let lane = u32::from(who) % (LANES + 1);
-        // Now and then a lane's next flow begins.
+        let slot = u32::from(who) % (SLOTS + 1);
+        // Now and then a slot's next flow begins.
         if who >= 0xf0 {
             *number = 0;
         }
         all.push(FleetMessage {
-            lane: Lane(lane),
-            source_port: 1_000 + u16::from(who >> 4) / 15 * 7 + lane as u16,
+            slot: Slot(slot),
+            source_port: 1_000 + u16::from(who >> 4) / 15 * 7 + slot as u16,
             seq: *number,
             sent: Instant::from_nanos(at),
             late: Span::ZERO,

@@ -11,12 +11,12 @@ use neph_wire::dissect::{Link, dissect};
 const EACH: usize = 6;
 
 #[derive(Default)]
-struct Told {
+struct ConversationListener {
     pairs: u64,
     packets: u64,
 }
 
-impl Told {
+impl ConversationListener {
     fn take(&mut self, pair: &Pair) {
         self.pairs += 1;
         let all = pair.counted();
@@ -71,17 +71,17 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&most, rest)) = bytes.split_first() else { return };
     let most = usize::from(most & 15) + 1;
     let mut exchanges = Exchanges::new(most, Span::from_secs(300));
-    let (mut told, mut now, mut taken) = (Told::default(), 1_700_000_000_000_000_000_i64, 0);
+    let (mut reported, mut now, mut taken) = (ConversationListener::default(), 1_700_000_000_000_000_000_i64, 0);
     for one in rest.as_chunks::<EACH>().0 {
         let (later, bytes) = packet(one);
         now = now.saturating_add(later);
         let wire = 20 + 13;
         let Some(seen) = dissect(Link::Ip, &bytes, wire) else { continue };
-        taken += u64::from(exchanges.see(Wall::from_unix_nanos(now), &seen, |pair| told.take(pair)));
+        taken += u64::from(exchanges.see(Wall::from_unix_nanos(now), &seen, |pair| reported.take(pair)));
     }
-    let before = told.pairs;
-    exchanges.end(|pair| told.take(pair));
-    assert!(told.pairs - before <= most as u64);
-    assert_eq!(told.packets, taken);
-    assert!(exchanges.crowded_out() <= told.pairs);
+    let before = reported.pairs;
+    exchanges.end(|pair| reported.take(pair));
+    assert!(reported.pairs - before <= most as u64);
+    assert_eq!(reported.packets, taken);
+    assert!(exchanges.crowded_out() <= reported.pairs);
 });

@@ -9,15 +9,15 @@ use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, next_frame};
 const CAP: u32 = 2048;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut again = Vec::new();
+    let mut repeats = Vec::new();
     if let Ok(hello) = Hello::decode(bytes) {
-        hello.encode(&mut again);
-        assert_eq!(again, bytes[..HELLO_LEN]);
+        hello.encode(&mut repeats);
+        assert_eq!(repeats, bytes[..HELLO_LEN]);
     }
-    again.clear();
+    repeats.clear();
     if let Ok(reply) = HelloReply::decode(bytes) {
-        reply.encode(&mut again);
-        assert_eq!(again, bytes[..HELLO_LEN]);
+        reply.encode(&mut repeats);
+        assert_eq!(repeats, bytes[..HELLO_LEN]);
     }
     let mut rest = bytes;
     while let Ok(Some((consumed, payload))) = next_frame(rest, CAP) {
@@ -29,14 +29,14 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check_message(bytes: &[u8]) {
-    let mut again = Vec::new();
+    let mut repeats = Vec::new();
     if let Ok(request) = Request::decode(bytes) {
-        request.encode_into(REQUEST_MIN, &mut again);
-        assert_eq!(again, bytes[..REQUEST_MIN]);
+        request.encode_into(REQUEST_MIN, &mut repeats);
+        assert_eq!(repeats, bytes[..REQUEST_MIN]);
     }
-    again.clear();
+    repeats.clear();
     if let Ok(reply) = Reply::decode(bytes) {
-        reply.encode_into(REPLY_MIN, &mut again);
-        assert_eq!(again, bytes[..REPLY_MIN]);
+        reply.encode_into(REPLY_MIN, &mut repeats);
+        assert_eq!(repeats, bytes[..REPLY_MIN]);
     }
 }

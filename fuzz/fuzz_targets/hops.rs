@@ -99,24 +99,24 @@ fn stamp(now: &mut i64, at: u8, point: usize) -> i64 {
 
 /// What is told of the packets was seen, and each once.
 fn check(followed: &Followed, seen: &[Vec<i64>]) {
-    let mut told = vec![Vec::new(); seen.len()];
+    let mut reported = vec![Vec::new(); seen.len()];
     for passage in followed.passages() {
-        for (point, told) in told.iter_mut().enumerate() {
-            told.extend(passage.mark(point).map(|at| followed.stamp(point, at)));
+        for (point, reported) in reported.iter_mut().enumerate() {
+            reported.extend(passage.mark(point).map(|at| followed.stamp(point, at)));
             assert!(followed.spread(&passage, point).is_none_or(|spread| spread >= 0));
         }
         for segment in 0..followed.segments() {
             let is_both = passage.mark(segment).is_some() && passage.mark(segment + 1).is_some();
             assert!(!is_both || followed.crosses(&passage, segment));
-            assert!(is_both || !passage.is_overtaken(segment));
+            assert!(is_both || !passage.is_reordered(segment));
         }
         assert_eq!(followed.passage(passage.number), passage);
     }
-    for (told, seen) in told.iter_mut().zip(seen) {
-        told.sort_unstable();
+    for (reported, seen) in reported.iter_mut().zip(seen) {
+        reported.sort_unstable();
         let mut seen = seen.iter();
         // A part of what was seen, in the same order: none of it twice.
-        assert!(told.iter().all(|at| seen.any(|one| one == at)));
+        assert!(reported.iter().all(|at| seen.any(|one| one == at)));
     }
     for segment in 0..followed.segments() {
         let met = followed.meeting(segment);

@@ -57,14 +57,14 @@ fn import(folder: &std::path::Path) {
     };
     assert!(report.problem_count >= report.problems.len() as u64);
     assert_eq!(report.experiments.len(), store.ended.len());
-    for (told, (experiment, messages)) in report.experiments.iter().zip(&store.ended) {
-        assert_eq!(told.id, experiment.id);
+    for (reported, (experiment, messages)) in report.experiments.iter().zip(&store.ended) {
+        assert_eq!(reported.id, experiment.id);
         let of_main = messages.iter().filter(|message| message.flow == FlowIndex(0));
-        assert_eq!(of_main.clone().count() as u64, told.messages);
-        assert_eq!(messages.len() as u64, told.messages + told.pings);
-        assert_eq!(experiment.tally.messages, told.messages);
+        assert_eq!(of_main.clone().count() as u64, reported.messages);
+        assert_eq!(messages.len() as u64, reported.messages + reported.pings);
+        assert_eq!(experiment.tally.messages, reported.messages);
         let acked = of_main.filter(|message| message.marks.acked.is_some()).count();
-        assert_eq!(acked as u64, told.acknowledged);
+        assert_eq!(acked as u64, reported.acknowledged);
         let keys: BTreeSet<_> = messages.iter().map(|message| (message.flow, message.seq)).collect();
         assert_eq!(keys.len(), messages.len(), "a message twice");
         let flows: BTreeSet<_> = experiment.flows.iter().map(|flow| flow.index).collect();

@@ -72,5 +72,5 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(met.crossings.len() as u64 + met.one_way <= here);
     // Of a packet that was shown again here the second may be the only one there.
     let is_same = |one: &Crossing| one.here == one.there + 500_000;
-    assert!(met.here.again > 0 || met.crossings.iter().all(is_same));
+    assert!(met.here.repeats > 0 || met.crossings.iter().all(is_same));
 });

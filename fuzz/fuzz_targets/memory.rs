@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Exchanges, Limits, Listener, Meeting, Table, Twice, read_capture};
+use neph_capture::{Exchanges, Limits, Listener, Meeting, Table, DuplicateFilter, read_capture};
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, dissect};
 
@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
     let allowed = file.len() * hosts as usize * EACH + FROM_THE_BEGINNING;
     let limits = Limits::default();
     let (most, ()) = counted::most_of(|| {
-        let (mut table, mut twice) = (Table::new(limits), Twice::default());
+        let (mut table, mut twice) = (Table::new(limits), DuplicateFilter::default());
         let mut exchanges = Exchanges::new(limits.flows, limits.idle);
         packets(file, hosts, |at, interface, packet| {
             let at = Wall::from_unix_nanos(at);

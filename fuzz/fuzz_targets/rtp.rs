@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(report) = ReceiverReport::decode(bytes) {
         let mut written = Vec::new();
         report.encode(&mut written);
-        assert_eq!(ReceiverReport::decode(&written).map(|again| again.lost), Some(report.lost.max(-(1 << 23) + 1)));
+        assert_eq!(ReceiverReport::decode(&written).map(|repeats| repeats.lost), Some(report.lost.max(-(1 << 23) + 1)));
         assert_eq!(written[4..12], bytes[4..12]);
     }
     for part in bytes.chunks(48).chain([bytes]) {

@@ -14,12 +14,12 @@ const EACH: usize = 10;
 const OF_A_FLOW: usize = 1 << 20;
 
 #[derive(Default)]
-struct Told {
+struct ConversationListener {
     samples: u64,
     packets: u64,
 }
 
-impl Listener for Told {
+impl Listener for ConversationListener {
     fn sample(&mut self, of: &Name, sample: &Sample) {
         assert!(sample.round_trip >= Span::from_nanos(0));
         assert_ne!(of.client(), of.server());
@@ -31,7 +31,7 @@ impl Listener for Told {
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
             assert!(sent.payload <= sent.bytes);
-            assert!(u64::from(sent.sent_again()) <= sent.packets);
+            assert!(u64::from(sent.retransmitted_segments()) <= sent.packets);
             self.packets += sent.packets;
         }
         for half in [Half::Client, Half::Server] {
@@ -89,19 +89,19 @@ fuzz_target!(|bytes: &[u8]| {
         waiting: usize::from(first >> 2) * 1_000,
         ..Limits::default()
     };
-    let (mut table, mut told) = (Table::new(limits), Told::default());
+    let (mut table, mut reported) = (Table::new(limits), ConversationListener::default());
     let mut now = 1_700_000_000_000_000_000;
     let (segments, _) = rest.as_chunks::<EACH>();
     for one in segments {
         let (later, bytes, wire) = packet(one);
         now += later;
         let seen = dissect(Link::Ip, &bytes, wire).expect("a packet");
-        table.see(Wall::from_unix_nanos(now), &seen, &mut told);
+        table.see(Wall::from_unix_nanos(now), &seen, &mut reported);
         assert!(table.len() <= limits.flows);
     }
-    table.flush(&mut told);
+    table.flush(&mut reported);
     assert!(table.memory() <= limits.waiting + limits.flows * OF_A_FLOW);
-    table.end(&mut told);
+    table.end(&mut reported);
     assert!(table.is_empty());
-    assert_eq!(told.packets, segments.len() as u64);
+    assert_eq!(reported.packets, segments.len() as u64);
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_probe::fuzzing::told_by_peer;
+use neph_probe::fuzzing::reported_by_peer;
 use neph_wire::marks::PeerMarks;
 use neph_wire::stamp::{
     Answer, Auth, ErrorEstimate, FollowUp, Format, Key, Timestamp, decode_reply, decode_request,
@@ -27,10 +27,10 @@ fn exchange(bytes: &[u8], auth: Auth<'_>) {
     let mut reply = Vec::new();
     reflect(&request, &answer(), auth, &mut reply);
     assert_eq!(reply.len(), bytes.len());
-    let told = decode_reply(&reply, auth).expect("our own reply");
-    assert_eq!(told.packet.sender_seq, request.packet.seq);
-    assert!(told.marks.is_none() || told.marks == Some(answer().marks));
-    assert!(told.follow_up.is_none() || told.follow_up == answer().follow_up);
+    let reported = decode_reply(&reply, auth).expect("our own reply");
+    assert_eq!(reported.packet.sender_seq, request.packet.seq);
+    assert!(reported.marks.is_none() || reported.marks == Some(answer().marks));
+    assert!(reported.follow_up.is_none() || reported.follow_up == answer().follow_up);
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     exchange(bytes, Auth::Open);
     assert!(decode_request(bytes, Auth::Keyed(&key)).is_err(), "a forged tag");
     assert!(decode_reply(bytes, Auth::Keyed(&key)).is_err(), "a forged tag");
-    assert!(told_by_peer(bytes).is_none() || decode_reply(bytes, Auth::Open).is_ok());
+    assert!(reported_by_peer(bytes).is_none() || decode_reply(bytes, Auth::Open).is_ok());
     // The tag cannot be guessed: lay the input behind a base packet that is properly tagged.
     if let Ok(request) = decode_request(bytes, Auth::Open) {
         let mut tagged = Vec::new();

@@ -60,6 +60,6 @@ fn read<M: DeserializeOwned>(bytes: &[u8], piece: usize) -> Vec<M> {
 fn survives<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: &M) {
     let line = encode_line(message);
     assert!(line.len() <= LONGEST_LINE);
-    let again = read::<M>(&line, 3);
-    assert_eq!(again.iter().collect::<Vec<_>>(), [message]);
+    let repeats = read::<M>(&line, 3);
+    assert_eq!(repeats.iter().collect::<Vec<_>>(), [message]);
 }

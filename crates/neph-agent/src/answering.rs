@@ -25,7 +25,7 @@ pub(crate) fn answer(order: &ReflectorOrder, desk: &Desk) -> Result<(), OrderFai
             break;
         }
         if ticks % REPORTED == 0 {
-            desk.tell(Update::Progress(Progress { elapsed, due: 0 }));
+            desk.report(Update::Progress(Progress { elapsed, due: 0 }));
         }
         ticks += 1;
         neph_probe::nap(TICK);

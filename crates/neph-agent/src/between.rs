@@ -65,7 +65,7 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
             });
             let pings: Vec<PingBetween> = pings.collect();
             found.clear();
-            desk.tell(Update::Pinged(pings));
+            desk.report(Update::Pinged(pings));
         }
     }
 }

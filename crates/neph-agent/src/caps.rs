@@ -35,22 +35,23 @@ pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
             sites.push(one.site.as_ref());
         }
     }
-    let told: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
+    let reported: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
         let asking = sites.iter().map(|site| {
             let all = before.iter().flatten();
             let own = all.filter(|one| one.site.as_ref() == *site);
             let known = own.map(|one| (one.endpoint.clone(), one.refused));
-            let watch = RefusalWatch::told(known, site.cloned());
+            let watch = RefusalWatch::reported(known, site.cloned());
             scope.spawn(|| watch.end())
         });
         let asking: Vec<_> = asking.collect();
-        let told = asking.into_iter().map(|one| one.join().unwrap_or_default());
-        told.collect()
+        let reported = asking.into_iter().map(|one| one.join().unwrap_or_default());
+        reported.collect()
     });
     let of = |one: &Before| -> Option<Vec<Warning>> {
         let site = sites.iter().position(|site| *site == one.site.as_ref())?;
-        let mut told = told[site].iter();
-        let (_, refused) = told.find(|(told, _)| told.address == one.endpoint.address)?;
+        let mut reported = reported[site].iter();
+        let (_, refused) =
+            reported.find(|(reported, _)| reported.address == one.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
     let each = before.iter();

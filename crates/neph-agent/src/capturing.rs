@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use neph_listen::recording::{kernel, record_point};
-use neph_listen::{CaptureFile, Ears, Listening, PacketChoice, Way, Writing};
+use neph_listen::{CaptureFile, CaptureInterface, CaptureMethod, Listening, PacketChoice, Writing};
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
@@ -57,15 +57,15 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
     }
     let choice = PacketChoice::of(order);
     let wanted = choice.wanted();
-    let mut ears = Ears::open(&Listening {
+    let mut capture_interface = CaptureInterface::open(&Listening {
         interface: &order.interface,
         site: None,
-        elsewhere: "an agent there",
+        remote: "an agent there",
         kept: order.kept,
         ring: order.ring.min(MOST_RING),
         most: u64::MAX,
         wanted: &wanted,
-        way: Some(Way::Ring),
+        way: Some(CaptureMethod::Ring),
     })
     .map_err(|why| failed(operation(), why))?;
     let file = place.file().map_err(|why| {
@@ -76,25 +76,30 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
         let _sampled = order
             .samples
             .then(|| sampling::begin(scope, place.path(), place.desk));
-        record(order, &mut ears, file, place.desk)
+        record(order, &mut capture_interface, file, place.desk)
     });
-    place.desk.tell(Update::Captured(place.path()));
+    place.desk.report(Update::Captured(place.path()));
     Ok(captured)
 }
 
-fn record(order: &CaptureOrder, ears: &mut Ears, file: CaptureFile, desk: &Desk) -> Captured {
-    let (link, kept) = ears.format();
+fn record(
+    order: &CaptureOrder,
+    capture_interface: &mut CaptureInterface,
+    file: CaptureFile,
+    desk: &Desk,
+) -> Captured {
+    let (link, kept) = capture_interface.format();
     let mut writing = Writing::with_header(file, link, kept);
     let began = clock::raw();
     let length = order.duration.map_or(i64::MAX, Span::nanos);
     let limit = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
     let (from, mut until, mut due) = (now(), None, Span::ZERO);
-    let recorded = record_point(ears, &mut writing, |seen, bytes| {
+    let recorded = record_point(capture_interface, &mut writing, |seen, bytes| {
         let elapsed = Span::from_nanos(clock::raw().0 - began.0);
         if elapsed >= due {
             due = elapsed + REPORTED;
             let packets = seen.packets;
-            desk.tell(Update::Progress(Progress {
+            desk.report(Update::Progress(Progress {
                 elapsed,
                 due: packets,
             }));
@@ -105,7 +110,7 @@ fn record(order: &CaptureOrder, ears: &mut Ears, file: CaptureFile, desk: &Desk)
         is_over
     });
     let until = until.filter(|_| !writing.is_refused());
-    let (seen, packets) = (ears.seen(), writing.packets());
+    let (seen, packets) = (capture_interface.seen(), writing.packets());
     let written = writing.close().map_err(|why| why.to_string());
     let fault = recorded.map_err(|why| why.to_string()).and(written).err();
     Captured {

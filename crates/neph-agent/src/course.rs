@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// How long a fleet, or a single UDP flow, that nobody answers runs at least: the kernel looks for a
 /// neighbour for 3 s, and routes that have just changed settle within it.
-const HOPE: Span = Span::from_secs(5);
+const PATIENCE_FOR_FIRST: Span = Span::from_secs(5);
 
 /// One of the experiments that run at the same time.
 pub(crate) struct Course<'a> {
@@ -197,18 +197,18 @@ impl<'a> Course<'a> {
             return false;
         }
         let flows = match &self.ready.fleet {
-            Some(spec) => Some(spec.fleet.lanes),
+            Some(spec) => Some(spec.fleet.slots),
             None => self.may_be_silent().then_some(1),
         };
-        flows.is_some_and(|flows| self.intake.is_unheard(flows))
-            && neph_probe::now() - self.ready.origin.at >= HOPE
+        flows.is_some_and(|flows| self.intake.is_unseen(flows))
+            && neph_probe::now() - self.ready.origin.at >= PATIENCE_FOR_FIRST
     }
 
     fn take_flows(&mut self) {
-        for (slot, spec) in self.running.iter_mut().zip(&self.ready.specs) {
-            if let Some(flow) = slot
+        for (place, spec) in self.running.iter_mut().zip(&self.ready.specs) {
+            if let Some(flow) = place
                 && !self.intake.take(flow.reports(), spec.index)
-                && let Some(flow) = slot.take()
+                && let Some(flow) = place.take()
                 && let Err(error) = flow.join()
             {
                 if spec.role == FlowRole::Main {
@@ -292,7 +292,7 @@ pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &Desk) 
         let Some(first) = courses.iter().flatten().next() else {
             return;
         };
-        desk.tell(Update::Progress(first.ready.progress(neph_probe::now())));
+        desk.report(Update::Progress(first.ready.progress(neph_probe::now())));
         if courses.iter().flatten().all(Course::is_over) {
             return;
         }

@@ -36,7 +36,7 @@ impl Desk {
 
     /// Reports; waits where too much waits already. An executor that is gone takes nothing, and ends its
     /// orders.
-    pub(crate) fn tell(&self, update: Update) {
+    pub(crate) fn report(&self, update: Update) {
         if self.updates.send((self.ticket, update)).is_err() {
             self.stop.set();
         }
@@ -45,7 +45,7 @@ impl Desk {
     /// Reports what an experiment measured, if it did.
     pub(crate) fn record(&self, experiment: ExperimentId, records: Records) {
         if !records.is_empty() {
-            self.tell(Update::Recorded(experiment, records));
+            self.report(Update::Recorded(experiment, records));
         }
     }
 

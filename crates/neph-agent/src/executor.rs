@@ -123,7 +123,7 @@ impl Executor for LocalExecutor {
             Err(error) => {
                 let why = failed("begin a thread", error);
                 // The thread took its desk with it.
-                Desk::new(ticket, self.sender.clone()).tell(Update::Done(Err(why)));
+                Desk::new(ticket, self.sender.clone()).report(Update::Done(Err(why)));
             }
         }
         ticket
@@ -178,7 +178,7 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &D
             },
         ),
     };
-    desk.tell(Update::Done(captured.map(OrderResult::Captured)));
+    desk.report(Update::Done(captured.map(OrderResult::Captured)));
 }
 
 /// Carries an order out, to its last update.
@@ -201,14 +201,14 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
         Order::Capture(order) => return capture(order, Ticket(0), None, desk),
         Order::Load(order) => match load::make(order, desk) {
             Ok(()) => OrderResult::Load,
-            Err(why) => return desk.tell(Update::Done(Err(why))),
+            Err(why) => return desk.report(Update::Done(Err(why))),
         },
         Order::Reflector(order) => match answering::answer(order, desk) {
             Ok(()) => OrderResult::Reflector,
-            Err(why) => return desk.tell(Update::Done(Err(why))),
+            Err(why) => return desk.report(Update::Done(Err(why))),
         },
     };
-    desk.tell(Update::Done(Ok(result)));
+    desk.report(Update::Done(Ok(result)));
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) fn carry_out(
     let (stay, ready) = match ready {
         Ok(ready) => ready,
         Err(why) => {
-            desk.tell(Update::Prepared(vec![Err(why.clone()); orders.len()]));
+            desk.report(Update::Prepared(vec![Err(why.clone()); orders.len()]));
             return vec![Err(why); orders.len()];
         }
     };
@@ -36,7 +36,7 @@ pub(crate) fn carry_out(
         Ok(ready) => Ok(prepared(ready)),
         Err(why) => Err(why.clone()),
     });
-    desk.tell(Update::Prepared(prepared.collect()));
+    desk.report(Update::Prepared(prepared.collect()));
     run(orders, ready, desk, stay)
 }
 

@@ -36,10 +36,10 @@ pub(crate) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpe
 fn flows_of(scenario: &Scenario, timeout: Span, endpoints: Vec<FleetEndpoint>) -> Option<Fleet> {
     Some(Fleet {
         probe: scenario.probe(),
-        lanes: scenario.flows()?,
+        slots: scenario.flows()?,
         endpoints,
         interval: scenario.interval,
-        renewal: scenario.parameters.renewal().map(|life| life.0),
+        lifetime: scenario.parameters.lifetime().map(|life| life.0),
         criteria: Some(Criteria::after(timeout)),
     })
 }

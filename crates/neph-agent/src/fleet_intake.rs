@@ -81,10 +81,12 @@ pub fn scenario_of(spec: &FleetSpec) -> Scenario {
         .iter()
         .map(|one| one.name.as_str())
         .collect();
-    let flows = NonZeroU32::new(fleet.lanes).map(Parameter::Flows);
-    let renewal = fleet.renewal.map(|life| Parameter::Renewal(Lifetime(life)));
+    let flows = NonZeroU32::new(fleet.slots).map(Parameter::Flows);
+    let lifetime = fleet
+        .lifetime
+        .map(|life| Parameter::FlowLifetime(Lifetime(life)));
     let port = spec.first_port.and_then(NonZeroU16::new);
-    let optional = [flows, renewal, port.map(Parameter::SourcePort)];
+    let optional = [flows, lifetime, port.map(Parameter::SourcePort)];
     let timeout = Parameter::Timeout(spec.timeout);
     let parameters = optional.into_iter().flatten().chain([timeout]).collect();
     Scenario {
@@ -116,7 +118,7 @@ fn targets(fleet: &Fleet) -> Targets {
 #[cfg(test)]
 mod tests {
     use neph_model::{
-        Criteria, FleetMessage, FleetOutcome, FleetReply, Lane, Permit, ProbeKind, ReadBy, Span,
+        Criteria, FleetMessage, FleetOutcome, FleetReply, Permit, ProbeKind, ReadBy, Slot, Span,
     };
     use neph_probe::{FleetTally, Priority};
 
@@ -130,10 +132,10 @@ mod tests {
         FleetSpec {
             fleet: Fleet {
                 probe: ProbeKind::Udp,
-                lanes: 4,
+                slots: 4,
                 endpoints: vec![endpoint("udp://a"), endpoint("b")],
                 interval: Span::from_millis(100),
-                renewal: None,
+                lifetime: None,
                 criteria: Some(Criteria::after(Span::from_secs(1))),
             },
             count: Some(2),
@@ -166,7 +168,7 @@ mod tests {
         let origin = neph_probe::anchor();
         let mut intake = FleetIntake::begin(&spec(), origin);
         let message = |n: u32| FleetMessage {
-            lane: Lane(n % 4),
+            slot: Slot(n % 4),
             source_port: 10_000,
             seq: n / 4,
             sent: origin.at + Span::from_millis(5),

@@ -1,6 +1,6 @@
 //! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
 
-mod beside;
+mod alongside;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -15,8 +15,8 @@ use neph_probe::{
     Resolving, Schedule, Secret, SynSchedule, Trust, discover,
 };
 
-use beside::beside;
-pub(crate) use beside::echo_to;
+use alongside::alongside;
+pub(crate) use alongside::echo_to;
 
 use crate::caps;
 use crate::desk::Desk;
@@ -89,7 +89,7 @@ pub(crate) fn ready(
     main.reflector = found.reflector;
     let fleet = fleet(order, &main);
     let mut specs = vec![main];
-    let missing = beside(order, &mut specs);
+    let missing = alongside(order, &mut specs);
     let host = host_of(site.as_ref()).map_err(|error| failed("look at the host", error))?;
     Ok(Ready {
         specs,
@@ -123,7 +123,7 @@ fn with_transfer(
         site.clone(),
         permit,
     )?];
-    let missing = beside(order, &mut specs);
+    let missing = alongside(order, &mut specs);
     let host = host_of(site.as_ref()).map_err(|error| failed("look at the host", error))?;
     Ok(Ready {
         specs,

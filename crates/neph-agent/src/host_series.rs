@@ -41,7 +41,7 @@ impl HostSeries {
     /// The values since the last call, which was `since` ago; none at the first.
     pub(crate) fn next(&mut self, since: Span) -> Vec<(SeriesName, f64)> {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let net = self.interfaces.as_mut().and_then(again);
+        let net = self.interfaces.as_mut().and_then(anew);
         let now = Reading::of(&stat, net.as_deref());
         let values = self.last.as_ref().map(|last| values(last, &now, since));
         self.last = Some(now);
@@ -49,7 +49,7 @@ impl HostSeries {
     }
 }
 
-fn again(file: &mut File) -> Option<String> {
+fn anew(file: &mut File) -> Option<String> {
     let mut text = String::new();
     file.rewind().ok()?;
     file.read_to_string(&mut text).ok()?;
@@ -137,13 +137,13 @@ mod tests {
         let later = DEV
             .replace("1000 10", "3000 30")
             .replace("200 2 ", "300 3 ");
-        let told = values(
+        let reported = values(
             &first,
             &Reading::of(after, Some(&later)),
             Span::from_secs(2),
         );
         let value = |name: &str| {
-            let mut all = told.iter();
+            let mut all = reported.iter();
             let found = all.find(|(series, _)| series.to_string() == name);
             found.expect(name).1
         };
@@ -164,18 +164,22 @@ mod tests {
             .map(|(name, _)| (*name, value(name)))
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(told.len(), 3 * 3 + 6);
+        assert_eq!(reported.len(), 3 * 3 + 6);
     }
 
     #[test]
     fn interfaces_are_read_again_from_the_same_file() {
         let mut host = HostSeries::here();
         assert_eq!(host.next(Span::from_secs(1)), []);
-        let told = host.next(Span::from_secs(1));
-        let has = |name: &str| told.iter().any(|(series, _)| series.to_string() == name);
+        let reported = host.next(Span::from_secs(1));
+        let has = |name: &str| {
+            reported
+                .iter()
+                .any(|(series, _)| series.to_string() == name)
+        };
         assert!(
             has("cpu_busy_percent") && has("net_received_bytes_per_second"),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 }

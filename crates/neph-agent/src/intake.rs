@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Answer, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, IcmpKind, Instant,
-    Lane, Marks, Message, Own, Records, Sample, Span, Tally, Warning,
+    Marks, Message, Own, Records, Sample, Slot, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
@@ -36,9 +36,9 @@ pub(crate) struct Intake {
     fleet: Option<FleetTally>,
     /// Of the messages of the main flow, or of the fleet in its place, so far.
     so_far: SoFar,
-    /// The source port of the latest flow of each lane that is to be traced.
-    ports: BTreeMap<Lane, u16>,
-    /// Of so many lanes the port is of interest.
+    /// The source port of the latest flow of each slot that is to be traced.
+    ports: BTreeMap<Slot, u16>,
+    /// Of so many slots the port is of interest.
     traced: u32,
     /// Where each flow's first socket was.
     sources: BTreeMap<FlowIndex, SocketAddr>,
@@ -89,7 +89,7 @@ impl Intake {
         self
     }
 
-    /// The same, keeping in mind the ports of the first lanes: so many flows are to be traced.
+    /// The same, keeping in mind the ports of the first slots: so many flows are to be traced.
     pub(crate) const fn tracing(mut self, flows: u32) -> Self {
         self.traced = flows;
         self

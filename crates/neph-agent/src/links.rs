@@ -64,9 +64,9 @@ mod tests {
         };
         let none = [LinkCount::default(); 2];
         assert_eq!(warnings(&none, &[IN_TIME, IN_TIME]), []);
-        let told = warnings(&none, &[IN_TIME, late]);
+        let reported = warnings(&none, &[IN_TIME, late]);
         let worst = Span::from_micros(300);
-        assert_eq!(told, [Warning::LinkLate { packets: 5, worst }]);
+        assert_eq!(reported, [Warning::LinkLate { packets: 5, worst }]);
         assert_eq!(warnings(&[IN_TIME, late], &[IN_TIME, late]), [], "before");
     }
 
@@ -76,7 +76,7 @@ mod tests {
             broken: 1,
             ..IN_TIME
         };
-        let told = warnings(&[IN_TIME], &[broke]);
-        assert_eq!(told, [Warning::LinkBroke { packets: 1 }]);
+        let reported = warnings(&[IN_TIME], &[broke]);
+        assert_eq!(reported, [Warning::LinkBroke { packets: 1 }]);
     }
 }

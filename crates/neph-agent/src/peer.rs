@@ -13,7 +13,7 @@ pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
     let why = match &found.silence {
         Some(why) if expected || must_answer(main.target.kind(), found.accepted) => why.as_str(),
         None if expected && main.target.kind().is_identified() && !found.reflector => {
-            "a reflector of this campaign belongs there, and somebody else answers"
+            "a third-party server answers where a reflector of this campaign should be"
         }
         _ => return Ok(()),
     };

@@ -20,7 +20,7 @@ const STREAMS_RATE: BitRate = BitRate(100_000_000);
 #[derive(Debug)]
 pub(crate) struct Reflecting {
     reflector: Reflector,
-    _beside: Vec<Serving>,
+    _companion: Vec<Serving>,
 }
 
 /// Why nothing answers.
@@ -53,16 +53,16 @@ impl Reflecting {
         site: Option<&Place>,
         permit: &Permit,
     ) -> Result<Self, ReflectingError> {
-        let beside = Bound::beside(spec, site, permit)?;
+        let alongside = Bound::alongside(spec, site, permit)?;
         let reflector = match site {
             Some(site) => Reflector::start_in(spec, site)?,
             None => Reflector::start(spec)?,
         };
-        let beside: Result<Vec<Serving>, ReflectingError> =
-            beside.into_iter().map(Bound::serve).collect();
+        let alongside: Result<Vec<Serving>, ReflectingError> =
+            alongside.into_iter().map(Bound::serve).collect();
         Ok(Self {
             reflector,
-            _beside: beside?,
+            _companion: alongside?,
         })
     }
 
@@ -99,7 +99,7 @@ impl Bound {
     ///
     /// # Errors
     /// One cannot be had, or the site cannot be entered.
-    pub fn beside(
+    pub fn alongside(
         spec: &ReflectorSpec,
         site: Option<&Place>,
         permit: &Permit,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use neph_listen::Courtesy;
+use neph_listen::IdlePriority;
 use neph_listen::recording::{Sampling, kernel};
 use neph_model::{PacketSample, Stop, Update};
 use neph_sys::clock;
@@ -45,17 +45,17 @@ fn report(path: PathBuf, desk: &Desk, over: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
     // Who is captured comes first.
-    let courtesy = Courtesy::with_patience(Sampling::EVERY);
+    let idle_priority = IdlePriority::with_patience(Sampling::EVERY);
     let mut due = clock::raw().0;
     while !over.is_set() {
-        courtesy.caught_up();
+        idle_priority.caught_up();
         clock::nap(PATIENCE);
         if clock::raw().0 < due {
             continue;
         }
         match sampling.sample() {
             Ok(None) => {}
-            Ok(Some(pcap)) => desk.tell(Update::Sampled(PacketSample {
+            Ok(Some(pcap)) => desk.report(Update::Sampled(PacketSample {
                 kernel: kernel.clone(),
                 clock: None,
                 pcap,

@@ -148,8 +148,8 @@ mod tests {
         let [start] = walls(&[0])[..] else { return };
         let labels = |zone: &str, seconds: f64| {
             let ticks = clock_ticks(start, seconds, offset(zone), 6);
-            let told = ticks.iter().map(|tick| (tick.at, tick.label.clone()));
-            told.collect::<Vec<_>>()
+            let reported = ticks.iter().map(|tick| (tick.at, tick.label.clone()));
+            reported.collect::<Vec<_>>()
         };
         let day = labels("UTC", 86_400.0);
         assert_eq!(day[0], (6400.0, "Nov 15".to_owned()));

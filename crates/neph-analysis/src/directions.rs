@@ -1,7 +1,7 @@
-//! How long messages took there and back, each with how far it may be wrong.
+//! One-way delays of messages on the forward and reverse path, each with its error bound.
 //!
-//! Owns which messages have a delay in each direction; the estimate of the peer's clock is neph-capture's. No
-//! verdict rests on these delays: a path that is slower one way than the other shifts both by up to the bound.
+//! Owns the choice of messages that have both delays; neph-capture estimates the peer's clock. No verdict
+//! uses these delays: an asymmetric path shifts both by up to the bound.
 
 use neph_capture::clocks::peer_clock::PeerClock;
 use neph_model::{ClockOffset, Instant, Span};
@@ -9,29 +9,30 @@ use neph_stats::{ClockFit, FourStamps};
 
 use crate::data::FlowData;
 
-/// The peer's clock is looked up once in so many nanoseconds; in between its rate is known.
+/// Nanoseconds between two estimates of the peer's clock; the rate is known in between.
 const STEP: i64 = 1_000_000_000;
-/// What that may be wrong by: clocks wander by 2 ppm at most within a step.
+/// The error within a step: clocks wander by at most 2 ppm.
 const STEP_DOUBT: Span = Span::from_micros(2);
 
-/// The delays of a flow's messages through the network, by the stamps of both kernels.
+/// One-way delays of a flow's messages through the network, by the kernel timestamps of both hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directions {
-    /// Of requests; of the messages that have both.
+    /// Delays of requests, of the messages that have both delays.
     pub there: Vec<Span>,
-    /// Of their replies.
+    /// Delays of their replies.
     pub back: Vec<Span>,
-    /// How far any of them may be wrong, either way; what is too long there is too short back. Zero where both
-    /// ends read one clock.
+    /// Error bound of any of them; an error of the forward delay has the opposite sign on the reverse path.
+    /// Zero if both ends use the same clock.
     pub bound: Span,
-    /// The peer's raw clock minus ours when the first of them was sent.
+    /// The peer's raw clock minus the local clock at the first of them.
     pub offset: Span,
-    /// Messages that have all stamps, but no delay: the clocks could not be compared at that moment.
+    /// Messages with all timestamps but no delay: the clocks could not be compared at that moment.
     pub without: usize,
 }
 
 impl Directions {
-    /// Those of a flow; `None` where no message has all stamps of both kernels, or none has a delay.
+    /// The delays of a flow; `None` if no message has all kernel timestamps of both hosts, or none has a
+    /// delay.
     pub fn of(flow: &FlowData) -> Option<Self> {
         let mut stamps = flow.stamps.clone();
         stamps.sort_by_key(|stamps| stamps.sent);
@@ -81,7 +82,7 @@ impl Directions {
     }
 }
 
-/// The offset a little later than it was looked up.
+/// The offset shortly after its estimate.
 fn offset_at(fit: ClockFit, at: i64) -> ClockOffset {
     #[expect(
         clippy::cast_precision_loss,
@@ -105,8 +106,8 @@ mod tests {
 
     const MILLI: i64 = 1_000_000;
 
-    /// A thousand messages, one each 10 ms, that take so long there and back; the peer's clock is 7 s ahead and
-    /// 100 ppm fast.
+    /// A thousand messages at an interval of 10 ms with these forward and reverse delays; the peer's clock is
+    /// 7 s ahead and 100 ppm fast.
     fn flow(there: i64, back: i64, same_clock: bool) -> FlowData {
         let peer = |at: i64| {
             if same_clock {
@@ -128,7 +129,7 @@ mod tests {
         let messages: Vec<Message> = (0..1_000)
             .map(|number| {
                 let sent = number * 10 * MILLI;
-                // Some wait: the quickest messages decide.
+                // Some messages wait: the fastest ones decide.
                 let waits = number % 7 * MILLI / 2;
                 let arrived = sent + there + waits;
                 let mut marks = Marks::intended_at(Instant::from_nanos(sent));

@@ -1,6 +1,5 @@
-//! What the memory of an analysis had no room for: the oldest path changes, and with them where flows
-//! were. Owns the sentence that stands beside each figure and table which would look as if there had
-//! been none.
+//! Data that exceeded the memory limit of an analysis: the oldest path changes, and where flows were before.
+//! Owns the sentence for figures and tables that would otherwise suggest that there were none.
 
 use neph_flows::FleetView;
 use neph_model::Span;
@@ -8,13 +7,13 @@ use neph_model::Span;
 use crate::words::first_few;
 use crate::{CampaignData, PlotSettings};
 
-/// For how long from the start on a fleet's path changes are not known any more.
+/// Time from the start for which a fleet's path changes are no longer known.
 pub(crate) fn time(view: &FleetView) -> Option<Span> {
     let until = view.pairs.iter().filter_map(|pair| pair.forgotten).max()?;
     Some(until - view.from)
 }
 
-/// The sentence about these scenarios; nothing where everything was kept.
+/// The sentence about these scenarios; empty if everything was kept.
 pub fn sentence(
     data: &CampaignData,
     scenarios: impl IntoIterator<Item = usize>,
@@ -27,11 +26,11 @@ pub fn sentence(
             .map(|(block, time)| format!("{label}, block {block}: {time}"))
             .collect::<Vec<_>>()
     };
-    let told: Vec<String> = scenarios.into_iter().flat_map(of_scenario).collect();
-    (!told.is_empty()).then(|| {
+    let reported: Vec<String> = scenarios.into_iter().flat_map(of_scenario).collect();
+    (!reported.is_empty()).then(|| {
         format!(
-            "There were more path changes, or flows one after the other, than are kept: what flows did at the beginning is left out, which does not mean that nothing changed then ({}).",
-            first_few(&told)
+            "More path changes or consecutive flows than are kept: the beginning is missing, which does not mean that nothing changed then ({}).",
+            first_few(&reported)
         )
     })
 }

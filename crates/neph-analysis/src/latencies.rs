@@ -1,4 +1,4 @@
-//! The latencies that a figure shows: one scenario's, over blocks, as the settings want them.
+//! The latencies of a figure: one scenario, over blocks, according to the settings.
 
 use neph_model::{Span, Unanswered};
 use neph_stats::{Level, Sorted};
@@ -6,21 +6,21 @@ use neph_stats::{Level, Sorted};
 use crate::data::FlowData;
 use crate::{Basis, CampaignData, Layer, PlotSettings};
 
-/// A scenario's latencies in milliseconds, ascending, and how many messages have none.
+/// A scenario's latencies in milliseconds, ascending, with the numbers of messages that have none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     values: Vec<f64>,
-    /// Messages that were answered, but not as expected.
+    /// Messages with an unexpected reply.
     pub errors: usize,
     /// Messages without a reply in time.
     pub lost: usize,
-    /// Messages that could not be sent. The schedule wanted them: they have no response time. What
-    /// was never sent has no service time to miss, so that it is no part of that.
+    /// Messages that could not be sent. They count for the response time, because they were scheduled, and
+    /// not for the service time.
     pub failed: usize,
 }
 
 impl Latencies {
-    /// Replies after these times, milliseconds in ascending order, and so many lost messages.
+    /// Replies after these times in ascending milliseconds, and this many lost messages.
     pub fn answered(millis: impl Iterator<Item = i32>, lost: usize) -> Self {
         Self {
             values: millis.map(f64::from).collect(),
@@ -30,7 +30,7 @@ impl Latencies {
         }
     }
 
-    /// Over several flows, whole.
+    /// Over several flows, complete.
     pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>, basis: Basis) -> Self {
         let mut found = Self::default();
         for flow in flows {
@@ -49,7 +49,7 @@ impl Latencies {
         found
     }
 
-    /// Those without a time.
+    /// The messages without a time.
     pub const fn without_reply(&self) -> Unanswered {
         Unanswered {
             errors: self.errors as u64,
@@ -70,14 +70,14 @@ impl Latencies {
         }
     }
 
-    /// A scenario's, without the percentiles that the settings remove.
+    /// Of a scenario, without the percentiles that the settings remove.
     pub fn plotted(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Self {
         Self::of(data.main_flows(scenario, settings), settings.basis)
             .trimmed(settings.percentiles_to_remove)
     }
 
-    /// Without so many percentiles at each end. What was never answered lies above every reply, so
-    /// it is the first to go: errors, lost messages, then those that were not sent.
+    /// Removes this many percentiles at each end. Messages without a reply count as slowest: errors are
+    /// removed first, then lost messages, then messages that were not sent.
     #[must_use]
     pub fn trimmed(mut self, percentiles: f64) -> Self {
         let share = (percentiles / 100.0).clamp(0.0, 0.499);
@@ -103,28 +103,28 @@ impl Latencies {
     /// The values.
     ///
     /// # Panics
-    /// Never: times are finite, and sorted where they come in.
+    /// Never panics: times are finite, and sorted on input.
     pub fn sorted(&self) -> Sorted<'_> {
         Sorted::check(&self.values).expect("times are finite and were sorted")
     }
 
-    /// How many messages were never answered: they count as slower than every reply.
+    /// Number of messages without a reply: they count as slower than every reply.
     pub const fn unanswered(&self) -> usize {
         self.errors + self.lost + self.failed
     }
 
-    /// The share of the messages sent that were lost.
+    /// The share of sent messages that were lost.
     #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
     pub fn loss(&self) -> f64 {
         self.lost as f64 / (self.values.len() + self.errors + self.lost).max(1) as f64
     }
 
-    /// How many messages, answered or not.
+    /// Number of messages, with or without a reply.
     pub fn count(&self) -> usize {
         self.values.len() + self.unanswered()
     }
 
-    /// The middle message's time, however few there are; `None` without any message.
+    /// The median, for any number of messages; `None` without messages.
     pub fn median(&self) -> Option<Level> {
         neph_stats::median(self.sorted(), self.unanswered()).ok()
     }
@@ -136,7 +136,7 @@ impl Latencies {
     }
 }
 
-/// The note that tells of removed percentiles, if any were.
+/// The note about removed percentiles; empty if none were removed.
 pub fn removed(settings: &PlotSettings) -> String {
     if settings.percentiles_to_remove > 0.0 {
         format!(
@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_removed_first_and_only_as_much_as_was_asked_for() {
-        // 5 % of 150 are 7: of 50 lost ones 43 stay, and every reply above the seven fastest.
+        // 5 % of 150 are 7: of 50 lost messages 43 remain, and every reply above the seven fastest.
         let cut = hundred(50, 0).trimmed(5.0);
         assert_eq!((cut.lost, ends(&cut)), (43, (7.0, 99.0)));
-        // 5 % of 104 are 5: three lost, one that was not sent, and the slowest reply.
+        // 5 % of 104 are 5: three lost messages, one that was not sent, and the slowest reply.
         let cut = hundred(3, 1).trimmed(5.0);
         assert_eq!((cut.unanswered(), ends(&cut)), (0, (5.0, 98.0)));
     }

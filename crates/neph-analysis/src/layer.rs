@@ -5,24 +5,24 @@ use neph_model::StageSet;
 /// A layer of a message's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// From when the schedule said to the reply.
+    /// From the scheduled send time to the reply.
     Response,
-    /// From the program's first act to the reply.
+    /// From the client application's first action to the reply.
     Service,
-    /// From the last byte's departure to its acknowledgement by the peer's TCP.
+    /// From the departure of the last byte to its acknowledgement by the peer's TCP.
     Acknowledgement,
-    /// Both directions of the network by kernel stamps.
+    /// Both directions of the network by kernel timestamps.
     Network,
-    /// The ICMP echo that ran beside.
+    /// The ICMP echo that ran alongside.
     Icmp,
-    /// The ICMP echo to a ping destination of that name.
+    /// The ICMP echo to the ping destination of that name.
     Ping(String),
     /// One entry of the ledger.
     Entry(StageSet),
 }
 
 impl Layer {
-    /// Its name on screen and in files.
+    /// The name on screen and in files.
     pub fn name(&self) -> String {
         match self {
             Self::Response => "response time".to_owned(),

@@ -1,8 +1,8 @@
-//! From measurements to what they mean: findings, diagnoses, comparisons and tables.
+//! Analysis of measurements: findings, diagnoses, comparisons and tables.
 //!
-//! Owns what a report says: sentences from data, named causes with their evidence, and the numbers of
-//! every table. Draws nothing and stores nothing; the tests behind it are `neph-stats`'. Everything here
-//! is a pure function of a [`CampaignData`] and [`PlotSettings`], except [`load()`].
+//! Owns the content of a report: findings, root causes with their evidence, and the numbers of every table.
+//! Draws nothing and stores nothing; the tests are those of `neph-stats`. All functions are pure functions of
+//! a [`CampaignData`] and [`PlotSettings`], except [`load()`].
 
 pub mod circuits;
 pub mod clock_time;
@@ -27,7 +27,8 @@ pub mod words;
 
 pub use data::{CampaignData, Exchange, ExperimentData, FlowData, read_fleet};
 pub use diagnosis::{
-    Blind, Confidence, Diagnoses, Diagnosis, Evidence, Level, Note, RULES, Rule, Seen, diagnose,
+    Confidence, Diagnoses, Diagnosis, Evidence, Level, NotEvaluated, Note, RULES, Rule, Seen,
+    diagnose,
 };
 pub use findings::{
     Finding, FindingKind, LEAST_SHARE, blocks_to_compare, comparisons, findings, spread,

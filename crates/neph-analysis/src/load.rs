@@ -1,4 +1,4 @@
-//! From a store to plain values, batch by batch: full messages are never held all at once.
+//! Reads a campaign from a store in batches: never all full messages at once.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::{CampaignData, ExperimentData, read_fleet};
 /// A campaign that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The store refused.
+    /// The store reported an error.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The numbers by which path changes are told do not fit together.
+    /// The settings of the path change detection are inconsistent.
     #[error("look for path changes: {0}")]
     Detection(#[from] StatsError),
 }
 
-/// Which experiments a report rests on.
+/// The experiments of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Include {
-    /// Those that were carried out to their end.
+    /// Complete experiments only.
     #[default]
     Complete,
     /// Interrupted, failed and running ones too.
@@ -35,7 +35,7 @@ pub enum Include {
 /// Reads a campaign and all its messages.
 ///
 /// # Errors
-/// What the store refused.
+/// The error of the store.
 pub fn load(
     store: &dyn Store,
     campaign: &Campaign,
@@ -63,7 +63,7 @@ pub fn load(
         let (fleet, latest) = fleet_of(store, &experiment)?.unzip();
         let mut data = ExperimentData::new(experiment, *place, &[]);
         data.fleet = fleet.filter(|view| !view.flows.is_empty());
-        // Of a transfer that a retention policy reduced, only echoes beside it are gone.
+        // If a retention policy reduced a transfer, only the echoes alongside are missing.
         let is_transfer = data.experiment.quantities.is_some();
         if !is_transfer || store.reduction(id)?.is_none() {
             store.visit_messages(id, &mut |batch| {
@@ -95,11 +95,11 @@ pub fn load(
     Ok(data)
 }
 
-/// What the messages of an experiment's fleet say, but for single flows taken apart and advice; `None`
-/// without a fleet. Reads them once.
+/// Evaluates the messages of an experiment's fleet, without single flows and advice; `None` without a fleet.
+/// Reads them once.
 ///
 /// # Errors
-/// What the store refused, or that the numbers of the detection do not fit together.
+/// The error of the store, or inconsistent settings of the detection.
 pub fn fleet_view(
     store: &dyn Store,
     experiment: &Experiment,
@@ -125,8 +125,8 @@ fn each_message(
     Ok(())
 }
 
-/// What the messages of an experiment's fleet say, and the routes that its flows had last. Messages
-/// and routes pass by, batch by batch: weeks of them need no more memory than minutes.
+/// Evaluates the messages of an experiment's fleet, and the last routes of its flows. Reads in batches, so
+/// that memory does not depend on the duration.
 fn fleet_of(
     store: &dyn Store,
     experiment: &Experiment,

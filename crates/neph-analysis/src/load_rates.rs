@@ -1,4 +1,4 @@
-//! Rates of the traffic that a plan generates, load by load, end by end, block by block.
+//! Rates of the generated traffic, by load, end and block.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use neph_stats::Level;
 use crate::quantities::{QuantitySummary, summary_of};
 use crate::{CampaignData, ExperimentData, PlotSettings};
 
-/// The rate of a load of a scenario at one of its ends, over its blocks. At least one.
+/// The rate of a scenario's load at one of its ends, over at least one block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadCourse {
-    /// The load as it is written: `vm1 flow 10.0.0.1:8080 max`.
+    /// The load as in the plan: `vm1 flow 10.0.0.1:8080 max`.
     pub load: String,
-    /// At which end.
+    /// The end.
     pub end: LoadEnd,
-    /// The mean over its seconds in each block, bits per second; blocks count from 1.
+    /// Mean over the seconds of each block, bits per second; blocks count from 1.
     pub by_block: BTreeMap<u32, Level>,
-    /// How busy the processors of the guest at that end were, percent; empty where it is no guest.
+    /// CPU utilisation of the guest at that end, percent; empty if it is no guest.
     pub cpu_by_block: BTreeMap<u32, Level>,
 }
 
 impl LoadCourse {
-    /// Its experiments in numbers; `None` where there is none.
+    /// Summary over the experiments; `None` without one.
     pub fn summary(&self) -> Option<QuantitySummary> {
         summary_of(&self.by_block)
     }
 }
 
 impl CampaignData {
-    /// Rates of the loads of a scenario, in the order of the plan, what was sent before what was received.
+    /// Rates of a scenario's loads, in the order of the plan, sent before received.
     pub fn load_courses(&self, scenario: usize, settings: &PlotSettings) -> Vec<LoadCourse> {
         let loads = traffic(&self.scenarios[scenario]);
         let both = loads
@@ -44,7 +44,7 @@ impl CampaignData {
         courses.filter(|one| !one.by_block.is_empty()).collect()
     }
 
-    /// How busy the processors of the host that measures were beside a scenario, percent, by block.
+    /// CPU utilisation of the measuring host during a scenario, percent, by block.
     pub fn cpu_by_block(&self, scenario: usize, settings: &PlotSettings) -> BTreeMap<u32, Level> {
         self.load_by_block(scenario, settings, SeriesName::Cpu(CpuUse::Busy))
     }
@@ -73,15 +73,15 @@ pub(crate) fn traffic(scenario: &Scenario) -> Vec<(u16, String)> {
         .collect()
 }
 
-/// The mean over time: each value is that of the time since the one before, which is longer than a second where it was
-/// read late.
+/// Mean over time. Each value covers the time since the previous one, which exceeds a second after a late
+/// reading.
 fn mean(one: &ExperimentData, series: SeriesName) -> Option<Level> {
     let own = one.samples.iter().filter(|sample| sample.series == series);
     let own: Vec<(i64, f64)> = own.map(|sample| (sample.at, sample.value)).collect();
     over_time(&own).map(Level::At)
 }
 
-/// The mean of values by the time that each is of; the first is of a second.
+/// Mean of values, weighted by the time that each covers; the first covers a second.
 #[expect(
     clippy::cast_precision_loss,
     reason = "an experiment has far less than 2^53 ns"

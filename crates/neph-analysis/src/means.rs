@@ -1,11 +1,11 @@
-//! Where a message's time goes on average: the mean of every entry of the ledger.
+//! The mean of every ledger entry: where a message spends its time.
 
 use neph_model::StageSet;
 
 use crate::data::FlowData;
 
-/// The mean of every entry of a scenario's ledgers, in milliseconds; they add up to the mean
-/// response time. A message without an entry counts as 0 in it.
+/// The mean of every entry of a scenario's ledgers, in milliseconds; they add up to the mean response time. A
+/// message without an entry counts as 0 in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Means {
     pub entries: Vec<(StageSet, f64)>,
@@ -51,8 +51,8 @@ impl Means {
 }
 
 impl Means {
-    /// Each entry's share of the bar, in percent. A wrong clock can make an entry negative, which a bar
-    /// cannot be: the others share the whole.
+    /// Each entry's share of the bar, in percent. A wrong clock can make an entry negative; it has no share
+    /// then, and the others add up to 100 %.
     pub fn percents(&self) -> Vec<f64> {
         let drawn = || self.entries.iter().map(|(_, mean)| mean.max(0.0));
         let whole = drawn().sum::<f64>().max(f64::MIN_POSITIVE);
@@ -60,7 +60,7 @@ impl Means {
     }
 }
 
-/// By first stage, then by how many stages are told as one.
+/// Sort key: first stage, then number of merged stages.
 pub fn order(set: StageSet) -> (Option<neph_model::Stage>, usize) {
     (set.iter().next(), set.iter().count())
 }

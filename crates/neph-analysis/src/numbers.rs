@@ -1,4 +1,4 @@
-//! Numbers as people read them. Values inside figures and tables are milliseconds.
+//! Formats numbers. Values in figures and tables are milliseconds.
 
 use neph_model::Unanswered;
 use neph_stats::Level;
@@ -15,7 +15,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// The unit that reads best for values up to `high` milliseconds.
+    /// The most readable unit for values up to `high` milliseconds.
     pub fn up_to(high: f64) -> Self {
         if high < 0.5 {
             Self::Micros
@@ -33,7 +33,7 @@ impl TimeUnit {
             Self::Seconds => "s",
         }
     }
-    /// How many of it make a millisecond.
+    /// Number of units in a millisecond.
     pub const fn per_milli(self) -> f64 {
         match self {
             Self::Micros => 1000.0,
@@ -43,7 +43,7 @@ impl TimeUnit {
     }
 }
 
-/// Seconds of the unit in which a run of so many seconds reads best, and its name.
+/// Seconds per unit for a duration of this many seconds, and the unit's name.
 pub fn elapsed(seconds: f64) -> (f64, &'static str) {
     match seconds {
         l if l <= 300.0 => (1.0, "s"),
@@ -53,16 +53,16 @@ pub fn elapsed(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// A number with the sign of typesetting; what was rounded to nothing has none.
+/// A number with a typographic minus sign; a rounded zero has no sign.
 pub fn signed(rounded: &str) -> String {
     let is_nothing = !rounded.contains(|digit: char| ('1'..='9').contains(&digit));
     rounded.replacen('-', if is_nothing { "" } else { "−" }, 1)
 }
 
-/// Milliseconds in the unit that reads best: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.
+/// Milliseconds in the most readable unit: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.
 pub fn millis(value: f64) -> String {
     let text = match value.abs() {
-        // What is not nothing is not told as nothing.
+        // A value above zero is never shown as zero.
         v if value > 0.0 && v < 0.000_05 => format!("{:.0} ns", value * 1e6),
         v if v < 0.1 => format!("{:.1} µs", value * 1e3),
         v if v < 0.999_5 => format!("{:.0} µs", value * 1e3),
@@ -81,7 +81,7 @@ pub fn level(level: Level, without: Unanswered) -> String {
     }
 }
 
-/// A share as a percentage with as many digits as it deserves: `0 %`, `0.004 %`, `0.04 %`, `2.5 %`, `96 %`.
+/// A share as a percentage with a suitable number of digits: `0 %`, `0.004 %`, `0.04 %`, `2.5 %`, `96 %`.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -95,7 +95,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number with a thin gap between thousands: `1 234 567`.
+/// A number with thin spaces between thousands: `1 234 567`.
 pub fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();

@@ -1,8 +1,8 @@
-//! How results are to be shown: everything that can be changed without measuring again.
+//! Display settings: everything that can be changed without a new measurement.
 //!
-//! These are the Latency Tester's plotting settings (thesis, 4.4) and ours. They change figures
-//! only: tables and findings always rest on everything that was measured in the chosen blocks. What
-//! is to be equivalent is no choice of display: the plan states it before anything is measured.
+//! The plotting settings of the Latency Tester (thesis, 4.4) and some of neph. They change figures only:
+//! tables and findings use all measurements of the chosen blocks. Margins of equivalence are no display
+//! settings: the plan states them before the measurement.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::Layer;
 /// Whether the panels of one group share their scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Equalization {
-    /// The same scale in all panels of a group, so that they can be compared at a glance.
+    /// The same scale in all panels of a group, for comparison.
     #[default]
     Shared,
-    /// Each panel has the scale that shows most of it.
+    /// A scale of its own for each panel, which shows most of it.
     Separate,
 }
 
@@ -30,13 +30,13 @@ pub enum Tail {
     Logarithmic,
 }
 
-/// From when a message's time is counted.
+/// The start of a message's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Basis {
-    /// From when the schedule said, free of coordinated omission: what a user waits.
+    /// The scheduled send time: what a user waits, without coordinated omission.
     #[default]
     Response,
-    /// From when the program sent it.
+    /// The actual send time.
     Service,
 }
 
@@ -50,19 +50,19 @@ impl Basis {
     }
 }
 
-/// How far apart the medians of endpoints may be that count as equivalent.
+/// Largest difference between medians of equivalent endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Margin {
     /// The endpoints by name; empty: all.
     pub endpoints: Vec<String>,
-    /// The medians of what: the response time, or the network's round trip.
+    /// The layer of the medians: the response time, or the RTT of the network.
     pub layer: Layer,
-    /// The difference that begins to matter, above zero.
+    /// The smallest difference that matters, above zero.
     pub width: Span,
 }
 
 impl Margin {
-    /// Whether it holds for the endpoint of that name.
+    /// Whether it applies to the endpoint of that name.
     pub(crate) fn is_about(&self, endpoint: &str) -> bool {
         self.endpoints.is_empty() || self.endpoints.iter().any(|name| name == endpoint)
     }
@@ -75,48 +75,46 @@ pub struct PlotSettings {
     pub percentiles_to_remove: f64,
     /// Whether panels share their scale.
     pub equalization: Equalization,
-    /// Where latency axes begin, if not chosen from the data.
+    /// Start of latency axes; `None`: chosen from the data.
     pub rtt_min: Option<Span>,
-    /// Where latency axes end, if not chosen from the data. What lies outside is counted in the
-    /// margin.
+    /// End of latency axes; `None`: chosen from the data. Values outside are counted at the margin.
     pub rtt_max: Option<Span>,
-    /// Percentile of the lower whisker, 0 to 25; with it or its counterpart absent, 1.5
-    /// interquartile ranges.
+    /// Percentile of the lower whisker, 0 to 25; if it or the upper one is `None`, 1.5 interquartile ranges.
     pub whisker_min: Option<f64>,
     /// Percentile of the upper whisker, 75 to 100.
     pub whisker_max: Option<f64>,
-    /// The blocks to show, counted from 1 as figures name them; all if `None`.
+    /// The blocks to show, counted from 1 as in figures; `None`: all.
     pub blocks_to_plot: Option<BTreeSet<u32>>,
     /// How distributions are drawn.
     pub tail: Tail,
-    /// Which time figures of the whole message show.
+    /// The time that figures of whole messages show.
     pub basis: Basis,
-    /// Names of the figures to draw (see `FIGURES` of neph-report); all if `None`.
+    /// Names of the figures to draw (see `FIGURES` of neph-report); `None`: all.
     pub figures: Option<BTreeSet<String>>,
     /// The offset from UTC at which times of day are shown.
     pub utc_offset: UtcOffset,
-    /// What the plan wants to be shown equivalent.
+    /// The margins of equivalence in the plan.
     pub margins: Vec<Margin>,
-    /// The endpoint, or value of a parameter, that the others are compared with; `None`: the plan's first.
+    /// The baseline of comparisons: an endpoint or a value of a parameter; `None`: the plan's first.
     pub baseline: Option<String>,
 }
 
 impl PlotSettings {
-    /// Whether an experiment's block (counted from 0) is to be shown.
+    /// Whether an experiment's block (counted from 0) is shown.
     pub fn shows_block(&self, block: u32) -> bool {
         self.blocks_to_plot
             .as_ref()
             .is_none_or(|blocks| blocks.contains(&block.saturating_add(1)))
     }
 
-    /// Whether the figure of that name is to be drawn.
+    /// Whether the figure of that name is drawn.
     pub fn shows_figure(&self, name: &str) -> bool {
         self.figures
             .as_ref()
             .is_none_or(|names| names.contains(name))
     }
 
-    /// How far whiskers reach.
+    /// The range of the whiskers.
     pub fn whiskers(&self) -> neph_stats::Whiskers {
         if self.whisker_min.is_none() && self.whisker_max.is_none() {
             return neph_stats::Whiskers::TUKEY;
@@ -127,7 +125,7 @@ impl PlotSettings {
         }
     }
 
-    /// The whiskers in words, for a caption.
+    /// The whiskers as text, for a caption.
     pub fn whiskers_in_words(&self) -> String {
         match self.whiskers() {
             neph_stats::Whiskers::Ranges(ranges) => {

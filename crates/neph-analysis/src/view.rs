@@ -1,5 +1,4 @@
-//! Points of view: scenarios grouped so that one factor varies within a group and the others
-//! stay the same.
+//! Points of view: groups of scenarios. One factor varies within a group, and the others stay the same.
 
 use std::collections::BTreeMap;
 
@@ -46,12 +45,12 @@ pub fn groups(all: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
             .members
             .sort_by_key(|(index, _)| view.rank(&all[*index]));
     }
-    // Stable: endpoints stay in the plan's order, numbers ascend within them.
+    // A stable sort: endpoints stay in the plan's order, and numbers ascend within them.
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     found.into_iter().map(|(_, group)| group).collect()
 }
 
-/// What a plan that varies one factor only keeps the same.
+/// The constant parameters of a plan that varies one factor only.
 fn fixed(view: &Factor, scenario: &Scenario) -> String {
     let levels: Vec<String> = [Factor::Endpoint, Factor::Interval, Factor::Size]
         .iter()
@@ -61,7 +60,7 @@ fn fixed(view: &Factor, scenario: &Scenario) -> String {
     levels.join(" · ")
 }
 
-/// What the groups' panels are called, each to be told apart from the others.
+/// The titles of the groups' panels, each unique.
 pub fn titles<'a>(groups: impl Iterator<Item = &'a Group>) -> Vec<String> {
     groups.map(|group| group.title.clone()).collect()
 }

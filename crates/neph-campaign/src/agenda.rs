@@ -145,7 +145,7 @@ impl Agenda {
         for one in past {
             agenda.note(Past::from(one));
         }
-        agenda.allow_again();
+        agenda.allow_retry();
         agenda
     }
 
@@ -184,7 +184,7 @@ impl Agenda {
     }
 
     /// Gives what is not complete all its tries again.
-    pub fn allow_again(&mut self) {
+    pub fn allow_retry(&mut self) {
         for (block, cells) in (0..).zip(&mut self.cells) {
             for (scenario, cell) in (0..).zip(cells) {
                 cell.failed = 0;
@@ -238,18 +238,18 @@ impl Agenda {
         let cells = &self.cells[first.block as usize];
         let group = self.groups[first.scenario as usize];
         let retry = cells[first.scenario as usize].failed > 0;
-        let beside = self.order_of(first.block).into_iter().filter(|scenario| {
+        let alongside = self.order_of(first.block).into_iter().filter(|scenario| {
             let cell = &cells[*scenario as usize];
             let open = !cell.complete && cell.failed < self.tries && (retry || cell.failed == 0);
             *scenario != first.scenario && self.groups[*scenario as usize] == group && open
         });
-        let beside = beside.filter(|scenario| may(*scenario));
-        let beside = (1..).zip(beside).map(|(later, scenario)| Slot {
+        let alongside = alongside.filter(|scenario| may(*scenario));
+        let alongside = (1..).zip(alongside).map(|(later, scenario)| Slot {
             position: first.position + later,
             begins_block: false,
             ..self.slot((first.block, scenario))
         });
-        std::iter::once(first).chain(beside).collect()
+        std::iter::once(first).chain(alongside).collect()
     }
 
     fn untried(&self, block: u32, order: &[u32], may: &dyn Fn(u32) -> bool) -> Option<u32> {

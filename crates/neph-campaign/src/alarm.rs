@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_with_its_place_and_a_remedy() {
-        for (text, at, said) in [
+        for (text, at, printed) in [
             ("pat > 2ms p99", 0, "did you mean 'path'?"),
             ("path < 2ms p99", 5, "'<' is not '>'"),
             ("path > 2 p99", 7, "unit"),
@@ -228,8 +228,11 @@ mod tests {
             ("> 2ms p99", 0, "what it is about is missing"),
         ] {
             let Placed { value, span } = parse(text).expect_err("a mistake");
-            let told = format!("{}; {}", value.what, value.remedy);
-            assert!(span.start == at && told.contains(said), "{span:?} {told}");
+            let reported = format!("{}; {}", value.what, value.remedy);
+            assert!(
+                span.start == at && reported.contains(printed),
+                "{span:?} {reported}"
+            );
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Judge {
     /// So many of `found` are in the store.
     recorded: usize,
     /// So many of `found` were told.
-    told: usize,
+    reported: usize,
 }
 
 impl Judge {
@@ -110,8 +110,8 @@ impl Judge {
     }
 
     /// What was recorded since the last call, to be told.
-    pub(crate) fn untold(&mut self) -> Vec<Change> {
-        let from = std::mem::replace(&mut self.told, self.recorded);
+    pub(crate) fn unreported(&mut self) -> Vec<Change> {
+        let from = std::mem::replace(&mut self.reported, self.recorded);
         self.found[from..self.recorded].to_vec()
     }
 }
@@ -123,7 +123,7 @@ fn since(at: Instant<Own>) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FleetReply, Lane, Marks, ReadBy, Seq};
+    use neph_model::{FleetReply, Marks, ReadBy, Seq, Slot};
 
     use super::*;
 
@@ -149,9 +149,10 @@ mod tests {
         (0..400).map(message).collect()
     }
 
-    fn told(judge: &mut Judge) -> Vec<(bool, i64)> {
-        let told = judge.untold().into_iter();
-        told.map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
+    fn reported(judge: &mut Judge) -> Vec<(bool, i64)> {
+        let reported = judge.unreported().into_iter();
+        reported
+            .map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
             .collect()
     }
 
@@ -163,12 +164,15 @@ mod tests {
                 judge.message(&message);
             }
             judge.finish();
-            assert!(told(&mut judge).is_empty(), "nothing is told unrecorded");
+            assert!(
+                reported(&mut judge).is_empty(),
+                "nothing is told unrecorded"
+            );
             assert_eq!(judge.unrecorded().len(), 2);
             assert!(judge.unrecorded().is_empty());
             // p90 needs 29: stretches of 3 s, and that from 9 s on is over the limit already.
-            assert_eq!(told(&mut judge), [(true, 12), (false, 24)]);
-            assert!(told(&mut judge).is_empty());
+            assert_eq!(reported(&mut judge), [(true, 12), (false, 24)]);
+            assert!(reported(&mut judge).is_empty());
         }
     }
 
@@ -207,7 +211,7 @@ mod tests {
     fn a_fleets_network_is_judged_and_its_losses() {
         let mut judge = Judge::by(&rules(&["round_trip > 20ms p50"]));
         let message = |seq: u32, outcome| FleetMessage {
-            lane: Lane(seq % 8),
+            slot: Slot(seq % 8),
             source_port: 9,
             seq,
             sent: Instant::from_nanos(i64::from(seq) * 100_000_000),

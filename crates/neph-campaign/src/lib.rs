@@ -38,7 +38,7 @@ pub use clock::Clock;
 pub use judge::Judged;
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
 pub use meter::{Figures, kept_fleet};
-pub use observer::{News, Nobody, Observer};
+pub use observer::{CampaignEvent, Nobody, Observer};
 pub use plan::Plan;
 pub use run::{Build, Crew, RunError, next_season, resume, start};
 pub use stress::parse as parse_stress;

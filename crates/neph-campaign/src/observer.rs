@@ -12,7 +12,7 @@ use crate::meter::Figures;
 /// Something that happened in a campaign.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum News<'a> {
+pub enum CampaignEvent<'a> {
     /// The campaign begins or goes on.
     Begun {
         /// The campaign.
@@ -119,7 +119,7 @@ pub enum News<'a> {
 /// not take long.
 pub trait Observer {
     /// Something happened.
-    fn tell(&mut self, news: &News<'_>);
+    fn report(&mut self, events: &CampaignEvent<'_>);
 }
 
 /// Watches nothing.
@@ -127,5 +127,5 @@ pub trait Observer {
 pub struct Nobody;
 
 impl Observer for Nobody {
-    fn tell(&mut self, _: &News<'_>) {}
+    fn report(&mut self, _: &CampaignEvent<'_>) {}
 }

@@ -25,7 +25,7 @@ use crate::agenda::{Agenda, Slot, Standing};
 use crate::clock::Clock;
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
-use crate::observer::{News, Observer};
+use crate::observer::{CampaignEvent, Observer};
 use crate::plan::{Plan, hash_of};
 pub use seasons::next_season;
 
@@ -282,7 +282,7 @@ impl<'r, 'c> Run<'r, 'c> {
 
     fn carry_out(mut self) -> Result<(Campaign, Standing), RunError> {
         let (standing, left) = (self.agenda.standing(), self.time_left());
-        self.crew.observer.tell(&News::Begun {
+        self.crew.observer.report(&CampaignEvent::Begun {
             campaign: &self.campaign,
             scenarios: &self.matrix,
             standing,
@@ -323,7 +323,9 @@ impl<'r, 'c> Run<'r, 'c> {
             .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
         let rested = failed.max().map_or(paused, |failed| *failed + RETRY_REST);
         if rested > paused {
-            self.crew.observer.tell(&News::Resting { until: rested });
+            self.crew
+                .observer
+                .report(&CampaignEvent::Resting { until: rested });
         }
         let until = rested.max(paused);
         if until > now {
@@ -341,7 +343,9 @@ impl<'r, 'c> Run<'r, 'c> {
         self.campaign.status = status;
         self.campaign.ended = Some(now);
         let standing = self.agenda.standing();
-        self.crew.observer.tell(&News::Ended { status, standing });
+        self.crew
+            .observer
+            .report(&CampaignEvent::Ended { status, standing });
         Ok((self.campaign, standing))
     }
 

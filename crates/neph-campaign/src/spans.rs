@@ -39,19 +39,19 @@ impl Spans {
     /// The one of this rank, from 1, in the order of length; `None` beyond the last. It is not longer than
     /// this.
     pub(crate) fn of_rank(&self, rank: u128) -> Option<Span> {
-        self.0.of_rank_at_most(rank).map(told)
+        self.0.of_rank_at_most(rank).map(reported)
     }
 
     pub(crate) fn shortest(&self) -> Option<Span> {
-        self.0.least().map(told)
+        self.0.least().map(reported)
     }
 
     pub(crate) fn longest(&self) -> Option<Span> {
-        self.0.most().map(told)
+        self.0.most().map(reported)
     }
 }
 
-fn told(nanos: u64) -> Span {
+fn reported(nanos: u64) -> Span {
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 

@@ -49,14 +49,14 @@ impl WatchedHosts {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FleetOutcome, Instant, Lane};
+    use neph_model::{FleetOutcome, Instant, Slot};
 
     use super::*;
 
     #[test]
     fn a_sender_that_was_late_is_flagged_though_nothing_is_kept() {
         let message = |late| FleetMessage {
-            lane: Lane(0),
+            slot: Slot(0),
             source_port: 10_000,
             seq: 0,
             sent: Instant::from_nanos(0),

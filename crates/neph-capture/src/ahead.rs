@@ -1,10 +1,9 @@
-//! Memory that will be needed soon.
+//! Prefetching of memory that is needed soon.
 //!
-//! Flows lie far apart in memory: who needs one waits for it as long as a hundred instructions take, and
-//! a flow lies in nine lines of memory. Told in time the processor fetches them while it does other
-//! things.
+//! A flow takes nine cache lines, and flows are scattered in memory. One cache miss costs about as much as a
+//! hundred instructions. With a prefetch the processor loads the lines while it does other work.
 
-/// The line of memory in which `value` begins is fetched; nobody waits for it.
+/// Prefetches the first cache line of `value`, without waiting for it.
 #[inline]
 pub(crate) fn fetch<T>(value: &T) {
     prefetch_index::prefetch_index(std::slice::from_ref(value), 0);

@@ -1,7 +1,7 @@
-//! Packets that IP fragmented on the way: which fragments are of one packet, and as what it is known whole.
+//! Reassembly of IP fragments: which fragments belong to one packet, and the identity of the whole packet.
 //!
-//! Owns putting them together, by the first fragment and the length that the last one tells; they may come
-//! in any order. Does not own what becomes of the whole: the packet passed a point when its last byte did.
+//! Owns joining them by the first fragment and the length that the last one gives, in any order. Does not own
+//! the whole packet's passage: it passed a point when its last byte did.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -12,26 +12,26 @@ use neph_wire::ip::{IpPacket, MoreFragments};
 
 use crate::identity::{COUNTED, Identity};
 
-/// Whose fragments these are: hosts, protocol and number, at one point.
+/// Identifies the packet of a fragment: capture point, hosts, protocol and number.
 type Key = (usize, Identity);
 
-/// Nobody waits longer for the fragments that are missing (RFC 8200, 4.5: 60 s).
+/// Nanoseconds after which missing fragments no longer come (RFC 8200, 4.5: 60 s).
 const PATIENCE: i64 = 60_000_000_000;
-/// Packets of which fragments are missing, at most; of more those that waited too long are forgotten.
+/// Incomplete packets, at most. Beyond that, those that waited too long are forgotten.
 const OPEN: usize = 4_096;
 
-/// Bytes of a packet's beginning that are kept: a whole TCP header, and what counts behind.
+/// Kept bytes of a packet's beginning: a whole TCP header and the part of the payload that counts.
 const HEAD: usize = 60 + COUNTED;
 
-/// Fragments of a packet at one point, so far.
+/// The fragments of a packet at one point so far.
 #[derive(Debug)]
 struct Open {
     since: i64,
-    /// By the byte at which they begin: where they end, and which they are.
+    /// By first byte: the end and the piece's number.
     pieces: BTreeMap<u32, (u32, u32)>,
-    /// Bytes of all pieces together.
+    /// Bytes of all pieces.
     carried: u64,
-    /// How long it is, once the last has come.
+    /// Length of the packet, known from the last fragment.
     length: Option<u32>,
     first: Option<First>,
 }
@@ -45,7 +45,7 @@ struct First {
     head: Vec<u8>,
 }
 
-/// A fragment, and the bytes of the packet that it carries.
+/// A fragment, and its bytes of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Piece {
     pub(crate) begin: u32,
@@ -53,27 +53,27 @@ pub(crate) struct Piece {
     pub(crate) number: u32,
 }
 
-/// Packets of which fragments are missing.
+/// Incomplete packets.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     open: HashMap<Key, Open, RandomState>,
 }
 
-/// A packet whose fragments are all there.
+/// A complete packet.
 #[derive(Debug)]
 pub(crate) struct Whole {
-    /// As what it is known where it is whole.
+    /// Its identity at points where it is not fragmented.
     pub(crate) identity: Identity,
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// Which packet of a point this is.
+/// A packet at a point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passing {
     pub(crate) point: usize,
     pub(crate) at: i64,
     pub(crate) number: u32,
-    /// By the names that hold everywhere.
+    /// Its identity with the names that are valid at all points.
     pub(crate) identity: Identity,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn is_fragment(packet: &Dissected<'_>) -> bool {
 }
 
 impl Fragments {
-    /// A fragment: the whole packet, if this was the last one that was missing.
+    /// Adds a fragment. Returns the whole packet if this was the last missing one.
     pub(crate) fn see(&mut self, passing: Passing, packet: &Dissected<'_>) -> Option<Whole> {
         let ip = &packet.ip;
         self.make_room(passing.at);
@@ -127,7 +127,7 @@ impl Fragments {
         })
     }
 
-    /// Those of which fragments are missing for too long are forgotten, where there are many.
+    /// If there are many, forgets packets that have been incomplete for too long.
     fn make_room(&mut self, now: i64) {
         if self.open.len() < OPEN {
             return;
@@ -152,7 +152,7 @@ impl Open {
     }
 
     fn is_complete(&self) -> bool {
-        // Walking over all pieces at each fragment would take time by their square.
+        // Visiting all pieces at each fragment would take quadratic time.
         if self.first.is_none()
             || self
                 .length
@@ -170,7 +170,7 @@ impl Open {
         self.length == Some(until)
     }
 
-    /// As what it is known where it is whole.
+    /// Its identity at points where it is not fragmented.
     fn whole(&self, fragment: &Dissected<'_>) -> Option<Identity> {
         let first = self.first.as_ref()?;
         let length = usize::try_from(self.length?).ok()?;

@@ -1,51 +1,48 @@
-//! What a packet keeps on its way: how it is known again at another point of capture.
+//! The identity of a packet: the fields by which it is recognized at another capture point.
 //!
-//! Owns which of its parts count. Those that hops change do not: link header, VLAN and tunnel (the
-//! innermost packet counts), TTL, traffic class, checksums, TCP options but time stamps (routers clamp
-//! the largest segment). Neither does how much a capture kept, as long as the headers and 16 bytes are
-//! there. Does not own what rewrites a packet: behind a NAT, one large segment become several, or
-//! fragments put together, are other packets here.
+//! Owns the selection of fields. Fields that hops change do not count: link header, VLAN and tunnel (the
+//! innermost packet counts), TTL, traffic class, checksums, and TCP options except timestamps. The captured
+//! length does not count either, if it includes the headers and 16 bytes. Does not own rewritten packets:
+//! after a NAT, or as split segments or reassembled fragments, they have another identity.
 
 use std::net::SocketAddr;
 
 use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::{TCP, tcp_timestamps};
 
-/// Bytes of payload that count: enough to tell messages with numbers in them apart, few enough to be
-/// in every capture.
+/// Bytes of payload that count: enough to distinguish numbered messages, few enough to be in every capture.
 pub(crate) const COUNTED: usize = 16;
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
-/// Two packets are alike, or are one packet, where these are equal. The same packet may be captured
-/// twice at one point, and packets without any number exist (bare acknowledgements over IPv6 without
-/// time stamps): who matches must expect one identity more than once.
+/// Two packets are equal, or are one packet, if these fields are equal. A capture may hold a packet twice,
+/// and some packets have no number (bare acknowledgements over IPv6 without timestamps). So one identity may
+/// occur more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Where it comes from; port 0 where it has none.
+    /// Source; port 0 where it has none.
     pub source: SocketAddr,
-    /// Where it goes; port 0 where it has none.
+    /// Destination; port 0 where it has none.
     pub destination: SocketAddr,
-    /// What it carries, by its number in IP.
+    /// Protocol number in IP.
     pub protocol: u8,
-    /// What its sender numbered it with; IPv6 has none.
+    /// Its identification in IP; IPv6 has none.
     pub number: Option<u16>,
-    /// Where this fragment belongs, in bytes; 0 for the first and for whole packets.
+    /// Offset of this fragment, in bytes; 0 for the first and for whole packets.
     pub fragment_offset: u16,
-    /// A digest of what its transport header and the beginning of its payload say, the same on every
-    /// machine.
+    /// Digest of its transport header and the beginning of its payload, the same on every machine.
     pub content: u64,
 }
 
 impl Identity {
-    /// Whether nobody sends another packet like it soon after: its sender numbered it, or it is an
-    /// echo. Many systems number 0 whatever they do not cut.
+    /// Whether no equal packet follows soon: its sender numbered it, or it is an echo. Many systems use
+    /// number 0 for packets that they do not fragment.
     pub(crate) fn is_named(&self, packet: &Dissected<'_>) -> bool {
         let is_echo = matches!(packet.transport, Transport::Icmp([0 | 8 | 128 | 129, ..]));
         self.number.is_some_and(|number| number != 0) || is_echo
     }
 
-    /// What all fragments of one packet have in common.
+    /// The part that is equal in all fragments of one packet.
     pub(crate) fn of_fragments(&self) -> Self {
         Self {
             source: SocketAddr::new(self.source.ip(), 0),
@@ -56,7 +53,7 @@ impl Identity {
         }
     }
 
-    /// Of a packet behind all tunnels. `None` if what counts was not kept by the capture.
+    /// Identity of the innermost packet. `None` if the capture lacks bytes that count.
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
         let (ports, content) = content(packet)?;
         let ip = &packet.ip;
@@ -71,7 +68,7 @@ impl Identity {
     }
 }
 
-/// Ports and the digest of what else counts.
+/// The ports, and the digest of the other fields.
 fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
     let ip = &packet.ip;
     let carried = ip.total_len.saturating_sub(ip.header_len);
@@ -81,12 +78,12 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             header,
             payload_len,
         } => {
-            // Options that were cut off would be taken for options that are not there.
+            // Options that were cut off would look like absent options.
             if header.options.len() + 20 < header.header_len {
                 return None;
             }
             let stamps = tcp_timestamps(header.options).unwrap_or_default();
-            // These name the bytes: what the bytes are adds nothing.
+            // These numbers identify the bytes, so the bytes themselves add nothing.
             let numbers = [header.seq, header.ack, stamps.0, stamps.1, *payload_len];
             let digest = numbers
                 .iter()
@@ -103,7 +100,7 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             ((header.source, header.destination), digest.0)
         }
         Transport::Icmp(message) => {
-            // Type and code; the checksum behind them is made of the rest.
+            // Type and code; the checksum after them depends on the rest.
             let (head, rest) = message.split_at_checked(4)?;
             let rest = rest.get(..rest.len().min(4 + COUNTED))?;
             if rest.len() < carried.saturating_sub(4).min(4 + COUNTED) {
@@ -112,7 +109,7 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             ((0, 0), digest.with(&head[..2]).sized(carried).with(rest).0)
         }
         Transport::Fragment | Transport::Other => {
-            // A header of TCP that was cut off is read as none: whole, it would be another packet.
+            // A truncated TCP header is parsed as none; the whole one would give another identity.
             let is_cut = ip.payload.len() < carried.min(TCP_HEADER);
             if matches!(packet.transport, Transport::Other) && ip.protocol == TCP && is_cut {
                 return None;
@@ -123,12 +120,12 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
     })
 }
 
-/// The bytes of a payload that count; `None` if some of them were not kept.
+/// The bytes of a payload that count. `None` if some were not captured.
 fn first(kept: &[u8], length: usize) -> Option<&[u8]> {
     kept.get(..length.min(COUNTED))
 }
 
-/// Fowler, Noll and Vo's hash (FNV-1a, 64 bits), finished so that all bits depend on all bytes.
+/// FNV-1a hash with 64 bits, finished so that all bits depend on all bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Digest(pub(crate) u64);
 
@@ -180,7 +177,7 @@ mod tests {
         datagram
     }
 
-    /// A segment with time stamps.
+    /// A segment with a timestamp option.
     fn tcp(seq: u32, stamp: u32, payload: &[u8]) -> Vec<u8> {
         let mut segment = vec![0x30, 0x39, 0, 80];
         segment.extend(seq.to_be_bytes());
@@ -196,7 +193,7 @@ mod tests {
         cut(packet, packet.len())
     }
 
-    /// As a capture has it that kept so many bytes.
+    /// The identity where a capture keeps only this many bytes.
     fn cut(packet: &[u8], kept: usize) -> Option<Identity> {
         let length = u32::try_from(packet.len()).unwrap();
         Identity::of(&dissect(Link::Ip, &packet[..kept], length)?)
@@ -249,9 +246,10 @@ mod tests {
 
     #[test]
     fn the_digest_is_the_same_on_every_machine() {
-        // By an FNV-1a of 64 bits written elsewhere: over the length, folded, over the bytes, folded.
-        let told = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
-        assert_eq!(told.content, 7_673_577_793_798_268_786);
+        // Computed by another implementation of FNV-1a with 64 bits: over the length, folded, over the bytes,
+        // folded.
+        let reported = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
+        assert_eq!(reported.content, 7_673_577_793_798_268_786);
     }
 
     proptest! {

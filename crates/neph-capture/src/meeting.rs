@@ -1,7 +1,7 @@
-//! Two captures of one path: which packets passed both points, when by each clock, and which way.
+//! Two captures of one path: the packets that passed both points, with both timestamps and the direction.
 //!
-//! Owns matching. Does not own what makes a packet itself ([`Identity`]), telling the ways apart
-//! ([`crate::ways`]), what the packets prove of the clocks (proofs), nor the fit of the clocks (neph-stats).
+//! Owns matching. Does not own packet identities ([`Identity`]), directions ([`crate::directions`]), the
+//! limits that packets give for the clocks (proofs), and the fit of the clocks (neph-stats).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,46 +11,45 @@ use std::net::IpAddr;
 use foldhash::quality::RandomState;
 use neph_wire::dissect::Dissected;
 
+use crate::directions::{Direction, Directions};
 use crate::fragments::{Fragments, Passing, is_fragment};
 use crate::identity::Identity;
 use crate::steady::{Fall, Steady, added_at};
-use crate::ways::{Way, Ways};
 
 mod proofs;
 
 pub use proofs::SetBack;
 
-/// Matches the packets of two captures: first all of one, then all of the other. Takes some 90 bytes
-/// for each packet that is in both, and 50 for each of the first that is not.
+/// Matches the packets of two captures: first all of one, then all of the other. Takes about 90 bytes for
+/// each packet in both, and 50 for each other packet of the first.
 #[derive(Debug, Default)]
 pub struct Meeting {
     hasher: RandomState,
-    /// By a digest of 64 bits with a random seed: of ten million packets two collide once in
-    /// 400,000 meetings.
+    /// By a digest of 64 bits with a random seed: among ten million packets, two collide once in 400,000
+    /// meetings.
     seen: HashMap<u64, Seen, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
     found: Vec<Found>,
     here: Point,
     there: Point,
     times: [Steady; 2],
-    /// Of each capture.
+    /// Fragments of each capture.
     fragments: [Fragments; 2],
-    alike: u64,
-    alike_in_both: u64,
+    identical: u64,
+    ambiguous_in_both: u64,
 }
 
-/// What one capture told.
+/// Counts of one capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     /// Packets with a time.
     pub packets: u64,
-    /// Packets that were cut too short to be known again.
+    /// Packets that were cut too short to be recognized.
     pub cut: u64,
-    /// How exact its stamps are, in nanoseconds: 1, 1,000 or 1,000,000.
+    /// Resolution of its timestamps, in nanoseconds: 1, 1,000 or 1,000,000.
     pub resolution: i64,
-    /// Packets that it showed again at once: what a mirror or another interface made of one. The first
-    /// counts.
-    pub again: u64,
+    /// Duplicates in the capture, from a mirror or another interface. The first copy counts.
+    pub repeats: u64,
 }
 
 impl Default for Point {
@@ -59,12 +58,12 @@ impl Default for Point {
             packets: 0,
             cut: 0,
             resolution: 1_000_000,
-            again: 0,
+            repeats: 0,
         }
     }
 }
 
-/// What is like another packet and comes so soon after it was shown again: no timer that sends again is
+/// An equal packet within this many nanoseconds is a duplicate in the capture: no retransmission timer is
 /// shorter.
 pub(crate) const SOON: i64 = 25_000_000;
 
@@ -72,27 +71,27 @@ pub(crate) const SOON: i64 = 25_000_000;
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     at: i64,
-    /// Its place among those found, or what stands for none.
+    /// Its place among those found, or a value for none.
     found: u32,
 }
 
 impl Seen {
     const NOT_YET: u32 = u32::MAX;
-    const ALIKE: u32 = u32::MAX - 1;
+    const IDENTICAL: u32 = u32::MAX - 1;
 }
 
-/// What a packet is to those of its capture.
+/// A packet, compared with the earlier ones of its capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
-    /// The first that is so.
+    /// The first with this identity.
     New,
-    /// One of them, shown again.
+    /// A duplicate in the capture.
     Again,
-    /// Another that is like it.
-    Alike,
+    /// Another packet that equals it.
+    Ambiguous,
 }
 
-/// A packet of both, whose way is not known yet.
+/// A packet of both captures, whose direction is not known yet.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     here: i64,
@@ -100,24 +99,24 @@ struct Found {
     pair: u32,
     /// From the lower address to the higher.
     is_upward: bool,
-    is_alike: bool,
+    is_identical: bool,
 }
 
 /// A packet that passed both points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
-    /// When it passed the first point, in nanoseconds since 1970 by its clock, in steady time: the steps
-    /// back of [`Met::set_back`] are no part of it.
+    /// When it passed the first point, in nanoseconds since 1970 by its clock in steady time: without the
+    /// steps back in [`Met::set_back`].
     pub here: i64,
-    /// And the second, by that one's.
+    /// The same at the second point, by its clock.
     pub there: i64,
-    /// Which way.
-    pub way: Way,
-    /// A number of the pair of hosts that it travelled between.
+    /// Its direction.
+    pub direction: Direction,
+    /// Number of its host pair.
     pub pair: u32,
 }
 
-/// What came of a meeting.
+/// Result of matching two captures.
 #[derive(Debug)]
 pub struct Met {
     /// In the order of the second capture.
@@ -126,26 +125,25 @@ pub struct Met {
     pub here: Point,
     /// The second.
     pub there: Point,
-    /// Packets of which one capture has several that are alike: none of them is used.
-    pub alike: u64,
-    /// Those of the second capture among them that the first has too.
-    pub alike_in_both: u64,
-    /// Packets of both captures between hosts of which only one was heard: which way is not known.
+    /// Packets with several equal ones in one capture: none of them is used.
+    pub identical: u64,
+    /// Of these, packets of the second capture that the first has too.
+    pub ambiguous_in_both: u64,
+    /// Packets of both captures between hosts of which only one was seen: their direction is not known.
     pub one_way: u64,
-    /// Packets of both captures between hosts of which both were heard, but as many say the one way as
-    /// the other.
+    /// Packets of both captures between hosts of which both were seen, but whose votes for the direction tie.
     pub even: u64,
-    /// Those among `crossings` that took no time at all, there or back: which point comes first is not
-    /// known, and their `way` is one of two that are as good.
+    /// Of `crossings`, packets without any delay in either direction. The order of the points is not known,
+    /// so their `direction` is arbitrary.
     pub timeless: u64,
-    /// Packets of both captures that have the same stamp in both.
+    /// Packets with the same timestamp in both captures.
     pub same_stamp: u64,
     /// Where the time of each capture falls.
     pub(crate) falls: [Vec<Fall>; 2],
 }
 
 impl Point {
-    /// A packet, of whatever time.
+    /// Counts a packet.
     pub(crate) const fn count(&mut self, at: i64) {
         self.packets += 1;
         while self.resolution > 1 && at % self.resolution != 0 {
@@ -153,32 +151,32 @@ impl Point {
         }
     }
 
-    /// One of which too little was kept.
+    /// Counts a packet of which too few bytes were captured.
     pub(crate) const fn cut_short(&mut self, at: i64) {
         self.count(at);
         self.cut += 1;
     }
 }
 
-/// Whether a packet that is like one at `first` is that one, shown again.
-pub(crate) const fn is_again(first: i64, at: i64, is_named: bool) -> bool {
+/// Whether a packet that equals one at `first` is a duplicate of it in the capture.
+pub(crate) const fn is_repeated(first: i64, at: i64, is_named: bool) -> bool {
     is_named && at.saturating_sub(first).saturating_abs() < SOON
 }
 
 impl Meeting {
-    /// A packet of the first capture of which too little was kept.
+    /// Adds a packet of the first capture of which too few bytes were captured.
     pub fn here_cut(&mut self, at: i64) {
         self.here.cut_short(at);
         self.times[0].next(at);
     }
 
-    /// The same of the second.
+    /// The same for the second capture.
     pub fn there_cut(&mut self, at: i64) {
         self.there.cut_short(at);
         self.times[1].next(at);
     }
 
-    /// A packet of the first capture.
+    /// Adds a packet of the first capture.
     pub fn here(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
             self.here_cut(at);
@@ -188,8 +186,8 @@ impl Meeting {
         let is_named = identity.is_named(packet);
         match self.known_here(at, identity, is_named) {
             Known::New => {}
-            Known::Again => self.here.again += 1,
-            Known::Alike => self.alike += 1,
+            Known::Again => self.here.repeats += 1,
+            Known::Ambiguous => self.identical += 1,
         }
         if let Some(whole) = self.whole(0, at, identity, packet) {
             self.known_here(at, whole, is_named);
@@ -206,18 +204,18 @@ impl Meeting {
             }
             Entry::Occupied(mut seen) => {
                 let first = seen.get().at;
-                // Of what both show again the first is paired with the first, which is never earlier
-                // there than it was sent.
-                if is_again(first, time.near(at, (first, SOON)), is_named) {
+                // If both captures have duplicates, the first copies are paired: the first at the far point
+                // is never earlier than its departure.
+                if is_repeated(first, time.near(at, (first, SOON)), is_named) {
                     return Known::Again;
                 }
-                seen.get_mut().found = Seen::ALIKE;
-                Known::Alike
+                seen.get_mut().found = Seen::IDENTICAL;
+                Known::Ambiguous
             }
         }
     }
 
-    /// As what the packet of a fragment is known whole, if this was the last one that was missing.
+    /// Identity of the whole packet of a fragment, if this was the last missing one.
     fn whole(
         &mut self,
         point: usize,
@@ -238,7 +236,7 @@ impl Meeting {
         Some(whole.identity)
     }
 
-    /// A packet of the second, once the first is over.
+    /// Adds a packet of the second capture, once the first is over.
     pub fn there(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
             self.there_cut(at);
@@ -249,13 +247,13 @@ impl Meeting {
         let known = self.known_there(at, identity, is_named);
         match known {
             Some(Known::New) | None => {}
-            Some(Known::Again) => self.there.again += 1,
-            Some(Known::Alike) => {
-                self.alike += 1;
-                self.alike_in_both += 1;
+            Some(Known::Again) => self.there.repeats += 1,
+            Some(Known::Ambiguous) => {
+                self.identical += 1;
+                self.ambiguous_in_both += 1;
             }
         }
-        // What is in the same fragments in both captures is known by these.
+        // A packet with the same fragments in both captures is recognized by these.
         if let Some(whole) = self.whole(1, at, identity, packet)
             && known.is_none()
         {
@@ -263,7 +261,7 @@ impl Meeting {
         }
     }
 
-    /// `None` where the first capture has none that is like it.
+    /// `None` if the first capture has no equal packet.
     fn known_there(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<Known> {
         let time = &mut self.times[1];
         let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
@@ -273,16 +271,16 @@ impl Meeting {
         if seen.found != Seen::NOT_YET {
             if let Some(found) = self.found.get_mut(seen.found as usize) {
                 let at = time.near(at, (found.there, SOON));
-                if is_again(found.there, at, is_named) {
+                if is_repeated(found.there, at, is_named) {
                     return Some(Known::Again);
                 }
-                found.is_alike = true;
-                seen.found = Seen::ALIKE;
+                found.is_identical = true;
+                seen.found = Seen::IDENTICAL;
             }
-            return Some(Known::Alike);
+            return Some(Known::Ambiguous);
         }
         let at = time.next(at);
-        seen.found = u32::try_from(self.found.len()).map_or(Seen::ALIKE, |place| place);
+        seen.found = u32::try_from(self.found.len()).map_or(Seen::IDENTICAL, |place| place);
         let (source, destination) = (identity.source, identity.destination);
         let is_upward = source < destination;
         let ends = (source.ip(), destination.ip());
@@ -293,20 +291,20 @@ impl Meeting {
             there: at,
             pair: *self.pairs.entry(ends).or_insert(next),
             is_upward,
-            is_alike: false,
+            is_identical: false,
         });
         Some(Known::New)
     }
 
-    /// Both captures are over.
+    /// Ends both captures.
     pub fn end(mut self) -> Met {
-        // The largest part, and of no more use.
+        // The largest part, no longer needed.
         drop(std::mem::take(&mut self.seen));
-        self.found.retain(|found| !found.is_alike);
-        let mut ways = Ways::of(self.pairs.len());
+        self.found.retain(|found| !found.is_identical);
+        let mut directions = Directions::of(self.pairs.len());
         for found in &self.found {
             let apart = found.there.saturating_sub(found.here);
-            ways.see(found.pair, found.is_upward, apart);
+            directions.see(found.pair, found.is_upward, apart);
         }
         let [here, there] = self.times.each_ref().map(Steady::falls);
         let is_same = |found: &&Found| {
@@ -318,8 +316,8 @@ impl Meeting {
             crossings: Vec::with_capacity(self.found.len()),
             here: self.here,
             there: self.there,
-            alike: self.alike,
-            alike_in_both: self.alike_in_both,
+            identical: self.identical,
+            ambiguous_in_both: self.ambiguous_in_both,
             one_way: 0,
             even: 0,
             timeless: 0,
@@ -331,7 +329,7 @@ impl Meeting {
                 (found.here, found.there),
                 found.pair,
                 found.is_upward,
-                &ways,
+                &directions,
             );
         }
         met
@@ -339,17 +337,17 @@ impl Meeting {
 }
 
 impl Met {
-    /// A packet of both captures, by its stamps and who sent it.
+    /// Adds a packet of both captures, by its timestamps and its sender.
     pub(crate) fn cross(
         &mut self,
         (here, there): (i64, i64),
         pair: u32,
         is_upward: bool,
-        ways: &Ways,
+        directions: &Directions,
     ) {
-        let known = ways.way(pair, is_upward);
-        let Some(way) = known.or_else(|| ways.either(pair, is_upward)) else {
-            let left_out = if ways.is_compared(pair) {
+        let known = directions.direction(pair, is_upward);
+        let Some(direction) = known.or_else(|| directions.either(pair, is_upward)) else {
+            let left_out = if directions.is_compared(pair) {
                 &mut self.even
             } else {
                 &mut self.one_way
@@ -361,13 +359,13 @@ impl Met {
         self.crossings.push(Crossing {
             here,
             there,
-            way,
+            direction,
             pair,
         });
     }
 
-    /// Whether one capture was read twice, or a part of it: all that both have is stamped the same.
-    /// Stamps of milliseconds say nothing: a short way takes less.
+    /// Whether one capture, or a part of it, was given twice: all common packets have equal timestamps.
+    /// Timestamps of milliseconds do not show that: a short path takes less.
     pub fn is_one_capture(&self) -> bool {
         let shared = self.crossings.len() as u64 + self.one_way + self.even;
         let resolution = self.here.resolution.max(self.there.resolution);

@@ -1,25 +1,24 @@
-//! The time of one capture without the steps back of its clock.
+//! Steady time: the time of one capture without the steps back of its clock.
 //!
-//! A clock that is set back, or captures that stand one behind the other in a file, give two packets
-//! the same stamp. Steady time never falls by more than packets stand out of order: behind each fall
-//! it goes on where it was. Owns both directions of the translation. A clock that is set forward is not
-//! visible in one capture (see neph-stats, `clock_course`).
+//! If a clock is set back, or a file holds captures in a row, two packets may have the same timestamp. Steady
+//! time falls only as far as packets are out of order, and continues after each step. Owns both directions of
+//! the conversion. One capture does not show a clock that is set forward (see neph-stats, `clock_course`).
 
-/// Nanoseconds by which packets of several processors may stand in a capture out of order.
+/// Nanoseconds by which packets of several processors may be out of order in a capture.
 const DISORDER: i64 = 100_000_000;
-/// Stamps from 1970 to 2116; others are no times, and stay as they are.
+/// Timestamps from 1970 to 2116. Others are no times and are not converted.
 const TIMES: std::ops::Range<i64> = 0..1 << 62;
 
 /// Where the time of a capture falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fall {
-    /// Packets behind it have at least this steady time, in nanoseconds; those before it have less.
+    /// Packets after it have at least this steady time, in nanoseconds. Packets before it have less.
     pub(crate) from: i64,
-    /// What is added to stamps behind it, all falls together, in nanoseconds.
+    /// Nanoseconds to add to timestamps after it, for all falls so far.
     pub(crate) added: i64,
 }
 
-/// Translates the stamps of a capture, one behind the other.
+/// Converts the timestamps of a capture, one after the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steady {
     latest: Option<i64>,
@@ -27,7 +26,7 @@ pub(crate) struct Steady {
 }
 
 impl Steady {
-    /// The steady time of the next stamp.
+    /// The steady time of the next timestamp.
     pub(crate) fn next(&mut self, stamp: i64) -> i64 {
         if !TIMES.contains(&stamp) {
             return stamp;
@@ -46,27 +45,26 @@ impl Steady {
         at
     }
 
-    /// The same of a packet that is like one that passed at `before`, a steady time: within `soon` of
-    /// it, it is shown again. A file may hold a capture twice; that is no step.
+    /// The same for a packet that equals one at the steady time `before`: within `soon` it is a duplicate in
+    /// the capture. A file may hold a capture twice; that is no step.
     pub(crate) fn near(&mut self, stamp: i64, (before, soon): (i64, i64)) -> i64 {
         let [then, now] = [added_at(&self.falls, before), self.added()];
         let times = [then, now].map(|added| (stamp.saturating_add(added), added));
         let is_of_its_time = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
-        let [again, later] = times.map(|time| Some(time).filter(is_of_its_time));
+        let [repeats, later] = times.map(|time| Some(time).filter(is_of_its_time));
         let is_near = |(at, _): &(i64, i64)| at.saturating_sub(before).saturating_abs() < soon;
-        let Some((at, added)) = again.filter(is_near).or(later) else {
+        let Some((at, added)) = repeats.filter(is_near).or(later) else {
             return self.next(stamp);
         };
-        // The next fall lies behind it.
+        // The next fall lies after it.
         if added == now && TIMES.contains(&at) {
             self.latest = self.latest.max(Some(at));
         }
         at
     }
 
-    /// The steady time of a record that is no packet; `None` where it says nothing of how long the
-    /// capture lasted.
-    pub(crate) fn beside(&self, stamp: i64) -> Option<i64> {
+    /// The steady time of a record that is no packet. `None` where it does not show how long the capture ran.
+    pub(crate) fn alongside(&self, stamp: i64) -> Option<i64> {
         let at = stamp.saturating_add(self.added());
         let least = self
             .latest
@@ -84,7 +82,7 @@ impl Steady {
     }
 }
 
-/// How many of these falls lie before a steady time.
+/// Number of these falls before a steady time.
 pub(crate) fn falls_before(falls: &[Fall], at: i64) -> usize {
     if TIMES.contains(&at) {
         falls.partition_point(|fall| fall.from <= at)
@@ -93,7 +91,7 @@ pub(crate) fn falls_before(falls: &[Fall], at: i64) -> usize {
     }
 }
 
-/// What was added to the stamp of this steady time.
+/// Nanoseconds that were added to the timestamp of this steady time.
 pub(crate) fn added_at(falls: &[Fall], at: i64) -> i64 {
     let last = falls_before(falls, at).checked_sub(1);
     last.map_or(0, |last| falls[last].added)
@@ -111,8 +109,8 @@ mod tests {
     fn time_goes_on_where_a_clock_was_set_back() {
         let mut steady = Steady::default();
         let stamps = [100, 101, 41, 42, 1, 2].map(|second| second * SECOND);
-        let told = stamps.map(|stamp| steady.next(stamp));
-        let from_101 = told.map(|at| at - 101 * SECOND);
+        let reported = stamps.map(|stamp| steady.next(stamp));
+        let from_101 = reported.map(|at| at - 101 * SECOND);
         assert_eq!(
             from_101,
             [
@@ -124,7 +122,7 @@ mod tests {
                 2 * SECOND + 4 * DISORDER
             ]
         );
-        let back = told.map(|at| at - added_at(steady.falls(), at));
+        let back = reported.map(|at| at - added_at(steady.falls(), at));
         assert_eq!(back, stamps);
         assert_eq!(steady.falls().len(), 2);
     }
@@ -150,16 +148,19 @@ mod tests {
     #[test]
     fn a_clock_is_set_back_behind_packets_that_are_alike() {
         let mut steady = Steady::default();
-        let mut alike = steady.next(10 * SECOND);
-        let mut told = Vec::new();
+        let mut identical = steady.next(10 * SECOND);
+        let mut reported = Vec::new();
         let stamps = [11, 12, 13, 1].map(|second| second * SECOND);
         for stamp in stamps {
-            alike = steady.near(stamp, (alike, DISORDER));
-            told.push(alike);
+            identical = steady.near(stamp, (identical, DISORDER));
+            reported.push(identical);
         }
-        told.push(steady.next(2 * SECOND));
-        let back = told.iter().map(|at| at - added_at(steady.falls(), *at));
-        assert!(back.eq(stamps.into_iter().chain([2 * SECOND])), "{told:?}");
+        reported.push(steady.next(2 * SECOND));
+        let back = reported.iter().map(|at| at - added_at(steady.falls(), *at));
+        assert!(
+            back.eq(stamps.into_iter().chain([2 * SECOND])),
+            "{reported:?}"
+        );
     }
 
     proptest! {
@@ -168,19 +169,19 @@ mod tests {
             stamps in prop::collection::vec((0..1_000_i64, any::<bool>()), 1..60),
         ) {
             let mut steady = Steady::default();
-            let mut alike = None;
-            let mut told = Vec::new();
-            for (tenths, is_alike) in &stamps {
+            let mut identical = None;
+            let mut reported = Vec::new();
+            for (tenths, is_identical) in &stamps {
                 let stamp = tenths * SECOND / 50;
-                let before = alike.filter(|_| *is_alike);
+                let before = identical.filter(|_| *is_identical);
                 let at = match before {
                     Some(before) => steady.near(stamp, (before, DISORDER)),
                     None => steady.next(stamp),
                 };
-                alike = if *is_alike { Some(at) } else { alike };
-                told.push(at);
+                identical = if *is_identical { Some(at) } else { identical };
+                reported.push(at);
             }
-            for ((tenths, _), at) in stamps.iter().zip(told) {
+            for ((tenths, _), at) in stamps.iter().zip(reported) {
                 prop_assert_eq!(at - added_at(steady.falls(), at), tenths * SECOND / 50);
             }
         }
@@ -191,7 +192,7 @@ mod tests {
         ) {
             let mut steady = Steady::default();
             let mut latest = i64::MIN;
-            let told: Vec<i64> = stamps
+            let reported: Vec<i64> = stamps
                 .iter()
                 .map(|tenths| {
                     let at = steady.next(tenths * SECOND / 50);
@@ -200,7 +201,7 @@ mod tests {
                     at
                 })
                 .collect();
-            for (stamp, at) in stamps.iter().zip(told) {
+            for (stamp, at) in stamps.iter().zip(reported) {
                 prop_assert_eq!(at - added_at(steady.falls(), at), stamp * SECOND / 50);
             }
         }

@@ -1,51 +1,51 @@
-//! A capture that comes as a stream of bytes: a file, a pipe, a decompressor.
+//! A capture as a stream of bytes: from a file, a pipe or a decompressor.
 //!
-//! Owns the window of bytes that the reader of captures is shown, and how a stream ended. Does not own
-//! files. Memory is that of the longest record, and never promised to a file that only announces one.
+//! Owns the window of bytes for the parser, and how a stream ended. Does not own files. Memory is that of the
+//! longest record that was really read, not of one that a file announces.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use neph_wire::capture::{CaptureError, CaptureReader, Record, Step};
 
-/// Bytes that are asked for at once: they stay in the processor's cache until they are looked at.
+/// Bytes per read: they stay in the processor's cache until they are parsed.
 const WINDOW: usize = 256 << 10;
 
-/// What came of reading a capture. What was handed out before its ending is true in any case.
+/// Result of reading a capture. Packets that were passed on before its end are valid in any case.
 #[derive(Debug)]
 pub struct Account {
-    /// Packets that were handed out.
+    /// Packets that were passed on.
     pub packets: u64,
-    /// Bytes of the capture that were understood.
+    /// Bytes of the capture that were parsed.
     pub bytes: u64,
-    /// Bytes behind them that are a part of a record.
+    /// Bytes after them that are part of a record.
     pub rest: u64,
-    /// Packets that the capturing program said it had lost.
+    /// Packets that the capturing program reported as dropped.
     pub dropped: Option<u64>,
-    /// Why no more came.
+    /// Why it ended.
     pub ending: Ending,
 }
 
 /// How a capture ended.
 #[derive(Debug)]
 pub enum Ending {
-    /// Behind a whole record.
+    /// After a whole record.
     Whole,
     /// Within a record.
     CutOff,
-    /// Within what it is packed in.
+    /// Within the compressed data.
     CutPacked,
-    /// What it is packed in is broken, or is not unpacked here.
+    /// The compressed data is corrupt, or not supported.
     BrokenPacked(io::Error),
-    /// It is no capture, or none from here on.
+    /// It is no capture, or not from here on.
     Broken(CaptureError),
-    /// No more could be read.
+    /// A read failed.
     Failed(io::Error),
-    /// Whoever took the packets wanted no more.
+    /// The receiver of the packets stopped.
     Stopped,
 }
 
-/// Hands out each packet of a capture, in its order, until `take` breaks off.
+/// Passes on each packet of a capture, in its order, until `take` stops.
 pub fn read_capture(
     source: &mut impl Read,
     mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
@@ -79,7 +79,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// What `take` makes of the next packet, or why there is none.
+    /// The result of `take` for the next packet, or why there is none.
     #[inline]
     pub(crate) fn next<T>(&mut self, take: impl FnOnce(Record<'_>) -> T) -> Result<T, Ending> {
         loop {
@@ -110,7 +110,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// What was read until now, where it ended so.
+    /// The account of what was read, with this ending.
     pub(crate) fn account(&self, ending: Ending) -> Account {
         Account {
             packets: self.packets,
@@ -122,17 +122,17 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// The bytes that were read and not yet left behind.
+/// Bytes that were read and not yet consumed.
 #[derive(Debug, Default)]
 struct Window {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes left behind since the stream began.
+    /// Bytes consumed since the stream began.
     left: u64,
 }
 
-/// Whether there are as many bytes as were needed.
+/// Whether there are as many bytes as needed.
 enum Filled {
     Enough,
     /// The stream has no more.
@@ -156,7 +156,7 @@ impl Window {
         self.start = 0;
         while self.end < needed {
             if self.end == self.buffer.len() {
-                // At most twice what has come: a length that lies takes no memory.
+                // At most twice the received bytes: a wrong length takes no memory.
                 self.buffer.resize((self.end * 2).max(WINDOW), 0);
             }
             match source.read(&mut self.buffer[self.end..]) {
@@ -191,7 +191,7 @@ mod tests {
         file
     }
 
-    /// Gives at most so many bytes at once.
+    /// Returns at most this many bytes per read.
     struct Dribble<'a>(&'a [u8], usize);
 
     impl Read for Dribble<'_> {

@@ -22,7 +22,7 @@ use traffic::{Truth, Wish, pcap_header, pcap_packet, traffic};
 
 /// What is said of one segment: a round trip in nanoseconds, and marks.
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Said {
+struct Reported {
     round_trip: Option<i64>,
     marks: Vec<&'static str>,
 }
@@ -57,7 +57,7 @@ fn mark(event: Event) -> Option<&'static str> {
 /// Of the segment that is looked at.
 #[derive(Default)]
 struct Ours {
-    said: Said,
+    printed: Reported,
     halves: [u64; 2],
 }
 
@@ -65,15 +65,15 @@ impl Listener for Ours {
     fn sample(&mut self, _: &Name, sample: &Sample) {
         self.halves[sample.half as usize] += 1;
         if sample.method == Method::Acknowledgement {
-            self.said.round_trip = Some(sample.round_trip.nanos());
+            self.printed.round_trip = Some(sample.round_trip.nanos());
         }
     }
     fn event(&mut self, _: &Name, _: Wall, _: Side, event: Event) {
-        self.said.marks.extend(mark(event));
+        self.printed.marks.extend(mark(event));
     }
 }
 
-fn ours(capture: &mut impl Read) -> Vec<Said> {
+fn ours(capture: &mut impl Read) -> Vec<Reported> {
     let (mut table, mut listener) = (Table::new(Limits::default()), Ours::default());
     let mut all = Vec::new();
     read_capture(capture, |record| {
@@ -82,9 +82,9 @@ fn ours(capture: &mut impl Read) -> Vec<Said> {
             table.see(at, &packet, &mut listener);
             table.flush(&mut listener);
         }
-        let mut said = std::mem::take(&mut listener.said);
-        said.marks.sort_unstable();
-        all.push(said);
+        let mut printed = std::mem::take(&mut listener.printed);
+        printed.marks.sort_unstable();
+        all.push(printed);
         ControlFlow::Continue(())
     });
     assert!(
@@ -93,10 +93,10 @@ fn ours(capture: &mut impl Read) -> Vec<Said> {
     all
 }
 
-fn tsharks(capture: &Path) -> Option<Vec<Said>> {
+fn tsharks(capture: &Path) -> Option<Vec<Reported>> {
     let fields: Vec<&str> = FIELDS.iter().map(|(field, _)| *field).collect();
     let lines = run_tshark(capture, &[&["tcp.analysis.ack_rtt"], &fields[..]].concat())?;
-    Some(lines.iter().map(|line| said(line)).collect())
+    Some(lines.iter().map(|line| printed(line)).collect())
 }
 
 /// These fields of each packet, with bars between them; `None` where tshark is not installed.
@@ -119,7 +119,7 @@ fn run_tshark(capture: &Path, fields: &[&str]) -> Option<Vec<String>> {
     Some(all)
 }
 
-fn said(line: &str) -> Said {
+fn printed(line: &str) -> Reported {
     let mut fields = line.split('|');
     let seconds = fields.next().unwrap_or_default();
     let round_trip = (!seconds.is_empty()).then(|| nanos(seconds));
@@ -133,7 +133,7 @@ fn said(line: &str) -> Said {
         marks.retain(|mark| *mark != "retransmission");
     }
     marks.sort_unstable();
-    Said { round_trip, marks }
+    Reported { round_trip, marks }
 }
 
 fn nanos(seconds: &str) -> i64 {
@@ -212,7 +212,7 @@ type Counts = BTreeMap<&'static str, u64>;
 /// What of each flow and end passed so far.
 #[derive(Default)]
 struct Seen {
-    again: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
+    anew: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
     highest: BTreeMap<(u32, usize), u64>,
     acked: BTreeMap<(u32, usize), u64>,
     /// Behind each end's latest window probe.
@@ -230,7 +230,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn see(&mut self, truth: &Truth, theirs: &Said) {
+    fn see(&mut self, truth: &Truth, theirs: &Reported) {
         let sender = (truth.flow, truth.from);
         if theirs.marks.contains(&"probe") {
             self.probed.insert(sender, truth.range.1);
@@ -240,8 +240,8 @@ impl Seen {
         if repeats && !self.awaits(truth) {
             self.repeated.extend(truth.ack.map(|ack| (sender, ack)));
         }
-        if truth.is_again {
-            let ranges = self.again.entry((truth.flow, truth.from)).or_default();
+        if truth.is_repeated {
+            let ranges = self.anew.entry((truth.flow, truth.from)).or_default();
             ranges.push(truth.range);
         }
         let highest = self.highest.entry((truth.flow, truth.from)).or_default();
@@ -266,9 +266,9 @@ impl Seen {
         };
         let is_below =
             |range: &&(u64, u64)| range.0 < passed[place].0 && range.1 > self.acked_before;
-        let again = self.again.get(&other).into_iter().flatten();
+        let anew = self.anew.get(&other).into_iter().flatten();
         let later = passed[place..].iter();
-        later.chain(again).any(|range| is_below(&range))
+        later.chain(anew).any(|range| is_below(&range))
     }
 
     /// Whether an acknowledgement of all of `truth` passed before it.
@@ -291,7 +291,7 @@ impl Seen {
 
     /// Whether the last byte that `truth` acknowledges passed again before.
     fn answers_what_came_again(&self, truth: &Truth) -> bool {
-        let ranges = self.again.get(&(truth.flow, 1 - truth.from));
+        let ranges = self.anew.get(&(truth.flow, 1 - truth.from));
         truth.ack.is_some_and(|ack| {
             let holds = |(from, to): &(u64, u64)| *from < ack && ack <= *to;
             ranges.is_some_and(|ranges| ranges.iter().any(holds))
@@ -315,7 +315,7 @@ impl Seen {
     }
 
     fn opened_again(&self, truth: &Truth) -> bool {
-        let ranges = self.again.get(&(truth.flow, truth.from));
+        let ranges = self.anew.get(&(truth.flow, truth.from));
         ranges.is_some_and(|ranges| ranges.contains(&(0, 1)))
     }
 }
@@ -325,8 +325,8 @@ const LATE: &str = "only time could tell, and misled";
 
 /// What differs, and why that is right or at least known (docs/passive.md).
 fn differences(
-    ours: &Said,
-    theirs: &Said,
+    ours: &Reported,
+    theirs: &Reported,
     truth: &Truth,
     seen: &Seen,
 ) -> Vec<(String, Option<&'static str>)> {
@@ -347,7 +347,7 @@ fn differences(
         let what = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
         all.push((what, why));
     }
-    let alone = |these: &Said, others: &Said| -> Vec<&str> {
+    let alone = |these: &Reported, others: &Reported| -> Vec<&str> {
         let marks = these.marks.iter().copied();
         marks.filter(|mark| !others.marks.contains(mark)).collect()
     };
@@ -358,11 +358,11 @@ fn differences(
             {
                 Some("was acknowledged")
             }
-            (["retransmission"], ["out of order"]) if truth.is_again => Some("was sent again"),
+            (["retransmission"], ["out of order"]) if truth.is_repeated => Some("was sent again"),
             (["retransmission"], []) if seen.before == truth.range.0 + 1 => {
                 Some("takes a probe's byte along")
             }
-            (["out of order"], ["retransmission"]) if !truth.is_again => Some("was overtaken"),
+            (["out of order"], ["retransmission"]) if !truth.is_repeated => Some("was overtaken"),
             (["zero window"], []) if theirs.marks.contains(&"probe") => {
                 Some("probe without window")
             }
@@ -372,10 +372,10 @@ fn differences(
             (["retransmission"], ["fast"]) if seen.is_asked_by_another(truth) => {
                 Some("asked for longer ago")
             }
-            (["retransmission"], []) if truth.is_again && seen.before > truth.range.0 => {
+            (["retransmission"], []) if truth.is_repeated && seen.before > truth.range.0 => {
                 Some("was sent again, and tshark is silent")
             }
-            (["out of order"], []) if !truth.is_again && seen.before > truth.range.0 => {
+            (["out of order"], []) if !truth.is_repeated && seen.before > truth.range.0 => {
                 Some("was overtaken, and tshark is silent")
             }
             ([], ["gap"]) if seen.before >= truth.range.0 => Some("a probe's byte was taken"),

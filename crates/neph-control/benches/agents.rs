@@ -174,13 +174,13 @@ async fn stub_over_nats(
     use futures_util::StreamExt;
     let name = identity.name().unwrap();
     let from = format!("neph.from.{name}");
-    let mut heard = client.subscribe(format!("neph.to.{name}")).await.unwrap();
+    let mut received = client.subscribe(format!("neph.to.{name}")).await.unwrap();
     // As a real agent, which gives a sign of life every 5 s.
     let mut beats = tokio::time::interval(Duration::from_secs(5));
     let mut is_first = true;
     loop {
         let message = tokio::select! {
-            message = heard.next() => match message {
+            message = received.next() => match message {
                 Some(message) => match answer(&decode_to_agent(&message.payload).unwrap()) {
                     Some(answer) => answer,
                     None => continue,

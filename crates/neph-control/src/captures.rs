@@ -78,7 +78,10 @@ impl<B: Bus> AgentCaptures<B> {
             }
             Update::Done(result) => {
                 let another = || OrderFailed::another_result("capture");
-                course.ended(one.place, Err(told(&result.err().unwrap_or_else(another))));
+                course.ended(
+                    one.place,
+                    Err(reported(&result.err().unwrap_or_else(another))),
+                );
                 return true;
             }
             _ => {}
@@ -96,7 +99,7 @@ struct Open {
 }
 
 /// Why there is none, in a sentence.
-fn told(why: &OrderFailed) -> String {
+fn reported(why: &OrderFailed) -> String {
     if why.operation == REFUSED {
         format!("the agent refuses: {}", why.reason)
     } else {

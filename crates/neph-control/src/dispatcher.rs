@@ -174,7 +174,7 @@ impl Dispatcher {
     }
 
     /// What follows from a message of an agent.
-    pub(crate) fn heard(
+    pub(crate) fn received(
         &mut self,
         agent: &AgentName,
         message: FromAgent,

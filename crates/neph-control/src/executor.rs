@@ -207,7 +207,11 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     /// What an update means, of a reflector or of an order.
-    fn heard(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
+    fn received(
+        &mut self,
+        id: OrderId,
+        update: Update,
+    ) -> Result<Vec<(Ticket, Update)>, InboxError> {
         match self.standing.note(id, &update, (self.elapsed.0)()) {
             None => self.join(id, update),
             Some(noted) => {
@@ -338,8 +342,8 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 FromBus::Gone(_) => continue,
                 FromBus::Refused(why) => return Err(ExecutorLost(why)),
             };
-            for (id, update) in self.dispatcher.heard(&agent, message)? {
-                updates.extend(self.heard(id, update)?);
+            for (id, update) in self.dispatcher.received(&agent, message)? {
+                updates.extend(self.received(id, update)?);
             }
         }
         self.send_due()?;

@@ -33,8 +33,8 @@ pub struct Presence {
     #[serde(rename = "connected_unix_ns")]
     pub connected: Wall,
     /// When it was heard last.
-    #[serde(rename = "heard_unix_ns")]
-    pub heard: Wall,
+    #[serde(rename = "last_seen_unix_ns")]
+    pub received: Wall,
     /// The version of its program; `null` until that is known.
     pub version: Option<String>,
     /// Orders that it has, those whose result waits to be stored included; as of its connection.
@@ -58,8 +58,8 @@ pub struct AgentDetails {
     /// How it is connected, if it is.
     pub presence: Option<Presence>,
     /// When one that is gone was heard last.
-    #[serde(rename = "heard_unix_ns")]
-    pub heard: Option<Wall>,
+    #[serde(rename = "last_seen_unix_ns")]
+    pub received: Option<Wall>,
     /// Whether it measures for a campaign.
     pub has_campaign: bool,
     /// What is remembered of it.
@@ -164,7 +164,7 @@ impl Hub {
             presence: Presence {
                 agent: agent.clone(),
                 connected: now,
-                heard: now,
+                received: now,
                 version: None,
                 holds: 0,
                 running: 0,
@@ -179,13 +179,15 @@ impl Hub {
     }
 
     /// Something came from an agent; `None` is a sign of life.
-    pub(crate) fn heard(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
+    pub(crate) fn received(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
         let mut inner = self.lock();
         let Inner { agents, seen, .. } = &mut *inner;
         if let Some(one) = agents.get_mut(agent) {
-            one.presence.heard = now;
+            one.presence.received = now;
             if let Some(message) = &message {
-                seen.entry(agent.clone()).or_default().heard(message, now);
+                seen.entry(agent.clone())
+                    .or_default()
+                    .received(message, now);
             }
             if let Some(FromAgent::Beat(beat)) = &message {
                 one.presence.running = beat.running;
@@ -213,9 +215,9 @@ impl Hub {
             .get(agent)
             .is_some_and(|one| one.number == number)
         {
-            let heard = inner.agents.remove(agent).map(|one| one.presence.heard);
-            if let Some(heard) = heard {
-                inner.gone.insert(agent.clone(), heard);
+            let received = inner.agents.remove(agent).map(|one| one.presence.received);
+            if let Some(received) = received {
+                inner.gone.insert(agent.clone(), received);
             }
             inner.pass_on(agent, FromBus::Gone(agent.clone()));
         }
@@ -237,7 +239,7 @@ impl Hub {
         let seen = inner.seen.get(agent).cloned().unwrap_or_default();
         AgentDetails {
             presence: inner.agents.get(agent).map(|one| one.presence.clone()),
-            heard: inner.gone.get(agent).copied(),
+            received: inner.gone.get(agent).copied(),
             has_campaign: inner.claims.contains_key(agent),
             seen,
         }

@@ -21,7 +21,7 @@ pub(crate) fn receive(hub: &Hub, agent: &AgentName, bytes: &[u8], now: Wall) -> 
     match decode_from_agent(bytes) {
         Ok(FromAgent::Beat(beat)) => {
             let sent = beat.sent;
-            hub.heard(agent, Some(FromAgent::Beat(beat)), now);
+            hub.received(agent, Some(FromAgent::Beat(beat)), now);
             Reception::Answer(ToAgent::Beat {
                 sent,
                 received: now,
@@ -30,13 +30,12 @@ pub(crate) fn receive(hub: &Hub, agent: &AgentName, bytes: &[u8], now: Wall) -> 
         Ok(FromAgent::Hello(hello)) if hello.protocol != PROTOCOL => {
             let theirs = hello.protocol;
             tracing::warn!(
-                "agent {agent} is refused: it speaks version {theirs} of the messages, this controller \
-                 {PROTOCOL}; run the same version of neph at both"
+                "agent {agent} is refused: it uses protocol version {theirs}, this controller {PROTOCOL}; run the same version of neph at both"
             );
             Reception::CutOff
         }
         Ok(message) => {
-            hub.heard(agent, Some(message), now);
+            hub.received(agent, Some(message), now);
             Reception::Taken
         }
         Err(error) => {

@@ -107,7 +107,7 @@ impl Seen {
     }
 
     /// Takes note of a message from the agent.
-    pub(crate) fn heard(&mut self, message: &FromAgent, now: Wall) {
+    pub(crate) fn received(&mut self, message: &FromAgent, now: Wall) {
         match message {
             FromAgent::Hello(hello) => self.policy.clone_from(&hello.policy),
             FromAgent::Beat(beat) => {
@@ -192,7 +192,7 @@ mod tests {
                 clock: Some(clock),
                 refusals: BTreeMap::new(),
             };
-            seen.heard(&FromAgent::Beat(beat), at(second));
+            seen.received(&FromAgent::Beat(beat), at(second));
         }
         let readings: Vec<i64> = seen.clocks.iter().map(|one| one.at.unix_nanos()).collect();
         assert_eq!(readings.len(), CLOCKS);
@@ -220,7 +220,7 @@ mod tests {
             let other = OrderId::new();
             for id in [other, id] {
                 let state = state.clone();
-                seen.heard(&FromAgent::State { id, state }, at(second));
+                seen.received(&FromAgent::State { id, state }, at(second));
             }
             let one = &seen.orders[0];
             states.push((one.changed, one.state.clone()));

@@ -306,7 +306,7 @@ async fn take(
         Some(Ok(Message::Binary(bytes))) => bytes,
         Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
         Some(Ok(_)) => {
-            shared.hub.heard(name, None, now());
+            shared.hub.received(name, None, now());
             return true;
         }
     };

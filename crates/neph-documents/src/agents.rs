@@ -41,8 +41,8 @@ crate::rows! {
             if each.is_empty() { "-".to_owned() } else { each.join(", ") }
         },
         /// When it was heard last; `null` while it is away.
-        heard_unix_ns: Option<Wall> => left "LAST HEARD" by |row| {
-            row.heard_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
+        last_seen_unix_ns: Option<Wall> => left "LAST SEEN" by |row| {
+            row.last_seen_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
         },
         /// When it was enrolled.
         enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
@@ -176,7 +176,7 @@ crate::rows! {
         /// Runs that were missed.
         missed: u64 => right "MISSED",
         /// Runs that were left out because the one before was not over.
-        left_out: u64 => right "LEFT OUT",
+        left_out: u64 => right "SKIPPED",
         /// The plan.
         plan: String => left "PLAN",
         /// The workspace that has its campaigns.
@@ -226,7 +226,7 @@ mod tests {
                 clock_offset_ns: Some(Span::from_nanos(1500)),
                 clock_bound_ns: Some(Span::from_nanos(500)),
                 refusals: BTreeMap::from([("target".to_owned(), 2)]),
-                heard_unix_ns: Some(at),
+                last_seen_unix_ns: Some(at),
                 enrolled_unix_ns: at,
             },
             fingerprint: "ab".to_owned(),

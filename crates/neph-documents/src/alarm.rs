@@ -45,14 +45,14 @@ pub enum Counted {
         /// How many.
         round_trips: u64,
         /// Those above the limit.
-        round_trips_longer: u64,
+        round_trips_above_limit: u64,
     },
     /// Packets.
     Packets {
         /// How many.
         packets: u64,
         /// Those above the limit.
-        packets_longer: u64,
+        packets_above_limit: u64,
     },
 }
 
@@ -81,7 +81,7 @@ pub struct OfSegment {
     /// The segment: `a - b`.
     pub segment: String,
     /// `there` or `back`.
-    pub way: &'static str,
+    pub direction: &'static str,
     /// Nanoseconds since the first packet.
     pub since_ns: Span,
     /// The most that a delay in the segment may be off, in nanoseconds.
@@ -95,7 +95,7 @@ impl<W> AlarmDocument<W> {
     pub fn of_round_trips(at: Wall, change: &Change, about: W) -> Self {
         let counted = Counted::RoundTrips {
             round_trips: change.of,
-            round_trips_longer: change.longer,
+            round_trips_above_limit: change.longer,
         };
         Self::of(at, change, counted, about)
     }
@@ -104,7 +104,7 @@ impl<W> AlarmDocument<W> {
     pub fn of_packets(at: Wall, change: &Change, about: W) -> Self {
         let counted = Counted::Packets {
             packets: change.of,
-            packets_longer: change.longer,
+            packets_above_limit: change.longer,
         };
         Self::of(at, change, counted, about)
     }

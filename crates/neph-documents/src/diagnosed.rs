@@ -1,6 +1,6 @@
 //! `neph diagnose`: root causes that the rules find in a campaign.
 
-use neph_analysis::{Blind, Diagnoses, Diagnosis, Note};
+use neph_analysis::{Diagnoses, Diagnosis, NotEvaluated, Note};
 use neph_model::{Campaign, CampaignId};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct DiagnosesDocument {
     /// What is no cause and worth knowing.
     pub notes: Vec<Note>,
     /// Rules that were not evaluated, and why.
-    pub blind: Vec<Blind>,
+    pub not_evaluated: Vec<NotEvaluated>,
     /// Only fleets were measured: no rule is about them.
     pub fleets_only: bool,
 }
@@ -35,7 +35,7 @@ impl DiagnosesDocument {
             name: campaign.name.clone(),
             diagnoses: found.causes,
             notes: found.notes,
-            blind: found.blind,
+            not_evaluated: found.not_evaluated,
             fleets_only: found.fleets_only,
         }
     }

@@ -133,13 +133,13 @@ pub struct ChangeRow {
     /// The endpoint.
     pub endpoint: Option<String>,
     /// The flow's place in the fleet.
-    pub lane: u32,
+    pub slot: u32,
     /// The flow's source port.
     pub source_port: u16,
     /// When the path changed, Unix time in nanoseconds.
     pub at_unix_ns: Wall,
     /// When the change was detected, Unix time in nanoseconds.
-    pub told_unix_ns: Option<Wall>,
+    pub detected_unix_ns: Option<Wall>,
     /// The base latency before, in nanoseconds.
     pub before_ns: Span,
     /// The base latency after, in nanoseconds.
@@ -182,14 +182,14 @@ impl ChangeRow {
         wall: impl Fn(Instant<neph_model::Own>) -> Wall,
     ) -> Self {
         let Change { fleet, change, .. } = found;
-        let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.lane));
+        let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.slot));
         Self {
             detector: found.detector.to_owned(),
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),
-            lane: change.lane.0,
+            slot: change.slot.0,
             source_port: change.source_port,
             at_unix_ns: wall(change.at),
-            told_unix_ns: change.told.map(wall),
+            detected_unix_ns: change.reported.map(wall),
             before_ns: change.before,
             after_ns: change.after,
             path_before: traced.before,

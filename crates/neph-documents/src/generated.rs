@@ -18,7 +18,7 @@ crate::rows! {
         /// The share of time that was asked, in percent.
         target_percent: f64 => right "TARGET" by |row| format!("{:.0} %", row.target_percent),
         /// The share of time that it worked, in percent.
-        worked_percent: f64 => right "WORKED" by |row| format!("{:.1} %", row.worked_percent),
+        achieved_percent: f64 => right "BUSY" by |row| format!("{:.1} %", row.achieved_percent),
         /// How long it lasted in nanoseconds.
         lasted_ns: Span => right "LASTED",
         /// Hashes per second.
@@ -33,7 +33,7 @@ impl CpuRow {
         let rows = done.threads.iter().map(|one| Self {
             cpu: one.cpu,
             target_percent: done.share.in_percent(),
-            worked_percent: one.percent(),
+            achieved_percent: one.percent(),
             lasted_ns: one.lasted,
             hashes_per_second: one.hashes as f64 * 1e9 / one.lasted.nanos().max(1) as f64,
         });
@@ -77,7 +77,7 @@ crate::rows! {
         /// Bytes that the peer received.
         received_bytes: ByteSize => right "RECEIVED",
         /// Bytes that came back.
-        back_bytes: ByteSize => right "BACK",
+        reverse_bytes: ByteSize => right "REVERSE",
         /// Requests with a reply.
         answered: u64 => right "ANSWERED",
         /// Retransmitted segments.
@@ -89,7 +89,7 @@ crate::rows! {
         /// What the peer received, in bit/s.
         received_bit_s: BitRate => right "RECEIVED/S",
         /// What came back, in bit/s.
-        back_bit_s: BitRate => right "BACK/S",
+        reverse_bit_s: BitRate => right "REVERSE/S",
         /// Its rates within each whole second.
         seconds: Vec<LoadSecondRow>,
         /// Why it was refused or broke.
@@ -106,13 +106,13 @@ impl FlowRow {
             limit_bit_s: each,
             sent_bytes: ByteSize(flow.sent),
             received_bytes: ByteSize(flow.received),
-            back_bytes: ByteSize(flow.back),
+            reverse_bytes: ByteSize(flow.back),
             answered: flow.answered,
             retransmissions: flow.retransmissions,
             spurious_retransmissions: flow.spurious,
             lasted_ns: flow.lasted,
             received_bit_s: rate_of(flow.received_in_time, flow.lasted),
-            back_bit_s: rate_of(flow.back_in_time, flow.lasted),
+            reverse_bit_s: rate_of(flow.back_in_time, flow.lasted),
             seconds: LoadSecondRow::all(&flow.seconds),
             fault: flow.broken.clone(),
         });
@@ -124,11 +124,11 @@ crate::rows! {
     /// A stream of UDP packets.
     pub struct StreamRow {
         /// The rate that was asked, in bit/s.
-        asked_bit_s: BitRate => right "ASKED",
+        target_bit_s: BitRate => right "ASKED",
         /// Frames that were due.
         frames: u64 => right "FRAMES",
         /// Frames that were left out because the sender was late.
-        left_out_frames: u64 => right "LEFT OUT",
+        frames_skipped: u64 => right "SKIPPED",
         /// Packets that were sent.
         sent_packets: u64 => right "SENT",
         /// Bytes of payload that were sent.
@@ -138,13 +138,13 @@ crate::rows! {
         /// Packets that the reflector received.
         received_packets: u64 => right "RECEIVED",
         /// Packets that came back.
-        back_packets: u64 => right "BACK",
+        reverse_packets: u64 => right "REVERSE",
         /// How long it lasted in nanoseconds.
         lasted_ns: Span => right "LASTED",
         /// The rate that was sent, in bit/s.
         sent_bit_s: BitRate => right "SENT/S",
         /// The rate that came back, in bit/s.
-        back_bit_s: BitRate => right "BACK/S",
+        reverse_bit_s: BitRate => right "REVERSE/S",
         /// Its rates within each whole second.
         seconds: Vec<LoadSecondRow>,
         /// Why it is not what was asked.
@@ -156,17 +156,17 @@ impl From<&StreamDone> for StreamRow {
     fn from(done: &StreamDone) -> Self {
         let streamed = &done.streamed;
         Self {
-            asked_bit_s: done.rate,
+            target_bit_s: done.rate,
             frames: streamed.frames,
-            left_out_frames: streamed.left_out(),
+            frames_skipped: streamed.left_out(),
             sent_packets: streamed.packets,
             sent_bytes: ByteSize(streamed.bytes),
             refused_packets: streamed.refused,
             received_packets: streamed.there,
-            back_packets: streamed.back,
+            reverse_packets: streamed.back,
             lasted_ns: streamed.lasted,
             sent_bit_s: rate_of(streamed.bytes, streamed.lasted),
-            back_bit_s: rate_of(streamed.back_bytes, streamed.lasted),
+            reverse_bit_s: rate_of(streamed.reverse_bytes, streamed.lasted),
             seconds: LoadSecondRow::all(&streamed.seconds),
             fault: done.fault.clone(),
         }

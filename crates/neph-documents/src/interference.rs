@@ -75,7 +75,7 @@ impl CircuitShare {
     fn in_words(&self) -> String {
         let alone = Quantity::UpGoodput.in_words(self.alone_bit_s);
         let Some(share) = self.share_percent else {
-            return format!("nothing measured beside the other ({alone} alone)");
+            return format!("nothing measured with the other ({alone} alone)");
         };
         let interval = match (self.share_low_percent, self.share_high_percent) {
             (Some(low), Some(high)) => format!("{low:.1} to {high:.1} %"),
@@ -151,8 +151,7 @@ impl InterferenceDocument {
         }
         let _ = writeln!(
             text,
-            "Measured: {}, each circuit alone and both at the same time. What a circuit gets beside the other, of \
-             what it gets alone; the intervals hold together in 95 %.",
+            "Measured: {}, each circuit alone and both at the same time. Rate with the other circuit, as a share of the rate alone; simultaneous 95 % intervals.",
             self.measure
         );
         if self.shared_links.is_empty() {

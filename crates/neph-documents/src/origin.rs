@@ -8,5 +8,5 @@ pub struct Origin {
     /// The commit.
     pub commit: &'static str,
     /// Whether no core of this machine may sleep; `None` where that cannot be read.
-    pub cores_awake: Option<bool>,
+    pub cpu_idle_disabled: Option<bool>,
 }

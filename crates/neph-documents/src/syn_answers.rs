@@ -13,16 +13,14 @@ pub const fn word(answer: SynAnswer) -> &'static str {
 /// How so many answers were given; at least one.
 pub fn sentence(accepted: u64, refused: u64) -> String {
     match (refused, accepted) {
-        (0, 1) => "the answer was a SYN-ACK: somebody listens there (open)".to_owned(),
-        (0, all) => format!("all {all} answers were SYN-ACK: somebody listens there (open)"),
-        (1, 0) => {
-            "the answer was a RST: nobody listens there (closed, or a firewall answers)".to_owned()
+        (0, 1) => "the answer was a SYN-ACK: the port is open".to_owned(),
+        (0, all) => format!("all {all} answers were SYN-ACK: the port is open"),
+        (1, 0) => "the answer was a RST: the port is closed, or a firewall answers".to_owned(),
+        (all, 0) => {
+            format!("all {all} answers were RST: the port is closed, or a firewall answers")
         }
-        (all, 0) => format!(
-            "all {all} answers were RST: nobody listens there (closed, or a firewall answers)"
-        ),
         (refused, accepted) => format!(
-            "of the answers {accepted} were SYN-ACK (open: somebody listens there) and {refused} RST (closed: nobody does, or a firewall answers)"
+            "of the answers {accepted} were SYN-ACK (open) and {refused} RST (closed, or a firewall answers)"
         ),
     }
 }

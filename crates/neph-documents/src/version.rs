@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// The version of all documents. It grows when a key is removed, renamed or changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The field `schema` of a document: the version of its keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ const LONGEST_BODY: u64 = 64 << 10;
 const MOST_ADDRESSES: usize = 16;
 
 /// Takes a sentence for people.
-pub(crate) type Say = fn(&str);
+pub(crate) type Notify = fn(&str);
 /// Gives the addresses of a host and port, in the order in which they are to be tried.
 pub(crate) type Find = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 

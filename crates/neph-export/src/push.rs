@@ -12,7 +12,7 @@ use neph_model::Wall;
 use neph_sys::clock;
 use ureq::Agent;
 
-use crate::http::{Find, Say, Url, agent, exchange, url};
+use crate::http::{Find, Notify, Url, agent, exchange, url};
 use crate::metric::Exported;
 use crate::otlp::{Period, Resource, rejected, request};
 
@@ -48,7 +48,7 @@ pub struct Push {
 #[derive(Debug)]
 pub struct Pushing {
     who: &'static str,
-    say: Say,
+    say: Notify,
     authority: String,
     /// Dropped to end it.
     stop: SyncSender<()>,

@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use crate::http::{Find, Say, Url, agent, post};
+use crate::http::{Find, Notify, Url, agent, post};
 
 /// What is not told yet at the end may take this long.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -18,27 +18,27 @@ const WAITING: usize = 64;
 pub struct Webhook {
     /// The command that tells.
     who: &'static str,
-    say: Say,
+    say: Notify,
     authority: String,
     alarms: SyncSender<String>,
     /// Hangs up when all were told.
-    telling: Receiver<()>,
+    reporting: Receiver<()>,
 }
 
 impl Webhook {
     /// Tells in the name of a command, `neph watch`.
-    pub fn begin(url: Url, who: &'static str, say: Say, find: Find) -> Self {
-        let (alarms, told) = sync_channel::<String>(WAITING);
+    pub fn begin(url: Url, who: &'static str, say: Notify, find: Find) -> Self {
+        let (alarms, reported) = sync_channel::<String>(WAITING);
         let authority = url.authority().to_owned();
-        let (ended, telling) = sync_channel(0);
+        let (ended, reporting) = sync_channel(0);
         // It ends with the process if its hearer is silent for longer than is waited for.
         std::thread::spawn(move || {
             let _ended: SyncSender<()> = ended;
             let agent = agent(&url, find);
-            for body in told {
+            for body in reported {
                 if let Err(error) = post(&agent, &url, &body) {
                     let authority = url.authority();
-                    say(&format!("{who}: tell {authority} of an alarm: {error}"));
+                    say(&format!("{who}: post an alarm to {authority}: {error}"));
                 }
             }
         });
@@ -47,15 +47,15 @@ impl Webhook {
             say,
             authority,
             alarms,
-            telling,
+            reporting,
         }
     }
 
     /// Posts a document of JSON, while its caller goes on.
-    pub fn tell(&self, alarm: String) {
+    pub fn report(&self, alarm: String) {
         if self.alarms.try_send(alarm).is_err() {
             (self.say)(&format!(
-                "{}: an alarm was not told: too many wait for the webhook",
+                "{}: an alarm was not posted: too many wait for the webhook",
                 self.who
             ));
         }
@@ -64,7 +64,7 @@ impl Webhook {
     /// Waits until all were told, or could not be, but not for ever.
     pub fn finish(self) {
         drop(self.alarms);
-        if self.telling.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
+        if self.reporting.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
             (self.say)(&format!(
                 "{}: {} did not take all alarms within {} s; they stand above",
                 self.who,
@@ -94,14 +94,14 @@ mod tests {
 
     /// A whole request whose body is a JSON object.
     fn request(peer: &mut TcpStream) -> Vec<u8> {
-        let mut heard = Vec::new();
-        while !heard.ends_with(b"}") {
+        let mut received = Vec::new();
+        while !received.ends_with(b"}") {
             let mut some = [0; 512];
             let n = peer.read(&mut some).expect("read");
-            assert!(n > 0, "it hung up: {heard:?}");
-            heard.extend_from_slice(&some[..n]);
+            assert!(n > 0, "it hung up: {received:?}");
+            received.extend_from_slice(&some[..n]);
         }
-        heard
+        received
     }
 
     #[test]
@@ -116,9 +116,9 @@ mod tests {
                 peer.write_all(answer.as_bytes()).expect("answer");
             });
             let url = url(&format!("http://{address}/a")).expect("a URL");
-            let told = post(&agent(&url, find), &url, "{}").expect_err(status);
+            let reported = post(&agent(&url, find), &url, "{}").expect_err(status);
             let expected = format!("it answered \"HTTP/1.1 {}\"", &status[..3]);
-            assert_eq!(told.to_string(), expected);
+            assert_eq!(reported.to_string(), expected);
             hearing.join().expect("heard");
         }
     }
@@ -143,8 +143,8 @@ mod tests {
         });
         let url = url(&format!("https://localhost:{port}/a")).expect("a URL");
         let local = |_: &str, port| Ok(vec![([127, 0, 0, 1], port).into()]);
-        let told = post(&agent(&url, local), &url, "{}").expect_err("it is nobody's");
-        assert!(told.to_string().contains("certificate"), "{told}");
+        let reported = post(&agent(&url, local), &url, "{}").expect_err("it is nobody's");
+        assert!(reported.to_string().contains("certificate"), "{reported}");
         hearing.join().expect("refused");
     }
 
@@ -154,17 +154,23 @@ mod tests {
         let address = listener.local_addr().expect("address");
         let hearing = std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("accept");
-            let heard = request(&mut peer);
+            let received = request(&mut peer);
             peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
                 .expect("answer");
-            String::from_utf8(heard).expect("text")
+            String::from_utf8(received).expect("text")
         });
         let url = url(&format!("http://{address}/hear")).expect("a URL");
         let webhook = Webhook::begin(url, "neph watch", |_| {}, find);
-        webhook.tell("{\"kind\":\"alarm\"}".to_owned());
+        webhook.report("{\"kind\":\"alarm\"}".to_owned());
         webhook.finish();
-        let heard = hearing.join().expect("heard");
-        assert!(heard.starts_with("POST /hear HTTP/1.1\r\n"), "{heard}");
-        assert!(heard.ends_with("\r\n\r\n{\"kind\":\"alarm\"}"), "{heard}");
+        let received = hearing.join().expect("heard");
+        assert!(
+            received.starts_with("POST /hear HTTP/1.1\r\n"),
+            "{received}"
+        );
+        assert!(
+            received.ends_with("\r\n\r\n{\"kind\":\"alarm\"}"),
+            "{received}"
+        );
     }
 }

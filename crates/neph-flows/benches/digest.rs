@@ -16,8 +16,8 @@ use std::fs;
 
 use neph_flows::{Digest, Settings};
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ProbeKind,
-    ReadBy, Span,
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, ProbeKind,
+    ReadBy, Slot, Span,
 };
 use neph_stats::Random;
 
@@ -48,13 +48,13 @@ fn main() {
 fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
     let fleet = Fleet {
         probe: ProbeKind::Udp,
-        lanes: flows,
+        slots: flows,
         endpoints: vec![FleetEndpoint {
             name: "far".to_owned(),
             address: ([192, 0, 2, 1], 862).into(),
         }],
         interval: Span::from_millis(millis.into()),
-        renewal: None,
+        lifetime: None,
         criteria: None,
     };
     let mut stream = Stream::new(&fleet, seconds);
@@ -67,7 +67,7 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
         for message in &batch {
             digest.push(message);
         }
-        digest.news().for_each(drop);
+        digest.events().for_each(drop);
         cpu += cpu_time() - begun;
         messages += batch.len() as u64;
         most = most.max(resident());
@@ -99,7 +99,7 @@ struct Stream {
     next: i64,
     until: i64,
     /// By the moment at which they are told.
-    told: BTreeMap<(i64, i64), FleetMessage>,
+    reported: BTreeMap<(i64, i64), FleetMessage>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -108,7 +108,7 @@ struct Flow {
     round: i64,
     seq: u32,
     answered: u32,
-    told: i64,
+    reported: i64,
 }
 
 impl Stream {
@@ -118,14 +118,14 @@ impl Stream {
             path: random.below(PATHS.len()),
             ..Flow::default()
         };
-        let flows = (0..fleet.lanes).map(|_| flow()).collect();
+        let flows = (0..fleet.slots).map(|_| flow()).collect();
         Self {
             random,
             flows,
-            gap: fleet.interval.nanos() / i64::from(fleet.lanes),
+            gap: fleet.interval.nanos() / i64::from(fleet.slots),
             next: 0,
             until: i64::from(seconds) * 1000 * MS,
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
         }
     }
 
@@ -134,10 +134,10 @@ impl Stream {
         batch.clear();
         while batch.len() < BATCH {
             let sent = self.next * self.gap;
-            let due = self.told.first_key_value().map(|((at, _), _)| *at);
+            let due = self.reported.first_key_value().map(|((at, _), _)| *at);
             match due {
                 Some(at) if at <= sent || sent >= self.until => {
-                    batch.extend(self.told.pop_first().map(|(_, message)| message));
+                    batch.extend(self.reported.pop_first().map(|(_, message)| message));
                 }
                 None if sent >= self.until => break,
                 _ => self.send(sent),
@@ -147,11 +147,11 @@ impl Stream {
     }
 
     fn send(&mut self, sent: i64) {
-        let lane = usize::try_from(self.next).unwrap() % self.flows.len();
-        let mut flow = self.flows[lane];
+        let slot = usize::try_from(self.next).unwrap() % self.flows.len();
+        let mut flow = self.flows[slot];
         if sent / RESHUFFLE > flow.round {
             flow.round = sent / RESHUFFLE;
-            if lane.is_multiple_of(2) {
+            if slot.is_multiple_of(2) {
                 flow.path = self.random.below(PATHS.len());
             }
         }
@@ -176,10 +176,10 @@ impl Stream {
             answer: None,
         };
         let known = if is_lost { TIMEOUT } else { round_trip };
-        flow.told = flow.told.max(sent + known);
+        flow.reported = flow.reported.max(sent + known);
         let message = FleetMessage {
-            lane: Lane(u32::try_from(lane).unwrap()),
-            source_port: 1024 + u16::try_from(lane).unwrap(),
+            slot: Slot(u32::try_from(slot).unwrap()),
+            source_port: 1024 + u16::try_from(slot).unwrap(),
             seq: flow.seq,
             sent: Instant::from_nanos(sent),
             late: Span::from_nanos(900),
@@ -190,8 +190,8 @@ impl Stream {
             },
         };
         flow.seq += 1;
-        self.told.insert((flow.told, self.next), message);
-        self.flows[lane] = flow;
+        self.reported.insert((flow.reported, self.next), message);
+        self.flows[slot] = flow;
         self.next += 1;
     }
 }

@@ -1,4 +1,4 @@
-//! Owns what can be said of source ports: plain values.
+//! Owns advice on source ports, as plain values.
 
 use neph_model::Span;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::horizon::Horizon;
 use crate::share::Share;
 
-/// What the third source says of whoever follows such advice.
+/// The warning of the third source about such advice.
 pub const CAUTION: &str = "Selfish routing (the third source): \"application developers can force \
 multiplexing of traffic on shortest paths, ultimately defeating cloud TE operation\". If many do it, \
 the low path fills up, and the provider may move you away the sooner.";
@@ -16,50 +16,50 @@ the low path fills up, and the provider may move you away the sooner.";
 pub struct Advice {
     /// The endpoint's name.
     pub endpoint: String,
-    /// What can be said.
+    /// The advice itself.
     pub counsel: Counsel,
-    /// What to mind before following it.
+    /// A caution for readers of the advice.
     pub caution: &'static str,
 }
 
-/// What can be said of source ports.
+/// Advice on source ports, or its refusal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counsel {
-    /// Nothing, and why.
+    /// No advice, with the reason.
     Refused {
-        /// A sentence with what would help.
+        /// The reason and the remedy, in a sentence.
         why: String,
     },
-    /// Open some connections and keep the best; and ports, where they hold.
+    /// Open some connections and keep the best; also ports, if advice on ports holds.
     Given(Box<Guide>),
 }
 
-/// Advice with what it rests on.
+/// Advice with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Guide {
     /// The lowest class's base latency.
     pub low: Span,
-    /// The median over flows and time of the base latency: what a random flow gets.
+    /// The median base latency over flows and time: that of a random flow.
     pub random: Span,
     /// The share of flows in the lowest class at the end.
-    pub low_share: Share,
-    /// What the lowest class lost against the others; `None` where one had no message.
+    pub lowest_class_share: Share,
+    /// The loss of the lowest class against the others; `None` if one had no message.
     pub loss: Option<LowLoss>,
-    /// Which ports to take, those first that have been there longest; empty where ports do not hold.
+    /// The advised ports, those with the longest stay first; empty if advice on ports does not hold.
     pub ports: Vec<AdvisedPort>,
-    /// The longest time after which such advice was still better than chance, beyond doubt; `None`
-    /// where no port is named.
+    /// The longest time after which the advice was still significantly better than a random port; `None` if
+    /// no port is named.
     pub holds: Option<Span>,
-    /// Why no port is named, where none is.
+    /// Why no port is named; `None` if ports are named.
     pub no_ports: Option<String>,
-    /// What opening several connections and keeping the best gives.
+    /// The gain from opening several connections and keeping the best.
     pub best_of: Vec<BestOf>,
-    /// How the advice would have fared, by the time that went by since it was given.
+    /// The backtest of the advice, by time since the advice.
     pub horizons: Vec<Horizon>,
 }
 
-/// A port that is on the low path.
+/// A port on the path with the lowest latency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AdvisedPort {
     /// The source port.
@@ -68,30 +68,30 @@ pub struct AdvisedPort {
     pub base: Span,
     /// How long it has been there.
     pub held: Span,
-    /// How many of its last messages were lost; `None` where there were none.
+    /// The loss among its last messages; `None` without messages.
     pub loss: Option<Share>,
 }
 
 /// Opening `connections` at random ports and keeping the one with the lowest latency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BestOf {
-    /// How many.
+    /// Number of connections.
     pub connections: u32,
-    /// The chance that at least one is in the lowest class, 0 to 1.
+    /// The probability that at least one is in the lowest class, 0 to 1.
     pub chance: f64,
-    /// The best one's base latency: in half of all cases it is at most this.
+    /// Median of the best connection's base latency.
     pub p50: Span,
-    /// In 99 of 100 cases it is at most this.
+    /// p99 of the best connection's base latency.
     pub p99: Span,
 }
 
-/// What the lowest class lost, and all others together.
+/// The loss of the lowest class, and of all others together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LowLoss {
-    /// The lowest class's messages that were lost.
+    /// Lost messages of the lowest class.
     pub low: Share,
-    /// The other classes'.
+    /// Lost messages of the other classes.
     pub others: Share,
-    /// Whether the lowest class lost more, beyond doubt and by more than one message in a thousand.
+    /// Whether the lowest class lost significantly more, by at least one message in a thousand.
     pub is_more: bool,
 }

@@ -1,8 +1,8 @@
-//! Advice on source ports: which of them give the low path, how long such advice has held, what it
-//! gains. And refusals where the data do not carry it.
+//! Advice on source ports: which ports give the lowest latency, how long such advice has held, and its gain.
+//! Refuses advice without sufficient data.
 //!
-//! The test of advice is the past: it is taken at many moments from what was known then, and scored
-//! by what the port and all the others had a while later.
+//! The advice is tested on past data. It is given at many moments from what was known then, and compared
+//! later with the latencies of the port and of all other ports.
 
 use neph_model::{Instant, Own, Span};
 
@@ -15,19 +15,18 @@ use crate::view::{FleetView, FlowHistory};
 
 mod loss;
 
-/// Flows that a pair needs before anything is said of its ports.
+/// Minimum number of flows of a pair.
 const LEAST_FLOWS: usize = 8;
-/// Ports that are named at most.
+/// Maximum number of ports that are named.
 const NAMED: usize = 8;
-/// Ports are named where advice held for as long as it takes to follow it, at least.
+/// Ports are named only if the advice held for at least the time that following it takes.
 const LEAST_HELD: Span = Span::from_secs(60);
-/// And for this long, where the measurement can show it.
+/// It must also hold for this long, if the measurement is long enough to show it.
 const SHOULD_HOLD: Span = Span::from_secs(300);
-/// Numbers of connections that are told of.
+/// Numbers of connections that are evaluated.
 const CONNECTIONS: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// What can be said of the source ports to the endpoint of this index. It must be one of the
-/// fleet's.
+/// Advice on source ports for the endpoint with this index, which must exist in the fleet.
 pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
     let name = |endpoint: &neph_model::FleetEndpoint| endpoint.name.clone();
     let counsel = match guide(view, endpoint) {
@@ -45,10 +44,10 @@ pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
     }
 }
 
-/// A flow as it was at the end.
+/// A flow at the end of the measurement.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// Its place among those of the endpoint.
+    /// Its index among the endpoint's flows.
     flow: usize,
     port: u16,
     base: Span,
@@ -75,11 +74,11 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
         );
     };
     let on_low = standing.iter().filter(|flow| flow.class == Some(0)).count();
-    let low_share = share(on_low as u64, standing.len() as u64)
+    let lowest_class_share = share(on_low as u64, standing.len() as u64)
         .ok_or("no flow had a base latency at the end")?;
     let horizons = backtest(view, &flows);
     let ports = ports(&standing);
-    let loss = loss::low_loss(classes, &flows, &standing);
+    let loss = loss::lowest_class_loss(classes, &flows, &standing);
     let named = match loss.filter(|loss| loss.is_more) {
         Some(loss) => Err(loses(&loss)),
         None => may_name(view, (on_low, ports.len()), &horizons, low.share),
@@ -92,7 +91,7 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
     Ok(Guide {
         low: low.base,
         random: best_of(&bases, 1).p50,
-        low_share,
+        lowest_class_share,
         loss,
         ports: if named.is_ok() { ports } else { Vec::new() },
         holds: named.as_ref().ok().copied(),
@@ -113,7 +112,7 @@ fn flows_in_words(number: usize) -> String {
     }
 }
 
-/// The flows that went on until the end. One whose last message is long ago stands for nothing.
+/// The flows that continued until the end. A flow without recent messages does not count.
 fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
     let recent = view.until - view.silence();
     let last = flows.iter().enumerate().filter_map(|(place, flow)| {
@@ -134,18 +133,18 @@ fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
     last.collect()
 }
 
-/// Whether ports can be named, and for how long their advice held; or why not, although flows
-/// differ. `ports` are how many are on the low path, and how many of these lose no more than others.
+/// Whether ports can be named and how long such advice held; or why not, although flows differ. `ports` are
+/// the number on the lowest path, and how many of them lose no more than others.
 fn may_name(
     view: &FleetView,
     (on_low, ports): (usize, usize),
     horizons: &[Horizon],
-    low_share: f64,
+    lowest_class_share: f64,
 ) -> Result<Span, String> {
-    if let Some(renewal) = view.fleet.renewal {
+    if let Some(lifetime) = view.fleet.lifetime {
         return Err(format!(
-            "flows were renewed every {}, so it is not known how long a port keeps its path; measure without renewal",
-            renewal.exact()
+            "flows were replaced every {}, so it is unknown how long a port keeps its path; measure without --renew",
+            lifetime.exact()
         ));
     }
     if on_low == 0 {
@@ -163,10 +162,10 @@ fn may_name(
     let Some(decisive) = horizons.iter().rev().find(decides) else {
         let chance = horizons
             .last()
-            .map_or(low_share, |horizon| horizon.random_on_low);
+            .map_or(lowest_class_share, |horizon| horizon.random_on_lowest_class);
         return Err(too_short(chance));
     };
-    // Advice that is no better than chance is no advice.
+    // Advice that is not better than a random port is no advice.
     let held = horizons.iter().take_while(|horizon| horizon.holds());
     match held.last() {
         Some(longest) if longest.after >= decisive.after => Ok(longest.after),
@@ -180,7 +179,7 @@ fn may_name(
 fn loses(loss: &LowLoss) -> String {
     let percent = |share: f64| share * 100.0;
     format!(
-        "the low path loses more than the others: {:.1} % of its messages (95 % interval {:.1} to {:.1}) against {:.1} % of theirs; weigh what a lost message costs you against the latency",
+        "the low path loses more than the others: {:.1} % of its messages (95 % interval {:.1} to {:.1}) the others {:.1} %; compare the cost of loss with the gain in latency",
         percent(loss.low.share),
         percent(loss.low.low),
         percent(loss.low.high),
@@ -201,17 +200,17 @@ fn too_short(chance: f64) -> String {
 
 fn does_not_hold(horizon: &Horizon) -> String {
     format!(
-        "ports do not keep their path: {} after it was advised, a port was still on the low path in {:.0} % of looks (95 % interval {:.0} to {:.0}, as of {} looks one after the other), and a random port in {:.0} %; open several connections instead, keep the one with the lowest latency, and look again often",
+        "ports do not keep their path: {} after the advice, a port was still on the low path in {:.0} % of checks (95 % interval {:.0} to {:.0}, as of {} independent checks), and a random port in {:.0} %; open several connections, keep the fastest, and check often",
         horizon.after.exact(),
         horizon.on_low.share * 100.0,
         horizon.on_low.low * 100.0,
         horizon.on_low.high * 100.0,
         horizon.on_low.n,
-        horizon.random_on_low * 100.0
+        horizon.random_on_lowest_class * 100.0
     )
 }
 
-/// The ports on the low path, without those that lose more than the others do.
+/// The ports on the lowest path, without those that lose more than the others.
 fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
     let count = |of: fn(&Standing) -> u32| standing.iter().map(of).map(u64::from).sum::<u64>();
     let all = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
@@ -231,8 +230,8 @@ fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
     named.collect()
 }
 
-/// Whether a flow's loss is above that of the others, beyond doubt. `all` are lost and all messages
-/// of all flows.
+/// Whether a flow's loss is significantly above that of the others. `all` are lost and all messages of all
+/// flows.
 fn loses_more(own: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
     let others = share(
         all.0.saturating_sub(own.lost.into()),
@@ -242,12 +241,12 @@ fn loses_more(own: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
     loss.is_some_and(|loss| loss.low > usual)
 }
 
-/// The best of `connections` flows that fall into classes by their shares, each by itself: it is
-/// above a class only if all of them are.
+/// The best of `connections` independent flows, which fall into classes by their shares. It is above a class
+/// only if all of them are.
 fn best_of(classes: &[(Span, f64)], connections: u32) -> BestOf {
     let exponent = i32::try_from(connections).unwrap_or(i32::MAX);
     let whole: f64 = classes.iter().map(|(_, share)| share).sum();
-    // The chance that all are above the first `n` classes.
+    // The probability that all are above the first `n` classes.
     let above = |n: usize| {
         let up_to: f64 = classes[..n].iter().map(|(_, share)| share).sum();
         (1.0 - up_to / whole).max(0.0).powi(exponent)

@@ -1,9 +1,8 @@
-//! Advice held against the past: what would have come of taking the best port at a moment, a while
-//! later, against what all ports had then.
+//! Backtest of advice: the latency of the advised port some time after the advice, compared with that of all
+//! ports then.
 //!
-//! At a moment only what had been told by then counts: a path change is told some messages after it
-//! happened, or a while after. The borders of the latency classes alone are those of the whole
-//! measurement, and so is which changes were taken back later.
+//! Uses only what was reported by the moment of the advice: a path change is reported some messages later, or
+//! more. Exceptions: class limits and withdrawn changes are those of the whole measurement.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::horizon::{Against, Horizon, is_enough};
 use crate::share::{Share, share, share_worth};
 use crate::view::{FleetView, FlowHistory, PathChange, Segment};
 
-/// How long after advice it is looked whether it still holds.
+/// Times after the advice at which it is evaluated.
 const HORIZONS: [Span; 6] = [
     Span::from_secs(10),
     Span::from_secs(30),
@@ -23,16 +22,16 @@ const HORIZONS: [Span; 6] = [
     Span::from_secs(1800),
     Span::from_secs(7200),
 ];
-/// Moments at which advice is taken, at most.
+/// Maximum number of moments at which advice is given.
 const MOST: i64 = 400;
-/// Times that follow one another in which a horizon is looked at, at least.
+/// Minimum number of consecutive periods per horizon.
 const LEAST: u64 = 2;
 
-/// How long a measurement has to be before a horizon can show that advice is better than chance,
-/// where chance is right in a share `random` of all cases; `None` where that is always.
+/// Minimum duration of a measurement that can show that advice is better than a random port, which is right
+/// in a share `random` of all cases. `None` if that is always.
 pub(crate) fn least_time(horizon: Span, random: f64) -> Option<Span> {
     let times = (LEAST..=1000).find(|times| is_enough(*times, random))?;
-    // And one more, for what goes by until flows have a base latency.
+    // One more, for the time until flows have a base latency.
     Some(horizon.times(i64::try_from(times).ok()? + 1))
 }
 
@@ -44,15 +43,15 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// `changes` hold each change's `told`, by lane, port and moment.
+    /// `changes` has the `reported` moment of each change, by slot, port and moment.
     fn new(view: &FleetView, flow: &'a FlowHistory, changes: &Changes) -> Self {
-        // Of the first base latency it is not kept when it was told: it takes a window.
+        // The moment when the first base latency was reported is not kept: it takes a window.
         let window = view.fleet.interval;
         let first = window.times(i64::from(view.settings.detection.window));
         let known = |(index, segment): (usize, &Segment)| {
-            let key = (flow.lane.0, flow.source_port, segment.from);
+            let key = (flow.slot.0, flow.source_port, segment.from);
             match changes.get(&key) {
-                Some(told) if index > 0 => *told,
+                Some(reported) if index > 0 => *reported,
                 _ => segment.from + first + segment.base,
             }
         };
@@ -62,30 +61,29 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Where it was at a moment as far as that was known then, unless it had gone silent for
-    /// `silence`.
+    /// Its segment at a moment, as far as known then; `None` if it had been silent for `silence`.
     fn known_at(&self, moment: Instant<Own>, silence: Span) -> Option<&'a Segment> {
         let is_alive = self.flow.segments.last()?.until >= moment - silence;
-        let next = self.known.partition_point(|told| *told <= moment);
+        let next = self.known.partition_point(|reported| *reported <= moment);
         let segment = self.flow.segments.get(next.checked_sub(1)?)?;
         is_alive.then_some(segment)
     }
 }
 
-/// When each change was told.
+/// When each change was reported.
 type Changes = BTreeMap<(u32, u16, Instant<Own>), Instant<Own>>;
 
-/// The advice of each moment scored at each horizon for which there is time enough; none of flows
-/// that are renewed, whose ports last no longer.
+/// The score of the advice of each moment, at each horizon that fits into the measurement. Empty for flows
+/// that are replaced by new flows: their ports do not last.
 pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon> {
-    if view.fleet.renewal.is_some() {
+    if view.fleet.lifetime.is_some() {
         return Vec::new();
     }
-    let told = |change: &PathChange| {
-        let key = (change.lane.0, change.source_port, change.at);
-        (key, change.told)
+    let reported = |change: &PathChange| {
+        let key = (change.slot.0, change.source_port, change.at);
+        (key, change.reported)
     };
-    let changes: Changes = view.changes.iter().map(told).collect();
+    let changes: Changes = view.changes.iter().map(reported).collect();
     let begun = flows.iter().filter(|flow| !flow.segments.is_empty());
     let watched: Vec<Watched> = begun
         .map(|flow| Watched::new(view, flow, &changes))
@@ -94,9 +92,9 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         return Vec::new();
     };
     let silence = view.silence();
-    let told = HORIZONS.iter().map_while(|after| {
+    let reported = HORIZONS.iter().map_while(|after| {
         let room = (view.until - from - *after).nanos();
-        // Four moments in a bin, so that short measurements have some.
+        // Four moments per bin, so that short measurements have some.
         let mut apart = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
         while room / apart.nanos() > MOST {
             apart = apart.times(2);
@@ -104,14 +102,14 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         let moments = (0..=room.div_euclid(apart.nanos())).map(|n| from + apart.times(n));
         let moments: Vec<Instant<Own>> = moments.collect();
         let tally = score(&watched, &moments, (*after, silence));
-        // The times of this length one after the other.
+        // The number of consecutive periods of this length.
         let times = u64::try_from((view.until - from).nanos() / after.nanos()).unwrap_or(0);
-        tally.told(*after, times)
+        tally.reported(*after, times)
     });
-    told.collect()
+    reported.collect()
 }
 
-/// When nine of ten flows had a base latency: one that comes late does not keep the others waiting.
+/// When 90 % of the flows had a base latency: a late flow does not delay the others.
 fn begin(watched: &[Watched<'_>]) -> Option<Instant<Own>> {
     let mut first: Vec<Instant<Own>> = watched
         .iter()
@@ -123,7 +121,7 @@ fn begin(watched: &[Watched<'_>]) -> Option<Instant<Own>> {
         .copied()
 }
 
-/// What a score is made of: of the advised ports, and of all.
+/// Sums for a score: of the advised ports, and of all.
 #[derive(Debug, Default)]
 struct Tally {
     advised: Found,
@@ -155,7 +153,7 @@ fn score(
 }
 
 impl Tally {
-    fn told(&self, after: Span, times: u64) -> Option<Horizon> {
+    fn reported(&self, after: Span, times: u64) -> Option<Horizon> {
         let moments = self.advised.cases();
         let times = times.min(moments);
         if times < LEAST {
@@ -184,20 +182,20 @@ impl Tally {
                 n: times,
                 ..on_low
             },
-            random_on_low: share(self.random.low, self.random.cases())?.share,
+            random_on_lowest_class: share(self.random.low, self.random.cases())?.share,
             p50: against(0.5),
             p99: against(0.99),
         })
     }
 }
 
-/// Where flows were found: how often at which base latency.
+/// Where flows were: how often at each base latency.
 #[derive(Debug, Default)]
 struct Found {
     bases: BTreeMap<Span, u64>,
-    /// Those that had gone silent: above all others.
+    /// Flows that had gone silent: they count above all others.
     silent: u64,
-    /// Those in the lowest class.
+    /// Flows in the lowest class.
     low: u64,
 }
 
@@ -217,7 +215,7 @@ impl Found {
         self.bases.values().sum::<u64>() + self.silent
     }
 
-    /// The base latency that a share `p` is at or below; `None` of silent ones.
+    /// The quantile `p` of the base latencies; `None` if it falls on silent flows.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -236,8 +234,8 @@ impl Found {
     }
 }
 
-/// The port that one would take at a moment, of what is known then: of the flows with the lowest
-/// base latency class the one that has been there longest.
+/// The port that one would choose at a moment, from what is known then. Among the flows in the lowest class
+/// it is the one with the longest stay.
 fn choose<'a, 'b>(
     watched: &'b [Watched<'a>],
     moment: Instant<Own>,

@@ -1,4 +1,4 @@
-//! The base latency of each flow to one endpoint: the detector of `neph-stats`, in our vocabulary.
+//! The base latency of each flow to one endpoint: the detector of `neph-stats` in the terms of this crate.
 
 use neph_model::{Instant, Own, Span};
 use neph_stats::{Finding, FleetBase, Guard, StatsError};
@@ -7,23 +7,23 @@ use crate::flow::Shift;
 use crate::pair::SharedDrift;
 use crate::settings::Settings;
 
-/// What the detector says about a flow.
+/// An event of the detector for a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
-    /// The flow, as the caller counts.
+pub(crate) struct DetectorEvent {
+    /// The flow, by the caller's number.
     pub(crate) flow: u32,
-    /// How many flows had this number before it.
+    /// Number of flows that had this number before.
     pub(crate) nth: u32,
-    /// What is new.
+    /// The kind of event.
     pub(crate) what: What,
 }
 
-/// What is new about a flow.
+/// The kind of event of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// It has another base latency, or its first.
+    /// A change of the base latency, or the first one.
     Shift(Shift),
-    /// What was told last was wrong: it has been this all along.
+    /// A withdrawal of the last shift: the flow had this base latency all along.
     Correction {
         /// When the first message was sent that shows it.
         at: Instant<Own>,
@@ -38,7 +38,7 @@ pub(crate) struct Bases(FleetBase);
 
 impl Bases {
     /// # Errors
-    /// Where the three numbers of the rule do not fit together.
+    /// When the three numbers of the rule are inconsistent.
     pub(crate) fn new(settings: &Settings) -> Result<Self, StatsError> {
         Ok(Self(FleetBase::new(Guard {
             detection: settings.detection.rule()?,
@@ -47,27 +47,27 @@ impl Bases {
         })))
     }
 
-    /// A reply: when its request left, and the round trip.
+    /// Adds a reply: when its request departed, and its round trip.
     pub(crate) fn push(&mut self, flow: u32, sent: Instant<Own>, round_trip: Span) {
         self.0.push(flow, sent.nanos(), round_trip.nanos());
     }
 
-    /// From `at` on, this number stands for another flow.
+    /// From `at` on, this number refers to a new flow.
     pub(crate) fn restart(&mut self, flow: u32, at: Instant<Own>) {
         self.0.restart(flow, at.nanos());
     }
 
-    /// Nothing more comes.
+    /// Ends the input.
     pub(crate) fn finish(&mut self) {
         self.0.finish();
     }
 
-    /// By how much all flows have drifted slowly since the beginning.
+    /// The slow drift that all flows share, since the beginning.
     pub(crate) fn drifted(&self) -> Span {
         Span::from_nanos(self.0.drifted())
     }
 
-    /// The least and the most that was.
+    /// The range of the shared drift.
     pub(crate) fn drift(&self) -> SharedDrift {
         let (lowest, highest) = self.0.drift_range();
         SharedDrift {
@@ -76,43 +76,46 @@ impl Bases {
         }
     }
 
-    /// A flow's base latency as exactly as it is known, without that.
+    /// A flow's base latency without the shared drift, in full precision.
     pub(crate) fn base(&self, flow: u32) -> Option<Span> {
         self.0.base(flow).map(Span::from_nanos)
     }
 
-    /// How many flows had this number before the one that the detector is at.
+    /// Number of flows that had this number before the flow that the detector is processing.
     pub(crate) fn nth(&self, flow: u32) -> u32 {
         self.0.nth(flow)
     }
 
-    /// When a queue stood that all flows shared, in the order of time.
+    /// When all flows shared a queue, by time.
     pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<Own>, Instant<Own>)> + '_ {
         let moments =
             |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
         self.0.queued().iter().map(moments)
     }
 
-    /// Whether there were so many that some are told as one.
+    /// Whether some queues are merged because there were too many.
     pub(crate) const fn queues_are_joined(&self) -> bool {
         self.0.queues_are_joined()
     }
 
-    /// What was not told yet; of one flow in the order of time.
-    pub(crate) fn news(&mut self) -> Option<News> {
-        let found = self.0.next_told()?;
-        let told = found.told;
-        let (at, after) = (Instant::from_nanos(told.at), Span::from_nanos(told.after));
-        let what = match told.finding {
+    /// The next event; the events of a flow are ordered by time.
+    pub(crate) fn events(&mut self) -> Option<DetectorEvent> {
+        let found = self.0.next_reported()?;
+        let reported = found.reported;
+        let (at, after) = (
+            Instant::from_nanos(reported.at),
+            Span::from_nanos(reported.after),
+        );
+        let what = match reported.finding {
             Finding::Correction => What::Correction { at, base: after },
             Finding::First | Finding::Change => What::Shift(Shift {
                 at,
-                told: Instant::from_nanos(told.certain) + after,
-                before: told.before.map(Span::from_nanos),
+                reported: Instant::from_nanos(reported.certain) + after,
+                before: reported.before.map(Span::from_nanos),
                 after,
             }),
         };
-        Some(News {
+        Some(DetectorEvent {
             flow: found.flow,
             nth: found.nth,
             what,

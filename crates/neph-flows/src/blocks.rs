@@ -1,9 +1,9 @@
-//! How uncertain a survival curve is whose lives end together: a reshuffle ends the stays of
-//! hundreds of flows at once, and that is one event and not hundreds.
+//! Uncertainty of a survival curve with correlated ends. One rerouting ends the stays of hundreds of flows at
+//! once, and counts as one event.
 //!
-//! Time is cut into blocks. What ended in a block, less what was to be expected of the stays that
-//! went on in it, is one number a block; how these numbers vary tells how log S does (the robust
-//! variance of the product-limit estimate, clustered by calendar time).
+//! Time is divided into blocks. Each block has one number: the ends within it, minus those expected from the
+//! running stays. The variance of these numbers gives that of log S (robust variance of the product-limit
+//! estimate, clustered by calendar time).
 
 use std::collections::BTreeSet;
 
@@ -12,35 +12,35 @@ use neph_stats::SurvivalStep;
 
 use crate::stay::Stay;
 
-/// Blocks are doubled in length until there are no more than these.
+/// The block length is doubled until there are at most this many blocks.
 const MOST_BLOCKS: usize = 400;
-/// And until stays lie in no more of them, all together, or in two each; but not until there are
-/// fewer than `LEAST_BLOCKS`.
+/// It is also doubled until stays extend over at most this many blocks in total, or two each, but not below
+/// `LEAST_BLOCKS` blocks.
 const MOST_PARTS: usize = 1 << 20;
 const LEAST_BLOCKS: usize = 8;
 
-/// A curve's uncertainty.
+/// The uncertainty of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Uncertainty {
-    /// Blocks of time that stays lie in.
+    /// Blocks that contain parts of stays.
     pub(crate) blocks: usize,
     /// Blocks in which a stay ended.
     pub(crate) ended_in: usize,
-    /// The standard error of log S at each step that was asked for.
+    /// The standard error of log S at each requested step.
     pub(crate) errors: Vec<f64>,
 }
 
-/// At an age something happens in a block.
+/// An event in a block: age and block.
 type Event = (f64, usize);
 
-/// What happens in blocks, each by age.
+/// Events in blocks, each by age.
 #[derive(Debug, Default)]
 struct Events {
-    /// Stays end.
+    /// Ends of stays.
     ends: Vec<Event>,
-    /// The part of a stay that lies in the block begins.
+    /// The starts of stays' parts within a block.
     begun: Vec<Event>,
-    /// And it is over.
+    /// The ends of such parts.
     over: Vec<Event>,
 }
 
@@ -52,18 +52,18 @@ impl Events {
     }
 }
 
-/// What is known of a block while ages go by.
+/// The state of a block at the current age.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// What ended in it, by what it does to log S.
+    /// The effect on log S of the stays that ended in it.
     ended: f64,
-    /// Parts that go on at this age.
+    /// Number of parts that continue at this age.
     running: f64,
-    /// What was to be expected of its parts, less `running` times what it is at this age.
+    /// Expected ends of its parts, minus `running` times the expectation at this age.
     expected: f64,
 }
 
-/// The uncertainty of the curve with these steps at each of them that is `asked`, by index.
+/// The uncertainty of the curve with these steps, at each index in `asked`.
 pub(crate) fn uncertainty(
     stays: &[Stay],
     steps: &[SurvivalStep],
@@ -77,7 +77,7 @@ pub(crate) fn uncertainty(
     let mut events = Events::default();
     for stay in stays {
         let (from, until) = (stay.from.nanos(), (stay.from + stay.length).nanos());
-        // What ends with a block ended in it.
+        // A stay that ends at the end of a block belongs to that block.
         let last = place(until - 1).max(place(from));
         if stay.ended {
             events.ends.push((real(until - from), last));
@@ -98,7 +98,7 @@ pub(crate) fn uncertainty(
     }
 }
 
-/// From age to age: what ended in each block, and what was to be expected.
+/// Processes ages in order: the ends in each block, and the expected ends.
 fn walk(
     mut blocks: Vec<Block>,
     events: &Events,
@@ -111,7 +111,7 @@ fn walk(
     let (mut hazard, mut errors) = (0.0, Vec::new());
     let whole = real_count(blocks.len());
     for (index, step) in steps.iter().enumerate() {
-        // Here `hazard` is as before this step: those that stop before it do not feel it.
+        // `hazard` is still without this step, which does not concern parts that stop before it.
         while let Some((_, block)) = begun.next_if(|(age, _)| *age < step.at) {
             let block = &mut blocks[*block];
             block.running += 1.0;
@@ -122,7 +122,7 @@ fn walk(
             block.running -= 1.0;
             block.expected += hazard;
         }
-        // What one end more does to log S.
+        // The effect of one more end on log S.
         let weight = 1.0 / real_count(step.at_risk - step.ended).max(1.0);
         hazard += real_count(step.ended) / real_count(step.at_risk) * weight;
         while let Some((_, block)) = ends.next_if(|(age, _)| *age <= step.at) {
@@ -137,7 +137,7 @@ fn walk(
     errors
 }
 
-/// How long blocks are, nanoseconds, and how many there are.
+/// Length of a block in nanoseconds, and number of blocks.
 fn width(stays: &[Stay], bin: Span) -> (i64, usize) {
     let mut width = bin.nanos().max(1);
     let spread = |width: i64| {

@@ -1,6 +1,5 @@
-//! The path changes of all flows, in the order in which they were told, each linked to the one
-//! before it of its flow. Of too many the oldest are forgotten: a week takes no more memory than
-//! the bound.
+//! The path changes of all flows in the order in which they were reported, each linked to the previous change
+//! of its flow. Beyond a maximum the oldest are dropped, so memory is limited.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -9,10 +8,10 @@ use neph_model::{Instant, Own, Span};
 
 use crate::view::PathChange;
 
-/// Changes that are kept: 56 MiB of them.
+/// Maximum number of changes that are kept (56 MiB).
 pub(crate) const MOST: usize = 1 << 20;
 
-/// The number of a change: they count from 1.
+/// The number of a change, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link(NonZeroU32);
 
@@ -23,19 +22,19 @@ struct Kept {
     is_withdrawn: bool,
 }
 
-/// See the module.
+/// The path changes of all flows; see the module.
 #[derive(Debug)]
 pub(crate) struct Changes {
     kept: VecDeque<Kept>,
     most: usize,
     forgotten: u32,
-    /// Of all, those that are forgotten among them.
+    /// Number of withdrawn changes, including those that are no longer kept.
     withdrawn: usize,
     horizon: Option<Instant<Own>>,
 }
 
 impl Changes {
-    /// None yet; of more than `most` the oldest are forgotten.
+    /// No changes yet; keeps at most `most`.
     pub(crate) const fn new(most: usize) -> Self {
         Self {
             kept: VecDeque::new(),
@@ -46,7 +45,7 @@ impl Changes {
         }
     }
 
-    /// A change, and the one before it of its flow.
+    /// Adds a change with the previous one of its flow.
     pub(crate) fn push(&mut self, change: PathChange, before: Option<Link>) -> Link {
         if self.kept.len() >= self.most
             && let Some(oldest) = self.kept.pop_front()
@@ -64,12 +63,12 @@ impl Changes {
         Link(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// A change, if it is still known.
+    /// A change, if it is still kept.
     pub(crate) fn get(&self, link: Link) -> Option<&PathChange> {
         self.kept.get(self.index(link)?).map(|kept| &kept.change)
     }
 
-    /// The change led to another latency than was told.
+    /// Corrects the latency after a change.
     pub(crate) fn amend(&mut self, link: Link, after: Span) {
         let index = self.index(link);
         if let Some(kept) = index.and_then(|index| self.kept.get_mut(index)) {
@@ -77,7 +76,7 @@ impl Changes {
         }
     }
 
-    /// The change was none: what it was, and the one before it of its flow.
+    /// Withdraws a change; returns it and the previous one of its flow.
     pub(crate) fn withdraw(&mut self, link: Link) -> Option<(PathChange, Option<Link>)> {
         let index = self.index(link)?;
         let kept = self.kept.get_mut(index)?;
@@ -86,7 +85,7 @@ impl Changes {
         Some((kept.change, kept.before))
     }
 
-    /// Whether its flow met other routers than before.
+    /// Stores whether its flow used other routers than before.
     pub(crate) fn traced(&mut self, change: &PathChange, others: bool) {
         let is_it = |kept: &&mut Kept| kept.change.id() == change.id();
         if let Some(known) = self.kept.iter_mut().rev().find(is_it) {
@@ -94,17 +93,17 @@ impl Changes {
         }
     }
 
-    /// How many were told and not taken back, those that are forgotten among them.
-    pub(crate) fn told(&self) -> usize {
+    /// Number of changes that were reported and not withdrawn, including those that are no longer kept.
+    pub(crate) fn reported(&self) -> usize {
         self.forgotten as usize + self.kept.len() - self.withdrawn
     }
 
-    /// What was before this is not told any more: not all of it is known.
+    /// Changes before this moment are incomplete.
     pub(crate) const fn horizon(&self) -> Option<Instant<Own>> {
         self.horizon
     }
 
-    /// Something else before this moment was forgotten too.
+    /// Records that other data before this moment was dropped too.
     pub(crate) fn forget_until(&mut self, at: Instant<Own>) {
         self.horizon = self.horizon.max(Some(at));
     }
@@ -135,7 +134,7 @@ impl Changes {
             .filter(|kept| !kept.is_withdrawn && Some(kept.change.at) > self.horizon)
             .map(|kept| kept.change)
             .collect();
-        changes.sort_by_key(|change| (change.at, change.lane));
+        changes.sort_by_key(|change| (change.at, change.slot));
         changes
     }
 
@@ -147,17 +146,17 @@ impl Changes {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::Lane;
+    use neph_model::Slot;
 
     use super::*;
     use crate::view::Evidence;
 
-    fn change(lane: u32, at: i64) -> PathChange {
+    fn change(slot: u32, at: i64) -> PathChange {
         PathChange {
-            lane: Lane(lane),
+            slot: Slot(slot),
             source_port: 1,
             at: Instant::from_nanos(at),
-            told: Instant::from_nanos(at + 1),
+            reported: Instant::from_nanos(at + 1),
             before: Span::from_millis(20),
             after: Span::from_millis(18),
             evidence: Evidence::default(),
@@ -184,7 +183,7 @@ mod tests {
         );
         let (gone, before) = changes.withdraw(second).expect("it is known");
         assert_eq!((gone.at.nanos(), before), (20, Some(first)));
-        assert_eq!(changes.told(), 2);
+        assert_eq!(changes.reported(), 2);
         assert_eq!(moments(&changes.by_time()), [10, 12]);
     }
 
@@ -193,11 +192,11 @@ mod tests {
         let mut changes = Changes::new(100);
         let mut latest = [None; 2];
         for number in 0..1000_u32 {
-            let lane = number % 2;
-            let latest = &mut latest[lane as usize];
-            *latest = Some(changes.push(change(lane, number.into()), *latest));
+            let slot = number % 2;
+            let latest = &mut latest[slot as usize];
+            *latest = Some(changes.push(change(slot, number.into()), *latest));
         }
-        assert_eq!(changes.told(), 1000);
+        assert_eq!(changes.reported(), 1000);
         assert_eq!(changes.horizon(), Some(Instant::from_nanos(899)));
         let known = moments(&changes.of_flow(latest[1]));
         assert_eq!((known.len(), known[0]), (50, 901));

@@ -1,29 +1,29 @@
-//! Latency classes: base latencies that lie together, so probably a path.
+//! Latency classes: groups of similar base latencies, which probably share a path.
 //!
-//! Base latencies, with the time that flows had them, are put in order and cut wherever two neighbours
-//! lie further apart than the tolerance, and where their density has a valley that their noise does
-//! not explain. So a chain of nearer levels is as many classes as there are levels.
+//! Base latencies, weighted by time, are sorted. A class ends where the gap to the next value exceeds the
+//! tolerance, or at a valley of the density that noise does not explain. A chain of nearby levels forms one
+//! class per level.
 
 use std::collections::BTreeMap;
 
-use neph_model::{Lane, Span};
+use neph_model::{Slot, Span};
 use neph_stats::Weighted;
 
 use crate::fairness::span;
-use crate::fates::Fates;
+use crate::loss_by_base::LossByBase;
 use crate::pair::Moved;
 use crate::settings::Settings;
 use crate::share::Groups;
 use crate::spectrum::Frame;
 use crate::view::{Class, FlowHistory, PathChange};
-use crate::watched::Telling;
+use crate::watched::ObservedTime;
 
-/// Less than this share of all flows' time makes no class: a level that one flow had for a moment.
+/// Minimum share of all flows' time for a class: excludes levels of a single flow for a moment.
 const LEAST_SHARE: f64 = 0.001;
-/// Base latencies are counted by this part of the tolerance: however many there are.
+/// Resolution of base latencies, as a part of the tolerance; it limits their number.
 const CELLS: i64 = 16;
 
-/// Time at base latencies: what flows spent at each, by cells of base latency.
+/// Time of flows in a cell of base latency.
 #[derive(Debug, Default, Clone, Copy)]
 struct Cell {
     nanos: i128,
@@ -32,7 +32,7 @@ struct Cell {
 
 impl Cell {
     fn add(&mut self, base: i64, nanos: i64) {
-        // A segment that has only begun counts too, so that its class is there.
+        // A segment that has only begun counts too, so that its class exists.
         let nanos = i128::from(nanos.max(1));
         self.nanos += nanos;
         self.weighted += nanos * i128::from(base);
@@ -60,7 +60,7 @@ const fn count(flows: usize) -> f64 {
     flows as f64
 }
 
-/// The classes of some flows, lowest first, without what the changes tell.
+/// The classes of some flows, lowest first, without the data of changes.
 pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class> {
     let tolerance = settings.detection.tolerance.nanos();
     let height = (tolerance / CELLS).max(1);
@@ -71,14 +71,14 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         cell.add(base, (segment.until - segment.from).nanos());
     }
     let mut values: Vec<Weighted> = cells.values().map(Cell::weighted).collect();
-    // Time in flows: a flow's time is not many values, only one that is known well.
+    // The number of independent values is that of the flows: time only adds weight.
     let time: f64 = values.iter().map(|value| value.weight).sum();
     for value in &mut values {
         value.weight *= count(flows.len()) / time;
     }
-    // What cannot be: a time that is no number. Then there are no classes.
+    // Not expected: a time that is not a number. Then there are no classes.
     let found = neph_stats::classes(&values, real(tolerance), LEAST_SHARE).unwrap_or_default();
-    let told = found.iter().map(|class| Class {
+    let reported = found.iter().map(|class| Class {
         base: span(class.centre),
         range: (span(class.low), span(class.high)),
         share: class.share,
@@ -88,27 +88,26 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         sent: 0,
         lost: 0,
     });
-    told.collect()
+    reported.collect()
 }
 
-/// The index of the class that a base latency belongs to: it lies in its range or within half of
-/// the tolerance of it.
+/// The index of the class that contains a base latency, or lies within half of the tolerance of it.
 pub(crate) fn class_at(classes: &[Class], base: Span, settings: &Settings) -> Option<u16> {
     let reach = Span::from_nanos(settings.detection.tolerance.nanos() / 2);
     let index = nearest(classes, base).filter(|index| away(&classes[*index], base) <= reach)?;
     u16::try_from(index).ok()
 }
 
-/// How far a base latency lies outside of a class's range.
+/// Distance of a base latency from a class's range.
 pub(crate) fn away(class: &Class, base: Span) -> Span {
     let (below, above) = (class.range.0 - base, base - class.range.1);
     below.max(above).max(Span::ZERO)
 }
 
-/// Counts the moves from class to class.
+/// Counts the changes from class to class.
 pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
     for change in changes {
-        // A change within a class is none between classes.
+        // A change within a class does not count.
         let (from, to) = (
             nearest(classes, change.before),
             nearest(classes, change.after),
@@ -125,18 +124,18 @@ pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
     }
 }
 
-/// Counts the messages that were sent at each class's latencies, and their losses.
-pub(crate) fn count_lost(classes: &mut [Class], fates: &Fates, settings: &Settings) {
-    for (base, fate) in fates.each(settings) {
+/// Counts the sent and lost messages at each class's latencies.
+pub(crate) fn count_lost(classes: &mut [Class], loss_by_base: &LossByBase, settings: &Settings) {
+    for (base, outcome_counts) in loss_by_base.each(settings) {
         let index = class_at(classes, base, settings);
         if let Some(class) = index.and_then(|index| classes.get_mut(usize::from(index))) {
-            class.sent += fate.sent;
-            class.lost += fate.lost;
+            class.sent += outcome_counts.sent;
+            class.lost += outcome_counts.lost;
         }
     }
 }
 
-/// The class that a base latency is in or next to: a change tells it as it was known at the time.
+/// The class at or nearest to a base latency: a change has the latency as it was known at the time.
 pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
     let nearest = classes
         .iter()
@@ -145,13 +144,13 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
     nearest.map(|(index, _)| index)
 }
 
-/// Moves away from each class against its share of time. Those in one bin of time are a group: one
-/// event moves many flows. `clear` is the time in which changes could be told.
+/// Changes away from each class against its share of time. Changes in one bin form a group: one event moves
+/// many flows. `clear` is the time in which changes were observable.
 pub(crate) fn moved(
     classes: &[Class],
     changes: &[&PathChange],
     clear: Span,
-    telling: &Telling<'_>,
+    reporting: &ObservedTime<'_>,
     frame: Frame,
 ) -> Vec<Moved> {
     let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
@@ -167,7 +166,7 @@ pub(crate) fn moved(
             groups.add(group, from == Some(index));
         }
         let counter = from.and_then(|index| away.get_mut(index));
-        if let Some(counter) = counter.filter(|_| telling.counts(change)) {
+        if let Some(counter) = counter.filter(|_| reporting.counts(change)) {
             *counter += 1.0;
         }
     }
@@ -185,20 +184,20 @@ pub(crate) fn moved(
     classes.iter().enumerate().map(of).collect()
 }
 
-/// How many flows were in each class at their end, of those that went on until `recent`.
+/// Number of flows in each class at their end, of those that continued until `recent`.
 pub(crate) fn count_flows(
     classes: &mut [Class],
     flows: &[&FlowHistory],
     recent: neph_model::Instant<neph_model::Own>,
 ) {
-    let mut last: BTreeMap<Lane, Option<u16>> = BTreeMap::new();
+    let mut last: BTreeMap<Slot, Option<u16>> = BTreeMap::new();
     for flow in flows {
         let segment = flow
             .segments
             .last()
             .filter(|segment| segment.until >= recent);
         if let Some(segment) = segment {
-            last.insert(flow.lane, segment.class);
+            last.insert(flow.slot, segment.class);
         }
     }
     for class in last.into_values().flatten() {

@@ -1,5 +1,5 @@
-//! How long small transfers take on the flows of each latency class. The unit is the port, for
-//! transfers on one port have its path in common.
+//! Completion times of small transfers on the flows of each latency class. The unit is the port, because
+//! transfers on one port share a path.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use neph_stats::{Level, Sorted, median, quantile};
 use crate::classes::{away, nearest};
 use crate::view::{Class, FleetView};
 
-/// The transfers on one class's flows together.
+/// All transfers on the flows of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Completion {
     /// Index of the class.
     pub class: usize,
-    /// Transfers that were tried.
+    /// Number of attempted transfers.
     pub n: u64,
-    /// Those of them that failed: they count as longer than all others.
+    /// Failed transfers: they count as longer than all others.
     pub failed: u64,
-    /// Source ports that they were made on.
+    /// Number of source ports.
     pub ports: u64,
-    /// The median over ports of each port's median, connecting included; `None` if half of the
-    /// ports failed half of their transfers, or none was tried.
+    /// Median over ports of each port's median, including the connection setup. `None` if half of the ports
+    /// failed half of their transfers, or without transfers.
     pub median: Option<Span>,
-    /// Its 95 % interval; `None` below 6 ports, or where an end lies among those that failed.
+    /// Its 95 % interval; `None` below 6 ports, or if an end lies among the failed transfers.
     pub interval: Option<(Span, Span)>,
-    /// The median over that of the first class that has one.
+    /// The median divided by that of the first class that has one.
     pub ratio: Option<f64>,
 }
 
 impl FleetView {
-    /// The source ports that were in a class of an endpoint at the end, by lane.
+    /// The source ports in a class of an endpoint at the end, by slot.
     pub fn ports_in(&self, endpoint: usize, class: usize) -> impl Iterator<Item = u16> + '_ {
         let recent = self.until - self.silence();
         self.flows_of(endpoint)
@@ -50,8 +50,8 @@ impl FleetView {
             .collect()
     }
 
-    /// The class whose path a transfer took, by the time that it needed to connect. `known` is the
-    /// class of its flow when the measurement ended: the network may have moved it since.
+    /// The class whose path a transfer took, by its connect time. `known` is the class of its flow at the end
+    /// of the measurement: the path may have changed since.
     pub fn class_taken(&self, endpoint: usize, known: usize, transfer: &PinnedTransfer) -> usize {
         let tolerance = self.settings.detection.tolerance;
         let taken = |connect| taken(&self.classes[endpoint], known, connect, tolerance);
@@ -59,13 +59,11 @@ impl FleetView {
     }
 }
 
-/// Of what a connect time is longer than its flow's class, another class leaves this part unexplained at
-/// most.
+/// A connect time belongs to another class only if that leaves less than this part of the excess unexplained.
 const UNEXPLAINED: i64 = 4;
 
-/// The class whose base latency a connect time is. One that lies at no class has waited for something
-/// else (a queue, a retransmitted SYN), which is no path, unless another class explains nearly all of it;
-/// but nothing is faster than its path.
+/// The class that matches a connect time. A time between classes includes a wait (a queue, a retransmitted
+/// SYN), unless another class explains nearly all of it. No transfer is faster than its path.
 fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usize {
     let Some(nearest) = nearest(classes, connect) else {
         return known;
@@ -89,8 +87,8 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
     }
 }
 
-/// Which ports make transfers, in this order: so many on each class that has a port, the classes
-/// taking turns, so that what changes with time befalls them alike.
+/// The order of ports for transfers: this many for each class that has a port. The classes alternate, so that
+/// changes over time affect them equally.
 pub fn turns(classes: &[Vec<u16>], of_each: u32) -> Vec<u16> {
     let round = |round: u32| {
         let ports = classes.iter().filter(|ports| !ports.is_empty());
@@ -99,12 +97,12 @@ pub fn turns(classes: &[Vec<u16>], of_each: u32) -> Vec<u16> {
     (0..of_each).flat_map(round).collect()
 }
 
-/// What the transfers to one endpoint say of its classes, up to the last one that has any.
+/// The results of the transfers to one endpoint by class, up to the last class with transfers.
 pub fn completions<'a>(transfers: impl IntoIterator<Item = &'a ClassTransfer>) -> Vec<Completion> {
     completions_of(0, transfers)
 }
 
-/// The same of so many classes at least, those without transfers among them.
+/// The same for at least this many classes, including those without transfers.
 pub fn completions_of<'a>(
     classes: usize,
     transfers: impl IntoIterator<Item = &'a ClassTransfer>,
@@ -153,7 +151,7 @@ fn completion(class: usize, own: &[&PinnedTransfer]) -> Completion {
     }
 }
 
-/// The transfers on one port: nanoseconds of those that came to an end.
+/// The transfers on one port: durations of completed ones in nanoseconds.
 #[derive(Debug, Default)]
 struct Port {
     done: Vec<f64>,
@@ -169,7 +167,7 @@ impl Port {
         }
     }
 
-    /// Censored where half of them failed; `None` where nothing was tried.
+    /// Censored if half of them failed; `None` without transfers.
     fn median(&mut self) -> Option<Level> {
         median(Sorted::sort(&mut self.done).ok()?, self.failed).ok()
     }
@@ -186,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// Ports from 9 on are those of the second class.
+    /// Ports from 9 on belong to the second class.
     fn transfer(source_port: u16, took: Option<i64>) -> ClassTransfer {
         let done = |whole: i64| PinnedOutcome::Done {
             connect: Span::from_millis(whole / 2),
@@ -205,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Classes at 20, 20.475 and 24 ms: by hand, what connecting took and the flow's class.
+    /// Classes at 20, 20.475 and 24 ms; by hand: connect time and the flow's class.
     #[test]
     fn a_transfer_is_of_the_path_that_its_connect_time_shows() {
         let class = |micros: i64| Class {
@@ -229,12 +227,12 @@ mod tests {
         assert_eq!(taken(0, 20_100), 0);
         assert_eq!((taken(0, 20_450), taken(1, 20_060)), (1, 0));
         assert_eq!((taken(0, 24_200), taken(2, 20_100)), (2, 0));
-        // It waited: by a queue, and for a second SYN.
+        // A wait: in a queue, and for a second SYN.
         assert_eq!((taken(0, 22_500), taken(1, 1_020_400)), (0, 1));
-        // It waited a little on another path, or for as long as that one is longer.
+        // A short wait on another path, or one as long as the difference to that path.
         assert_eq!((taken(0, 24_700), taken(0, 25_500)), (2, 0));
         assert_eq!(taken(2, 31_000), 2);
-        // Below its flow's class and in a queue of a lower one, or below all.
+        // Below its flow's class and in a queue of a lower one, or below all classes.
         assert_eq!((taken(2, 22_000), taken(2, 15_000)), (1, 0));
     }
 
@@ -260,12 +258,12 @@ mod tests {
         assert_eq!(found[0].ratio, Some(1.0));
         let ratio = found[1].ratio.expect("both have medians");
         assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
-        // Ten transfers on one port are one path, however many they are.
+        // Ten transfers on one port count as one path.
         assert_eq!((found[0].interval, found[1].interval), (None, None));
     }
 
-    /// Ten ports of 100 to 109 ms, three transfers of each: the interval of ten values' median is
-    /// from the second to the ninth (binomial, 97.9 %).
+    /// Ten ports of 100 to 109 ms, three transfers each. The interval of ten values' median is from the
+    /// second to the ninth (binomial, 97.9 %).
     #[test]
     fn the_interval_is_that_of_the_ports() {
         let of_port = |port| ClassTransfer {

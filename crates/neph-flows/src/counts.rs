@@ -1,14 +1,13 @@
-//! How one flow's messages fared, in half the room of what is told: nobody sends four thousand
-//! million messages on one flow.
+//! Outcomes of one flow's messages, in half of the memory of a [`FlowTally`]: 32 bits suffice for one flow.
 
 use crate::flow_tally::FlowTally;
 
-/// The counters of a [`FlowTally`], in its order; each stays at the most that it can hold.
+/// The counters of a [`FlowTally`], in its order; each saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts([u32; FlowTally::COUNTERS]);
 
 impl Counts {
-    /// Adds what a message brought.
+    /// Adds the outcome of a message.
     pub(crate) fn add(&mut self, found: &FlowTally) {
         let mut found = *found;
         for (own, more) in self.0.iter_mut().zip(found.counters()) {
@@ -16,13 +15,13 @@ impl Counts {
         }
     }
 
-    /// The same for whoever reads it.
-    pub(crate) fn told(self) -> FlowTally {
-        let mut told = FlowTally::default();
-        for (counter, own) in told.counters().into_iter().zip(self.0) {
+    /// The counters as a [`FlowTally`].
+    pub(crate) fn reported(self) -> FlowTally {
+        let mut reported = FlowTally::default();
+        for (counter, own) in reported.counters().into_iter().zip(self.0) {
             *counter = own.into();
         }
-        told
+        reported
     }
 }
 
@@ -38,9 +37,9 @@ mod tests {
         }
         let mut counts = Counts::default();
         counts.add(&message);
-        assert_eq!(counts.told(), message);
+        assert_eq!(counts.reported(), message);
         counts.add(&message);
-        assert_eq!(counts.told().reordered, 2 * message.reordered);
+        assert_eq!(counts.reported().reordered, 2 * message.reordered);
     }
 
     #[test]
@@ -52,6 +51,6 @@ mod tests {
         let mut counts = Counts::default();
         counts.add(&most);
         counts.add(&most);
-        assert_eq!(counts.told(), most);
+        assert_eq!(counts.reported(), most);
     }
 }

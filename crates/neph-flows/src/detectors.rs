@@ -1,12 +1,11 @@
-//! A fleet's path changes as one detector tells them, so that detectors can be held against each
-//! other on the same messages.
+//! A fleet's path changes according to one detector, to compare detectors on the same messages.
 //!
-//! Owns who asks which detector: how each of them finds a change is `neph-stats`. A detector that
-//! looks at each flow for itself keeps nothing of the others.
+//! Owns which detector gets which messages; the detectors are those of `neph-stats`. A detector that
+//! evaluates each flow separately keeps nothing of other flows.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{ChangeId, Fleet, FleetMessage, Instant, Lane, Own, Span};
+use neph_model::{ChangeId, Fleet, FleetMessage, Instant, Own, Slot, Span};
 use neph_stats::{
     BaseLatency, Detection as Rule, Price, StatsError, change_points, change_sample, window_minima,
 };
@@ -14,57 +13,56 @@ use neph_stats::{
 use crate::digest::Digest;
 use crate::settings::Settings;
 
-/// Who tells path changes.
+/// Detectors of path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detector {
-    /// The source's rule, and what [`Digest`] asks of a change beside it, from all flows together.
+    /// The source's rule, and the additional conditions of [`Digest`], which use all flows together.
     Guard,
-    /// The source's rule and no more, flow by flow.
+    /// The source's rule alone, flow by flow.
     Rule,
-    /// Change points of the window's minima, flow by flow and after the fact.
+    /// Change points of the window's minima, flow by flow, after the flow has ended.
     ChangePoints,
 }
 
-/// A path change that a detector told.
+/// A path change according to a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detected {
-    /// The flow's place in the fleet.
-    pub lane: Lane,
-    /// Our port.
+    /// The flow's slot in the fleet.
+    pub slot: Slot,
+    /// Local source port.
     pub source_port: u16,
-    /// When the first message of the new latency was sent.
+    /// When the first message with the new latency was sent.
     pub at: Instant<Own>,
-    /// The reply that made it certain; none where it is told after the fact.
-    pub told: Option<Instant<Own>>,
+    /// The reply that confirmed it; `None` for a retrospective detector.
+    pub reported: Option<Instant<Own>>,
     /// The base latency before.
     pub before: Span,
-    /// The base latency since.
+    /// The base latency after it.
     pub after: Span,
 }
 
 impl Detected {
-    /// What tells it from the others of its fleet.
+    /// The identity of the change in its fleet.
     pub const fn id(&self) -> ChangeId {
         ChangeId {
             at: self.at,
-            lane: self.lane,
+            slot: self.slot,
             source_port: self.source_port,
         }
     }
 }
 
-/// What a detector found in a fleet's messages.
+/// The changes that a detector found in a fleet's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllDetected {
     /// By time.
     pub changes: Vec<Detected>,
-    /// Where there were more than are kept: those up to this moment are left out.
+    /// If more occurred than are kept: changes until this moment are missing.
     pub forgotten: Option<Instant<Own>>,
 }
 
-/// A fleet's messages on their way through a detector. Those of one flow come in the order of their
-/// numbers. Memory grows with flows and changes; for [`Detector::ChangePoints`] with replies too, 16
-/// bytes each, until their flow is over.
+/// A detector that processes a fleet's messages; those of one flow must be in order. Memory grows with flows
+/// and changes. [`Detector::ChangePoints`] also keeps 16 bytes per reply until its flow ends.
 #[derive(Debug)]
 pub struct Detecting(By);
 
@@ -74,13 +72,13 @@ enum By {
     EachFlow(EachFlow),
 }
 
-/// A detector that looks at each flow for itself.
+/// A detector that evaluates each flow separately.
 #[derive(Debug)]
 struct EachFlow {
     rule: Rule,
     afterwards: bool,
-    /// The flow that each lane has now.
-    lanes: BTreeMap<Lane, OneFlow>,
+    /// The current flow of each slot.
+    slots: BTreeMap<Slot, OneFlow>,
     found: Vec<Detected>,
 }
 
@@ -88,30 +86,30 @@ struct EachFlow {
 struct OneFlow {
     source_port: u16,
     base: BaseLatency,
-    /// Of replies: when the request left, and the round trip. All of them for change points, else as
-    /// many as the rule's window holds.
+    /// Replies: when the request departed, and the round trip. All of them for change points, else as many as
+    /// the rule's window holds.
     replies: VecDeque<(Instant<Own>, Span)>,
 }
 
 impl Detecting {
-    /// A fleet of which nothing was seen yet.
+    /// A fleet without messages yet.
     ///
     /// # Errors
-    /// Where the numbers of the detection do not fit together.
+    /// When the numbers of the detection are inconsistent.
     pub fn new(fleet: &Fleet, settings: Settings, detector: Detector) -> Result<Self, StatsError> {
         if detector == Detector::Guard {
-            let digest = Digest::new(fleet, settings)?.without_news();
+            let digest = Digest::new(fleet, settings)?.without_events();
             return Ok(Self(By::Guard(Box::new(digest))));
         }
         Ok(Self(By::EachFlow(EachFlow {
             rule: settings.detection.rule()?,
             afterwards: detector == Detector::ChangePoints,
-            lanes: BTreeMap::new(),
+            slots: BTreeMap::new(),
             found: Vec::new(),
         })))
     }
 
-    /// The next message.
+    /// Adds the next message.
     pub fn push(&mut self, message: &FleetMessage) {
         match &mut self.0 {
             By::Guard(digest) => digest.push(message),
@@ -119,7 +117,7 @@ impl Detecting {
         }
     }
 
-    /// What was found when nothing more comes.
+    /// Ends the input and returns the result.
     pub fn finish(self) -> AllDetected {
         let (mut changes, forgotten): (Vec<Detected>, _) = match self.0 {
             By::Guard(mut digest) => {
@@ -129,7 +127,7 @@ impl Detecting {
             }
             By::EachFlow(flows) => (flows.finish(), None),
         };
-        changes.sort_by_key(|change| (change.at, change.lane));
+        changes.sort_by_key(|change| (change.at, change.slot));
         AllDetected { changes, forgotten }
     }
 }
@@ -137,10 +135,10 @@ impl Detecting {
 impl Detected {
     const fn of(change: &crate::view::PathChange) -> Self {
         Self {
-            lane: change.lane,
+            slot: change.slot,
             source_port: change.source_port,
             at: change.at,
-            told: Some(change.told),
+            reported: Some(change.reported),
             before: change.before,
             after: change.after,
         }
@@ -152,17 +150,17 @@ impl EachFlow {
         let Some(reply) = message.reply() else {
             return;
         };
-        let lane = message.lane;
+        let slot = message.slot;
         let begun = || OneFlow {
             source_port: message.source_port,
             base: BaseLatency::new(self.rule),
             replies: VecDeque::new(),
         };
-        let flow = self.lanes.entry(lane).or_insert_with(begun);
+        let flow = self.slots.entry(slot).or_insert_with(begun);
         if flow.source_port != message.source_port {
             let over = std::mem::replace(flow, begun());
             if self.afterwards {
-                over.look_back(lane, &self.rule, &mut self.found);
+                over.look_back(slot, &self.rule, &mut self.found);
             }
         }
         flow.replies.push_back((message.sent, reply.network()));
@@ -172,13 +170,13 @@ impl EachFlow {
         if flow.replies.len() > self.rule.window() {
             flow.replies.pop_front();
         }
-        self.found.extend(flow.shift(lane));
+        self.found.extend(flow.shift(slot));
     }
 
     fn finish(mut self) -> Vec<Detected> {
         if self.afterwards {
-            for (lane, flow) in &self.lanes {
-                flow.look_back(*lane, &self.rule, &mut self.found);
+            for (slot, flow) in &self.slots {
+                flow.look_back(*slot, &self.rule, &mut self.found);
             }
         }
         self.found
@@ -186,27 +184,27 @@ impl EachFlow {
 }
 
 impl OneFlow {
-    /// What the rule says of the latest reply.
-    fn shift(&mut self, lane: Lane) -> Option<Detected> {
+    /// The result of the rule for the latest reply.
+    fn shift(&mut self, slot: Slot) -> Option<Detected> {
         let &(sent, round_trip) = self.replies.back()?;
         let shift = self.base.push(round_trip.nanos())?;
         let newest = self.replies.len() - 1;
         let first = newest.saturating_sub(usize::from(shift.since));
         Some(Detected {
-            lane,
+            slot,
             source_port: self.source_port,
             at: self.replies.get(first)?.0,
-            told: Some(sent + round_trip),
+            reported: Some(sent + round_trip),
             before: Span::from_nanos(shift.before?),
             after: Span::from_nanos(shift.after),
         })
     }
 
-    /// What change points say of all replies.
-    fn look_back(&self, lane: Lane, rule: &Rule, found: &mut Vec<Detected>) {
+    /// The result of change points for all replies.
+    fn look_back(&self, slot: Slot, rule: &Rule, found: &mut Vec<Detected>) {
         let trips: Vec<i64> = self.replies.iter().map(|(_, trip)| trip.nanos()).collect();
         let minima = window_minima(&trips, rule.window());
-        // Too few replies make no change.
+        // With too few replies there is no change.
         let Ok(stretches) = change_points(&minima, Price::of(rule)) else {
             return;
         };
@@ -218,10 +216,10 @@ impl OneFlow {
             };
             if (after - before).abs() > rule.tolerance() {
                 found.push(Detected {
-                    lane,
+                    slot,
                     source_port: self.source_port,
                     at,
-                    told: None,
+                    reported: None,
                     before: Span::from_nanos(before),
                     after: Span::from_nanos(after),
                 });
@@ -254,7 +252,7 @@ mod tests {
             let found = found(&world, detector);
             assert_eq!(found.len(), made, "{detector:?}");
             for change in &found {
-                let steps = &truth[change.lane.0 as usize];
+                let steps = &truth[change.slot.0 as usize];
                 let is_it = steps.windows(2).any(|pair| {
                     let (late, [from, to]) = (
                         change.at.nanos() - pair[1].0,
@@ -271,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Four messages of one flow in a queue of 20 ms, which no other flow meets.
+    /// Four messages of one flow meet a queue of 20 ms, which no other flow meets.
     #[test]
     fn the_rule_alone_takes_a_short_queue_for_a_path_and_the_guard_does_not() {
         let world = World {
@@ -280,11 +278,11 @@ mod tests {
             ..World::default()
         };
         let truth = world.truth();
-        let told = |detector| {
+        let reported = |detector| {
             let mut detecting =
                 Detecting::new(&world.fleet(), Settings::default(), detector).expect("numbers");
             world.messages(&truth, |sent| {
-                let queue = sent.lane == Lane(3) && (100..104).contains(&sent.seq);
+                let queue = sent.slot == Slot(3) && (100..104).contains(&sent.seq);
                 let mut sent = *sent;
                 if let (true, Some(reply)) = (queue, sent.reply()) {
                     let trip = reply.round_trip.nanos() + 20_000_000;
@@ -294,13 +292,13 @@ mod tests {
             });
             detecting.finish().changes.len()
         };
-        assert_eq!(ALL.map(told)[..2], [0, 2]);
+        assert_eq!(ALL.map(reported)[..2], [0, 2]);
     }
 
     #[test]
     fn a_renewed_flow_is_no_change_for_any_of_them() {
         let mut fleet = World::default().fleet();
-        fleet.renewal = Some(Span::from_secs(4));
+        fleet.lifetime = Some(Span::from_secs(4));
         for detector in ALL {
             let mut detecting =
                 Detecting::new(&fleet, Settings::default(), detector).expect("numbers");

@@ -1,126 +1,128 @@
-//! A fleet's messages, one after the other, and what they say so far.
+//! Evaluates a fleet's messages one after the other.
 //!
-//! What is kept grows with flows and, up to bounds, with path changes and bins of time, never with
+//! Memory grows with the number of flows and, within limits, with path changes and bins of time, never with
 //! messages.
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own, Slot};
 use neph_stats::StatsError;
 
-use crate::base::{Bases, News, What};
-use crate::blind::Blind;
+use crate::base::{Bases, DetectorEvent, What};
 use crate::changes::{Changes, MOST};
-use crate::elsewhere::Elsewhere;
 use crate::fairness::Bins;
-use crate::fates::{self, Fates};
 use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
-use crate::known::{Known, KnownCrowd};
+use crate::hidden::HiddenTimes;
+use crate::known::{Known, KnownEndpointFlows};
 use crate::latency::Latency;
 use crate::look::look;
+use crate::loss_by_base::{self, LossByBase};
 use crate::outage::Lost;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::succession::Succession;
+use crate::unexplained::UnexplainedTime;
 use crate::view::{FleetView, PathChange};
 
-/// Something about paths that was not known before.
+/// A new event about paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathNews {
+pub enum PathEvent {
     /// A path change.
     Changed(PathChange),
-    /// What was told as a path change was none.
+    /// A reported path change is withdrawn.
     Withdrawn(PathChange),
 }
 
-/// What is kept of the flows to one endpoint.
+/// The data of the flows to one endpoint.
 #[derive(Debug)]
-struct Crowd {
+struct EndpointFlows {
     bases: Bases,
     drift: Drift,
     bins: Option<Bins>,
     tally: FlowTally,
     lost: Lost,
-    fates: Fates,
-    /// Time at levels that lasted and were not told as paths.
-    elsewhere: Elsewhere,
+    loss_by_base: LossByBase,
+    /// Time at levels that lasted and were not reported as paths.
+    unexplained: UnexplainedTime,
 }
 
-impl Crowd {
-    /// Holds stays elsewhere against the queues that all flows shared, and what is left out after
+impl EndpointFlows {
+    /// Compares temporary levels with the queues that all flows shared, and with the time left out after
     /// these.
     fn settle(&mut self, now: Option<Instant<Own>>, fleet: &Fleet, settings: &Settings) {
         let after = fleet.interval.times(settings.detection.window.into());
         let queued: Vec<_> = self.bases.queued().collect();
-        let queued = Blind::new(&queued, after);
-        self.elsewhere.settle(now, fleet.interval, &queued);
+        let queued = HiddenTimes::new(&queued, after);
+        self.unexplained.settle(now, fleet.interval, &queued);
     }
 }
 
-/// What a fleet's messages say. Messages of one flow come in the order of their numbers, those of
-/// different flows as they like.
+/// The evaluation of a fleet's messages. Messages of one flow must be in order; those of different flows may
+/// be interleaved in any way.
 #[derive(Debug)]
 pub struct Digest {
     fleet: Fleet,
     settings: Settings,
     flows: Succession,
-    crowds: Vec<Crowd>,
+    of_endpoints: Vec<EndpointFlows>,
     changes: Changes,
-    /// None where nobody asks for them.
-    news: Option<VecDeque<PathNews>>,
-    /// First and last sending.
+    /// `None` if events are not needed.
+    events: Option<VecDeque<PathEvent>>,
+    /// Time of the first and the last message.
     extent: Option<(Instant<Own>, Instant<Own>)>,
 }
 
 impl Digest {
-    /// A fleet of which nothing is known yet.
+    /// A fleet without messages yet.
     ///
     /// # Errors
-    /// Where the numbers of the detection do not fit together.
+    /// When the numbers of the detection are inconsistent.
     pub fn new(fleet: &Fleet, settings: Settings) -> Result<Self, StatsError> {
-        let crowd = |_: &neph_model::FleetEndpoint| {
-            Ok(Crowd {
+        let endpoint_flows = |_: &neph_model::FleetEndpoint| {
+            Ok(EndpointFlows {
                 bases: Bases::new(&settings)?,
                 drift: Drift::default(),
                 bins: None,
                 tally: FlowTally::default(),
                 lost: Lost::default(),
-                fates: Fates::default(),
-                elsewhere: Elsewhere::default(),
+                loss_by_base: LossByBase::default(),
+                unexplained: UnexplainedTime::default(),
             })
         };
         Ok(Self {
             fleet: fleet.clone(),
             settings,
             flows: Succession::default(),
-            crowds: fleet
+            of_endpoints: fleet
                 .endpoints
                 .iter()
-                .map(crowd)
+                .map(endpoint_flows)
                 .collect::<Result<_, _>>()?,
             changes: Changes::new(MOST),
-            news: Some(VecDeque::new()),
+            events: Some(VecDeque::new()),
             extent: None,
         })
     }
 
-    /// The same for messages that are read again: nobody waits for news of them, which would pile
-    /// up.
+    /// Does not collect events, for messages that are read from a store.
     #[must_use]
-    pub fn without_news(self) -> Self {
-        Self { news: None, ..self }
+    pub fn without_events(self) -> Self {
+        Self {
+            events: None,
+            ..self
+        }
     }
 
-    /// The next message. One of a lane that the fleet does not have is passed over.
+    /// Adds the next message. Ignores a slot that the fleet does not have.
     pub fn push(&mut self, message: &FleetMessage) {
-        let endpoint = self.fleet.endpoint_of(message.lane);
-        if message.lane.0 >= self.fleet.lanes || endpoint >= self.crowds.len() {
+        let endpoint = self.fleet.endpoint_of(message.slot);
+        if message.slot.0 >= self.fleet.slots || endpoint >= self.of_endpoints.len() {
             return;
         }
         let (first, last) = *self.extent.get_or_insert((message.sent, message.sent));
         self.extent = Some((first.min(message.sent), last.max(message.sent)));
-        let number = self.number(message.lane);
+        let number = self.number(message.slot);
         self.begin_or_go_on(message, endpoint, number);
         let latency = match &message.outcome {
             FleetOutcome::Reply(reply) => Some(Latency::Took(reply.network())),
@@ -128,45 +130,45 @@ impl Digest {
             FleetOutcome::Failed => None,
         };
         if let Some(latency) = latency {
-            let crowd = &mut self.crowds[endpoint];
+            let endpoint_flows = &mut self.of_endpoints[endpoint];
             let (settings, fleet) = (&self.settings, &self.fleet);
-            let bins = crowd
+            let bins = endpoint_flows
                 .bins
                 .get_or_insert_with(|| Bins::new(first, settings, fleet));
             bins.push(number, message, latency);
             if let Latency::Took(round_trip) = latency {
-                crowd.bases.push(number, message.sent, round_trip);
+                endpoint_flows.bases.push(number, message.sent, round_trip);
             }
         }
         self.hear(endpoint);
     }
 
-    /// Nothing more comes: what waited for messages of other flows is looked at.
+    /// Ends the input: evaluates what waited for messages of other flows.
     pub fn finish(&mut self) {
-        for endpoint in 0..self.crowds.len() {
-            self.crowds[endpoint].bases.finish();
+        for endpoint in 0..self.of_endpoints.len() {
+            self.of_endpoints[endpoint].bases.finish();
             self.hear(endpoint);
         }
     }
 
-    /// What was found out about paths since it was asked last.
-    pub fn news(&mut self) -> impl Iterator<Item = PathNews> + '_ {
-        self.news.iter_mut().flat_map(|news| news.drain(..))
+    /// New events about paths since the last call.
+    pub fn events(&mut self) -> impl Iterator<Item = PathEvent> + '_ {
+        self.events.iter_mut().flat_map(|events| events.drain(..))
     }
 
-    /// The flow of a change was traced: it met other routers than before, or the same.
+    /// Stores the trace of a changed flow: it used other routers than before, or the same.
     pub fn traced(&mut self, change: &PathChange, others: bool) {
         self.changes.traced(change, others);
     }
 
-    /// What was asked for.
+    /// The fleet that is evaluated.
     pub const fn fleet(&self) -> &Fleet {
         &self.fleet
     }
 
-    /// How many path changes there are.
+    /// Number of path changes.
     pub fn changes(&self) -> usize {
-        self.changes.told()
+        self.changes.reported()
     }
 
     /// All changes that are kept, by time.
@@ -174,38 +176,40 @@ impl Digest {
         self.changes.by_time()
     }
 
-    /// How the messages fared that came so far: cheaper than the whole view.
+    /// Outcomes of the messages so far: faster than the whole view.
     pub fn tally(&self) -> FlowTally {
         let mut all = FlowTally::default();
-        self.crowds.iter().for_each(|crowd| all.add(&crowd.tally));
+        self.of_endpoints
+            .iter()
+            .for_each(|endpoint_flows| all.add(&endpoint_flows.tally));
         all
     }
 
-    /// What was before this is not known any more, where there was too much to keep.
+    /// Data before this moment is incomplete because of the memory limit.
     pub(crate) const fn horizon(&self) -> Option<Instant<Own>> {
         self.changes.horizon()
     }
 
-    /// Everything that is known.
+    /// The view of the fleet.
     pub fn view(self) -> FleetView {
         look(self.end())
     }
 
-    /// Which of the endpoint's flows a lane's is.
-    fn number(&self, lane: Lane) -> u32 {
-        lane.0
+    /// The index of a slot's flow among the endpoint's flows.
+    fn number(&self, slot: Slot) -> u32 {
+        slot.0
             / u32::try_from(self.fleet.endpoints.len())
                 .unwrap_or(u32::MAX)
                 .max(1)
     }
 
     fn begin_or_go_on(&mut self, message: &FleetMessage, endpoint: usize, number: u32) {
-        let crowd = &mut self.crowds[endpoint];
-        if self.flows.is_renewed_by(message) {
-            // What it found out so far was heard after the message before.
-            let heard = crowd.bases.nth(number);
-            crowd.bases.restart(number, message.sent);
-            if let Some(until) = self.flows.renew(message, heard) {
+        let endpoint_flows = &mut self.of_endpoints[endpoint];
+        if self.flows.is_replaced_by(message) {
+            // The events up to the previous message are already processed.
+            let received = endpoint_flows.bases.nth(number);
+            endpoint_flows.bases.restart(number, message.sent);
+            if let Some(until) = self.flows.renew(message, received) {
                 self.changes.forget_until(until);
             }
         }
@@ -213,88 +217,93 @@ impl Digest {
         let conditions = Conditions {
             probe: self.fleet.probe,
             interval: self.fleet.interval,
-            drifted: crowd.bases.drifted(),
+            drifted: endpoint_flows.bases.drifted(),
             settings: &self.settings,
         };
-        let found = flow.push(message, conditions, &mut crowd.drift);
-        crowd.tally.add(&found);
-        crowd.lost.push(message, &self.fleet, &self.settings);
-        let silence = fates::silence(&self.fleet, &self.settings);
-        if let Some((base, fate)) = flow.fate(&message.outcome, silence) {
-            crowd.fates.add(base, fate, &self.settings);
+        let found = flow.push(message, conditions, &mut endpoint_flows.drift);
+        endpoint_flows.tally.add(&found);
+        endpoint_flows
+            .lost
+            .push(message, &self.fleet, &self.settings);
+        let silence = loss_by_base::silence(&self.fleet, &self.settings);
+        if let Some((base, outcome_counts)) = flow.outcome_counts(&message.outcome, silence) {
+            endpoint_flows
+                .loss_by_base
+                .add(base, outcome_counts, &self.settings);
         }
-        flow.take_elsewhere()
-            .for_each(|row| crowd.elsewhere.push(row));
-        if crowd.elsewhere.is_due(message.sent) {
-            crowd.settle(Some(message.sent), &self.fleet, &self.settings);
+        flow.take_unexplained()
+            .for_each(|row| endpoint_flows.unexplained.push(row));
+        if endpoint_flows.unexplained.is_due(message.sent) {
+            endpoint_flows.settle(Some(message.sent), &self.fleet, &self.settings);
         }
     }
 
-    /// Takes in what the detector says about the flows to an endpoint.
+    /// Processes the detector's events for the flows to an endpoint.
     fn hear(&mut self, endpoint: usize) {
-        while let Some(news) = self.crowds[endpoint].bases.news() {
-            self.apply(endpoint, news);
+        while let Some(events) = self.of_endpoints[endpoint].bases.events() {
+            self.apply(endpoint, events);
         }
     }
 
-    fn apply(&mut self, endpoint: usize, news: News) {
+    fn apply(&mut self, endpoint: usize, events: DetectorEvent) {
         let endpoints = u32::try_from(self.fleet.endpoints.len()).unwrap_or(u32::MAX);
-        let lane = Lane(news.flow * endpoints + u32::try_from(endpoint).unwrap_or(u32::MAX));
-        let flow = self.flows.find(lane, news.nth);
+        let slot = Slot(events.flow * endpoints + u32::try_from(endpoint).unwrap_or(u32::MAX));
+        let flow = self.flows.find(slot, events.nth);
         let changes = &mut self.changes;
-        match (news.what, flow) {
+        match (events.what, flow) {
             (What::Shift(_), None) => {}
             (What::Shift(shift), Some(flow)) => {
                 let ground = Ground {
-                    lane,
+                    slot,
                     interval: self.fleet.interval,
                     settings: &self.settings,
-                    drift: self.crowds[endpoint].drift,
+                    drift: self.of_endpoints[endpoint].drift,
                 };
                 let change = flow.shift(shift, ground, changes);
-                let elsewhere = &mut self.crowds[endpoint].elsewhere;
-                flow.take_elsewhere().for_each(|row| elsewhere.push(row));
-                self.announce(change.map(PathNews::Changed));
+                let unexplained = &mut self.of_endpoints[endpoint].unexplained;
+                flow.take_unexplained()
+                    .for_each(|row| unexplained.push(row));
+                self.announce(change.map(PathEvent::Changed));
             }
             (What::Correction { base, .. }, Some(flow)) => {
                 let withdrawn = flow.correct(base, &self.settings, changes);
-                self.announce(withdrawn.map(PathNews::Withdrawn));
+                self.announce(withdrawn.map(PathEvent::Withdrawn));
             }
             (What::Correction { at, base }, None) => {
-                let past = self.flows.find_over(lane, at);
+                let past = self.flows.find_over(slot, at);
                 let withdrawn = past.and_then(|past| past.correct(base, &self.settings, changes));
-                self.announce(withdrawn.map(PathNews::Withdrawn));
+                self.announce(withdrawn.map(PathEvent::Withdrawn));
             }
         }
     }
 
-    fn announce(&mut self, found: Option<PathNews>) {
-        if let Some(news) = &mut self.news {
-            news.extend(found);
+    fn announce(&mut self, found: Option<PathEvent>) {
+        if let Some(events) = &mut self.events {
+            events.extend(found);
         }
     }
 
-    /// What is only needed while messages come is let go before the histories are made.
+    /// Frees what only new messages need before the histories are made.
     fn end(mut self) -> Known {
-        let pasts: Vec<Past> = std::mem::take(&mut self.flows).end(|lane| {
-            let bases = &self.crowds[self.fleet.endpoint_of(lane)].bases;
-            let number = self.number(lane);
+        let pasts: Vec<Past> = std::mem::take(&mut self.flows).end(|slot| {
+            let bases = &self.of_endpoints[self.fleet.endpoint_of(slot)].bases;
+            let number = self.number(slot);
             (bases.nth(number), bases.base(number))
         });
-        for crowd in &mut self.crowds {
-            crowd.settle(None, &self.fleet, &self.settings);
+        for endpoint_flows in &mut self.of_endpoints {
+            endpoint_flows.settle(None, &self.fleet, &self.settings);
         }
-        let known = |crowd: Crowd| KnownCrowd {
-            congested: crowd.bases.queued().collect(),
-            queues_joined: crowd.bases.queues_are_joined(),
-            bins: crowd.bins.map(Bins::told).unwrap_or_default(),
-            tally: crowd.tally,
-            lost: crowd.lost,
-            fates: crowd.fates,
-            elsewhere: crowd.elsewhere.time(),
-            drift: crowd.bases.drift(),
+        let known = |endpoint_flows: EndpointFlows| KnownEndpointFlows {
+            congested: endpoint_flows.bases.queued().collect(),
+            congestion_periods_merged: endpoint_flows.bases.queues_are_joined(),
+            bins: endpoint_flows.bins.map(Bins::reported).unwrap_or_default(),
+            tally: endpoint_flows.tally,
+            lost: endpoint_flows.lost,
+            loss_by_base: endpoint_flows.loss_by_base,
+            unexplained: endpoint_flows.unexplained.time(),
+            drift: endpoint_flows.bases.drift(),
         };
-        let crowds = self.crowds.into_iter().map(known).collect();
+        let of_endpoints = self.of_endpoints.into_iter().map(known).collect();
         let zero = Instant::from_nanos(0);
         Known {
             fleet: self.fleet,
@@ -306,7 +315,7 @@ impl Digest {
                 .collect(),
             horizon: self.changes.horizon(),
             changes: self.changes.by_time(),
-            crowds,
+            of_endpoints,
         }
     }
 }

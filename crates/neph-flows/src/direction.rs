@@ -1,9 +1,9 @@
-//! Owns the direction in which something happened.
+//! Owns the direction of an event.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Which way a change of path happened.
+/// The direction of a path change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -11,6 +11,6 @@ pub enum Direction {
     Forward,
     /// From the peer.
     Reverse,
-    /// Both at the same time.
+    /// Both directions at the same time.
     Both,
 }

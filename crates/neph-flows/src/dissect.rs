@@ -1,26 +1,26 @@
-//! A few flows, message by message. A view keeps only what is bounded, so that the flows with the
-//! most to show are chosen from it, and a second pass over the messages picks theirs.
+//! Selects a few flows message by message. A view has limited detail. It selects the flows, and a second pass
+//! over the messages collects theirs.
 
 use std::collections::BTreeMap;
 
-use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, Own, ProbeKind, Slot, Span};
 
 use crate::direction::Direction;
 use crate::dissected::{Dissected, DissectedOutcome, DissectedSample};
-use crate::order::{Request, is_comparable, overtook_there};
+use crate::order::{Request, is_comparable, is_forward};
 use crate::view::FleetView;
 
-/// More messages of one flow are not kept: the stretch with the most path changes is.
+/// Maximum number of messages of a flow: the period with the most path changes is kept.
 const MOST: i64 = 6000;
-/// A message is overtaken by one of the next few or by none.
+/// Only one of this many next messages can overtake a message.
 const AHEAD: usize = 64;
 
-/// Picks the messages of a few flows.
+/// Collects the messages of a few flows.
 #[derive(Clone, Debug)]
 pub struct Dissector {
     probe: ProbeKind,
-    chosen: BTreeMap<(Lane, u16), Picked>,
-    order: Vec<(Lane, u16)>,
+    chosen: BTreeMap<(Slot, u16), Picked>,
+    order: Vec<(Slot, u16)>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,34 +41,35 @@ struct Raw {
 #[derive(Clone, Copy, Debug)]
 struct RawReply {
     round_trip: Span,
-    /// `None` where it tells nothing of the order of packets.
+    /// `None` without information on the order of packets.
     order: Option<RawOrder>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct RawOrder {
-    /// When it arrived here.
+    /// When the reply arrived at the client host.
     arrived: i64,
-    /// When its request arrived at the peer, by its clock, and how many it had answered before.
+    /// When its request arrived at the peer, by the peer's clock, and how many requests it had answered
+    /// before.
     at_peer: Option<Request>,
 }
 
 impl Dissector {
-    /// Chooses the `flows` flows with the most path changes, the one with the most first, and of
-    /// each the stretch of time with the most of them.
+    /// Selects the `flows` flows with the most path changes, in descending order, and of each the period with
+    /// the most changes.
     pub fn new(view: &FleetView, flows: usize) -> Self {
-        let mut changes: BTreeMap<(Lane, u16), Vec<Instant<Own>>> = view
+        let mut changes: BTreeMap<(Slot, u16), Vec<Instant<Own>>> = view
             .flows
             .iter()
-            .map(|flow| ((flow.lane, flow.source_port), Vec::new()))
+            .map(|flow| ((flow.slot, flow.source_port), Vec::new()))
             .collect();
         for change in &view.changes {
-            let key = (change.lane, change.source_port);
+            let key = (change.slot, change.source_port);
             changes.entry(key).or_default().push(change.at);
         }
         let mut ranked: Vec<_> = changes.into_iter().collect();
-        ranked.sort_by_key(|((lane, port), moments)| {
-            (std::cmp::Reverse(moments.len()), *lane, *port)
+        ranked.sort_by_key(|((slot, port), moments)| {
+            (std::cmp::Reverse(moments.len()), *slot, *port)
         });
         ranked.truncate(flows);
         let order = ranked.iter().map(|(key, _)| *key).collect();
@@ -91,9 +92,9 @@ impl Dissector {
         }
     }
 
-    /// Looks at a message of the fleet; those of one flow come in any order.
+    /// Adds a message of the fleet; those of one flow may be in any order.
     pub fn push(&mut self, message: &FleetMessage) {
-        let key = (message.lane, message.source_port);
+        let key = (message.slot, message.source_port);
         let Some(picked) = self.chosen.get_mut(&key) else {
             return;
         };
@@ -118,7 +119,7 @@ impl Dissector {
         });
     }
 
-    /// The flows that any message was seen of.
+    /// The flows that have messages.
     pub fn finish(mut self) -> Vec<Dissected> {
         let order = std::mem::take(&mut self.order);
         let taken = order.into_iter().filter_map(|key| {
@@ -127,11 +128,11 @@ impl Dissector {
         });
         taken
             .filter(|(_, messages)| !messages.is_empty())
-            .map(|((lane, source_port), mut messages)| {
+            .map(|((slot, source_port), mut messages)| {
                 messages.sort_by_key(|raw| (raw.seq, raw.sent));
                 let samples = samples(&messages);
                 Dissected {
-                    lane,
+                    slot,
                     source_port,
                     samples,
                 }
@@ -140,14 +141,13 @@ impl Dissector {
     }
 }
 
-/// The stretch of a flow's life that is kept: all of it, or the most messages that are, where they
-/// hold the most changes.
+/// The period of a flow that is kept: all of it, or the maximum number of messages, with the most changes.
 fn stretch(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant<Own>) {
     let room = view.fleet.interval.times(MOST - 1);
     if view.until - view.from <= room {
         return (view.from, view.until);
     }
-    // Some of the time before the first change is part of the picture.
+    // Some time before the first change is shown too.
     let before = Span::from_nanos(room.nanos() / 20);
     let within = |from: &Instant<Own>| {
         let end = *from - before + room;
@@ -171,9 +171,9 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
         None => DissectedOutcome::Lost,
         Some(reply) => DissectedOutcome::Reply {
             round_trip: reply.round_trip,
-            overtaken: reply
+            reordered: reply
                 .order
-                .and_then(|order| overtaken(&order, &messages[index + 1..])),
+                .and_then(|order| reordered(&order, &messages[index + 1..])),
         },
     };
     let samples = messages
@@ -186,15 +186,15 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
     samples.collect()
 }
 
-/// Where one of these later messages overtook it.
-fn overtaken(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
+/// The direction in which one of these later messages overtook it.
+fn reordered(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
     let others = || {
         let next = later.iter().take(AHEAD);
         next.filter_map(|raw| raw.reply?.order)
     };
     let there = own.at_peer.is_some_and(|own| {
         let mut others = others().filter_map(|other| other.at_peer);
-        others.any(|other| overtook_there(own, other))
+        others.any(|other| is_forward(own, other))
     });
     if there {
         return Some(Direction::Forward);
@@ -214,13 +214,13 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// Two lanes; the second one's path changes at these moments.
+    /// Two slots; the path of the second changes at these moments.
     fn view(until: i64, changes: &[i64]) -> FleetView {
         let change = |moment: &i64| PathChange {
-            lane: Lane(1),
+            slot: Slot(1),
             source_port: 5001,
             at: at(*moment),
-            told: at(*moment),
+            reported: at(*moment),
             before: Span::from_millis(80),
             after: Span::from_millis(70),
             evidence: Evidence::default(),
@@ -228,10 +228,10 @@ mod tests {
         FleetView {
             fleet: Fleet {
                 probe: ProbeKind::Udp,
-                lanes: 2,
+                slots: 2,
                 endpoints: Vec::new(),
                 interval: Span::from_millis(200),
-                renewal: None,
+                lifetime: None,
                 criteria: None,
             },
             from: at(0),
@@ -249,13 +249,13 @@ mod tests {
         }
     }
 
-    fn message(lane: u32, seq: u32, reply: Option<(i64, u32)>) -> FleetMessage {
+    fn message(slot: u32, seq: u32, reply: Option<(i64, u32)>) -> FleetMessage {
         let outcome = reply.map_or(FleetOutcome::Lost, |(millis, count)| {
             FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_millis(millis),
                 read_by: ReadBy::Kernel,
                 at_peer: Some(AtPeer {
-                    // Requests arrive in the order of the peer's count, whose second life is later.
+                    // Requests arrive in the order of the peer's counter, which restarts later.
                     rx: Instant::from_nanos(i64::from(seq / 100) * 1_000_000 + i64::from(count)),
                     residence: Span::from_nanos(0),
                     count: Some(count),
@@ -267,8 +267,8 @@ mod tests {
             })
         });
         FleetMessage {
-            lane: Lane(lane),
-            source_port: 5000 + u16::try_from(lane).unwrap(),
+            slot: Slot(slot),
+            source_port: 5000 + u16::try_from(slot).unwrap(),
             seq,
             sent: at(i64::from(seq) * 5),
             late: Span::from_nanos(0),
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_flow_with_the_most_changes_is_taken_apart() {
         let mut dissector = Dissector::new(&view(1000, &[15]), 1);
-        // Message 1 is overtaken on the way there by 2, and 4 on the way back by 5.
+        // On the forward path 2 overtakes message 1, and on the reverse path 5 overtakes 4.
         let replies = [(80, 0), (80, 2), (70, 1), (70, 3), (90, 4), (70, 5)];
         for (seq, reply) in (0..).zip(replies) {
             dissector.push(&message(0, seq, Some(reply)));
@@ -288,13 +288,13 @@ mod tests {
         dissector.push(&message(1, 6, None));
         let found = dissector.finish();
         assert_eq!((found.len(), found[0].source_port), (1, 5001));
-        let overtaken = |sample: &DissectedSample| match sample.outcome {
-            DissectedOutcome::Reply { overtaken, .. } => overtaken,
+        let reordered = |sample: &DissectedSample| match sample.outcome {
+            DissectedOutcome::Reply { reordered, .. } => reordered,
             DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
         };
-        let told: Vec<_> = found[0].samples.iter().map(overtaken).collect();
+        let reported: Vec<_> = found[0].samples.iter().map(reordered).collect();
         let (there, back) = (Some(Direction::Forward), Some(Direction::Reverse));
-        assert_eq!(told, [None, there, None, None, back, None, None]);
+        assert_eq!(reported, [None, there, None, None, back, None, None]);
         assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
     }
 
@@ -302,7 +302,7 @@ mod tests {
     fn a_peer_that_counts_anew_overtakes_nothing() {
         let mut dissector = Dissector::new(&view(20_000, &[15]), 1);
         for seq in 0..200 {
-            // The reflector was started again before the hundredth.
+            // The reflector was restarted before the hundredth message.
             dissector.push(&message(1, seq, Some((80, seq % 100))));
         }
         let found = dissector.finish();
@@ -310,7 +310,7 @@ mod tests {
             matches!(
                 sample.outcome,
                 DissectedOutcome::Reply {
-                    overtaken: Some(_),
+                    reordered: Some(_),
                     ..
                 }
             )
@@ -328,7 +328,7 @@ mod tests {
             &[hour, 50 * hour, 50 * hour + 60_000, 80 * hour],
         );
         let dissector = Dissector::new(&view, 1);
-        let picked = &dissector.chosen[&(Lane(1), 5001)];
+        let picked = &dissector.chosen[&(Slot(1), 5001)];
         assert!(picked.from < at(50 * hour) && picked.from > at(49 * hour));
         assert_eq!(picked.until - picked.from, Span::from_millis(200 * 5999));
     }

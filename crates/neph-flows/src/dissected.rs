@@ -1,6 +1,6 @@
-//! Owns a few flows message by message, as `dissect` picks them.
+//! Owns a few flows message by message, as selected by `dissect`.
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Instant, Own, Slot, Span};
 use serde::Serialize;
 
 use crate::direction::Direction;
@@ -8,9 +8,9 @@ use crate::direction::Direction;
 /// One flow's messages, in the order of their numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dissected {
-    /// Its place in the fleet.
-    pub lane: Lane,
-    /// Our port.
+    /// Its slot in the fleet.
+    pub slot: Slot,
+    /// Local source port.
     pub source_port: u16,
     /// Its messages; of a long flow, those around most of its path changes.
     pub samples: Vec<DissectedSample>,
@@ -19,7 +19,7 @@ pub struct Dissected {
 /// A message of a dissected flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DissectedSample {
-    /// When it left.
+    /// Send time.
     pub sent: Instant<Own>,
     /// How it ended.
     pub outcome: DissectedOutcome,
@@ -29,14 +29,14 @@ pub struct DissectedSample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DissectedOutcome {
-    /// The reply came in time.
+    /// The reply arrived in time.
     Reply {
-        /// The network's round trip.
+        /// RTT of the network.
         round_trip: Span,
-        /// Where a later message of the flow overtook it, if one did.
-        overtaken: Option<Direction>,
+        /// The direction in which a later message of the flow overtook it; `None` if none did.
+        reordered: Option<Direction>,
     },
-    /// No reply came in time.
+    /// No reply arrived in time.
     Lost,
     /// It could not be sent.
     NotSent,

@@ -74,7 +74,7 @@ impl Bins {
     /// Bins from `origin` on, of one of the fleet's endpoints.
     pub(crate) fn new(origin: Instant<Own>, settings: &Settings, fleet: &Fleet) -> Self {
         let endpoints = fleet.endpoints.len().max(1);
-        let flows = (fleet.lanes as usize).div_ceil(endpoints);
+        let flows = (fleet.slots as usize).div_ceil(endpoints);
         let width = settings.bin;
         let waits = settings.settle.nanos().max(1).div_euclid(width.nanos()) + 2;
         Self {
@@ -120,7 +120,7 @@ impl Bins {
     }
 
     /// All bins, the open ones as they stand, those without a message left out.
-    pub(crate) fn told(mut self) -> Vec<Bin> {
+    pub(crate) fn reported(mut self) -> Vec<Bin> {
         self.close_all();
         self.closed
     }
@@ -196,17 +196,17 @@ pub(crate) fn over_flows(values: &mut [f64], lost: usize) -> Option<[Latency; 5]
         Level::At(nanos) => Latency::Took(span(nanos)),
         Level::Censored => Latency::Lost,
     };
-    let mut told = [Latency::Lost; 5];
+    let mut reported = [Latency::Lost; 5];
     for one in FlowQuantile::BETWEEN {
-        told[one as usize] = took(rough_level(sorted, lost, one.share()).ok()?);
+        reported[one as usize] = took(rough_level(sorted, lost, one.share()).ok()?);
     }
     let ends = (sorted.values().first(), sorted.values().last());
-    told[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
-    told[4] = match ends.1 {
+    reported[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
+    reported[4] = match ends.1 {
         Some(high) if lost == 0 => took(Level::At(*high)),
         _ => Latency::Lost,
     };
-    Some(told)
+    Some(reported)
 }
 
 /// A time from a statistic in nanoseconds.
@@ -217,7 +217,7 @@ pub(crate) fn span(nanos: f64) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FleetOutcome, Lane};
+    use neph_model::{FleetOutcome, Slot};
 
     use super::*;
     use crate::world::World;
@@ -231,23 +231,23 @@ mod tests {
     }
 
     fn push(bins: &mut Bins, flow: (u32, u16), millis: i64, round_trip: Span) {
-        tell(bins, flow, millis, Latency::Took(round_trip));
+        report(bins, flow, millis, Latency::Took(round_trip));
     }
 
     fn took(bin: &Bin) -> [Option<Span>; 5] {
         bin.latency.map(|latency| latency.map(Trip::span).took())
     }
 
-    fn tell(bins: &mut Bins, (lane, port): (u32, u16), millis: i64, latency: Latency) {
+    fn report(bins: &mut Bins, (slot, port): (u32, u16), millis: i64, latency: Latency) {
         let message = FleetMessage {
-            lane: Lane(lane),
+            slot: Slot(slot),
             source_port: port,
             seq: 0,
             sent: Instant::from_nanos(millis * 1_000_000),
             late: Span::ZERO,
             outcome: FleetOutcome::Lost,
         };
-        bins.push(lane, &message, latency);
+        bins.push(slot, &message, latency);
     }
 
     #[test]
@@ -261,9 +261,9 @@ mod tests {
         for millis in 0..100 {
             push(&mut bins, (1, 2), millis, Span::from_millis(30));
         }
-        let told = bins.told();
-        assert_eq!((told.len(), told[0].flows), (1, 2));
-        let [low, middle, _, _, high] = took(&told[0]);
+        let reported = bins.reported();
+        assert_eq!((reported.len(), reported[0].flows), (1, 2));
+        let [low, middle, _, _, high] = took(&reported[0]);
         let millis = [low, middle, high];
         assert_eq!(millis, [10, 20, 30].map(|one| Some(Span::from_millis(one))));
     }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn bins_close_as_time_goes_on_and_empty_ones_leave_no_trace() {
         let mut bins = bins();
-        for (lane, second) in [
+        for (slot, second) in [
             (0, 1),
             (0, 25),
             (1, 3),
@@ -282,18 +282,18 @@ mod tests {
             (0, 301),
         ] {
             let round_trip = Span::from_millis(second);
-            push(&mut bins, (lane, 1), second * 1000, round_trip);
+            push(&mut bins, (slot, 1), second * 1000, round_trip);
         }
-        let told: Vec<(i64, Option<Span>, u32)> = bins
-            .told()
+        let reported: Vec<(i64, Option<Span>, u32)> = bins
+            .reported()
             .iter()
             .map(|bin| (bin.from.nanos() / 1_000_000_000, took(bin)[1], bin.flows))
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
             .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
-        assert_eq!(told[..3], expected);
-        assert_eq!(told[3], (300, Some(Span::from_micros(300_500)), 1));
-        assert_eq!(told.len(), 4);
+        assert_eq!(reported[..3], expected);
+        assert_eq!(reported[3], (300, Some(Span::from_micros(300_500)), 1));
+        assert_eq!(reported.len(), 4);
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         let mut bins = bins();
         push(&mut bins, (0, 1), 0, Span::from_millis(10));
         push(&mut bins, (0, 2), 1, Span::from_millis(12));
-        assert_eq!(bins.told()[0].flows, 2);
+        assert_eq!(bins.reported()[0].flows, 2);
     }
 
     #[test]
@@ -313,15 +313,15 @@ mod tests {
         for bin in 0..1000_i64 {
             push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
         }
-        let told = bins.told();
-        let moments: Vec<i64> = told
+        let reported = bins.reported();
+        let moments: Vec<i64> = reported
             .iter()
             .map(|bin| bin.from.nanos() / WIDTH.nanos())
             .collect();
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|two| two[1] - two[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(took(&told[told.len() - 1])[1], Some(last));
+        assert_eq!(took(&reported[reported.len() - 1])[1], Some(last));
     }
 
     #[test]
@@ -332,24 +332,27 @@ mod tests {
             push(&mut bins, (flow, 1), 0, round_trip);
         }
         for flow in 9..11 {
-            tell(&mut bins, (flow, 1), 0, Latency::Lost);
+            report(&mut bins, (flow, 1), 0, Latency::Lost);
         }
-        let told = bins.told();
-        assert_eq!((told[0].flows, told[0].lost), (11, 2));
+        let reported = bins.reported();
+        assert_eq!((reported[0].flows, reported[0].lost), (11, 2));
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
         let millis = |one: i64| Some(Span::from_millis(one));
-        assert_eq!(took(&told[0]), [millis(10), millis(15), None, None, None]);
+        assert_eq!(
+            took(&reported[0]),
+            [millis(10), millis(15), None, None, None]
+        );
     }
 
     #[test]
     fn where_everything_is_lost_the_bin_says_so() {
         let mut bins = bins();
-        tell(&mut bins, (0, 1), 0, Latency::Lost);
+        report(&mut bins, (0, 1), 0, Latency::Lost);
         push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
-        let told = bins.told();
-        assert_eq!((told[0].flows, told[0].lost), (1, 1));
-        assert_eq!(told[0].latency, [Latency::Lost; 5]);
-        assert_eq!((told[1].flows, told[1].lost), (1, 0));
+        let reported = bins.reported();
+        assert_eq!((reported[0].flows, reported[0].lost), (1, 1));
+        assert_eq!(reported[0].latency, [Latency::Lost; 5]);
+        assert_eq!((reported[1].flows, reported[1].lost), (1, 0));
     }
 
     /// What is lost is known when the timeout is over, when others are far ahead.
@@ -364,17 +367,17 @@ mod tests {
         for second in 0..90 {
             push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
         }
-        tell(&mut bins, (1, 1), 0, Latency::Lost);
-        let told = bins.told();
-        assert_eq!(told.len(), 5);
-        assert_eq!((told[0].flows, told[0].lost), (2, 1));
+        report(&mut bins, (1, 1), 0, Latency::Lost);
+        let reported = bins.reported();
+        assert_eq!(reported.len(), 5);
+        assert_eq!((reported[0].flows, reported[0].lost), (2, 1));
     }
 
     #[test]
     fn what_was_sent_before_the_first_that_came_belongs_to_the_first_bin() {
         let mut bins = bins();
         push(&mut bins, (0, 1), 0, Span::from_millis(10));
-        tell(&mut bins, (1, 1), -3, Latency::Lost);
-        assert_eq!(bins.told()[0].flows, 2);
+        report(&mut bins, (1, 1), -3, Latency::Lost);
+        assert_eq!(bins.reported()[0].flows, 2);
     }
 }

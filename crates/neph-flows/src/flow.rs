@@ -1,17 +1,17 @@
-//! What is kept of one flow: its base latency, order, witnesses. Its size does not grow with its
-//! messages; its path changes are among those of all flows.
+//! The state of one flow: its base latency, order of packets, witnesses. Its size does not grow with
+//! messages. Its path changes are stored with those of all flows.
 
-use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, Own, ProbeKind, Slot, Span};
 
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
-use crate::elsewhere::Row;
-use crate::fates::{Fate, Silence};
 use crate::flow_tally::FlowTally;
 use crate::lately::Lately;
+use crate::loss_by_base::{OutcomeCounts, Silence};
 use crate::order::Order;
 use crate::settings::Settings;
 use crate::skew::Drift;
+use crate::unexplained::Row;
 use crate::view::{FlowHistory, PathChange, Segment};
 use crate::witness::{Claim, Looking, Witness};
 
@@ -20,24 +20,24 @@ use crate::witness::{Claim, Looking, Witness};
 pub(crate) struct Level {
     /// When the first message of its first base latency was sent.
     since: Instant<Own>,
-    /// What it is now.
+    /// The current base latency.
     base: Span,
 }
 
-/// How a message of a flow is asked and judged.
+/// Conditions for the evaluation of a flow's message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditions<'a> {
     pub(crate) probe: ProbeKind,
     pub(crate) interval: Span,
-    /// By how much all flows had drifted when it was sent.
+    /// The drift that all flows shared when it was sent.
     pub(crate) drifted: Span,
     pub(crate) settings: &'a Settings,
 }
 
-/// A flow that is over, or a look at one that goes on.
+/// A flow that has ended, or a snapshot of a running one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Past {
-    lane: Lane,
+    slot: Slot,
     source_port: u16,
     until: Instant<Own>,
     level: Option<Level>,
@@ -52,7 +52,7 @@ impl Past {
         self.level.is_some_and(|level| level.since <= at)
     }
 
-    /// The same as [`Flow::correct`], for what is found out when it is over.
+    /// Like [`Flow::correct`], for a correction after the flow has ended.
     pub(crate) fn correct(
         &mut self,
         after: Span,
@@ -63,9 +63,9 @@ impl Past {
         correct(level, &mut self.latest, after, settings, changes)
     }
 
-    /// Its place in the fleet.
-    pub(crate) const fn lane(&self) -> Lane {
-        self.lane
+    /// Its slot in the fleet.
+    pub(crate) const fn slot(&self) -> Slot {
+        self.slot
     }
 
     /// When its last message was sent.
@@ -73,18 +73,18 @@ impl Past {
         self.until
     }
 
-    /// The same for whoever reads it; the classes are not known yet.
+    /// The history of the flow; its classes are not known yet.
     pub(crate) fn history(&self, changes: &Changes) -> FlowHistory {
         FlowHistory {
-            lane: self.lane,
+            slot: self.slot,
             source_port: self.source_port,
             segments: self.segments(changes),
-            tally: self.tally.told(),
-            last: self.lately.told(),
+            tally: self.tally.reported(),
+            last: self.lately.reported(),
         }
     }
 
-    /// From change to change, since it had a base latency or since all changes are known.
+    /// Segments between changes, since the first base latency or since the horizon.
     fn segments(&self, changes: &Changes) -> Vec<Segment> {
         let Some(level) = self.level else {
             return Vec::new();
@@ -110,20 +110,20 @@ impl Past {
     }
 }
 
-/// A new base latency of a flow, as the detector tells it.
+/// A new base latency of a flow, from the detector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shift {
-    /// When the first message of the new latency was sent.
+    /// When the first message with the new latency was sent.
     pub(crate) at: Instant<Own>,
-    /// When it was certain.
-    pub(crate) told: Instant<Own>,
-    /// The latency before, as exactly as it was known at its end.
+    /// When it was confirmed.
+    pub(crate) reported: Instant<Own>,
+    /// The latency before, in full precision at its end.
     pub(crate) before: Option<Span>,
     /// The new latency.
     pub(crate) after: Span,
 }
 
-/// A flow that goes on.
+/// A running flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     source_port: u16,
@@ -137,19 +137,19 @@ pub(crate) struct Flow {
     witness: Witness,
 }
 
-/// Where a flow stands.
+/// The surroundings of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ground<'a> {
-    pub(crate) lane: Lane,
+    pub(crate) slot: Slot,
     /// Time between two messages of a flow.
     pub(crate) interval: Span,
     pub(crate) settings: &'a Settings,
-    /// How fast the peer's clock runs away.
+    /// Drift of the peer's clock.
     pub(crate) drift: Drift,
 }
 
 impl Flow {
-    /// The flow of a message, which is its first; its lane had so many before it.
+    /// The flow that begins with this message; its slot had `nth` flows before.
     pub(crate) fn begun_by(message: &FleetMessage, nth: u32) -> Self {
         Self {
             source_port: message.source_port,
@@ -163,17 +163,17 @@ impl Flow {
         }
     }
 
-    /// Whether a message is one of this flow, and not of the next one on its lane.
+    /// Whether a message belongs to this flow, and not to the next one on its slot.
     pub(crate) const fn owns(&self, message: &FleetMessage) -> bool {
         self.source_port == message.source_port
     }
 
-    /// How many flows its lane had before it.
+    /// Number of flows that its slot had before.
     pub(crate) const fn nth(&self) -> u32 {
         self.nth
     }
 
-    /// The next message; returns what it adds to the tally.
+    /// Adds the next message; returns what it adds to the tally.
     pub(crate) fn push(
         &mut self,
         message: &FleetMessage,
@@ -200,18 +200,22 @@ impl Flow {
         found
     }
 
-    /// What its next message adds to the fates of those at its base latency; `None` where it has none.
-    pub(crate) fn fate(&mut self, outcome: &FleetOutcome, silence: u64) -> Option<(Span, Fate)> {
-        let fate = self.silence.push(outcome, silence);
-        self.level.map(|level| (level.base, fate))
+    /// Outcomes that the next message adds at the flow's base latency; `None` without one.
+    pub(crate) fn outcome_counts(
+        &mut self,
+        outcome: &FleetOutcome,
+        silence: u64,
+    ) -> Option<(Span, OutcomeCounts)> {
+        let outcome_counts = self.silence.push(outcome, silence);
+        self.level.map(|level| (level.base, outcome_counts))
     }
 
-    /// What of its messages lay, since it was asked last, at levels that were not told.
-    pub(crate) fn take_elsewhere(&mut self) -> impl Iterator<Item = Row> + use<> {
-        self.witness.take_elsewhere()
+    /// New messages, since the last call, at levels that were not reported.
+    pub(crate) fn take_unexplained(&mut self) -> impl Iterator<Item = Row> + use<> {
+        self.witness.take_unexplained()
     }
 
-    /// Another base latency, which makes a path change; of the first it makes none.
+    /// Sets a new base latency; every one but the first is a path change.
     pub(crate) fn shift(
         &mut self,
         shift: Shift,
@@ -219,7 +223,10 @@ impl Flow {
         changes: &mut Changes,
     ) -> Option<PathChange> {
         let Shift {
-            at, told, after, ..
+            at,
+            reported,
+            after,
+            ..
         } = shift;
         let Some(level) = &mut self.level else {
             self.witness.settle();
@@ -229,14 +236,14 @@ impl Flow {
             });
             return None;
         };
-        // As exactly as it was known at its end.
+        // In full precision at its end.
         let before = shift.before.unwrap_or(level.base);
         level.base = after;
         let change = PathChange {
-            lane: ground.lane,
+            slot: ground.slot,
             source_port: self.source_port,
             at,
-            told,
+            reported,
             before,
             after,
             evidence: self.witness.testify(&Claim {
@@ -254,8 +261,8 @@ impl Flow {
         Some(change)
     }
 
-    /// The latest level was none: it has been this latency all along. Where that is what it was
-    /// before too, the change to the level never was: it is taken back and returned.
+    /// Withdraws the latest level: the flow had this latency all along. If it equals the level before, the
+    /// change is withdrawn and returned.
     pub(crate) fn correct(
         &mut self,
         after: Span,
@@ -267,14 +274,14 @@ impl Flow {
         correct(level, &mut self.latest, after, settings, changes)
     }
 
-    /// A look at it as if it ended now; `base` is its base latency as exactly as it is known.
-    pub(crate) fn past(&self, lane: Lane, base: Option<Span>) -> Past {
+    /// A snapshot as if it ended now; `base` is its base latency in full precision.
+    pub(crate) fn past(&self, slot: Slot, base: Option<Span>) -> Past {
         let level = self.level.map(|level| Level {
             base: base.unwrap_or(level.base),
             ..level
         });
         Past {
-            lane,
+            slot,
             source_port: self.source_port,
             until: self.last,
             level,
@@ -285,7 +292,7 @@ impl Flow {
     }
 }
 
-/// What [`Flow::correct`] does to a flow's level and the link to its latest change.
+/// Corrects a flow's level and the link to its latest change, for [`Flow::correct`].
 fn correct(
     level: &mut Level,
     link: &mut Option<Link>,

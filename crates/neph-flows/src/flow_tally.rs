@@ -1,30 +1,30 @@
-//! Owns how messages fared, counted: of a flow, of a pair or of a fleet.
+//! Owns counters of message outcomes: of a flow, a pair or a fleet.
 
 use serde::Serialize;
 
 use crate::share::{Share, share};
 
-/// How a flow's messages fared, and the order in which they came.
+/// Outcomes of a flow's messages, and their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FlowTally {
     /// Replied to in time.
     pub replies: u64,
-    /// Not replied to in time.
+    /// Without a reply in time.
     pub lost: u64,
     /// Not sent.
     pub failed: u64,
-    /// Lost on the way there, where the peer's count tells so.
+    /// Lost on the forward path, if the peer's counter shows it.
     pub lost_forward: u64,
-    /// Lost on the way back, where the peer's count tells so; less the replies that came late, where
-    /// it is known how many did ([`FleetView::came_late`](crate::FleetView::came_late)).
+    /// Lost on the reverse path, if the peer's counter shows it. Late replies are subtracted if their number
+    /// is known ([`FleetView::came_late`](crate::FleetView::came_late)).
     pub lost_reverse: u64,
-    /// Replies that came again.
+    /// Duplicates of replies.
     pub copies: u64,
-    /// Requests that overtook an earlier one of their flow (RFC 4737, by the peer's count).
+    /// Requests that overtook an earlier one of their flow (RFC 4737, by the peer's counter).
     pub reordered_forward: u64,
-    /// Replies that were overtaken on the way back: by the peer's stamps they left in order.
+    /// Replies that were overtaken on the reverse path: by the peer's timestamps they departed in order.
     pub reordered_reverse: u64,
-    /// Replies that came after the reply to a later request of their flow, wherever that happened.
+    /// Replies that arrived after the reply to a later request of their flow, in either direction.
     pub reordered: u64,
 }
 
@@ -34,15 +34,15 @@ impl FlowTally {
         self.replies + self.lost + self.failed
     }
 
-    /// The share of the messages sent that were lost; none where none was sent.
+    /// The share of the sent messages that were lost; `None` if none was sent.
     pub fn loss(&self) -> Option<Share> {
         share(self.lost, self.replies + self.lost)
     }
 
-    /// How many counters there are.
+    /// Number of counters.
     pub(crate) const COUNTERS: usize = 9;
 
-    /// All counters, so that none is forgotten where they are added.
+    /// All counters, so that additions cover each of them.
     pub(crate) fn counters(&mut self) -> [&mut u64; Self::COUNTERS] {
         [
             &mut self.replies,
@@ -57,7 +57,7 @@ impl FlowTally {
         ]
     }
 
-    /// Adds another's.
+    /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         let mut other = *other;
         for (own, other) in self.counters().into_iter().zip(other.counters()) {

@@ -1,10 +1,10 @@
-//! The routers of flows: each flow's route is traced at the start, and again at once when its path
-//! changed. Other routers than before speak for the change.
+//! The routers of flows. Each flow is traced at the start, and immediately after a path change. Other routers
+//! than before confirm the change.
 //!
-//! Owns which trace is wanted when, and what each says. Who makes the traces gives back what they found.
+//! Owns which trace is needed when, and its verdict. The caller runs the traces and passes their results.
 //!
-//! Changes are told seconds after they happened, and one more may be told of the time of a trace when
-//! that is long over. So what a trace says of its change waits until that is certain.
+//! Changes are reported seconds after they happened, even after a trace has ended. So the verdict of a trace
+//! waits until no more changes of its time can be reported.
 
 mod history;
 mod pending;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, Instant, Lane, Own, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
+    Fleet, Instant, Own, Slot, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
 };
 
 use crate::{PathChange, Settings};
@@ -24,43 +24,43 @@ use history::{History, Known};
 use pending::{Finished, Pending};
 use waiting::Waiting;
 
-pub use verdict::{Said, Uncompared, Verdict, Why};
+pub use verdict::{RouteComparison, Uncompared, Verdict, Why};
 
-/// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
-/// first.
+/// Maximum number of concurrent traces. Routers answer only a few packets a second, and all flows share the
+/// first ones.
 const AT_A_TIME: usize = 8;
 
-/// The name of a trace that was handed out.
+/// The identifier of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TraceId(u64);
 
 /// A trace to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToTrace {
-    /// Its name, with which what it found is given back.
+    /// Its identifier, for the result.
     pub id: TraceId,
-    /// Where to.
+    /// The target address.
     pub target: SocketAddr,
-    /// With what.
+    /// The kind of trace.
     pub kind: TraceKind,
-    /// From which port.
+    /// The source port.
     pub source_port: u16,
 }
 
-/// A trace that is wanted, and the change that it follows.
+/// A trace that is needed, and the change that it follows.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    lane: Lane,
+    slot: Slot,
     port: u16,
     change: Option<PathChange>,
-    /// The change was none after all.
+    /// The change was withdrawn.
     is_withdrawn: bool,
 }
 
 impl Wanted {
-    const fn new(lane: Lane, port: u16) -> Self {
+    const fn new(slot: Slot, port: u16) -> Self {
         Self {
-            lane,
+            slot,
             port,
             change: None,
             is_withdrawn: false,
@@ -72,12 +72,12 @@ impl Wanted {
     }
 }
 
-/// A route that was found, and what it says of the change that it follows, where it follows one.
+/// A route, and its verdict on the change that it follows, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traced {
     /// The route.
     pub route: TracedRoute,
-    /// What it says of a change.
+    /// The verdict on the change.
     pub verdict: Option<Verdict>,
 }
 
@@ -86,21 +86,21 @@ pub struct Traced {
 pub struct Follow {
     kind: TraceKind,
     fleet: Fleet,
-    /// So long after a moment all changes of it are told.
+    /// After this time all changes of a moment are reported.
     patience: Span,
     waiting: Waiting,
     running: BTreeMap<TraceId, Wanted>,
     next: TraceId,
-    /// What was traced, until it is certain of which path it is.
+    /// Finished traces whose path is not certain yet.
     pending: Pending,
-    histories: BTreeMap<Lane, History>,
-    told: Vec<Traced>,
-    /// Of each endpoint.
+    histories: BTreeMap<Slot, History>,
+    reported: Vec<Traced>,
+    /// Uncompared changes, by endpoint.
     uncompared: Vec<Uncompared>,
 }
 
 impl Follow {
-    /// Of a fleet that begins.
+    /// For a fleet that begins.
     pub fn new(fleet: &Fleet) -> Self {
         let settings = Settings::of(fleet);
         Self {
@@ -112,62 +112,62 @@ impl Follow {
             next: TraceId(0),
             pending: Pending::default(),
             histories: BTreeMap::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             uncompared: vec![Uncompared::default(); fleet.endpoints.len()],
         }
     }
 
-    /// The fleet's first flows, by lane: their routes are what changes are held against.
+    /// Starts with the fleet's first flows, by slot: later routes are compared with theirs.
     pub fn begin(&mut self, sources: &[u16]) {
-        let lanes = (0..).map(Lane).zip(sources);
-        for (lane, port) in lanes {
-            self.waiting.push_back(Wanted::new(lane, *port));
+        let slots = (0..).map(Slot).zip(sources);
+        for (slot, port) in slots {
+            self.waiting.push_back(Wanted::new(slot, *port));
         }
     }
 
-    /// A path changed: its route comes before those that only stand by.
+    /// A path changed: its trace precedes those of the start.
     pub fn changed(&mut self, change: &PathChange) {
-        let lane = change.lane;
-        self.history(lane, change.source_port).changed(change.at);
-        self.decide(lane, None);
-        if let Some(replaced) = self.waiting.take(lane) {
+        let slot = change.slot;
+        self.history(slot, change.source_port).changed(change.at);
+        self.decide(slot, None);
+        if let Some(replaced) = self.waiting.take(slot) {
             self.untraced(&replaced, Why::MovedOn);
         }
         self.waiting.push_front(Wanted {
             change: Some(*change),
-            ..Wanted::new(lane, change.source_port)
+            ..Wanted::new(slot, change.source_port)
         });
     }
 
-    /// A change was none: its trace, if it has not begun, is wanted only where no route is known to
-    /// hold the next change against.
+    /// A change was withdrawn. A trace of it that has not begun is needed only if the flow has no route for
+    /// later comparisons.
     pub fn withdrawn(&mut self, change: &PathChange) {
-        let lane = change.lane;
-        let history = self.history(lane, change.source_port);
+        let slot = change.slot;
+        let history = self.history(slot, change.source_port);
         history.withdrawn(change.at);
         let is_traced = history.is_traced();
         let running = self.running.values_mut();
-        for wanted in running.chain(self.pending.of(lane)) {
+        for wanted in running.chain(self.pending.of(slot)) {
             wanted.is_withdrawn |= wanted.follows(change);
         }
-        self.decide(lane, None);
-        if !self.waiting.of(lane).is_some_and(|one| one.follows(change)) {
+        self.decide(slot, None);
+        if !self.waiting.of(slot).is_some_and(|one| one.follows(change)) {
             return;
         }
-        self.waiting.take(lane);
+        self.waiting.take(slot);
         if !is_traced {
             self.waiting
-                .push_back(Wanted::new(lane, change.source_port));
+                .push_back(Wanted::new(slot, change.source_port));
         }
     }
 
-    /// The next trace to make; none while enough of them run.
+    /// The next trace to run; `None` while the maximum is running.
     pub fn to_trace(&mut self) -> Option<ToTrace> {
         if self.running.len() >= AT_A_TIME {
             return None;
         }
         let wanted = self.waiting.pop_front()?;
-        let endpoint = self.fleet.endpoint_of(wanted.lane);
+        let endpoint = self.fleet.endpoint_of(wanted.slot);
         let id = self.next;
         self.next.0 += 1;
         self.running.insert(id, wanted);
@@ -179,30 +179,30 @@ impl Follow {
         })
     }
 
-    /// A trace has found this; `at` is now.
+    /// The result of a trace; `at` is now.
     pub fn found(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Own>) {
         if let Some(wanted) = self.running.remove(&id) {
             self.keep(wanted, traced, at);
         }
     }
 
-    /// A trace has found nothing: it is left out, the next one may find its way.
+    /// A trace failed; it is not repeated.
     pub fn failed(&mut self, id: TraceId) {
         if let Some(wanted) = self.running.remove(&id) {
             self.untraced(&wanted, Why::Unfinished);
         }
     }
 
-    /// The routes that are certain since the last time.
-    pub fn told(&mut self, now: Instant<Own>) -> Vec<Traced> {
-        while let Some(lane) = self.pending.certain(now) {
-            self.decide(lane, Some(now));
+    /// The routes that have become certain since the last call.
+    pub fn reported(&mut self, now: Instant<Own>) -> Vec<Traced> {
+        while let Some(slot) = self.pending.certain(now) {
+            self.decide(slot, Some(now));
         }
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.reported)
     }
 
-    /// Nothing more comes: gives up all traces, and tells what is known of those that are over. And how
-    /// many changes of each endpoint were not compared.
+    /// Ends the input: drops unfinished traces and reports the finished ones. Also returns the number of
+    /// uncompared changes of each endpoint.
     pub fn end(mut self) -> (Vec<Traced>, Vec<Uncompared>) {
         while let Some(wanted) = self.waiting.pop_front() {
             self.untraced(&wanted, Why::Unfinished);
@@ -210,107 +210,107 @@ impl Follow {
         for wanted in std::mem::take(&mut self.running).into_values() {
             self.untraced(&wanted, Why::Unfinished);
         }
-        for (lane, finished) in self.pending.all() {
-            self.tell(lane, finished);
+        for (slot, finished) in self.pending.all() {
+            self.report(slot, finished);
         }
-        (self.told, self.uncompared)
+        (self.reported, self.uncompared)
     }
 
-    /// What is known of this flow; of the lane's flow before it nothing more will be.
-    fn history(&mut self, lane: Lane, source_port: u16) -> &mut History {
+    /// The history of this flow; drops that of the slot's previous flow.
+    fn history(&mut self, slot: Slot, source_port: u16) -> &mut History {
         let is_another = |history: &History| history.source_port != source_port;
-        if self.histories.get(&lane).is_some_and(is_another) {
-            for finished in self.pending.take(lane) {
-                self.tell(lane, finished);
+        if self.histories.get(&slot).is_some_and(is_another) {
+            for finished in self.pending.take(slot) {
+                self.report(slot, finished);
             }
-            self.histories.remove(&lane);
+            self.histories.remove(&slot);
         }
-        let history = self.histories.entry(lane);
+        let history = self.histories.entry(slot);
         history.or_insert_with(|| History::of(source_port))
     }
 
-    /// A change that no trace tells of.
+    /// Counts a change without a comparison.
     fn untraced(&mut self, wanted: &Wanted, why: Why) {
         if wanted.change.is_some() && !wanted.is_withdrawn {
-            self.uncompared[self.fleet.endpoint_of(wanted.lane)].add(why);
+            self.uncompared[self.fleet.endpoint_of(wanted.slot)].add(why);
         }
     }
 
-    /// Keeps a route in mind. Where it follows a change, what it says of it is to be told.
+    /// Stores a route. If it follows a change, its verdict will be reported later.
     fn keep(&mut self, wanted: Wanted, traced: TracedFlow, at: Instant<Own>) {
-        let lane = wanted.lane;
+        let slot = wanted.slot;
         let (first, last) = traced.answered.unwrap_or((at, at));
         let known = Known {
             route: traced.route,
             first,
             last,
         };
-        // The lane has another flow by now: what this one's route says, it says of the past.
-        let history = self.histories.get(&lane);
+        // The slot has a new flow: this route belongs to a past one.
+        let history = self.histories.get(&slot);
         if history.is_none_or(|history| history.source_port == wanted.port) {
-            self.history(lane, wanted.port).found(known.clone());
+            self.history(slot, wanted.port).found(known.clone());
         }
         let certain = last + self.patience;
         let finished = Finished { wanted, known, at };
         if wanted.change.is_some() {
-            self.pending.push(lane, certain, finished);
-            self.decide(lane, None);
+            self.pending.push(slot, certain, finished);
+            self.decide(slot, None);
         } else {
-            self.tell(lane, finished);
+            self.report(slot, finished);
         }
     }
 
-    /// Tells what is certain of a lane's traces: their change was left or withdrawn since, or nothing
-    /// more will be told of their time.
-    fn decide(&mut self, lane: Lane, now: Option<Instant<Own>>) {
+    /// Reports what is certain of a slot's traces: their change was left or withdrawn, or all changes of
+    /// their time are reported.
+    fn decide(&mut self, slot: Slot, now: Option<Instant<Own>>) {
         let patience = self.patience;
-        let history = self.histories.get(&lane);
+        let history = self.histories.get(&slot);
         let is_certain = |one: &Finished| {
             let left = |change: PathChange| history.is_none_or(|known| known.is_left(change.at));
             one.wanted.is_withdrawn
                 || one.wanted.change.is_none_or(left)
                 || now.is_some_and(|now| one.known.last + patience <= now)
         };
-        for finished in self.pending.take_if(lane, is_certain) {
-            self.tell(lane, finished);
+        for finished in self.pending.take_if(slot, is_certain) {
+            self.report(slot, finished);
         }
     }
 
-    /// Tells a route, with what it says of its change.
-    fn tell(&mut self, lane: Lane, finished: Finished) {
+    /// Reports a route, with its verdict on the change.
+    fn report(&mut self, slot: Slot, finished: Finished) {
         let Finished { wanted, known, at } = finished;
         let interval = self.fleet.interval;
-        let history = self.histories.get(&lane);
+        let history = self.histories.get(&slot);
         let history = history.filter(|history| history.source_port == wanted.port);
         let compared = wanted.change.map(|change| {
             let unknown = Err((Why::NoBefore, None));
             let compared = history.map_or(unknown, |one| one.compare(change.at, &known, interval));
             let is_left = matches!(compared, Err((Why::MovedOn, _)));
-            let (said, before) = match compared {
-                Ok((said, before)) => (Ok(said), Some(before.route.hash)),
+            let (printed, before) = match compared {
+                Ok((printed, before)) => (Ok(printed), Some(before.route.hash)),
                 Err((why, before)) => (Err(why), before.map(|known| known.route.hash)),
             };
             let verdict = Verdict {
                 change,
-                said,
+                printed,
                 is_withdrawn: wanted.is_withdrawn,
             };
             let followed = TracedChange {
                 at: change.at,
                 before,
-                others: said.ok().map(|said| said.others),
+                others: printed.ok().map(|printed| printed.others),
             };
-            // Of a path that the flow had left again it tells nothing.
+            // The flow had left that path again, so there is no verdict.
             let followed = (!wanted.is_withdrawn && !is_left).then_some(followed);
             (verdict, followed)
         });
         let (verdict, change) = compared.unzip();
-        if let Some(Err(why)) = verdict.map(|verdict: Verdict| verdict.said) {
+        if let Some(Err(why)) = verdict.map(|verdict: Verdict| verdict.printed) {
             self.untraced(&wanted, why);
         }
-        self.told.push(Traced {
+        self.reported.push(Traced {
             route: TracedRoute {
-                lane,
+                slot,
                 at,
                 route: known.route,
                 change: change.flatten(),

@@ -1,6 +1,6 @@
 //! Flows for tests, as they are after a measurement.
 
-use neph_model::{Instant, Lane, Span};
+use neph_model::{Instant, Slot, Span};
 
 use crate::flow_tally::FlowTally;
 use crate::lately::LastMessages;
@@ -17,7 +17,7 @@ pub(crate) fn history(segments: &[(i64, i64, i64)], (time, base): (Span, Span)) 
         class: None,
     };
     FlowHistory {
-        lane: Lane(0),
+        slot: Slot(0),
         source_port: 1,
         segments: segments.iter().map(segment).collect(),
         tally: FlowTally::default(),

@@ -1,4 +1,4 @@
-//! Owns how advice fared a while after it was given: plain values.
+//! Owns the backtest of advice some time after it was given, as plain values.
 
 use neph_model::Span;
 use neph_stats::share_interval;
@@ -6,38 +6,37 @@ use serde::Serialize;
 
 use crate::share::Share;
 
-/// How advice fared a while after it was given.
+/// The backtest of advice some time after it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Horizon {
-    /// How long after.
+    /// Time since the advice.
     pub after: Span,
-    /// In how many of the moments the advised port was in the lowest class then. One that had gone
-    /// silent was not. Its `n` are the times of this length that the measurement has room for:
-    /// moments nearer to each other look at the same time twice, which makes the share smoother but
-    /// the interval no narrower.
+    /// Share of the moments in which the advised port was in the lowest class, and not silent. Its `n` is the
+    /// number of consecutive periods of this length. Overlapping moments make the share smoother, but the
+    /// interval no narrower.
     pub on_low: Share,
-    /// The share of all flows that were in the lowest class then: what chance gives.
-    pub random_on_low: f64,
-    /// Median of the advised ports' base latencies, and of all flows'; `None` where there were too
-    /// few times for one, or where half of the flows had gone silent.
+    /// The share of all flows in the lowest class: the expectation for a random port.
+    pub random_on_lowest_class: f64,
+    /// Median of the advised ports' base latencies, and of all flows'. `None` with too few periods, or if
+    /// half of the flows had gone silent.
     pub p50: Option<Against>,
-    /// The same of the 99th percentile.
+    /// The same for p99.
     pub p99: Option<Against>,
 }
 
 impl Horizon {
-    /// Whether advice was better than chance, beyond doubt.
+    /// Whether advice was significantly better than a random port.
     pub fn holds(&self) -> bool {
-        self.on_low.low > self.random_on_low
+        self.on_low.low > self.random_on_lowest_class
     }
 
-    /// Whether there were times enough for [`Self::holds`] to come out, had it always been right.
+    /// Whether [`Self::holds`] is possible with this number of periods, if the advice is always right.
     pub(crate) fn can_hold(&self) -> bool {
-        is_enough(self.on_low.n, self.random_on_low)
+        is_enough(self.on_low.n, self.random_on_lowest_class)
     }
 }
 
-/// What was advised beside what a random flow has.
+/// The latency with the advice and of a random flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Against {
     /// With the advice.
@@ -47,13 +46,13 @@ pub struct Against {
 }
 
 impl Against {
-    /// What the advice saves; below zero where it costs.
+    /// The gain of the advice; negative if it adds latency.
     pub fn gain(&self) -> Span {
         self.random - self.advised
     }
 }
 
-/// Whether so many times, all of them right, show that advice is better than chance.
+/// Whether this number of periods, all right, shows that advice is better than a random port.
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 pub(crate) fn is_enough(times: u64, random: f64) -> bool {
     share_interval(1.0, times as f64).is_ok_and(|interval| interval.low > random)

@@ -1,46 +1,46 @@
-//! Owns what a digest knows at its end, of which the view is made.
+//! Owns the final state of a digest, from which the view is made.
 
 use neph_model::{Fleet, Instant, Own, Span};
 
 use crate::fairness::Bin;
-use crate::fates::Fates;
 use crate::flow_tally::FlowTally;
+use crate::loss_by_base::LossByBase;
 use crate::outage::Lost;
 use crate::pair::SharedDrift;
 use crate::settings::Settings;
 use crate::view::{FlowHistory, PathChange};
 
-/// What a digest knows at its end.
+/// The final state of a digest.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) fleet: Fleet,
     pub(crate) settings: Settings,
-    /// First and last sending.
+    /// Time of the first and the last message.
     pub(crate) extent: (Instant<Own>, Instant<Own>),
-    /// By lane, then by time.
+    /// By slot, then by time.
     pub(crate) flows: Vec<FlowHistory>,
     /// By time.
     pub(crate) changes: Vec<PathChange>,
-    /// What was before this is not known any more.
+    /// Data before this moment is incomplete.
     pub(crate) horizon: Option<Instant<Own>>,
-    /// Of each endpoint.
-    pub(crate) crowds: Vec<KnownCrowd>,
+    /// By endpoint.
+    pub(crate) of_endpoints: Vec<KnownEndpointFlows>,
 }
 
-/// What is known of the flows to one endpoint.
+/// The data of the flows to one endpoint.
 #[derive(Debug)]
-pub(crate) struct KnownCrowd {
+pub(crate) struct KnownEndpointFlows {
     pub(crate) bins: Vec<Bin>,
-    /// When a queue stood that all flows shared.
+    /// When all flows shared a queue.
     pub(crate) congested: Vec<(Instant<Own>, Instant<Own>)>,
-    /// Whether some of these are several, with the time between them.
-    pub(crate) queues_joined: bool,
+    /// Whether some of these are merged, including the time between them.
+    pub(crate) congestion_periods_merged: bool,
     pub(crate) tally: FlowTally,
     pub(crate) lost: Lost,
-    /// What was lost at which base latency.
-    pub(crate) fates: Fates,
-    /// Time at levels that lasted and were not told as paths, nor in a queue of all flows.
-    pub(crate) elsewhere: Span,
-    /// What all flows drifted by.
+    /// Loss by base latency.
+    pub(crate) loss_by_base: LossByBase,
+    /// Time at levels that lasted and were neither paths nor shared queues.
+    pub(crate) unexplained: Span,
+    /// The drift that all flows share.
     pub(crate) drift: SharedDrift,
 }

@@ -1,21 +1,21 @@
-//! How a flow's last messages fared. Its whole tally does not tell that it went silent just now.
+//! Outcomes of a flow's last messages. The whole tally does not show that it has just gone silent.
 
 use serde::Serialize;
 
-/// How many of a flow's last messages were lost: what its whole tally does not tell of now.
+/// Number of lost messages among a flow's last ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LastMessages {
-    /// Not replied to in time.
+    /// Without a reply in time.
     pub lost: u32,
-    /// Of how many: those that were sent, 63 at most.
+    /// Number of sent messages that are counted, at most 63.
     pub of: u32,
 }
 
-/// The last 63 messages, a bit each, newest last, after a 1 that marks where they begin.
+/// The last 63 messages, a bit each, newest last, after a 1 that marks the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lately(u64);
 
-/// Where the mark stays when there are more.
+/// The position of the start bit with 63 messages.
 const FULL: u64 = 1 << 63;
 
 impl Default for Lately {
@@ -25,13 +25,13 @@ impl Default for Lately {
 }
 
 impl Lately {
-    /// The next message was lost, or replied to.
+    /// Adds the next message: lost, or replied to.
     pub(crate) const fn push(&mut self, is_lost: bool) {
         self.0 = self.0 << 1 | self.0 & FULL | is_lost as u64;
     }
 
-    /// How many there are, and how many of them were lost.
-    pub(crate) const fn told(self) -> LastMessages {
+    /// Number of messages, and of lost ones.
+    pub(crate) const fn reported(self) -> LastMessages {
         LastMessages {
             lost: self.0.count_ones() - 1,
             of: self.0.ilog2(),
@@ -47,15 +47,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_63_are_counted(fates in prop::collection::vec(any::<bool>(), 0..200)) {
+        fn the_last_63_are_counted(loss_by_base in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut lately = Lately::default();
-            for is_lost in &fates {
+            for is_lost in &loss_by_base {
                 lately.push(*is_lost);
             }
-            let last = &fates[fates.len().saturating_sub(63)..];
+            let last = &loss_by_base[loss_by_base.len().saturating_sub(63)..];
             let lost = last.iter().filter(|is_lost| **is_lost).count();
-            let told = lately.told();
-            prop_assert_eq!((told.lost as usize, told.of as usize), (lost, last.len()));
+            let reported = lately.reported();
+            prop_assert_eq!((reported.lost as usize, reported.of as usize), (lost, last.len()));
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The whole view of a fleet, made from what the digest keeps.
+//! The view of a fleet, made from the state of a digest.
 
 use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
 use crate::fairness::{Bin, over_flows};
-use crate::fates::Fates;
 use crate::flow_tally::FlowTally;
-use crate::known::{Known, KnownCrowd};
+use crate::known::{Known, KnownEndpointFlows};
 use crate::latency::Latency;
+use crate::loss_by_base::LossByBase;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, lasted, stays};
 use crate::settings::Settings;
@@ -17,19 +17,19 @@ use crate::stay::Stay;
 use crate::sweep::{Levels, Sweep};
 use crate::trip::Trip;
 use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum};
-use crate::watched::{Telling, is_too_short};
+use crate::watched::{ObservedTime, is_too_short};
 
-/// Base latencies are told apart by this part of the tolerance where flows are counted.
+/// Resolution of base latencies where flows are counted, as a part of the tolerance.
 const CELLS: i64 = 16;
-/// Fewer flows cannot be asked whether they are one group.
+/// Minimum number of flows for the test for groups.
 const LEAST_FOR_DIP: usize = 8;
-/// The dip's null distribution: so many samples of at most so many values; beyond, it changes with
-/// the root of their number only.
+/// Null distribution of the dip: number of samples, and maximum number of values in each. Beyond that it only
+/// scales with the root of the number.
 const DIP_DRAWS: usize = 1000;
 const DIP_SIZE: usize = 200;
 const DIP_SEED: u64 = 1985;
 
-/// What is known of the flows to one endpoint.
+/// The data of the flows to one endpoint.
 struct Pair {
     classes: Vec<Class>,
     fairness: Vec<Fairness>,
@@ -54,9 +54,9 @@ pub(crate) fn look(known: Known) -> FleetView {
         dissected: Vec::new(),
         advice: Vec::new(),
     };
-    for (endpoint, crowd) in known.crowds.into_iter().enumerate() {
-        let silence = crowd.lost.silence(&view.fleet);
-        let mut pair = look_at_pair(&mut view, endpoint, crowd, known.horizon);
+    for (endpoint, endpoint_flows) in known.of_endpoints.into_iter().enumerate() {
+        let silence = endpoint_flows.lost.silence(&view.fleet);
+        let mut pair = look_at_pair(&mut view, endpoint, endpoint_flows, known.horizon);
         pair.view.silence = silence;
         view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
@@ -70,29 +70,39 @@ pub(crate) fn look(known: Known) -> FleetView {
 fn look_at_pair(
     all: &mut FleetView,
     endpoint: usize,
-    crowd: KnownCrowd,
+    endpoint_flows: KnownEndpointFlows,
     horizon: Option<Instant<Own>>,
 ) -> Pair {
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until, soon) = (all.from, all.until, all.soon());
-    let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
+    let is_asked = |slot| fleet.endpoint_of(slot) == endpoint;
     let own_changes = all.changes.iter();
-    let own_changes: Vec<_> = own_changes.filter(|one| is_asked(one.lane)).collect();
+    let own_changes: Vec<_> = own_changes.filter(|one| is_asked(one.slot)).collect();
     let mut own: Vec<&mut FlowHistory> = all
         .flows
         .iter_mut()
-        .filter(|flow| is_asked(flow.lane) && !flow.segments.is_empty())
+        .filter(|flow| is_asked(flow.slot) && !flow.segments.is_empty())
         .collect();
-    let mostly_lost = crowd.lost.is_most_of(&crowd.tally);
-    let mut classes = classify(&mut own, settings, (!mostly_lost).then_some(&crowd.fates));
+    let mostly_lost = endpoint_flows.lost.is_most_of(&endpoint_flows.tally);
+    let mut classes = classify(
+        &mut own,
+        settings,
+        (!mostly_lost).then_some(&endpoint_flows.loss_by_base),
+    );
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
-    let telling = Telling::new(&own, &crowd.congested, fleet, settings, horizon);
-    let (watched, hidden) = telling.watched(&own_changes);
+    let reporting = ObservedTime::new(&own, &endpoint_flows.congested, fleet, settings, horizon);
+    let (watched, hidden) = reporting.watched(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);
-    let mut fairness = fairness(&crowd.bins, &sweep, &own_changes, settings.bin, until);
+    let mut fairness = fairness(
+        &endpoint_flows.bins,
+        &sweep,
+        &own_changes,
+        settings.bin,
+        until,
+    );
     forget(&mut fairness, horizon);
     let frame = Frame {
         from,
@@ -101,16 +111,16 @@ fn look_at_pair(
         interval: fleet.interval,
     };
     let clear = watched - hidden.all();
-    let moved = moved(&classes, &own_changes, clear, &telling, frame);
+    let moved = moved(&classes, &own_changes, clear, &reporting, frame);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
-        tally: crowd.tally,
+        tally: endpoint_flows.tally,
         flows: own.len() as u64,
         changes: own_changes.len() as u64,
         watched,
         hidden,
-        elsewhere: crowd.elsewhere,
-        drift: crowd.drift,
+        unexplained: endpoint_flows.unexplained,
+        drift: endpoint_flows.drift,
         forgotten: horizon,
         inflation: inflation(&classes, &own),
         bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),
@@ -118,12 +128,12 @@ fn look_at_pair(
         too_short: is_too_short(fleet, settings, until - from),
         moved,
         shares: shares(&classes, &sweep, frame),
-        congested: crowd.congested,
-        queues_joined: crowd.queues_joined,
+        congested: endpoint_flows.congested,
+        congestion_periods_merged: endpoint_flows.congestion_periods_merged,
         ..PairView::default()
     };
     drop(sweep);
-    tell_stays(&mut view, &own, &own_changes, frame, soon);
+    report_stays(&mut view, &own, &own_changes, frame, soon);
     Pair {
         fairness,
         spectrum: spectrum(&own, frame),
@@ -132,14 +142,14 @@ fn look_at_pair(
     }
 }
 
-/// The classes of some flows with what was lost in each; each of their segments is told its own. None
-/// without the fates of messages, of flows that lost most.
+/// The classes of some flows with the loss in each; sets the class of each of their segments. `None` without
+/// message outcomes, if flows lost most messages.
 fn classify(
     flows: &mut [&mut FlowHistory],
     settings: &Settings,
-    fates: Option<&Fates>,
+    loss_by_base: Option<&LossByBase>,
 ) -> Vec<Class> {
-    let Some(fates) = fates else {
+    let Some(loss_by_base) = loss_by_base else {
         return Vec::new();
     };
     let mut classes = {
@@ -149,22 +159,22 @@ fn classify(
     for segment in flows.iter_mut().flat_map(|flow| &mut flow.segments) {
         segment.class = class_at(&classes, segment.base, settings);
     }
-    count_lost(&mut classes, fates, settings);
+    count_lost(&mut classes, loss_by_base, settings);
     classes
 }
 
-/// How long flows stayed. Blocks of time are counted from the frame's begin: the same messages say
-/// the same live and from a store, whose clocks begin elsewhere.
-fn tell_stays(
+/// How long flows stayed. Blocks of time are counted from the frame's begin. So live and stored messages give
+/// the same result, although their clocks have different origins.
+fn report_stays(
     view: &mut PairView,
     flows: &[&FlowHistory],
     changes: &[&PathChange],
     frame: Frame,
     soon: Span,
 ) {
-    // By flow: each lane and port with its changes in the order of time.
+    // By flow: each slot and port with its changes in order of time.
     let mut by_flow = changes.to_vec();
-    by_flow.sort_by_key(|change| (change.lane, change.source_port, change.at));
+    by_flow.sort_by_key(|change| (change.slot, change.source_port, change.at));
     let of = |counted: Counted| -> Vec<Stay> {
         let of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
         let mut stays: Vec<Stay> = flows.iter().flat_map(of_flow).collect();
@@ -173,30 +183,30 @@ fn tell_stays(
         }
         stays
     };
-    let told = |counted: Counted| lasted(&of(counted), (frame.bin, soon));
-    let curve = |counted: Counted| told(counted).map(|lasted| lasted.curve);
+    let reported = |counted: Counted| lasted(&of(counted), (frame.bin, soon));
+    let curve = |counted: Counted| reported(counted).map(|lasted| lasted.curve);
     view.between = curve(Counted::Each);
-    let of_class = told(Counted::OfClass);
-    view.leave_soon = of_class.as_ref().and_then(|lasted| lasted.soon);
+    let of_class = reported(Counted::OfClass);
+    view.leave_share = of_class.as_ref().and_then(|lasted| lasted.soon);
     view.persistence = of_class.map(|lasted| lasted.curve);
     view.persistence_forward = curve(Counted::Forward);
     view.persistence_reverse = curve(Counted::Reverse);
 }
 
-/// The changes of one flow, out of all that are sorted by lane, port and time.
+/// The changes of one flow, from all changes, sorted by slot, port and time.
 fn own_changes<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b [&'a PathChange] {
     let Some(first) = flow.segments.first() else {
         return &[];
     };
-    let key = |at: Instant<Own>| (flow.lane, flow.source_port, at);
-    let of = |change: &&PathChange| (change.lane, change.source_port, change.at);
+    let key = |at: Instant<Own>| (flow.slot, flow.source_port, at);
+    let of = |change: &&PathChange| (change.slot, change.source_port, change.at);
     let until = flow.segments.last().map_or(first.until, |last| last.until);
     let begin = sorted.partition_point(|change| of(change) <= key(first.from));
     let end = sorted.partition_point(|change| of(change) <= key(until));
     &sorted[begin..end.max(begin)]
 }
 
-/// From the lowest class to the highest.
+/// The ratio of the highest class to the lowest.
 fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
     let (lowest, highest) = (classes.first()?.base, classes.last()?.base);
     Some(Inflation {
@@ -207,8 +217,8 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
     })
 }
 
-/// Whether the flows' base latencies in the middle of the time could be one group. They are taken as
-/// exactly as they are known: rounded, they would lie in heaps, which the test takes for groups.
+/// Whether the flows' base latencies in the middle of the time could be one group. Uses full precision:
+/// rounded values form clusters, which the test takes for groups.
 fn bimodality(
     flows: &[&FlowHistory],
     (from, until): (Instant<Own>, Instant<Own>),
@@ -234,7 +244,7 @@ fn bimodality(
     })
 }
 
-/// Bins with the base latencies in their middle and the changes in them.
+/// Bins with the base latencies in their middle and their changes.
 fn fairness(
     bins: &[Bin],
     sweep: &Sweep,
@@ -249,7 +259,7 @@ fn fairness(
     let bases = sweep.at(bins.iter().map(middle), |levels| {
         base_quantiles(levels, sweep)
     });
-    let told = bins.iter().zip(bases).map(|(bin, base)| {
+    let reported = bins.iter().zip(bases).map(|(bin, base)| {
         let begin = changes.partition_point(|change| change.at < bin.from);
         let end = changes.partition_point(|change| change.at < bin.from + width);
         Fairness {
@@ -261,10 +271,10 @@ fn fairness(
             base,
         }
     });
-    told.collect()
+    reported.collect()
 }
 
-/// Of bins that begin before the horizon it is not known how many changes they had.
+/// Bins that begin before the horizon have an unknown number of changes.
 fn forget(bins: &mut [Fairness], horizon: Option<Instant<Own>>) {
     for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= horizon) {
         (bin.changes, bin.base) = (None, None);
@@ -286,11 +296,11 @@ fn each_flow(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
     levels.iter().flat_map(each).collect()
 }
 
-/// How many flows were in each class, step by step.
+/// Number of flows in each class, step by step.
 fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
     let (step, columns) = frame.columns();
     let middles = frame.middles(step, columns);
-    let told = sweep.at(middles, |levels| {
+    let reported = sweep.at(middles, |levels| {
         let mut flows = vec![0; classes.len()];
         for (row, count) in levels {
             let class = crate::classes::nearest(classes, sweep.middle(*row));
@@ -300,7 +310,7 @@ fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
         }
         flows
     });
-    let bins = (0..).zip(told).map(|(column, flows)| ShareBin {
+    let bins = (0..).zip(reported).map(|(column, flows)| ShareBin {
         from: frame.from + step.times(column),
         flows,
     });

@@ -1,37 +1,37 @@
-//! What is compared between two seasons, a time of low load and one of high load, or between any two
-//! sets of experiments: one number of an experiment.
+//! The quantity of an experiment that is compared between two seasons, such as low and high load, or any two
+//! sets of experiments.
 //!
-//! The unit is the experiment, not the flow and not the message: flows of one experiment share the
-//! network's mood. The comparison itself is `neph-stats`'.
+//! The unit is the experiment, not the flow or the message: flows of one experiment share the state of the
+//! network. `neph-stats` does the comparison.
 
 use neph_stats::Level;
 
 use crate::over_flows::{FlowQuantile, OverBins};
 use crate::view::{Fairness, FleetView};
 
-/// The quantile over flows that is held against their median.
+/// The quantile over flows that is compared with their median.
 const SLOW: FlowQuantile = FlowQuantile::P95;
 
-/// What is compared between seasons: one number of an experiment and pair.
+/// A quantity of one experiment and pair, for comparisons between seasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
-    /// Path changes per flow and hour, of the time in which they could be told.
+    /// Path changes per flow and hour of observable time.
     Changes,
     /// Highest over lowest latency class.
     Inflation,
-    /// p95 over flows above p50 over flows, as a share of p50: the median over bins.
+    /// p95 over flows above p50 over flows, as a share of p50; median over bins.
     Unfairness,
 }
 
 /// Why an experiment has no value of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoValue {
-    /// It has not so many flows in any bin of time.
+    /// Too few flows in every bin of time.
     TooFewFlows {
-        /// How many it takes.
+        /// The minimum number.
         needs: u32,
     },
-    /// Nothing that could be compared was seen.
+    /// There was nothing to compare.
     Unseen,
 }
 
@@ -39,7 +39,7 @@ impl Measure {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Changes, Self::Inflation, Self::Unfairness];
 
-    /// Its name on screen.
+    /// The name on screen.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Changes => "path changes per flow and hour",
@@ -48,7 +48,7 @@ impl Measure {
         }
     }
 
-    /// How many flows it takes.
+    /// Minimum number of flows.
     pub const fn needs(self) -> u32 {
         match self {
             Self::Changes | Self::Inflation => 1,
@@ -59,7 +59,7 @@ impl Measure {
     /// Its value in one experiment for one endpoint.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason, if it has no value.
     pub fn of(self, view: &FleetView, endpoint: usize) -> Result<Level, NoValue> {
         let pair = view.pairs.get(endpoint).ok_or(NoValue::Unseen)?;
         let value = match self {
@@ -74,7 +74,7 @@ impl Measure {
     }
 }
 
-/// Of the bins that have flows enough; one whose p95 falls on a lost flow is above all others.
+/// Over bins with enough flows; a bin whose p95 falls on a lost flow counts above all others.
 fn unfairness(bins: &[Fairness]) -> Result<Level, NoValue> {
     if !bins.iter().any(|bin| bin.has_enough(SLOW)) {
         let needs = SLOW.needs();
@@ -108,7 +108,7 @@ mod tests {
         let few = [bin(58, [10, 30, 30])];
         assert_eq!(unfairness(&few), Err(NoValue::TooFewFlows { needs: 59 }));
         let mut bins = [10, 12, 14].map(|p95| bin(59, [10, p95, 30])).to_vec();
-        // Bins with too few flows, as when a measurement ends, do not count.
+        // Bins with too few flows, for example at the end of a measurement, do not count.
         bins.push(bin(5, [10, 90, 90]));
         assert_eq!(unfairness(&bins), Ok(Level::At(12.0 / 10.0 - 1.0)));
         let mut lost = bin(59, [10, 10, 10]);

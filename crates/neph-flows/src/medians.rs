@@ -1,50 +1,49 @@
-//! Each flow's median round trip in each bin of time, a lost message being slower than every reply. A
-//! flow's messages come in order, so the round trips of one bin are kept of it, until its next bin
-//! begins.
+//! The median round trip of each flow in each bin of time; a lost message counts as slower than every reply.
+//! The round trips of a flow's current bin are kept until its next bin begins.
 
 use neph_model::Span;
 
 use crate::latency::Latency;
 use crate::trip::Trip;
 
-/// Round trips of a flow and bin that are kept at most: of more, every second, then every fourth.
+/// Maximum number of round trips per flow and bin: of more, every second is kept, then every fourth.
 const MOST: i64 = 4096;
 
-/// A flow in its bin.
+/// A flow in its current bin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     bin: u32,
-    /// Replies in it so far.
+    /// Number of replies in it so far.
     seen: u32,
-    /// Messages in it so far that had none.
+    /// Number of messages in it without a reply so far.
     lost: u32,
     port: u16,
-    /// Of so many replies one is kept: 2 to the power of this.
+    /// One of 2 to the power of this replies is kept.
     thinned: u8,
 }
 
 impl Open {
-    /// How many round trips are kept.
+    /// Number of round trips that are kept.
     const fn held(self) -> usize {
         self.seen.div_ceil(1 << self.thinned) as usize
     }
 }
 
-/// See the module.
+/// Medians per flow and bin; see the module.
 #[derive(Debug)]
 pub(crate) struct Medians {
-    /// How many round trips there is room for of each flow.
+    /// Capacity in round trips for each flow.
     room: usize,
-    /// Round trips as they are kept, flow after flow.
+    /// The round trips, flow after flow.
     trips: Vec<u32>,
     flows: Vec<Open>,
 }
 
 impl Medians {
-    /// Of `flows` flows with a message each `interval`, in bins of `width`.
+    /// For `flows` flows with a message each `interval`, in bins of `width`.
     pub(crate) fn new(flows: usize, interval: Span, width: Span) -> Self {
         let usual = width.nanos() / interval.nanos().max(1);
-        // Some more: who was held up catches up.
+        // Some reserve: a delayed sender catches up.
         let room = usize::try_from((usual + usual / 8 + 3).clamp(4, MOST)).unwrap_or(4);
         Self {
             room,
@@ -53,8 +52,8 @@ impl Medians {
         }
     }
 
-    /// A message of a flow that has this number and port. Where it is its first in this bin, the
-    /// bin that the flow leaves is told with the median.
+    /// Adds a message of the flow with this number and port. The first message in a bin completes the flow's
+    /// previous bin and reports its median.
     pub(crate) fn push(
         &mut self,
         number: u32,
@@ -89,7 +88,7 @@ impl Medians {
         left
     }
 
-    /// The medians of all flows that are in this bin or an earlier one, with their bins.
+    /// The medians of all flows that are still in this bin or an earlier one, with their bins.
     pub(crate) fn leave_all(
         &mut self,
         bin: u32,
@@ -101,8 +100,8 @@ impl Medians {
         })
     }
 
-    /// A flow leaves its bin: the median there, if it had a message. Between the slowest reply and a
-    /// lost message there is no number.
+    /// Completes a flow's bin: its median, if it had a message. There is no number between the slowest reply
+    /// and a lost message.
     fn leave(&mut self, number: usize) -> Option<(u32, Latency<Trip>)> {
         let open = std::mem::take(&mut self.flows[number]);
         let begin = number * self.room;
@@ -135,7 +134,7 @@ mod tests {
         Latency::Took(Trip::from_nanos(nanos))
     }
 
-    fn told(found: impl Iterator<Item = (u32, Latency<Trip>)>) -> Vec<(u32, i64)> {
+    fn reported(found: impl Iterator<Item = (u32, Latency<Trip>)>) -> Vec<(u32, i64)> {
         let nanos = |latency: Latency<Trip>| latency.took().map_or(i64::MAX, Trip::nanos);
         found.map(|(bin, latency)| (bin, nanos(latency))).collect()
     }
@@ -148,10 +147,10 @@ mod tests {
         }
         assert_eq!(medians.push(1, 8, 3, took(50)), None);
         let left = medians.push(0, 7, 4, took(70));
-        assert_eq!(told(left.into_iter()), [(3, 30)]);
-        assert_eq!(told(medians.leave_all(3)), [(3, 50)]);
-        assert_eq!(told(medians.leave_all(4)), [(4, 70)]);
-        assert_eq!(told(medians.leave_all(4)), []);
+        assert_eq!(reported(left.into_iter()), [(3, 30)]);
+        assert_eq!(reported(medians.leave_all(3)), [(3, 50)]);
+        assert_eq!(reported(medians.leave_all(4)), [(4, 70)]);
+        assert_eq!(reported(medians.leave_all(4)), []);
     }
 
     #[test]
@@ -159,9 +158,9 @@ mod tests {
         let mut medians = medians();
         assert_eq!(medians.push(0, 7, 0, took(10)), None);
         let left = medians.push(0, 9, 0, took(20));
-        assert_eq!(told(left.into_iter()), [(0, 10)]);
+        assert_eq!(reported(left.into_iter()), [(0, 10)]);
         assert_eq!(medians.push(2, 7, 0, took(10)), None);
-        assert_eq!(told(medians.leave_all(0)), [(0, 20)]);
+        assert_eq!(reported(medians.leave_all(0)), [(0, 20)]);
     }
 
     #[test]
@@ -170,7 +169,7 @@ mod tests {
         for nanos in 0..100_000 {
             medians.push(0, 7, 0, took(nanos));
         }
-        let [(_, median)] = told(medians.leave_all(0))[..] else {
+        let [(_, median)] = reported(medians.leave_all(0))[..] else {
             panic!("one flow");
         };
         assert!((median - 50_000).abs() < 5_000, "{median}");
@@ -206,7 +205,7 @@ mod tests {
                 medians.push(0, 7, 0, Latency::Lost);
             }
         }
-        let [(_, median)] = told(medians.leave_all(0))[..] else {
+        let [(_, median)] = reported(medians.leave_all(0))[..] else {
             panic!("one flow");
         };
         assert!((95_000..100_000).contains(&median), "{median}");

@@ -1,9 +1,9 @@
 //! Loss, duplication and reordering of one flow, by direction.
 //!
-//! A message is reordered when a later one of its flow arrived before it (RFC 4737, 3.3). Requests
-//! are looked at where they arrive, at the peer, by its count and its stamps; replies where they
-//! arrive, here, by when their requests left and how long they took. What the peer does not tell is
-//! not divided between the directions. What cannot be compared is left out: see [`is_comparable`].
+//! A message is reordered if a later one of its flow arrived before it (RFC 4737, 3.3). Requests are compared
+//! at the peer, by its counter and timestamps. Replies are compared at the client, by send time and round
+//! trip. Without data of the peer the directions stay unknown. For messages that cannot be compared see
+//! [`is_comparable`].
 
 use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind, ReadBy, Span};
 
@@ -11,35 +11,35 @@ use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
 use crate::lately::Lately;
 
-/// How many messages back an overtaking is looked for: at 200 messages/s paths may differ by 30 ms.
+/// How many messages back reordering is detected: at 200 messages/s paths may differ by 30 ms.
 const REACH: usize = 6;
-/// A count that is lower by more than this was begun anew by the peer, and not overtaken.
+/// If a counter is lower by more than this, the peer restarted it: no reordering.
 const RESTART: u32 = 32;
-/// How much earlier than by the schedule the next message may leave: a fleet's flows take turns by
-/// whole nanoseconds, and stamps are not read at the same place.
+/// How much before its schedule the next message may depart. A fleet's flows alternate by whole nanoseconds,
+/// and timestamps are not read at the same place.
 const EARLY: Span = Span::from_millis(1);
 
-/// A reply, as far as the order needs it.
+/// The data of a reply that its order needs.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    /// When the reply arrived here.
+    /// When the reply arrived at the client host.
     here: i64,
-    /// When the request arrived at the peer, and when the reply left it: on its clock.
+    /// When the request arrived at the peer, and when the reply departed, on the peer's clock.
     there: Option<(i64, i64)>,
     /// How many requests of the flow the peer had answered before.
     count: Option<u32>,
-    /// What is known of it already: counted once in each direction.
-    overtaken: Overtaken,
+    /// The directions in which it has been counted already; each counts once.
+    is_reordered_by: Reordered,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Overtaken {
+struct Reordered {
     there: bool,
     back: bool,
     here: bool,
 }
 
-/// Replies that later messages may have overtaken: the latest ones.
+/// The latest replies, which later messages may have overtaken.
 #[derive(Clone, Debug, Default)]
 struct Recent {
     arrivals: [Option<Arrival>; REACH],
@@ -47,8 +47,8 @@ struct Recent {
 }
 
 impl Recent {
-    /// Forgets those that arrived before `sent`: no message that leaves then overtakes them.
-    /// Returns whether any are left.
+    /// Drops replies that arrived before `sent`: no later message can overtake them. Returns whether any are
+    /// left.
     fn pass(&mut self, sent: i64) -> bool {
         for slot in &mut self.arrivals {
             if slot.is_some_and(|arrival| arrival.here < sent) {
@@ -64,25 +64,25 @@ impl Recent {
     }
 }
 
-/// The order in which a flow's messages came.
+/// The order of a flow's messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     tally: Counts,
     lately: Lately,
-    /// The highest count of the peer so far.
+    /// The highest counter of the peer so far.
     answered: Option<u32>,
-    /// How often the last reply came again.
-    again: u8,
+    /// Number of duplicates of the last reply.
+    anew: u8,
     /// Messages lost since the last reply.
     missing: u32,
     overtaking: Option<Instant<Own>>,
-    /// Only while there are such: where replies come before the next message leaves there are none.
+    /// `None` while replies arrive before the next message departs.
     recent: Option<Box<Recent>>,
 }
 
 impl Order {
-    /// The next message of the flow; they come in the order of their numbers, each of this kind and
-    /// the interval apart. Returns what it adds to the tally.
+    /// Adds the next message of the flow, in order of the numbers, with this probe and interval. Returns what
+    /// it adds to the tally.
     pub(crate) fn push(
         &mut self,
         message: &FleetMessage,
@@ -106,12 +106,12 @@ impl Order {
         found
     }
 
-    /// How the flow's messages fared so far.
+    /// Outcomes of the flow's messages so far.
     pub(crate) const fn tally(&self) -> Counts {
         self.tally
     }
 
-    /// How the last ones fared.
+    /// Outcomes of the last messages.
     pub(crate) const fn lately(&self) -> Lately {
         self.lately
     }
@@ -140,7 +140,7 @@ impl Order {
                 .at_peer
                 .map(|peer| (peer.rx.nanos(), (peer.rx + peer.residence).nanos())),
             count: reply.at_peer.and_then(|peer| peer.count),
-            overtaken: Overtaken::default(),
+            is_reordered_by: Reordered::default(),
         };
         self.divide_loss(arrival.count, reply.copies, found);
         if !is_comparable(probe, reply) {
@@ -163,12 +163,12 @@ impl Order {
         }
     }
 
-    /// Of the messages lost since the last reply, those that the peer counted were lost on the way
-    /// back. It also counted the last reply's request again if that was doubled on the way there;
-    /// whether it was, or its reply on the way back, nobody knows: what hangs on it is not divided.
+    /// Divides the messages lost since the last reply by direction: those that the peer counted were lost on
+    /// the reverse path. Duplicates make this ambiguous, because a duplicated request increases the counter
+    /// and a duplicated reply does not. Ambiguous messages stay undivided.
     fn divide_loss(&mut self, count: Option<u32>, copies: u8, found: &mut FlowTally) {
         let missing = u64::from(std::mem::take(&mut self.missing));
-        let again = u64::from(std::mem::replace(&mut self.again, copies));
+        let anew = u64::from(std::mem::replace(&mut self.anew, copies));
         let Some(count) = count else {
             return;
         };
@@ -187,18 +187,17 @@ impl Order {
             Some(_) => 0,
         };
         let arrived = u64::from(arrived);
-        // A new flow whose peer has counted more than was sent is an old one to the peer.
+        // If the peer has counted more requests than a new flow sent, it takes the flow for an old one.
         if before.is_none() && arrived > missing {
             return;
         }
-        found.lost_reverse += arrived.saturating_sub(again).min(missing);
+        found.lost_reverse += arrived.saturating_sub(anew).min(missing);
         found.lost_forward += missing.saturating_sub(arrived);
     }
 }
 
-/// Whether a reply says anything of the order of packets. Within a connection nothing overtakes:
-/// what TCP was kept from telling comes with what follows. And a moment that the program read is
-/// later than one of the kernel by what the program was kept waiting, message by message.
+/// Whether a reply shows the order of packets. Within a TCP connection nothing is reordered: later data waits
+/// for earlier data. A timestamp of the application is later than that of the kernel by a varying wait.
 pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
     let is_connection = probe.on_connection();
     !is_connection && reply.read_by == ReadBy::Kernel
@@ -210,7 +209,7 @@ fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> boo
     for earlier in recent.arrivals.iter_mut().flatten() {
         let here = later.here < earlier.here;
         let (there, back) = directions(earlier, later);
-        let seen = &mut earlier.overtaken;
+        let seen = &mut earlier.is_reordered_by;
         for (is, seen, counter) in [
             (here, &mut seen.here, &mut found.reordered),
             (there, &mut seen.there, &mut found.reordered_forward),
@@ -226,33 +225,32 @@ fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> boo
     does
 }
 
-/// Whether the later request overtook the earlier one on its way there, and the later reply the
-/// earlier one on its way back.
+/// Whether the later request overtook the earlier one on the forward path, and the later reply the earlier
+/// one on the reverse path.
 fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
     let (Some(first), Some(second)) = (earlier.there, later.there) else {
         return (false, false);
     };
     let request = |at, count| Request { at, count };
-    let there = overtook_there(
+    let there = is_forward(
         request(first.0, earlier.count),
         request(second.0, later.count),
     );
-    // Replies that left the peer in the order of their requests, and came in the other.
+    // Replies that departed from the peer in the order of their requests, and arrived in the opposite order.
     let back = first.1 < second.1 && later.here < earlier.here;
     (there, back)
 }
 
-/// A request's arrival at the peer: by its clock, and by its count of requests.
+/// A request's arrival at the peer: on its clock, and by its counter of requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) at: i64,
     pub(crate) count: Option<u32>,
 }
 
-/// Whether the later request arrived at the peer before the earlier one, by the peer's stamps and
-/// counts. Both have to say so: a count that began anew is no overtaking, and neither are two
-/// requests with one stamp.
-pub(crate) fn overtook_there(earlier: Request, later: Request) -> bool {
+/// Whether the later request arrived at the peer before the earlier one. Timestamps and counters must both
+/// show it: neither a restarted counter nor equal timestamps are reordering.
+pub(crate) fn is_forward(earlier: Request, later: Request) -> bool {
     let by_count = match (earlier.count, later.count) {
         (Some(first), Some(second)) => second < first,
         _ => true,

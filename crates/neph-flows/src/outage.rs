@@ -1,12 +1,12 @@
-//! Which lost messages say something of the replies beside them: not those of an outage, in which for a
-//! bin of time nobody replied to any flow. Counts messages; knows nothing of paths.
+//! Separates loss in outages from other loss. In an outage no flow gets a reply for a bin of time, and its
+//! losses say nothing about replies at other times. Counts messages; knows nothing about paths.
 
 use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own};
 
 use crate::flow_tally::FlowTally;
 use crate::settings::Settings;
 
-/// So many messages of each flow without a reply to any say that nobody is there any more.
+/// This many messages of each flow without a reply to any flow mean that the peer is silent.
 const ROUNDS: u64 = 3;
 
 /// The lost messages of the flows to one endpoint.
@@ -14,15 +14,15 @@ const ROUNDS: u64 = 3;
 pub(crate) struct Lost {
     /// Lost since the latest reply to any flow.
     in_a_row: u64,
-    /// Lost while others came back.
-    beside_replies: u64,
-    /// When the latest message was sent that was replied to, and how many sent since then were not.
+    /// Lost while other messages got replies.
+    with_replies: u64,
+    /// Send time of the latest replied message, and number of unanswered messages since then.
     replied: Option<Instant<Own>>,
     unanswered: u64,
 }
 
 impl Lost {
-    /// The next message of any of the flows.
+    /// Adds the next message of any of the flows.
     pub(crate) fn push(&mut self, message: &FleetMessage, fleet: &Fleet, settings: &Settings) {
         self.listen(message);
         match message.outcome {
@@ -31,7 +31,7 @@ impl Lost {
             FleetOutcome::Reply(_) => {
                 let row = std::mem::take(&mut self.in_a_row);
                 if row < in_a_bin(fleet, settings) {
-                    self.beside_replies += row;
+                    self.with_replies += row;
                 }
             }
         }
@@ -49,28 +49,28 @@ impl Lost {
         }
     }
 
-    /// Since when nobody has answered who did before, and how many messages were sent since:
-    /// [`ROUNDS`] of each flow at least.
+    /// Since when a peer that replied before is silent, and number of messages since: at least [`ROUNDS`] of
+    /// each flow.
     pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<Own>, u64)> {
         let endpoints = fleet.endpoints.len().max(1) as u64;
-        let least = ROUNDS * u64::from(fleet.lanes).div_ceil(endpoints);
+        let least = ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
         let is_silent = self.unanswered >= least;
         self.replied
             .filter(|_| is_silent)
             .map(|at| (at, self.unanswered))
     }
 
-    /// Whether more messages were lost beside replies than came back.
+    /// Whether more messages were lost outside of outages than got replies.
     pub(crate) const fn is_most_of(&self, tally: &FlowTally) -> bool {
-        self.beside_replies > tally.replies
+        self.with_replies > tally.replies
     }
 }
 
-/// How many messages the flows to one endpoint send in a bin of time.
+/// Number of messages to one endpoint in a bin of time.
 fn in_a_bin(fleet: &Fleet, settings: &Settings) -> u64 {
     let endpoints = fleet.endpoints.len().max(1) as u64;
     let rounds = settings.bin.nanos() / fleet.interval.nanos().max(1);
-    u64::from(fleet.lanes) * u64::try_from(rounds).unwrap_or(0) / endpoints
+    u64::from(fleet.slots) * u64::try_from(rounds).unwrap_or(0) / endpoints
 }
 
 #[cfg(test)]
@@ -81,12 +81,12 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// Two of three messages of each flow come too late: whatever level the others have, is chance.
-    /// An outage of two thirds of the time says nothing against the levels of the last third.
+    /// Two of three messages of each flow are too late, so the levels of the others are random. An outage of
+    /// two thirds of the time does not affect the levels of the last third.
     #[test]
     fn of_flows_that_lose_most_messages_no_classes_are_told() {
         let world = World::default();
-        let told = |is_lost: fn(i64, u32) -> bool| {
+        let reported = |is_lost: fn(i64, u32) -> bool| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
@@ -99,23 +99,23 @@ mod tests {
             let view = digest.view();
             let pair = &view.pairs[0];
             let rate = pair.changes_per_flow_hour();
-            let is_told = [
+            let is_reported = [
                 pair.inflation.is_some(),
                 pair.bimodality.is_some(),
                 rate.is_some(),
             ];
-            (pair.mostly_lost, view.classes[0].len(), is_told)
+            (pair.mostly_lost, view.classes[0].len(), is_reported)
         };
-        assert_eq!(told(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
-        // A reflector that dies says nothing against what came back before, however soon it does.
-        let (mostly_lost, classes, _) = told(|second, _| !(70..102).contains(&second));
+        assert_eq!(reported(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
+        // A reflector that stops does not affect earlier replies, no matter how early.
+        let (mostly_lost, classes, _) = reported(|second, _| !(70..102).contains(&second));
         assert_eq!((mostly_lost, classes), (false, 4));
-        let (mostly_lost, classes, [inflation, _, rate]) = told(|second, _| second < 80);
+        let (mostly_lost, classes, [inflation, _, rate]) = reported(|second, _| second < 80);
         assert_eq!((mostly_lost, classes), (false, 4));
         assert!(inflation && rate);
     }
-    /// The last reply is to the last message before the 100th second; two more of each flow may be
-    /// on their way when a measurement ends.
+    /// The last reply belongs to the last message before the 100th second; two more of each flow may be under
+    /// way at the end of a measurement.
     #[test]
     fn since_when_nobody_answers_is_told_where_each_flow_has_lost_some_messages() {
         let world = World::default();

@@ -1,25 +1,25 @@
-//! Quantiles over the flows of a bin of time, and what they come to over bins: of those that have
-//! flows enough for them. What a lost flow decides is above every number.
+//! Quantiles over the flows of a bin of time, and their medians over the bins that have enough flows. A value
+//! that a lost flow decides is above every number.
 //!
-//! How a bin's quantiles are found is `fairness.rs`.
+//! `fairness.rs` calculates the quantiles of a bin.
 
 use neph_stats::{Level, median_of_levels};
 
 use crate::latency::Latency;
 use crate::view::Fairness;
 
-/// Where in the order of a bin's flows a latency stands, as [`Fairness::latency`] lists them.
+/// The position of a latency among a bin's flows, in the order of [`Fairness::latency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowQuantile {
-    /// The lowest flow's.
+    /// The lowest flow.
     Lowest,
     /// The median.
     P50,
-    /// What one flow in 20 exceeds.
+    /// 5 % of the flows are above it.
     P95,
-    /// What one flow in 100 exceeds.
+    /// 1 % of the flows are above it.
     P99,
-    /// The highest flow's.
+    /// The highest flow.
     Highest,
 }
 
@@ -27,10 +27,10 @@ impl FlowQuantile {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Lowest, Self::P50, Self::P95, Self::P99, Self::Highest];
 
-    /// Those between the ends.
+    /// All but the lowest and the highest.
     pub const BETWEEN: [Self; 3] = [Self::P50, Self::P95, Self::P99];
 
-    /// Its name on screen.
+    /// The name on screen.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lowest => "lowest",
@@ -41,7 +41,7 @@ impl FlowQuantile {
         }
     }
 
-    /// How many flows a bin takes for it: of fewer it is nothing but the slowest.
+    /// Minimum number of flows in a bin; with fewer it is only the slowest flow.
     pub const fn needs(self) -> u32 {
         match self {
             Self::Lowest | Self::Highest => 1,
@@ -64,18 +64,18 @@ impl FlowQuantile {
 }
 
 impl Fairness {
-    /// The latency that stands there, whether or not the bin has flows enough for it.
+    /// The latency at this position, even if the bin has too few flows for it.
     pub const fn at(&self, quantile: FlowQuantile) -> Latency {
         self.latency[quantile as usize]
     }
 
-    /// Whether it has flows enough.
+    /// Whether the bin has enough flows.
     pub const fn has_enough(&self, quantile: FlowQuantile) -> bool {
         self.flows >= quantile.needs()
     }
 
-    /// `upper` over `lower`; `None` where it has too few flows for either or `lower` has no number
-    /// but `upper` has, for no flow is held against itself.
+    /// `upper` divided by `lower`. `None` with too few flows for either, or if `lower` is lost and `upper` is
+    /// not.
     fn ratio(&self, upper: FlowQuantile, lower: FlowQuantile) -> Option<Level> {
         if self.flows < 2 || !self.has_enough(upper) || !self.has_enough(lower) {
             return None;
@@ -92,9 +92,9 @@ impl Fairness {
 /// A median over bins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverBins {
-    /// The median; censored where bins in which it was lost decide it.
+    /// The median; censored if bins with a lost value decide it.
     pub level: Level,
-    /// How many bins it is of.
+    /// Number of bins.
     pub bins: usize,
 }
 
@@ -106,7 +106,7 @@ impl OverBins {
         })
     }
 
-    /// The latency `quantile` in nanoseconds; `None` where no bin has flows enough.
+    /// The latency `quantile` in nanoseconds; `None` if no bin has enough flows.
     pub fn median(bins: &[Fairness], quantile: FlowQuantile) -> Option<Self> {
         let enough = bins.iter().filter(|bin| bin.has_enough(quantile));
         let levels = enough.map(|bin| match bin.at(quantile) {
@@ -117,13 +117,13 @@ impl OverBins {
         Self::of(&levels.collect::<Vec<Level>>())
     }
 
-    /// How many times `lower` the latency `upper` is; `None` where no bin can tell.
+    /// Ratio of `upper` to `lower`; `None` if no bin has both.
     pub fn ratio(bins: &[Fairness], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
         let levels = bins.iter().filter_map(|bin| bin.ratio(upper, lower));
         Self::of(&levels.collect::<Vec<Level>>())
     }
 
-    /// How far `upper` lies above `lower`, as a share of it; `None` where no bin can tell.
+    /// How far `upper` lies above `lower`, as a share of it; `None` if no bin has both.
     pub fn gap(bins: &[Fairness], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
         let ratio = Self::ratio(bins, upper, lower)?;
         let level = match ratio.level {
@@ -141,9 +141,9 @@ mod tests {
 
     use super::*;
 
-    /// A bin with so many flows and these latencies in milliseconds; 0 is a lost one.
+    /// A bin with this number of flows and these latencies in milliseconds; 0 is a lost one.
     fn bin(flows: u32, latency: [i64; 5]) -> Fairness {
-        let told = |millis| match millis {
+        let reported = |millis| match millis {
             0 => Latency::Lost,
             millis => Latency::Took(Span::from_millis(millis)),
         };
@@ -151,7 +151,7 @@ mod tests {
             from: Instant::from_nanos(0),
             flows,
             lost: 0,
-            latency: latency.map(told),
+            latency: latency.map(reported),
             changes: Some(0),
             base: None,
         }
@@ -174,14 +174,15 @@ mod tests {
             .to_vec();
         bins.extend([bin(58, [8, 10, 90, 90, 90]); 4]);
         let of = |bins: &[Fairness]| OverBins::median(bins, FlowQuantile::P95);
-        let told = |level, bins| Some(OverBins { level, bins });
-        assert_eq!(of(&bins), told(Level::At(24e6), 3));
+        let reported = |level, bins| Some(OverBins { level, bins });
+        assert_eq!(of(&bins), reported(Level::At(24e6), 3));
         assert_eq!(of(&bins[3..]), None);
-        // 20, 24, 28 ms and two that were lost: the third. With a fourth, half way to a lost one.
+        // 20, 24, 28 ms and two that were lost: the third. With a fourth, the median lies between a number
+        // and a lost one.
         bins.extend([bin(60, [8, 10, 0, 0, 0]); 2]);
-        assert_eq!(of(&bins), told(Level::At(28e6), 5));
+        assert_eq!(of(&bins), reported(Level::At(28e6), 5));
         bins.push(bin(60, [8, 10, 0, 0, 0]));
-        assert_eq!(of(&bins), told(Level::Censored, 6));
+        assert_eq!(of(&bins), reported(Level::Censored, 6));
     }
 
     #[test]
@@ -193,15 +194,15 @@ mod tests {
             bin(5, [8, 0, 0, 0, 0]),
             bin(5, [8, 10, 16, 16, 16]),
         ];
-        let told = |level, bins| Some(OverBins { level, bins });
-        // 12 / 8 and 16 / 8, and a bin that lost it: the middle one of three.
+        let reported = |level, bins| Some(OverBins { level, bins });
+        // 12 / 8 and 16 / 8, and a bin that lost it: the middle of the three.
         assert_eq!(
             OverBins::ratio(&bins, Highest, Lowest),
-            told(Level::At(2.0), 3)
+            reported(Level::At(2.0), 3)
         );
         assert_eq!(
             OverBins::gap(&bins, Highest, Lowest),
-            told(Level::At(1.0), 3)
+            reported(Level::At(1.0), 3)
         );
         assert_eq!(OverBins::gap(&bins, Highest, P50), None, "it takes six");
         assert_eq!(OverBins::gap(&bins, P95, P50), None);

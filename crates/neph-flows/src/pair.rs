@@ -1,4 +1,4 @@
-//! What holds for all flows of one pair together: plain values.
+//! Results for all flows of one pair together, as plain values.
 
 use neph_model::{Instant, Own, Span};
 use schemars::JsonSchema;
@@ -7,75 +7,72 @@ use serde::Serialize;
 use crate::flow_tally::FlowTally;
 use crate::share::Share;
 
-/// What holds for the flows from here to one endpoint.
+/// Results for the flows from this site to one endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PairView {
     /// The endpoint's name.
     pub endpoint: String,
-    /// How all messages to it fared.
+    /// Outcomes of all messages to it.
     pub tally: FlowTally,
-    /// Of the lost, those whose reply came after the timeout; `None` where nobody counted them for this
-    /// endpoint alone.
+    /// Lost messages whose reply arrived after the timeout; `None` if they were not counted for this endpoint
+    /// alone.
     pub late: Option<u64>,
-    /// Where there were more path changes, or more flows one after the other, than are kept: what
-    /// flows did before this moment is left out. Bins of time, queues and tallies are whole.
+    /// If more path changes or consecutive flows occurred than are kept: the history of flows before this
+    /// moment is missing. Bins of time, queues and tallies are complete.
     pub forgotten: Option<Instant<Own>>,
-    /// Flows that had a base latency at some time.
+    /// Number of flows that ever had a base latency.
     pub flows: u64,
     /// Path changes.
     pub changes: u64,
-    /// Whether flows lived too short for their path changes to be told: then there is no rate.
+    /// Whether flows were too short to detect their path changes: then there is no rate.
     pub too_short: bool,
-    /// Whether more than half of the messages were lost while some came back: what those tell of paths
-    /// is chance, so there are no classes, and no inflation, dip test and rate of changes.
+    /// Whether most messages were lost while others got replies. Then the latencies are random: there are no
+    /// classes, inflation, dip test and rate of changes.
     pub mostly_lost: bool,
-    /// Where somebody answered at first and nobody did any more, when the last message was sent that
-    /// was replied to, and how many were sent after it.
+    /// If the peer stopped replying: send time of the last replied message, and number of messages after it.
     pub silence: Option<(Instant<Own>, u64)>,
-    /// For how long flows were watched since their base latency was known, all together.
+    /// Sum over flows of the time since their base latency was known.
     pub watched: Span,
-    /// What of it is left out of rates.
+    /// The part of it that rates exclude.
     pub hidden: Hidden,
-    /// For how long flows, all together, lay at latencies that lasted and were taken for queues, not
-    /// for paths; without the time of queues that all flows shared.
-    pub elsewhere: Span,
-    /// By how much the round trips of all flows drifted together, slowly: base latencies, classes and
-    /// changes are without it.
+    /// Sum over flows of the time at lasting latencies that were taken for queues, not paths. Excludes queues
+    /// that all flows shared.
+    pub unexplained: Span,
+    /// The slow drift of round trips that all flows share: base latencies, classes and changes exclude it.
     pub drift: SharedDrift,
     /// Highest over lowest latency class; `None` without a class.
     pub inflation: Option<Inflation>,
-    /// Whether the flows fall into two groups or more.
+    /// Whether the flows form two groups or more.
     pub bimodality: Option<Bimodality>,
-    /// From a path change to the flow's next, all changes.
+    /// Time from a path change to the flow's next one, all changes.
     pub between: Option<Curve>,
-    /// From a change of class to the flow's next change of class.
+    /// Time from a change of class to the flow's next change of class.
     pub persistence: Option<Curve>,
-    /// From a change of the way there alone to the flow's next such change, where the direction is
-    /// known; a change of both ways is none of these.
+    /// Time from a change of the forward path only to the flow's next such change, if directions are known.
+    /// Changes of both directions do not count.
     pub persistence_forward: Option<Curve>,
-    /// The same, of changes of the way back alone.
+    /// The same for changes of the reverse path only.
     pub persistence_reverse: Option<Curve>,
-    /// Of the flows that came to a class, the share that left it again within
-    /// [`Settings::soon`](crate::Settings): what `persistence` says of that time.
-    pub leave_soon: Option<Share>,
-    /// Moves away from each class against its share of time, in the order of the classes.
+    /// The share of flows that left a new class within [`Settings::soon`](crate::Settings), by the curve of
+    /// `persistence`.
+    pub leave_share: Option<Share>,
+    /// Changes away from each class against its share of time, in the order of the classes.
     pub moved: Vec<Moved>,
-    /// How many flows were in which class when.
+    /// Number of flows in each class over time.
     pub shares: Vec<ShareBin>,
-    /// When a queue that all flows shared raised their round trips, so that nothing was said of
-    /// paths.
+    /// When all flows shared a queue that increased their round trips, so that paths were not observable.
     pub congested: Vec<(Instant<Own>, Instant<Own>)>,
-    /// Whether there were so many such queues that those close together are told as one: then the time
-    /// between them is among what is `hidden`.
-    pub queues_joined: bool,
+    /// Whether there were so many such queues that close ones are merged: then `hidden` includes the time
+    /// between them.
+    pub congestion_periods_merged: bool,
 }
 
-/// How far all flows drifted together since the beginning.
+/// The range of the drift that all flows share, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SharedDrift {
-    /// The least, at most 0.
+    /// The minimum, at most 0.
     pub lowest: Span,
-    /// The most, at least 0.
+    /// The maximum, at least 0.
     pub highest: Span,
 }
 
@@ -87,14 +84,14 @@ impl SharedDrift {
 }
 
 impl PairView {
-    /// Path changes per flow and hour, of the time in which they could be told; `None` where there was
-    /// none, where flows lived too short for changes to be told, or where most messages were lost.
+    /// Path changes per flow and hour of observable time. `None` without such time, if flows were too short
+    /// to detect changes, or if most messages were lost.
     pub fn changes_per_flow_hour(&self) -> Option<f64> {
         Self::changes_per_flow_hour_of([self])
     }
 
-    /// The same of several together, such as a pair's blocks; `None` too where any has flows that
-    /// lived too short.
+    /// The same for several together, such as a pair's blocks; `None` too if any has flows that are too
+    /// short.
     pub fn changes_per_flow_hour_of<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
         let (mut clear, mut changes) = (Span::ZERO, 0);
         for one in all {
@@ -109,7 +106,7 @@ impl PairView {
         (hours > 0.0).then(|| changes as f64 / hours)
     }
 
-    /// The time in which path changes could be told, of all flows together.
+    /// The observable time, sum over flows.
     pub fn clear(&self) -> Span {
         (self.watched - self.hidden.all()).max(Span::ZERO)
     }
@@ -120,21 +117,20 @@ impl PairView {
     }
 }
 
-/// What cannot count in a rate of path changes. While a queue stood that all flows shared, and until
-/// they were back at their levels, nothing was said of paths: of several changes in that time one is
-/// told, when it is over. Nor is a change of a flow whose first level is not learnt yet.
+/// Time and changes that a rate of path changes excludes. While all flows share a queue, several changes are
+/// reported as one, after it. The time until a flow's first level is known is excluded as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hidden {
-    /// Of the time that flows were watched, all together, what queues hid.
+    /// The observed time that queues hid, sum over flows.
     pub time: Span,
-    /// What else of it flows' first levels took to be learnt.
+    /// The rest of it, until flows' first levels were known.
     pub learning: Span,
-    /// Of the path changes, those told for the time of both.
+    /// Path changes that were reported for both.
     pub changes: u64,
 }
 
 impl Hidden {
-    /// The time that no rate is of.
+    /// The time that rates exclude.
     pub(crate) fn all(&self) -> Span {
         self.time + self.learning
     }
@@ -147,9 +143,9 @@ pub struct Inflation {
     pub lowest: Span,
     /// Base latency of the highest.
     pub highest: Span,
-    /// Highest over lowest, 1 or more: 1.32 is the source's "32 % latency inflation".
+    /// Highest over lowest, at least 1: 1.32 is the source's "32 % latency inflation".
     pub ratio: f64,
-    /// Flows that it rests on.
+    /// Number of flows.
     pub flows: u64,
 }
 
@@ -158,37 +154,37 @@ pub struct Inflation {
 pub struct Bimodality {
     /// The dip statistic.
     pub dip: f64,
-    /// The chance of such a dip, or a deeper one, if there were one group.
+    /// The p value: probability of such a dip, or a deeper one, with one group.
     pub p: f64,
-    /// Flows: each counts with its base latency in the middle of the time.
+    /// Number of flows: each counts with its base latency in the middle of the time.
     pub n: u64,
-    /// From the lowest of these latencies to the highest. The test takes no notice of how far they
-    /// lie apart: what does by less than the tolerance is no other path.
+    /// From the lowest of these latencies to the highest. The test ignores the size of differences: below the
+    /// tolerance they are no other path.
     #[serde(rename = "spread_ns")]
     pub spread: Span,
 }
 
-/// How long something lasted: a Kaplan-Meier curve. What had not ended when the measurement did is
-/// censored, not left out.
+/// A Kaplan-Meier curve of durations. Durations that had not ended with the measurement are censored, not
+/// left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// How many began.
+    /// Number of durations that began.
     pub n: u64,
-    /// How many of these were seen to end.
+    /// Number of those that ended within the measurement.
     pub ended: u64,
-    /// The curve's steps, by time; thinned out where there are more than some hundreds.
+    /// The curve's steps, by time; reduced to some hundreds.
     pub points: Vec<CurvePoint>,
 }
 
 impl Curve {
-    /// The shortest time that at least half did not outlast; `None` if more than half always did.
+    /// The shortest time that at most half outlasted; `None` if more than half outlasted every time.
     pub fn median(&self) -> Option<Span> {
         let point = self.points.iter().find(|point| point.surviving <= 0.5)?;
         Some(point.at)
     }
 
-    /// The share that lasted longer than `time`, with its interval; `None` where nothing was
-    /// watched that long, unless all have ended.
+    /// The share that lasted longer than `time`, with its interval; `None` if nothing was observed for that
+    /// long, unless all have ended.
     pub fn at(&self, time: Span) -> Option<CurvePoint> {
         let (first, last) = (self.points.first()?, self.points.last()?);
         if time > last.at && last.surviving > 0.0 {
@@ -209,32 +205,32 @@ impl Curve {
 /// A step of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CurvePoint {
-    /// How long.
+    /// Duration.
     pub at: Span,
     /// The share that lasted longer, 0 to 1.
     pub surviving: f64,
-    /// Lower end of its 95 % interval, which takes what happened to many flows at once for one event.
+    /// Lower end of its 95 % interval, in which simultaneous changes of many flows are one event.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// How many were watched for that long and had not ended before.
+    /// Number of those that were observed for that long and had not ended before.
     pub at_risk: u64,
 }
 
-/// Moves away from a class, held against what its share of time would have it.
+/// Changes away from a class, compared with its share of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moved {
     /// Index of the class.
     pub class: u16,
     /// Its share of all flows' time, 0 to 1.
     pub share: f64,
-    /// Its share of all moves away from a class, with the interval; `None` without a move.
+    /// Its share of all changes away from a class, with the interval; `None` without a change.
     pub moved: Option<Share>,
-    /// Moves away per flow and hour in the class.
+    /// Changes away per flow and hour in the class.
     pub per_flow_hour: f64,
 }
 
-/// How many flows were in each class in the middle of a bin of time.
+/// Number of flows in each class in the middle of a bin of time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShareBin {
     /// When the bin begins.
@@ -270,10 +266,10 @@ mod tests {
                 .at(Span::from_secs(seconds))
                 .map(|point| point.surviving)
         };
-        let told: Vec<_> = [0, 9, 10, 19, 20, 60, 61].map(at).to_vec();
+        let reported: Vec<_> = [0, 9, 10, 19, 20, 60, 61].map(at).to_vec();
         let wanted = [1.0, 1.0, 0.8, 0.8, 0.5, 0.5].map(Some);
-        assert_eq!(told[..6], wanted);
-        assert_eq!(told[6], None);
+        assert_eq!(reported[..6], wanted);
+        assert_eq!(reported[6], None);
         let before = curve.at(Span::ZERO).unwrap();
         assert_eq!((before.at_risk, before.high), (10, 1.0));
         assert!(
@@ -333,7 +329,7 @@ mod tests {
         assert_eq!(PairView::changes_per_flow_hour_of([&pair, &short]), None);
     }
 
-    /// Two changes in an hour and none in three: half a one for each hour, and not one.
+    /// Two changes in an hour and none in three hours: 0.5 per hour, not 1.
     #[test]
     fn several_together_have_the_rate_of_their_sums() {
         let of = |hours: i64, changes| PairView {

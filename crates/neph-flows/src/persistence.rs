@@ -1,10 +1,10 @@
 //! How long flows stay: from a path change to the next, and on a class.
 //!
-//! A stay counts from the change that began it: of a flow's first level nobody saw the beginning.
-//! What had not ended when the measurement did is censored (Kaplan and Meier 1958). The interval is
-//! Wilson's of as many cases as the curve is worth there (Rothman 1978), by the greater of Greenwood's
-//! error, for which each stay is a case, and that of blocks of time, for which what ends together is
-//! one. What is told of one time is what the curve says of it.
+//! A stay counts from the change that began it: the beginning of a flow's first level is unknown. Stays that
+//! continue at the end are censored (Kaplan and Meier 1958).
+//!
+//! The interval is Wilson's, with an effective number of cases (Rothman 1978). It uses the larger of two
+//! errors: Greenwood's, with stays as cases, and that of blocks of time.
 
 use neph_model::Span;
 use neph_stats::{Lifetime, SurvivalStep, survival};
@@ -17,19 +17,19 @@ use crate::share::{Share, few, wilson};
 use crate::stay::Stay;
 use crate::view::{FlowHistory, PathChange};
 
-/// Points of a curve, at most and two more.
+/// Maximum number of points of a curve, plus two.
 const POINTS: usize = 400;
 
-/// Which changes begin and end a stay.
+/// The changes that begin and end a stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// All.
     Each,
-    /// Those from one class to another.
+    /// Changes from one class to another.
     OfClass,
-    /// Those of the way there alone.
+    /// Changes of the forward path only.
     Forward,
-    /// Those of the way back alone.
+    /// Changes of the reverse path only.
     Reverse,
 }
 
@@ -71,32 +71,35 @@ pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], counted: Counte
     stays
 }
 
-/// How long some stays lasted.
+/// The durations of some stays.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lasted {
     pub(crate) curve: Curve,
-    /// What the curve says of the time that was asked for: the share that had ended by then; `None`
-    /// where nothing was watched that long.
+    /// The share that had ended by the requested time, from the curve; `None` if nothing was observed for
+    /// that long.
     pub(crate) soon: Option<Share>,
 }
 
-/// The curve of some stays; `None` of none. Time is cut into blocks of `bin` or longer ones.
+/// The curve of some stays; `None` without any. Time is divided into blocks of at least `bin`.
 pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted> {
     let lifetimes: Vec<Lifetime> = stays.iter().map(Stay::lifetime).collect();
     let survival = survival(&lifetimes).ok()?;
     let steps = survival.steps();
     let every = steps.len().div_ceil(POINTS).max(1);
     let before_soon = steps.partition_point(|step| span(step.at) <= soon);
-    let told = |index: usize| {
+    let reported = |index: usize| {
         index.is_multiple_of(every) || [before_soon, steps.len()].contains(&(index + 1))
     };
-    let found = uncertainty(stays, steps, bin, told);
-    let kept = steps.iter().enumerate().filter(|(index, _)| told(*index));
+    let found = uncertainty(stays, steps, bin, reported);
+    let kept = steps
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| reported(*index));
     let kept = kept.zip(&found.errors);
     let mut points: Vec<(CurvePoint, f64)> = kept
         .map(|((_, step), error)| point(step, worth(step, &found, *error)))
         .collect();
-    // Where nothing had ended by then, each block of time is a case of that.
+    // If no stay had ended by then, each block of time is a case.
     if before_soon == 0 && span(survival.seen()) >= soon {
         points.insert(0, none_ended(soon, stays.len(), found.blocks));
     }
@@ -114,7 +117,8 @@ pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted
     let by_then = points.iter().rev().find(|(point, _)| point.at <= soon);
     let is_known = |point: &CurvePoint| span(survival.seen()) >= soon || point.surviving <= 0.0;
     let soon = by_then.filter(|(point, _)| is_known(point)).map(left);
-    // To where it was watched: without a last point the curve would seem to end with an end.
+    // The last point is the end of observation: without it the curve would seem to stop with an end of a
+    // stay.
     if steps.last().is_none_or(|step| step.at < survival.seen()) {
         let last = points.last().copied();
         let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, found.blocks));
@@ -135,12 +139,12 @@ pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted
     })
 }
 
-/// How many cases a step is worth that have nothing to do with each other: as many as would vary as
-/// it does (Rothman 1978), with the t quantile of few blocks. `error` is that of log S by blocks.
+/// Effective number of independent cases of a step (Rothman 1978), with the t quantile for few blocks.
+/// `error` is that of log S by blocks.
 #[expect(clippy::cast_precision_loss, reason = "counts")]
 fn worth(step: &SurvivalStep, found: &Uncertainty, error: f64) -> f64 {
     if step.survival <= 0.0 {
-        // Nothing is known of how they vary.
+        // The variance is unknown.
         return found.ended_in as f64;
     }
     if found.ended_in < 2 {
@@ -151,7 +155,7 @@ fn worth(step: &SurvivalStep, found: &Uncertainty, error: f64) -> f64 {
     cases * few((found.ended_in - 1) as f64)
 }
 
-/// A step with its interval, which is Wilson's of so many cases.
+/// A step with Wilson's interval for this number of cases.
 fn point(step: &SurvivalStep, cases: f64) -> (CurvePoint, f64) {
     let (low, high) = wilson(step.survival, cases);
     let point = CurvePoint {
@@ -164,7 +168,7 @@ fn point(step: &SurvivalStep, cases: f64) -> (CurvePoint, f64) {
     (point, cases)
 }
 
-/// Where nothing has ended yet.
+/// The curve before the first end.
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 fn none_ended(at: Span, at_risk: usize, blocks: usize) -> (CurvePoint, f64) {
     let cases = blocks as f64;

@@ -1,5 +1,5 @@
-//! From the routes of many flows to the diamond that they make: which routers there are at each
-//! distance, which follows which, and the paths with their flows.
+//! Combines the routes of many flows: the routers at each distance, their successors, and the paths with
+//! their flows.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,9 +8,8 @@ use neph_model::{
     Diamond, DiamondHop, DiamondLink, DiamondNode, DiamondPath, FlowRoute, PathHash, TraceEnd,
 };
 
-/// Draws the routes together. A flow with a hole where other flows of the otherwise same path got
-/// an answer, or whose answers end before that path does, belongs to that path, if there is one such
-/// path only: its probes there were lost. One that nobody answered at all is on none.
+/// Combines the routes. A flow with a missing or early-ending answer belongs to the single path that
+/// otherwise matches: its probes were lost there. A flow without any answer belongs to no path.
 pub fn diamond(routes: &[FlowRoute]) -> Diamond {
     Diamond {
         flows: count(routes.len()),
@@ -20,7 +19,7 @@ pub fn diamond(routes: &[FlowRoute]) -> Diamond {
     }
 }
 
-/// Sorts so that whoever did not answer comes last.
+/// Sort key that puts missing answers last.
 type Place = (bool, Option<IpAddr>);
 
 fn place(address: Option<IpAddr>) -> Place {
@@ -44,12 +43,12 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         node.asked += hop.asked;
         node.round_trips.extend(&hop.round_trips);
     }
-    // Who answered a flow of another router there has its own row only where it has flows of its own.
+    // A router that answered only some probes of a flow gets a row only if it has flows of its own.
     for hop in all() {
         let Some(nodes) = hops.get_mut(&hop.ttl) else {
             continue;
         };
-        for (address, trips) in hop.beside() {
+        for (address, trips) in hop.alongside() {
             if let Some(from) = nodes.get_mut(&place(hop.address)) {
                 from.asked = from.asked.saturating_sub(count(trips.len()));
             }
@@ -129,11 +128,10 @@ fn path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
     }
 }
 
-/// Moves the routes of each group with holes to the only other group that could be its path.
+/// Merges each group with holes into the only other group that may be its path.
 fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
     let holes = |addresses: &[Option<IpAddr>]| addresses.iter().filter(|one| one.is_none()).count();
-    // Those with fewest holes first, and those without an end last: what has found its path is no
-    // choice for those that know less.
+    // Fewest holes first, open ends last: a merged group is no candidate for groups with less information.
     groups.sort_by_key(|(addresses, routes)| (is_open(routes), holes(addresses)));
     let mut at = 0;
     while let Some((torn, _)) = groups.get(at) {
@@ -177,7 +175,7 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// A route over these (0: a hole); each hop's round trip is its distance in milliseconds.
+    /// A route through these routers (0: a hole); each hop's round trip is its distance in milliseconds.
     fn route(source_port: u16, over: &[u8]) -> FlowRoute {
         let hops: Vec<FlowHop> = over
             .iter()
@@ -289,7 +287,7 @@ mod tests {
         wandered.hops[1].others = vec![addr(11), addr(12)];
         wandered.hops[1].others_round_trips = [7, 8].map(|ms| vec![Span::from_millis(ms)]).into();
         let middle = &diamond(&[wandered, route(2, &[1, 11, 9])]).hops[1].nodes;
-        let told = middle
+        let reported = middle
             .iter()
             .map(|node| (node.address, node.asked, &node.round_trips[..]));
         let millis = Span::from_millis;
@@ -297,7 +295,7 @@ mod tests {
             (Some(addr(10)), 1, &[millis(2)][..]),
             (Some(addr(11)), 3, &[millis(2), millis(7)][..]),
         ];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(reported.collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -307,7 +305,7 @@ mod tests {
         silent.end = TraceEnd::Silent;
         let mut unasked = silent.clone();
         unasked.hops.clear();
-        let told = diamond(&[silent, unasked]);
-        assert_eq!((told.flows, told.paths), (2, Vec::new()));
+        let reported = diamond(&[silent, unasked]);
+        assert_eq!((reported.flows, reported.paths), (2, Vec::new()));
     }
 }

@@ -1,17 +1,17 @@
-//! What a fleet's messages are looked at with. The values that nobody changes are the source's.
+//! Settings for the evaluation of a fleet's messages. The defaults are those of the source.
 
 use neph_model::{Criteria, Fleet, Span};
 use neph_stats::{SETTLED, StatsError};
 use serde::Serialize;
 
-/// When a flow's base latency is taken for another: the rolling-minimum window of the source.
+/// When a flow's base latency changes: the rolling-minimum window of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Detection {
-    /// How many of the window's round trips have to agree, 1 to `window`.
+    /// How many of the window's round trips must agree, 1 to `window`.
     pub quorum: u8,
-    /// How many round trips the window holds, 2 to 16.
+    /// Number of round trips in the window, 2 to 16.
     pub window: u8,
-    /// How near to each other they are when they agree, and how far the base latency moves at least.
+    /// Largest difference between round trips that agree, and smallest change of the base latency.
     pub tolerance: Span,
 }
 
@@ -32,20 +32,20 @@ impl Detection {
     }
 }
 
-/// What a fleet's messages are looked at with.
+/// Settings for the evaluation of a fleet's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
-    /// When a path change is one.
+    /// The detection of path changes.
     pub detection: Detection,
-    /// The bins of time in which flows are compared with each other; above zero.
+    /// The bins of time in which flows are compared; above zero.
     pub bin: Span,
-    /// A latency that no other flow has must last this long before it is told as a path: longer than
-    /// queues stand.
+    /// Minimum duration of a latency that no other flow has, before it counts as a path: longer than queues
+    /// stand.
     pub hold: Span,
-    /// How long messages wait for those of other flows, to be looked at in the order of sending: at
-    /// least the timeout, for a lost message keeps back what follows it.
+    /// How long messages wait for those of other flows, so that they are processed in order of sending. At
+    /// least the timeout, because a lost message delays those behind it.
     pub settle: Span,
-    /// Persistence is told for this time: the share of flows that leave a class within it.
+    /// Time for which persistence is reported: the share of flows that leave a class within it.
     pub soon: Span,
 }
 
@@ -62,17 +62,17 @@ impl Default for Settings {
 }
 
 impl Detection {
-    /// How many messages of a flow come before the first that a path change of it can begin with: a
-    /// window finds its first level, some more settle it, and the new level is seen when a quorum
-    /// lies there. A flow that moved before never had another path, as far as is told.
+    /// Number of a flow's messages before the first that a detectable path change can begin with. A window
+    /// finds the first level, some messages confirm it, and a quorum shows the new level. Earlier changes are
+    /// not detected.
     pub(crate) fn learning(self) -> i64 {
         i64::from(SETTLED) + i64::from(self.window) - i64::from(self.quorum)
     }
 
-    /// The same for the statistics.
+    /// The same settings for `neph-stats`.
     ///
     /// # Errors
-    /// Where the three numbers do not fit together.
+    /// When the three numbers are inconsistent.
     pub(crate) fn rule(self) -> Result<neph_stats::Detection, StatsError> {
         neph_stats::Detection::new(
             self.window.into(),
@@ -83,7 +83,7 @@ impl Detection {
 }
 
 impl Settings {
-    /// What belongs to a fleet, live and whenever its messages are read again.
+    /// The settings for a fleet, both live and for stored messages.
     pub fn of(fleet: &Fleet) -> Self {
         let criteria = fleet.criteria.unwrap_or_default();
         Self {

@@ -1,26 +1,25 @@
-//! A share with its interval: of cases that have nothing to do with each other, and of cases that
-//! happen together.
+//! A share with its interval, for independent cases and for cases that occur together.
 //!
-//! One event in the network moves hundreds of flows: they are not hundreds of cases. What happened
-//! at the same time is a group, and the interval is Wilson's of as many cases as the groups are worth
-//! (Kish's effective size, with the t quantile of few groups as Korn and Graubard 1998 have it).
+//! One event in the network moves hundreds of flows, which are not hundreds of cases. Simultaneous cases form
+//! a group. The interval is Wilson's with Kish's effective number of cases, and the t quantile for few groups
+//! (Korn and Graubard 1998).
 
 use std::collections::BTreeMap;
 
 use neph_stats::{normal_quantile, proportion, share_interval, student_quantile};
 use serde::Serialize;
 
-/// A share with its 95 % interval (Wilson's) and what it rests on. What happens to many flows at
-/// once counts as fewer cases in the interval than in `n`.
+/// A share with its 95 % interval (Wilson) and number of cases. Simultaneous cases count as fewer cases in
+/// the interval than in `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// How many.
+    /// Number of hits.
     pub hits: u64,
-    /// Of how many.
+    /// Number of cases.
     pub n: u64,
-    /// How many cases that have nothing to do with each other these are worth in the interval.
+    /// Effective number of independent cases in the interval.
     pub cases: f64,
-    /// Hits of n, 0 to 1; where not all were watched to their end, Kaplan and Meier's.
+    /// Hits of n, 0 to 1; if not all were observed to their end, by Kaplan and Meier.
     pub share: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -28,7 +27,7 @@ pub struct Share {
     pub high: f64,
 }
 
-/// `hits` of `n`; `None` of none, or of fewer than hits.
+/// `hits` of `n`; `None` if `n` is 0 or below `hits`.
 pub(crate) fn share(hits: u64, n: u64) -> Option<Share> {
     let count = |number: u64| usize::try_from(number).ok();
     let proportion = proportion(count(hits)?, count(n)?).ok()?;
@@ -43,7 +42,7 @@ pub(crate) fn share(hits: u64, n: u64) -> Option<Share> {
     })
 }
 
-/// The same, where the `n` are worth so many cases.
+/// The same with an effective number of cases.
 pub(crate) fn share_worth(hits: u64, n: u64, cases: f64) -> Option<Share> {
     let plain = share(hits, n)?;
     let interval = share_interval(plain.share, cases).ok()?;
@@ -56,7 +55,7 @@ pub(crate) fn share_worth(hits: u64, n: u64, cases: f64) -> Option<Share> {
 }
 
 impl Share {
-    /// The share of all that these are shares of, such as the blocks of a campaign; `None` of none.
+    /// The combined share, for example of the blocks of a campaign; `None` without any.
     pub fn together(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
         let (mut hits, mut n, mut cases, mut sum) = (0, 0, 0.0, 0.0);
         for one in shares {
@@ -81,7 +80,7 @@ impl Share {
     }
 }
 
-/// Wilson's interval of a share of so many cases; of hardly any nothing is known.
+/// Wilson's interval of a share of this many cases; 0 to 1 if there are almost none.
 pub(crate) fn wilson(share: f64, cases: f64) -> (f64, f64) {
     share_interval(share, cases).map_or((0.0, 1.0), |interval| (interval.low, interval.high))
 }
@@ -91,14 +90,14 @@ pub(crate) fn wilson(share: f64, cases: f64) -> (f64, f64) {
 pub(crate) struct Groups(BTreeMap<i64, (u64, u64)>);
 
 impl Groups {
-    /// One more case of a group.
+    /// Adds a case of a group.
     pub(crate) fn add(&mut self, group: i64, is_hit: bool) {
         let (hits, n) = self.0.entry(group).or_default();
         *hits += u64::from(is_hit);
         *n += 1;
     }
 
-    /// Hits of all, with the interval of the groups.
+    /// The share of hits, with the interval for the groups.
     pub(crate) fn share(&self) -> Option<Share> {
         let (hits, n) = self
             .0
@@ -107,8 +106,7 @@ impl Groups {
         share_worth(hits, n, self.worth(hits, n))
     }
 
-    /// How many cases they are worth: as many as would make a share vary as it does from group to
-    /// group, all of them at most.
+    /// Effective number of cases: as many as would vary as the share does from group to group, at most all.
     fn worth(&self, hits: u64, n: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "counts")]
         let (hits, n, groups) = (hits as f64, n as f64, self.0.len() as f64);
@@ -117,7 +115,7 @@ impl Groups {
         let off = |(hits, n): &(u64, u64)| *hits as f64 - share * *n as f64;
         let squares: f64 = self.0.values().map(|group| off(group).powi(2)).sum();
         if groups < 2.0 || hits <= 0.0 || hits >= n {
-            // Nothing is known of how they vary.
+            // The variance is unknown.
             return groups.min(n);
         }
         let variance = squares / (n * n) * groups / (groups - 1.0);
@@ -152,15 +150,15 @@ mod tests {
         assert!(all.low < 0.25, "{all:?}");
     }
 
-    /// Ten groups that all agree vary less than chance would: they are worth what they hold.
+    /// Ten groups that agree vary less than at random: they count with all of their cases.
     #[test]
     fn groups_that_agree_are_worth_all_their_cases_and_others_less() {
-        let alike = of(&[(4, 10); 20]);
+        let identical = of(&[(4, 10); 20]);
         let wilson = share(80, 200).unwrap();
-        assert!((alike.low - wilson.low).abs() < 1e-9, "{alike:?}");
+        assert!((identical.low - wilson.low).abs() < 1e-9, "{identical:?}");
         let apart: Vec<(u64, u64)> = (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
         let apart = of(&apart);
-        // As twenty cases, of which eight hit, with Student's t of 19.
+        // Like twenty cases with eight hits, with Student's t of 19.
         let twenty = share(8, 20).unwrap();
         assert!(
             (apart.low - twenty.low).abs() < 0.03 && apart.low < twenty.low,

@@ -1,11 +1,10 @@
-//! Which way a flow's path changed, by the peer's stamps.
+//! The direction of a flow's path change, by the peer's timestamps.
 //!
-//! The two clocks' offset is not known, so a one-way time says nothing; but it does not change by
-//! much from one message of a flow to the next. So what is compared is the latest that came as the
-//! old base latency says with what came as the new one says: offset and drift drop out. What is
-//! taken of each message is its skew: by how much its way there is longer than half its round trip.
-//! Jitter of both ways is in it with half its size. The change of the skew and that of the base
-//! latency together are what each way moved by.
+//! The offset of the clocks is unknown, but it changes little from one message of a flow to the next. So the
+//! last messages before a change are compared with the first ones after it, and offset and drift cancel out.
+//!
+//! The skew of a message is its forward time minus half of its round trip; it contains half of the jitter of
+//! both directions. The changes of skew and base latency give the change of each direction.
 
 use std::num::NonZeroU8;
 
@@ -13,42 +12,42 @@ use neph_model::{AtPeer, Instant, Own, Span};
 
 use crate::direction::Direction;
 
-/// So many messages share in the mean.
+/// Number of messages in the mean.
 const SHARING: u8 = 8;
-/// And so many in how far messages lie from it; as many are as much as the mean is worth.
+/// Number of messages in the spread; the mean has at most the weight of this many.
 const MOST: u8 = 12;
-/// From fewer than these it is not known how far messages of a flow lie from each other.
+/// Minimum number of messages for a spread.
 const LEAST: u8 = 4;
-/// The standard deviation of what is normal over its mean deviation.
+/// Ratio of standard deviation to mean deviation of a normal distribution.
 const TO_DEVIATION: f64 = 1.253_314;
-/// A way is said to have moved where it did so by so many standard errors more than it must.
+/// A direction has moved if it exceeds the required change by this many standard errors.
 const SURE: f64 = 3.0;
-/// And not to have moved where it did so by so many less: rarely do both ways move at once.
+/// It has not moved if it is below by this many: both directions rarely move at once.
 const LIKELY: f64 = 1.0;
-/// What moved by less than the other way divided by this has not moved.
+/// It has not moved if its change is below that of the other direction divided by this.
 const SMALL: i64 = 4;
-/// Where messages of a flow are farther apart, clocks drift too much between them for a direction.
+/// Longest interval between a flow's messages: above it, clocks drift too much for a direction.
 const FARTHEST: Span = Span::from_secs(5);
 
-/// Beyond this, nanoseconds, no clock is: what a peer or a damaged file tells is brought back to
-/// it, so that differences and means of such times are numbers still.
+/// Limit of plausible times in nanoseconds. Times of a peer or a damaged file are clamped to it, so that
+/// differences and means do not overflow.
 const FAR: i64 = i64::MAX / 4;
 
 /// The skew of the latest messages of one level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Skew {
-    /// When their requests left, in the mean, nanoseconds.
+    /// Mean send time of their requests, nanoseconds.
     at: i64,
-    /// In the mean, the clocks' offset included, nanoseconds.
+    /// Mean skew including the offset of the clocks, nanoseconds.
     mean: i64,
-    /// How far they lie from it, in the mean, nanoseconds.
+    /// Mean deviation from it, nanoseconds.
     spread: u32,
-    /// How many went into it, up to [`MOST`].
+    /// Number of messages in it, up to [`MOST`].
     seen: NonZeroU8,
 }
 
 impl Skew {
-    /// Of one message: when it left, its round trip, what the peer tells.
+    /// The skew of one message, from its send time, its round trip and the peer's data.
     pub(crate) fn of(sent: Instant<Own>, round_trip: Span, peer: &AtPeer) -> Self {
         let sent = sent.nanos().clamp(-FAR, FAR);
         let there = peer.rx.nanos().saturating_sub(sent);
@@ -61,18 +60,18 @@ impl Skew {
         }
     }
 
-    /// When their requests left, in the mean.
+    /// Mean send time of their requests.
     pub(crate) const fn at(&self) -> Instant<Own> {
         Instant::from_nanos(self.at)
     }
 
-    /// How far a later message is from these, the clocks' drift apart.
+    /// Difference of a later message to these, without the drift of the clocks.
     fn off(&self, later: &Self, drift: Drift) -> i64 {
         let moved = later.mean - self.mean;
         moved.saturating_sub(drift.over(later.at - self.at))
     }
 
-    /// A further message of the same level.
+    /// Adds a message of the same level.
     pub(crate) fn merge(&mut self, later: &Self, drift: Drift) {
         let off = self.off(later, drift).unsigned_abs();
         let off = u32::try_from(off).unwrap_or(u32::MAX);
@@ -90,34 +89,34 @@ impl Skew {
         self.mean += (later.mean - self.mean) / seen;
     }
 
-    /// The flow's messages lay that far from each other before.
+    /// Takes over the spread of the flow's earlier messages.
     pub(crate) fn inherit(&mut self, before: &Self) {
         self.spread = self.spread.max(before.spread);
     }
 }
 
-/// How fast the peer's clock runs away from ours: what the skews of all flows that stay on their
-/// paths have in common.
+/// Drift of the peer's clock against the local clock: the common change of skew of all flows that stay on
+/// their paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Drift {
-    /// Nanoseconds a second.
+    /// Nanoseconds per second.
     rate: i64,
-    /// From how many messages it was learnt, up to [`INERTIA`].
+    /// Number of messages that it was learned from, up to [`INERTIA`].
     learnt: i64,
 }
 
-/// A single step changes the rate by this at most, nanoseconds a second: jitter is no drift.
+/// Maximum change of the rate per step, nanoseconds per second: jitter is no drift.
 const LARGEST_STEP: i64 = 100_000;
-/// A step counts as one of so many.
+/// The weight of a step is one of this many.
 const INERTIA: i64 = 256;
-/// The rate itself changes by so much, nanoseconds a second.
+/// Possible change of the rate itself, nanoseconds per second.
 const UNSTEADY: i64 = 5_000;
 
 impl Drift {
-    /// From a flow's messages on its path to the next.
+    /// Learns from two consecutive messages of a flow on one path.
     pub(crate) fn learn(&mut self, known: &Skew, later: &Skew) {
         let between = later.at - known.at;
-        // From below a millisecond nobody learns how fast a clock is.
+        // Less than a millisecond is too short for a rate.
         if between < 1_000_000 {
             return;
         }
@@ -129,12 +128,12 @@ impl Drift {
         self.rate += off.clamp(-LARGEST_STEP, LARGEST_STEP) / INERTIA;
     }
 
-    /// By how much skews differ after this long, nanoseconds.
+    /// Change of skews after this time, nanoseconds.
     fn over(self, between: i64) -> i64 {
         by_second(self.rate, between)
     }
 
-    /// What that may be wrong by.
+    /// Possible error of that change.
     fn doubt(self, between: i64) -> i64 {
         by_second(
             UNSTEADY + LARGEST_STEP * (INERTIA - self.learnt) / INERTIA,
@@ -143,13 +142,13 @@ impl Drift {
     }
 }
 
-/// So many nanoseconds a second, after this long.
+/// Nanoseconds for a rate per second, after this time.
 fn by_second(rate: i64, between: i64) -> i64 {
     let moved = i128::from(rate) * i128::from(between) / 1_000_000_000;
     i64::try_from(moved).unwrap_or(0)
 }
 
-/// A change of a flow's base latency, as far as its direction rests on it.
+/// A change of a flow's base latency, as far as its direction depends on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) before: Span,
@@ -159,15 +158,15 @@ pub(crate) struct Step {
     pub(crate) interval: Span,
 }
 
-/// What a way did.
+/// Whether a direction moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Moved,
     Stayed,
 }
 
-/// Which way moved by more than half of what counts as a change of both together; nothing where the
-/// flow's own jitter could have the one or the other.
+/// The direction that moved by more than half of the smallest total change; `None` if the flow's jitter could
+/// explain either result.
 pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Option<Direction> {
     let known = old.seen.get() + new.seen.get();
     if step.interval > FARTHEST || known < LEAST + 2 {
@@ -197,8 +196,8 @@ pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Op
     }
 }
 
-/// So many standard errors of the difference of two means, nanoseconds: by the wider spread of both,
-/// for a few messages lie near each other by chance.
+/// This many standard errors of the difference of two means, nanoseconds. Uses the wider spread of both,
+/// because a few messages may be close at random.
 fn error(old: &Skew, new: &Skew, errors: f64) -> i64 {
     let deviation = f64::from(old.spread.max(new.spread)) * TO_DEVIATION;
     let part = |skew: &Skew| 1.0 / f64::from(skew.seen.get());

@@ -1,20 +1,20 @@
-//! The flow-latency spectrum: how many flows had which base latency when, as a grid that stays
-//! small: its steps double until there are few enough.
+//! The flow-latency spectrum: number of flows by base latency and time. The steps of the grid double until it
+//! is small enough.
 
 use neph_model::{Instant, Own, Span};
 
 use crate::sweep::Sweep;
 use crate::view::{FlowHistory, Spectrum, SpectrumBin};
 
-/// Columns at most, and at least where flows have messages enough.
+/// Maximum number of columns, and minimum if flows have enough messages.
 const COLUMNS: i64 = 1000;
 const ENOUGH: i64 = 240;
-/// Rows at most.
+/// Maximum number of rows.
 const ROWS: i64 = 250;
-/// No row is lower than this: what is nearer is one path, whatever the stamps say.
+/// Minimum height of a row: nearer latencies are one path, independent of timestamps.
 const LEAST_ROW: Span = Span::from_micros(50);
 
-/// Time and its division: what all grids of a view share.
+/// Time and its division, which all grids of a view share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     /// When the first message was sent.
@@ -28,8 +28,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The step, and how many columns of it there are: a bin, halved while there are few columns
-    /// and flows have a message in each half, or doubled until there are not too many.
+    /// The step, and the number of columns. Starts with a bin; halves it while there are few columns and each
+    /// half has a message per flow, or doubles it while there are too many.
     pub(crate) fn columns(self) -> (Span, i64) {
         let whole = (self.until - self.from).nanos().max(1);
         let mut step = self.bin.nanos();
@@ -42,8 +42,7 @@ impl Frame {
         (Span::from_nanos(step), whole / step + 1)
     }
 
-    /// The middle of each of the first `columns` steps; of the last, which may be short, the middle
-    /// of what there is of it.
+    /// The middle of each of the first `columns` steps; the last step may be short.
     pub(crate) fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<Own>> {
         (0..columns).map(move |column| {
             let from = self.from + step.times(column);
@@ -53,7 +52,7 @@ impl Frame {
     }
 }
 
-/// The spectrum of some flows; without a base latency an empty one.
+/// The spectrum of some flows; empty without a base latency.
 pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     let (step, columns) = frame.columns();
     let bases = || {
@@ -70,13 +69,13 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     }
     let sweep = Sweep::over(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let told = sweep.at(frame.middles(step, columns), |levels| {
+    let reported = sweep.at(frame.middles(step, columns), |levels| {
         levels
             .iter()
             .map(|(at, flows)| (*at - first, *flows))
             .collect::<Vec<_>>()
     });
-    let bins = (0..).zip(told).flat_map(|(column, levels)| {
+    let bins = (0..).zip(reported).flat_map(|(column, levels)| {
         levels.into_iter().map(move |(row, flows)| SpectrumBin {
             column,
             row: u32::try_from(row).expect("no base latency is below the lowest"),

@@ -1,26 +1,26 @@
-//! The flows that each lane has, one after the other: those that go on, those of which the detector
-//! may still speak, and those that are over. Keeps them apart; finds nothing out about them.
+//! The consecutive flows of each slot: running ones, ended ones with pending detector events, and finished
+//! ones. Stores them; evaluates nothing.
 //!
-//! The detector waits for messages of other flows, so what it says may be of a flow that its lane has
-//! no more, and where flows are renewed soon, of one that two others have followed since.
+//! The detector waits for messages of other flows. So its events may concern a flow that its slot no longer
+//! has, even two flows back if flows are replaced quickly.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{FleetMessage, Instant, Lane, Own, Span};
+use neph_model::{FleetMessage, Instant, Own, Slot, Span};
 
 use crate::flow::{Flow, Past};
 
-/// Flows that are over and kept, where flows are renewed: 80 bytes each.
+/// Maximum number of finished flows, if flows are replaced: 80 bytes each.
 const MOST_OVER: usize = 1 << 19;
 
-/// See the module.
+/// The flows of all slots; see the module.
 #[derive(Debug)]
 pub(crate) struct Succession {
-    /// By lane.
+    /// By slot.
     current: Vec<Option<Flow>>,
-    /// Those that the detector has not let go: by lane and how many flows the lane had before.
-    leaving: BTreeMap<(Lane, u32), Flow>,
-    /// Of a lane in the order of time.
+    /// Flows with pending detector events: by slot and number of earlier flows of the slot.
+    leaving: BTreeMap<(Slot, u32), Flow>,
+    /// Sorted by time within a slot.
     over: VecDeque<Past>,
     pub(crate) most_over: usize,
 }
@@ -37,28 +37,28 @@ impl Default for Succession {
 }
 
 impl Succession {
-    /// Whether the lane of a message had another flow until now.
-    pub(crate) fn is_renewed_by(&self, message: &FleetMessage) -> bool {
-        let current = self.current.get(message.lane.0 as usize);
+    /// Whether the slot of a message had another flow until now.
+    pub(crate) fn is_replaced_by(&self, message: &FleetMessage) -> bool {
+        let current = self.current.get(message.slot.0 as usize);
         current
             .and_then(Option::as_ref)
             .is_some_and(|flow| !flow.owns(message))
     }
 
-    /// The lane of a message has another flow from now on. The detector has said all that it will
-    /// about the lane's first `heard` flows: these are over. Where that makes too many, the oldest
-    /// are forgotten; returns until when.
-    pub(crate) fn renew(&mut self, message: &FleetMessage, heard: u32) -> Option<Instant<Own>> {
-        let lane = message.lane;
-        let current = self.current.get_mut(lane.0 as usize)?;
+    /// Replaces the flow of the message's slot by a new one. The detector has no more events for the slot's
+    /// first `received` flows, so these are finished. Beyond the maximum, drops the oldest and returns the
+    /// time until which.
+    pub(crate) fn renew(&mut self, message: &FleetMessage, received: u32) -> Option<Instant<Own>> {
+        let slot = message.slot;
+        let current = self.current.get_mut(slot.0 as usize)?;
         let next = current.as_ref().map_or(0, |flow| flow.nth() + 1);
         if let Some(old) = current.replace(Flow::begun_by(message, next)) {
-            self.leaving.insert((lane, old.nth()), old);
+            self.leaving.insert((slot, old.nth()), old);
         }
         let mut forgotten = None;
-        while let Some(entry) = self.leaving.range((lane, 0)..(lane, heard)).next() {
+        while let Some(entry) = self.leaving.range((slot, 0)..(slot, received)).next() {
             let key = *entry.0;
-            let past = self.leaving.remove(&key).map(|flow| flow.past(lane, None));
+            let past = self.leaving.remove(&key).map(|flow| flow.past(slot, None));
             if self.over.len() >= self.most_over {
                 forgotten = forgotten.max(self.over.pop_front().map(|past| past.until()));
             }
@@ -67,48 +67,48 @@ impl Succession {
         forgotten
     }
 
-    /// The flow of a message, which goes on with it, or begins.
+    /// The flow of a message, which continues with it or begins.
     pub(crate) fn current(&mut self, message: &FleetMessage) -> &mut Flow {
-        let index = message.lane.0 as usize;
+        let index = message.slot.0 as usize;
         if self.current.len() <= index {
             self.current.resize_with(index + 1, || None);
         }
         self.current[index].get_or_insert_with(|| Flow::begun_by(message, 0))
     }
 
-    /// The flow before which a lane had so many, unless it is over.
-    pub(crate) fn find(&mut self, lane: Lane, nth: u32) -> Option<&mut Flow> {
-        let current = self.current.get_mut(lane.0 as usize)?.as_mut();
+    /// The flow with `nth` flows before it on its slot, unless it is finished.
+    pub(crate) fn find(&mut self, slot: Slot, nth: u32) -> Option<&mut Flow> {
+        let current = self.current.get_mut(slot.0 as usize)?.as_mut();
         match current.filter(|flow| flow.nth() == nth) {
             Some(flow) => Some(flow),
-            None => self.leaving.get_mut(&(lane, nth)),
+            None => self.leaving.get_mut(&(slot, nth)),
         }
     }
 
-    /// The flow that a lane had at a moment, if it is over and had a base latency by then.
-    pub(crate) fn find_over(&mut self, lane: Lane, at: Instant<Own>) -> Option<&mut Past> {
+    /// The finished flow that a slot had at a moment, if it had a base latency by then.
+    pub(crate) fn find_over(&mut self, slot: Slot, at: Instant<Own>) -> Option<&mut Past> {
         let flows = self.over.iter_mut().rev();
         flows
-            .filter(|past| past.lane() == lane)
+            .filter(|past| past.slot() == slot)
             .find(|past| past.was_known(at))
     }
 
-    /// All of them by lane, then by time. `detector` says of a lane which of its flows it is at, and
-    /// that one's base latency as exactly as it is known.
-    pub(crate) fn end(self, detector: impl Fn(Lane) -> (u32, Option<Span>)) -> Vec<Past> {
+    /// All flows by slot, then by time. `detector` returns the flow of a slot that it has reached, and that
+    /// flow's base latency in full precision.
+    pub(crate) fn end(self, detector: impl Fn(Slot) -> (u32, Option<Span>)) -> Vec<Past> {
         let mut pasts: Vec<Past> = self.over.into();
-        let look = |lane: Lane, flow: &Flow| {
-            let (nth, base) = detector(lane);
-            flow.past(lane, base.filter(|_| flow.nth() == nth))
+        let look = |slot: Slot, flow: &Flow| {
+            let (nth, base) = detector(slot);
+            flow.past(slot, base.filter(|_| flow.nth() == nth))
         };
         let leaving = self.leaving.iter();
-        pasts.extend(leaving.map(|(&(lane, _), flow)| look(lane, flow)));
-        for (lane, flow) in (0..).map(Lane).zip(&self.current) {
-            pasts.extend(flow.as_ref().map(|flow| look(lane, flow)));
+        pasts.extend(leaving.map(|(&(slot, _), flow)| look(slot, flow)));
+        for (slot, flow) in (0..).map(Slot).zip(&self.current) {
+            pasts.extend(flow.as_ref().map(|flow| look(slot, flow)));
         }
-        // Of one lane they are in the order of time already, and the sort keeps it.
-        if !pasts.is_sorted_by_key(Past::lane) {
-            pasts.sort_by_key(Past::lane);
+        // Within a slot they are sorted by time already, and a stable sort keeps that.
+        if !pasts.is_sorted_by_key(Past::slot) {
+            pasts.sort_by_key(Past::slot);
         }
         pasts
     }

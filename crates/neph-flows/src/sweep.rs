@@ -1,5 +1,5 @@
-//! Which base latencies flows had at given moments: one pass over all segments in the order of
-//! time, whatever the number of moments.
+//! The base latencies of flows at given moments, in one pass over all segments by time, for any number of
+//! moments.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use neph_model::{Instant, Own, Span};
 
 use crate::view::FlowHistory;
 
-/// How many flows had which base latency: by cells as high as the sweep was asked for.
+/// Number of flows by base latency, in cells of the requested height.
 pub(crate) type Levels = BTreeMap<i64, u32>;
 
-/// All beginnings and ends of segments of some flows.
+/// All starts and ends of segments of some flows.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     cell: i64,
-    /// When, which cell, and one more or one less.
+    /// Time, cell, and change of the number of flows.
     events: Vec<(i64, i64, i32)>,
 }
 
 impl Sweep {
-    /// The segments of `flows`, base latencies to within half of `cell`, which is above zero.
+    /// The segments of `flows`, with base latencies to within half of `cell`, which is above zero.
     pub(crate) fn over<'a>(flows: impl Iterator<Item = &'a FlowHistory>, cell: Span) -> Self {
         let cell = cell.nanos().max(1);
         let mut events = Vec::new();
@@ -37,11 +37,11 @@ impl Sweep {
         Span::from_nanos(row * self.cell + self.cell / 2)
     }
 
-    /// Tells the levels at each of `moments`, which ascend.
+    /// Calls back with the levels at each of `moments`, which must ascend.
     pub(crate) fn at<T>(
         &self,
         moments: impl Iterator<Item = Instant<Own>>,
-        mut tell: impl FnMut(&Levels) -> T,
+        mut report: impl FnMut(&Levels) -> T,
     ) -> Vec<T> {
         let mut levels = Levels::new();
         let mut rest = self.events.iter().peekable();
@@ -51,14 +51,13 @@ impl Sweep {
                     rest.next_if(|(when, _, _)| *when <= moment.nanos())
                 {
                     let flows = levels.entry(*row).or_default();
-                    // At one moment ends come before beginnings or after: the sum is right when
-                    // all of the moment are in.
+                    // Ends and starts at the same moment are unordered: the sum is correct after all of them.
                     *flows = flows.wrapping_add_signed(*change);
                     if *flows == 0 {
                         levels.remove(row);
                     }
                 }
-                tell(&levels)
+                report(&levels)
             })
             .collect()
     }
@@ -83,17 +82,17 @@ mod tests {
         ];
         let sweep = Sweep::over(flows.iter(), Span::from_nanos(10));
         let moments = [2, 7, 10, 29, 30].map(Instant::from_nanos);
-        let told = sweep.at(moments.into_iter(), |levels| {
+        let reported = sweep.at(moments.into_iter(), |levels| {
             levels
                 .iter()
                 .map(|(row, flows)| (*row, *flows))
                 .collect::<Vec<_>>()
         });
-        assert_eq!(told[0], [(10, 1)]);
-        assert_eq!(told[1], [(10, 2)]);
-        assert_eq!(told[2], [(10, 1), (20, 1)]);
-        assert_eq!(told[3], [(10, 1), (20, 1)]);
-        assert!(told[4].is_empty());
+        assert_eq!(reported[0], [(10, 1)]);
+        assert_eq!(reported[1], [(10, 2)]);
+        assert_eq!(reported[2], [(10, 1), (20, 1)]);
+        assert_eq!(reported[3], [(10, 1), (20, 1)]);
+        assert!(reported[4].is_empty());
         assert_eq!(sweep.middle(10), Span::from_nanos(105));
     }
 }

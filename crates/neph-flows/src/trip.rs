@@ -1,21 +1,20 @@
-//! A round trip in four bytes: exact to a nanosecond up to two seconds, to 64 ns beyond. Of each
-//! flow those of a whole bin of time are kept.
+//! A round trip in four bytes: exact to 1 ns up to two seconds, to 64 ns above. Those of a whole bin of time
+//! are kept per flow.
 
 use neph_model::Span;
 
-/// What is above this is told in steps of [`COARSE`].
+/// Above this, the resolution is [`COARSE`].
 const FINE: i64 = 1 << 31;
 const COARSE: i64 = 64;
-/// Round trips less the peer's time can lie a little below zero, where stamps are the programs'.
+/// Round trips minus the peer's time may be slightly negative with timestamps of applications.
 const BELOW: i64 = 1 << 20;
 
-/// A round trip, in the order of length. None is below -1 ms; those above two minutes are taken for
-/// two minutes.
+/// A round trip, ordered by length. The range is -1 ms to two minutes; longer ones are clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Trip(u32);
 
 impl Trip {
-    /// Out of nanoseconds.
+    /// From nanoseconds.
     pub(crate) fn from_nanos(nanos: i64) -> Self {
         let above = nanos.saturating_add(BELOW).max(0);
         let code = if above < FINE {
@@ -37,17 +36,17 @@ impl Trip {
         above - BELOW
     }
 
-    /// As everybody else has it.
+    /// As a [`Span`].
     pub(crate) fn span(self) -> Span {
         Span::from_nanos(self.nanos())
     }
 
-    /// As it is kept; [`Self::of_code`] is the way back.
+    /// As a code for storage; [`Self::of_code`] reverses it.
     pub(crate) const fn code(self) -> u32 {
         self.0
     }
 
-    /// From how it was kept.
+    /// From a stored code.
     pub(crate) const fn of_code(code: u32) -> Self {
         Self(code)
     }

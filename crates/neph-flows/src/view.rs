@@ -1,7 +1,6 @@
-//! What is known of a fleet after its messages were looked at: plain values for figures, tables,
-//! findings and scripts.
+//! The evaluation of a fleet, as plain values for figures, tables, findings and scripts.
 //!
-//! Everything here is a result. How it is found stands in the files beside this one.
+//! Everything here is a result; other modules calculate it.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{ChangeId, Fleet, Instant, Lane, Own, Span};
+use neph_model::{ChangeId, Fleet, Instant, Own, Slot, Span};
 use serde::Serialize;
 
 use crate::advice::Advice;
@@ -25,13 +24,13 @@ use crate::share::{Share, share};
 /// A fleet as its messages show it.
 #[derive(Clone, Debug, Serialize)]
 pub struct FleetView {
-    /// What was asked for.
+    /// The fleet as planned.
     pub fleet: Fleet,
     /// When its first message was sent.
     pub from: Instant<Own>,
     /// When its last was.
     pub until: Instant<Own>,
-    /// Its flows, by lane, then by time.
+    /// Its flows, by slot, then by time.
     pub flows: Vec<FlowHistory>,
     /// All path changes, by time.
     pub changes: Vec<PathChange>,
@@ -39,33 +38,32 @@ pub struct FleetView {
     pub classes: Vec<Vec<Class>>,
     /// Latency over flows, bin by bin, of each endpoint.
     pub fairness: Vec<Vec<Fairness>>,
-    /// How many flows had which base latency when, of each endpoint.
+    /// Number of flows by base latency and time, of each endpoint.
     pub spectra: Vec<Spectrum>,
-    /// What all this was found with.
+    /// The settings of the evaluation.
     pub settings: Settings,
-    /// How all messages fared.
+    /// Outcomes of all messages.
     pub tally: FlowTally,
-    /// What holds for the flows of each endpoint together, in the fleet's order of endpoints.
+    /// Results for the flows of each endpoint together, in the fleet's order of endpoints.
     pub pairs: Vec<PairView>,
-    /// A few flows message by message (see [`Dissector`](crate::Dissector)); empty until a second
-    /// pass over the messages has picked them.
+    /// A few flows message by message (see [`Dissector`](crate::Dissector)); empty until a second pass over
+    /// the messages has collected them.
     pub dissected: Vec<Dissected>,
-    /// Advice on source ports, of each endpoint; empty where nobody asked for it.
+    /// Advice on source ports, of each endpoint; empty if it was not requested.
     pub advice: Vec<Advice>,
 }
 
 impl FleetView {
-    /// The flows that ask the endpoint of this index.
+    /// The flows to the endpoint with this index.
     pub fn flows_of(&self, endpoint: usize) -> impl Iterator<Item = &FlowHistory> {
         let fleet = &self.fleet;
-        let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.lane) == endpoint;
+        let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.slot) == endpoint;
         self.flows.iter().filter(asks)
     }
 
-    /// So many replies came after their message was counted lost, which proves that it was lost on
-    /// neither way: the peer counted it, and it seemed to be lost on the way back. Which flows' they
-    /// were is not known, so what a flow or an endpoint lost on the way back is told as far as it is
-    /// more than all of them.
+    /// Records late replies, whose messages were counted as lost on the reverse path although no direction
+    /// lost them. Their flows are unknown. So the loss of a flow or endpoint on the reverse path is reported
+    /// only as far as it exceeds this number.
     pub fn came_late(&mut self, late: u64) {
         let of_flows = self.flows.iter_mut().map(|flow| &mut flow.tally);
         let of_pairs = self.pairs.iter_mut().map(|pair| &mut pair.tally);
@@ -77,10 +75,10 @@ impl FleetView {
         }
     }
 
-    /// The latest base latency of each flow that asks this address, by its port, where it is known.
+    /// The latest known base latency of each flow to this address, by port.
     pub fn latest_bases(&self, asked: IpAddr) -> BTreeMap<u16, Span> {
         let asks = |flow: &&FlowHistory| {
-            let endpoint = self.fleet.endpoint_of(flow.lane);
+            let endpoint = self.fleet.endpoint_of(flow.slot);
             let endpoint = self.fleet.endpoints.get(endpoint);
             endpoint.is_some_and(|one| one.address.ip() == asked)
         };
@@ -89,15 +87,14 @@ impl FleetView {
             .collect()
     }
 
-    /// What lasted no longer than this has ended within [`Settings::soon`](crate::Settings): half an
-    /// interval more. A flow is seen by its messages alone, so that how long it stayed is known to
-    /// the nearest interval, and what ends at the very moment is measured just before or just after.
+    /// The limit for stays that ended within [`Settings::soon`](crate::Settings): half an interval longer.
+    /// Stays are known to the nearest interval, because only messages show them.
     pub fn soon(&self) -> Span {
         self.settings.soon + Span::from_nanos(self.fleet.interval.nanos() / 2)
     }
 
-    /// How long its bins of time are: [`Settings::bin`](crate::Settings), or, where it lasted less, as long
-    /// as it, in whole seconds.
+    /// Length of the bins of time: [`Settings::bin`](crate::Settings), or the duration in whole seconds if
+    /// that is shorter.
     pub fn bin(&self) -> Span {
         const SECOND: i64 = 1_000_000_000;
         let lasted = (self.until - self.from).nanos().max(1);
@@ -105,20 +102,20 @@ impl FleetView {
         self.settings.bin.min(Span::from_nanos(whole))
     }
 
-    /// From a flow's beginning until a path change of it can be told, where no message is lost.
+    /// Time from a flow's beginning until a path change is detectable, without loss.
     pub fn learning(&self) -> Span {
         self.fleet
             .interval
             .times(self.settings.detection.learning())
     }
 
-    /// Whether flows end because they are renewed, and not with the measurement.
-    pub fn renewal_ends_flows(&self) -> bool {
-        let renewal = self.fleet.renewal;
-        renewal.is_some_and(|renewal| renewal < self.until - self.from)
+    /// Whether flows end because they are replaced by new ones, before the end of the measurement.
+    pub fn lifetime_ends_flows(&self) -> bool {
+        let lifetime = self.fleet.lifetime;
+        lifetime.is_some_and(|lifetime| lifetime < self.until - self.from)
     }
 
-    /// A flow of which nothing was known for so long stands for nothing any more.
+    /// After this time without messages a flow no longer counts.
     pub(crate) fn silence(&self) -> Span {
         self.settings.bin + self.fleet.interval
     }
@@ -127,21 +124,21 @@ impl FleetView {
 /// One flow from its first message to its last.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowHistory {
-    /// Its place in the fleet.
-    pub lane: Lane,
-    /// Our port.
+    /// Its slot in the fleet.
+    pub slot: Slot,
+    /// Local source port.
     pub source_port: u16,
-    /// Its base propagation latency over time: segments without gaps, from the moment it was first
-    /// stable. Empty if it never was.
+    /// Its base propagation latency over time: segments without gaps, from the moment it was first stable.
+    /// Empty if it never was.
     pub segments: Vec<Segment>,
-    /// How its messages fared.
+    /// Outcomes of its messages.
     pub tally: FlowTally,
-    /// How the last of them fared.
+    /// Outcomes of its last messages.
     pub last: LastMessages,
 }
 
 impl FlowHistory {
-    /// Where it was at a moment.
+    /// Its segment at a moment.
     pub(crate) fn at(&self, moment: Instant<Own>) -> Option<&Segment> {
         let next = self
             .segments
@@ -156,84 +153,84 @@ impl FlowHistory {
 pub struct Segment {
     /// When the first of its messages was sent.
     pub from: Instant<Own>,
-    /// When the next segment begins, or the flow's last message was sent that was replied to.
+    /// When the next segment begins, or the flow's last replied message was sent.
     pub until: Instant<Own>,
-    /// The base propagation latency: a round trip.
+    /// The base propagation latency, as a round trip.
     pub base: Span,
-    /// Index of its class among the endpoint's; `None` if it belongs to none.
+    /// Index of its class among those of the endpoint; `None` if it belongs to none.
     pub class: Option<u16>,
 }
 
-/// What else than the latency speaks for a change of path.
+/// Evidence for a path change in addition to the latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// A message overtook another as the latency fell.
     pub reordered: bool,
-    /// The TTL of requests or replies became another.
+    /// The TTL of requests or replies changed.
     pub ttl: bool,
-    /// A trace of the same 5-tuple, started at once, met other routers than the one before it.
+    /// An immediate trace of the same 5-tuple found other routers than the one before.
     pub trace: Option<bool>,
-    /// Which direction's one-way time moved, where the peer's stamps tell it.
+    /// The direction whose one-way time changed, if the peer's timestamps show it.
     pub direction: Option<Direction>,
 }
 
-/// A flow's base latency became another.
+/// A change of a flow's base latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PathChange {
-    /// The flow's place in the fleet.
-    pub lane: Lane,
-    /// Our port.
+    /// The flow's slot in the fleet.
+    pub slot: Slot,
+    /// Local source port.
     pub source_port: u16,
-    /// When the first message of the new latency was sent.
+    /// When the first message with the new latency was sent.
     pub at: Instant<Own>,
-    /// When it was certain: the reply that made it stable.
-    pub told: Instant<Own>,
+    /// When it was confirmed: the reply that made it stable.
+    pub reported: Instant<Own>,
     /// The base latency before.
     pub before: Span,
-    /// The base latency since.
+    /// The base latency after it.
     pub after: Span,
-    /// What else speaks for it.
+    /// Additional evidence.
     pub evidence: Evidence,
 }
 
 impl PathChange {
-    /// What tells it from the others of its fleet.
+    /// The identity of the change in its fleet.
     pub const fn id(&self) -> ChangeId {
         ChangeId {
             at: self.at,
-            lane: self.lane,
+            slot: self.slot,
             source_port: self.source_port,
         }
     }
 }
 
-/// What traces said of path changes, of those whose routes before and after are both known.
+/// Verdicts of traces on path changes with known routes before and after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Changes after which a flow met other routers.
+    /// Changes after which a flow used other routers.
     pub others: u64,
-    /// Changes after which it met the same ones, as far as they answered.
+    /// Changes after which it used the same ones, as far as they answered.
     pub same: u64,
 }
 
 impl Compared {
-    /// Counts what was said of each change; nothing of those that were not compared.
-    pub fn of(said: impl IntoIterator<Item = Option<bool>>) -> Self {
+    /// Counts the verdicts; changes without a comparison do not count.
+    pub fn of(printed: impl IntoIterator<Item = Option<bool>>) -> Self {
         let mut counted = Self::default();
-        for others in said.into_iter().flatten() {
+        for others in printed.into_iter().flatten() {
             counted.others += u64::from(others);
             counted.same += u64::from(!others);
         }
         counted
     }
 
-    /// All of them.
+    /// The total.
     pub const fn all(&self) -> u64 {
         self.others + self.same
     }
 }
 
-/// A latency class: flows whose base latency is the same, so probably a path.
+/// A latency class: flows with the same base latency, so probably the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Class {
     /// Its base latency: the median over time of its flows.
@@ -246,43 +243,42 @@ pub struct Class {
     pub left: u64,
     /// Path changes to it.
     pub joined: u64,
-    /// How many flows were in it at the end.
+    /// Number of flows in it at the end.
     pub flows: u32,
-    /// Messages of flows that were known to be in it, up to each flow's last reply, and without
-    /// silences of a bin of time or more.
+    /// Messages of flows that were known to be in it, up to each flow's last reply; without silences of a bin
+    /// of time or more.
     pub sent: u64,
-    /// Of these, the lost.
+    /// The lost ones of these.
     pub lost: u64,
 }
 
 impl Class {
-    /// The share of its messages that were lost; `None` of none.
+    /// The share of its messages that were lost; `None` without messages.
     pub fn loss(&self) -> Option<Share> {
         share(self.lost, self.sent)
     }
 }
 
-/// How latency differs between flows within one bin of time (the source takes 20 s).
+/// Differences in latency between flows within one bin of time (20 s in the source).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fairness {
     /// When the bin begins.
     pub from: Instant<Own>,
     /// Flows with a message in it.
     pub flows: u32,
-    /// Of these, flows at least half of whose messages were lost: they are slower than all others.
+    /// Of these, flows that lost at least half of their messages: they count as slower than all others.
     pub lost: u32,
-    /// Over flows, quantiles of each flow's median round trip in the bin: lowest, p50, p95, p99,
-    /// highest. One that falls on a lost flow has no number.
+    /// Quantiles over flows of each flow's median round trip in the bin: lowest, p50, p95, p99, highest. One
+    /// that falls on a lost flow has no number.
     pub latency: [Latency; 5],
-    /// Path changes in it; `None` where they are not known any more (`PairView::forgotten`), which
-    /// is not none.
+    /// Path changes in it; `None` if they are no longer known (`PairView::forgotten`), which differs from 0.
     pub changes: Option<u32>,
-    /// The same quantiles of the flows' base latencies in the middle of the bin; `None` where no
-    /// flow had one, or where that is not known any more.
+    /// The same quantiles of the flows' base latencies in the middle of the bin; `None` if no flow had one,
+    /// or if it is no longer known.
     pub base: Option<[Span; 5]>,
 }
 
-/// How many flows had which base latency when: a grid.
+/// Number of flows by base latency and time: a grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spectrum {
     /// When the first column begins.
@@ -293,7 +289,7 @@ pub struct Spectrum {
     pub lowest: Span,
     /// The height of a row.
     pub row: Span,
-    /// What is not empty, by column, then row.
+    /// The cells that are not empty, by column, then row.
     pub bins: Vec<SpectrumBin>,
 }
 
@@ -304,6 +300,6 @@ pub struct SpectrumBin {
     pub column: u32,
     /// Row: base latency.
     pub row: u32,
-    /// How many flows were there in the middle of the column.
+    /// Number of flows in it in the middle of the column.
     pub flows: u32,
 }

@@ -1,35 +1,35 @@
-//! What else than the latency speaks for a path change of one flow: TTLs, the direction by the
-//! peer's stamps, and reordering.
+//! Evidence for a path change of one flow in addition to the latency: TTLs, the direction by the peer's
+//! timestamps, and reordering.
 
 use neph_model::{FleetMessage, FleetReply, Instant, Own, Span};
 
-use crate::elsewhere::Row;
 use crate::skew::{Drift, Skew, Step, direction};
+use crate::unexplained::Row;
 use crate::view::Evidence;
 
-/// After so many messages at its base latency a flow is back there.
+/// After this many messages at its base latency a flow has returned to it.
 const BACK: u8 = 4;
-/// A direction that comes from before other levels is none: messages at the base latency that lie
-/// further back than so many windows. Their mean lags behind the latest by [`MEAN`] messages.
+/// Messages at the base latency that are older than this many windows give no direction: other levels lie in
+/// between. Their mean lags behind the latest by [`MEAN`] messages.
 const STALE: i64 = 2;
 const MEAN: i64 = 8;
-/// A level that is none of a path lasted where so many windows in a row were there.
+/// A level that is no path has lasted if it held for this many consecutive windows.
 const LASTS: u32 = 2;
-/// Rows that are told apart of one level; what comes later counts with the last.
+/// Maximum number of rows of one level; later ones count with the last.
 const ROWS: usize = 16;
 
-/// What the messages of one level have in common.
+/// The common properties of the messages of one level.
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     round_trip: Span,
-    /// Where the peer tells it.
+    /// `None` without data of the peer.
     skew: Option<Skew>,
     ttl: Option<u8>,
     peer_ttl: Option<u8>,
 }
 
 impl Traits {
-    /// Of a reply, whose round trip counts without what all flows have drifted by.
+    /// From a reply; its round trip excludes the drift that all flows share.
     fn of(sent: Instant<Own>, reply: &FleetReply, drifted: Span) -> Self {
         let peer = reply.at_peer;
         let round_trip = reply.network();
@@ -45,7 +45,7 @@ impl Traits {
         (self.round_trip - round_trip).abs() <= tolerance
     }
 
-    /// The same as what follows another level of the flow.
+    /// The same, following another level of the flow.
     fn following(mut self, before: Option<&Self>) -> Self {
         let before = before.and_then(|before| before.skew);
         if let (Some(skew), Some(before)) = (&mut self.skew, before) {
@@ -54,13 +54,13 @@ impl Traits {
         self
     }
 
-    /// Whether its latest messages lie too far back to be those before the change.
+    /// Whether its latest messages are too old to be those just before the change.
     fn is_stale(&self, claim: &Claim) -> bool {
         let far = claim.interval.times(MEAN + STALE * i64::from(claim.window));
         self.skew.is_some_and(|skew| claim.at - skew.at() > far)
     }
 
-    /// A further message of the same level: the latest TTLs, the mean of skews.
+    /// Adds a message of the same level: the latest TTLs, the mean of skews.
     fn merge(&mut self, other: &Self, drift: Drift) {
         match (&mut self.skew, other.skew) {
             (Some(known), Some(later)) => known.merge(&later, drift),
@@ -71,13 +71,13 @@ impl Traits {
     }
 }
 
-/// A level beside the base latency.
+/// A level other than the base latency.
 #[derive(Clone, Debug)]
 struct Other {
     traits: Traits,
-    /// The latest messages here in a row.
+    /// The latest consecutive messages at it.
     row: Row,
-    /// The rows before it that lasted.
+    /// The earlier rows that lasted.
     lasted: Vec<Row>,
 }
 
@@ -90,7 +90,7 @@ impl Other {
         }
     }
 
-    /// A further message of the level, which is the latest of the flow once more or again.
+    /// Adds a message of the level; `is_in_row` if the flow's previous message was at it too.
     fn count(&mut self, sent: Instant<Own>, is_in_row: bool, window: u8) {
         if !is_in_row {
             self.close(window);
@@ -126,47 +126,47 @@ const fn begun(sent: Instant<Own>) -> Row {
     }
 }
 
-/// Levels that a flow's messages had beside its base latency: two, so that a single late reply does
-/// not make the new one forgotten. The first is the one that was met last.
+/// Levels of a flow's messages other than its base latency. There are two, so that a single late reply does
+/// not replace the new level. The first is the most recent one.
 #[derive(Clone, Debug, Default)]
 struct Others([Option<Other>; 2]);
 
-/// Rows that lasted: a box, as few flows have any.
+/// Rows that lasted: boxed, because few flows have any.
 #[derive(Clone, Debug, Default)]
 struct Rows(Vec<Row>);
 
-/// A flow's latest messages as witnesses.
+/// Evidence from a flow's latest messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Witness {
     /// Of the messages at the base latency.
     settled: Option<Traits>,
-    /// Of those that were not; gone when the flow is back at its base latency.
+    /// Of the other messages; dropped when the flow has returned to its base latency.
     others: Option<Box<Others>>,
     /// Messages at the base latency since the last other one, up to [`BACK`].
     back: u8,
-    /// Rows at one level that was not the base latency, and was not told as one.
-    elsewhere: Option<Box<Rows>>,
+    /// Rows at levels that were neither the base latency nor reported as one.
+    unexplained: Option<Box<Rows>>,
 }
 
-/// A change that evidence is wanted for.
+/// A change that needs evidence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     pub(crate) at: Instant<Own>,
     pub(crate) before: Span,
     pub(crate) after: Span,
     pub(crate) tolerance: Span,
-    /// How many messages tell a level.
+    /// Number of messages that establish a level.
     pub(crate) window: u8,
     /// Time between two messages of the flow.
     pub(crate) interval: Span,
     /// When the flow's latest message was sent that overtook another.
     pub(crate) overtaking: Option<Instant<Own>>,
-    /// How fast the peer's clock runs away.
+    /// Drift of the peer's clock.
     pub(crate) drift: Drift,
 }
 
 impl Witness {
-    /// A reply, while the flow's base latency is `base`; the drift learns from it.
+    /// Adds a reply, while the flow's base latency is `base`; the drift learns from it.
     pub(crate) fn push(
         &mut self,
         message: &FleetMessage,
@@ -192,7 +192,7 @@ impl Witness {
                     drift.learn(before, now);
                 }
                 known.merge(&new, *drift);
-                // A late first message is no measure of what is near to the base.
+                // A late first message is no measure of nearness to the base latency.
                 known.round_trip = known.round_trip.min(new.round_trip);
             }
             slot => *slot = Some(new),
@@ -222,37 +222,37 @@ impl Witness {
         self.forget([left], looking.window);
     }
 
-    /// These levels were not told as a base latency.
+    /// Drops levels that were not reported as a base latency.
     fn forget(&mut self, levels: impl IntoIterator<Item = Option<Other>>, window: u8) {
         for mut level in levels.into_iter().flatten() {
             level.close(window);
             if !level.lasted.is_empty() {
-                let rows = self.elsewhere.get_or_insert_default();
+                let rows = self.unexplained.get_or_insert_default();
                 rows.0.append(&mut level.lasted);
             }
         }
     }
 
-    /// What lay, since it was asked last, at levels that lasted and were not told.
-    pub(crate) fn take_elsewhere(&mut self) -> impl Iterator<Item = Row> + use<> {
-        let rows = self.elsewhere.take();
+    /// New rows, since the last call, at levels that lasted and were not reported.
+    pub(crate) fn take_unexplained(&mut self) -> impl Iterator<Item = Row> + use<> {
+        let rows = self.unexplained.take();
         rows.into_iter().flat_map(|rows| rows.0)
     }
 
-    /// The levels beside the base latency, which are not needed any more.
+    /// The levels other than the base latency, which are no longer needed.
     fn take_others(&mut self) -> [Option<Other>; 2] {
         self.back = 0;
         self.others.take().map_or([None, None], |others| others.0)
     }
 
-    /// What speaks for a change; from here on the new level is the flow's base latency.
+    /// The evidence for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
         let is_new = |other: &Other| other.traits.is_near(claim.after, claim.tolerance);
         let others = self.take_others();
         let new = others.iter().flatten().find(|other| is_new(other));
         let new = new.map(|other| other.traits);
         let between = others.map(|other| other.filter(|other| !is_new(other)));
-        let was_elsewhere = between.iter().any(Option::is_some);
+        let was_unexplained = between.iter().any(Option::is_some);
         self.forget(between, claim.window);
         let old = self.settled.take();
         self.settled = new.map(|new| new.following(old.as_ref()));
@@ -274,7 +274,7 @@ impl Witness {
             },
             trace: None,
             direction: old
-                .filter(|old| !was_elsewhere || !old.is_stale(claim))
+                .filter(|old| !was_unexplained || !old.is_stale(claim))
                 .zip(new)
                 .and_then(|(old, new)| direction(&old.skew?, &new.skew?, &step, claim.drift)),
         }
@@ -287,16 +287,16 @@ impl Witness {
     }
 }
 
-/// With what a reply is compared.
+/// The reference for a reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Looking {
     /// The flow's base latency, if it has one.
     pub(crate) base: Option<Span>,
-    /// By how much all flows have drifted.
+    /// The drift that all flows share.
     pub(crate) drifted: Span,
-    /// What is near to it.
+    /// Largest difference to it that counts as near.
     pub(crate) tolerance: Span,
-    /// How many messages tell a level.
+    /// Number of messages that establish a level.
     pub(crate) window: u8,
 }
 

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own,
-    ProbeKind, ReadBy, Span,
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind,
+    ReadBy, Slot, Span,
 };
 use neph_stats::Random;
 
@@ -17,7 +17,7 @@ const MS: i64 = 1_000_000;
 /// What the network does.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    pub(crate) lanes: u32,
+    pub(crate) slots: u32,
     pub(crate) interval: Span,
     pub(crate) seconds: i64,
     /// Round trips of the paths, microseconds, half of it each way.
@@ -30,9 +30,9 @@ pub(crate) struct World {
     pub(crate) part: f64,
     /// Uniform jitter of a round trip, microseconds, above the base.
     pub(crate) jitter: f64,
-    /// A lane of which nothing comes back from this second on.
+    /// A slot of which nothing comes back from this second on.
     pub(crate) dead: Option<(u32, i64)>,
-    /// A path that loses each message whose number, and its lane's, make a multiple of this.
+    /// A path that loses each message whose number, and its slot's, make a multiple of this.
     pub(crate) lossy: Option<(usize, u32)>,
     /// The second in which the reflector is started again, and counts anew.
     pub(crate) restart: Option<i64>,
@@ -44,7 +44,7 @@ pub(crate) struct World {
 impl Default for World {
     fn default() -> Self {
         Self {
-            lanes: 64,
+            slots: 64,
             interval: Span::from_millis(200),
             seconds: 120,
             paths: vec![70_000, 74_000, 79_000, 86_000],
@@ -61,20 +61,20 @@ impl Default for World {
     }
 }
 
-/// What really happened: by lane, moments and paths.
+/// What really happened: by slot, moments and paths.
 pub(crate) type Truth = Vec<Vec<(i64, usize)>>;
 
 impl World {
     pub(crate) fn fleet(&self) -> Fleet {
         Fleet {
             probe: ProbeKind::Udp,
-            lanes: self.lanes,
+            slots: self.slots,
             endpoints: vec![FleetEndpoint {
                 name: "peer".to_owned(),
                 address: SocketAddr::from(([192, 0, 2, 1], 862)),
             }],
             interval: self.interval,
-            renewal: None,
+            lifetime: None,
             criteria: None,
         }
     }
@@ -82,8 +82,8 @@ impl World {
     /// Paths of all flows over time.
     pub(crate) fn truth(&self) -> Truth {
         let mut random = Random::new(self.seed);
-        let mut lanes: Truth = Vec::new();
-        for _ in 0..self.lanes {
+        let mut slots: Truth = Vec::new();
+        for _ in 0..self.slots {
             let mut steps = vec![(0, self.draw(&mut random))];
             let every = if self.reshuffle == 0 {
                 self.seconds
@@ -97,9 +97,9 @@ impl World {
                     steps.push((round * every * 1000 * MS, path));
                 }
             }
-            lanes.push(steps);
+            slots.push(steps);
         }
-        lanes
+        slots
     }
 
     fn draw(&self, random: &mut Random) -> usize {
@@ -117,15 +117,15 @@ impl World {
         let interval = self.interval.nanos();
         let rounds = self.seconds * 1000 * MS / interval;
         for seq in 0..rounds {
-            for lane in 0..self.lanes {
-                let sent = seq * interval + interval * i64::from(lane) / i64::from(self.lanes);
-                let steps = &truth[lane as usize];
+            for slot in 0..self.slots {
+                let sent = seq * interval + interval * i64::from(slot) / i64::from(self.slots);
+                let steps = &truth[slot as usize];
                 let next = steps.partition_point(|(at, _)| *at <= sent);
                 let path = steps[next - 1].1;
                 let base = self.paths[path] * 1000 + self.drift * (sent / (1000 * MS));
                 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
                 let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
-                let mut message = message(lane, u32::try_from(seq).unwrap(), sent, base + jitter);
+                let mut message = message(slot, u32::try_from(seq).unwrap(), sent, base + jitter);
                 self.befall(&mut message);
                 if self.loses(path, &message) {
                     message.outcome = FleetOutcome::Lost;
@@ -136,7 +136,7 @@ impl World {
     }
 
     fn loses(&self, path: usize, message: &FleetMessage) -> bool {
-        let turn = message.seq.wrapping_mul(7) + message.lane.0;
+        let turn = message.seq.wrapping_mul(7) + message.slot.0;
         self.lossy
             .is_some_and(|(lossy, every)| path == lossy && turn.is_multiple_of(every))
     }
@@ -145,7 +145,7 @@ impl World {
     fn befall(&self, message: &mut FleetMessage) {
         let seconds = |seconds: i64| Instant::<Own>::from_nanos(seconds * 1000 * MS);
         let is_dead =
-            |(lane, from): (u32, i64)| message.lane.0 == lane && message.sent >= seconds(from);
+            |(slot, from): (u32, i64)| message.slot.0 == slot && message.sent >= seconds(from);
         if self.dead.is_some_and(is_dead) {
             message.outcome = FleetOutcome::Lost;
         }
@@ -173,16 +173,16 @@ impl World {
     }
 }
 
-/// Port of a lane.
-pub(crate) fn port(lane: u32) -> u16 {
-    1024 + u16::try_from(lane % 64_000).unwrap()
+/// Port of a slot.
+pub(crate) fn port(slot: u32) -> u16 {
+    1024 + u16::try_from(slot % 64_000).unwrap()
 }
 
 /// A reply after `round_trip` nanoseconds, half of them each way.
-pub(crate) fn message(lane: u32, seq: u32, sent: i64, round_trip: i64) -> FleetMessage {
+pub(crate) fn message(slot: u32, seq: u32, sent: i64, round_trip: i64) -> FleetMessage {
     FleetMessage {
-        lane: Lane(lane),
-        source_port: port(lane),
+        slot: Slot(slot),
+        source_port: port(slot),
         seq,
         sent: Instant::<Own>::from_nanos(sent),
         late: Span::ZERO,

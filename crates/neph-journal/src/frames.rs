@@ -195,14 +195,14 @@ impl FrameReader {
         payload.resize(bytes, 0);
         let whole = self.fill(&mut payload)?;
         let crc = u32::from_le_bytes([c0, c1, c2, c3]);
-        let told = (whole && chained(self.chain, length, &payload) == crc)
+        let reported = (whole && chained(self.chain, length, &payload) == crc)
             .then(|| meaning(&payload))
             .flatten();
         self.payload = payload;
-        Ok(told.map(|told| {
+        Ok(reported.map(|reported| {
             self.chain = crc;
             self.next = Some(start + (FRAME_BYTES + bytes) as u64);
-            (start, told)
+            (start, reported)
         }))
     }
 
@@ -349,8 +349,11 @@ mod tests {
             .env(CHILD, &path)
             .output()
             .expect("sh runs");
-        let told = String::from_utf8_lossy(&done.stdout);
-        assert!(done.status.success() && told.contains("1 passed"), "{told}");
+        let reported = String::from_utf8_lossy(&done.stdout);
+        assert!(
+            done.status.success() && reported.contains("1 passed"),
+            "{reported}"
+        );
         assert_eq!(read(&path, HEADER), [b"before", b"behind"]);
     }
 }

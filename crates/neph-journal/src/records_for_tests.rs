@@ -1,8 +1,8 @@
 //! Messages with known and with random values, for the tests of this crate and of neph-store.
 
 use neph_model::{
-    Answer, AtPeer, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Instant, Lane, Marks,
-    Message, Outcome, ReadBy, Seq, Span, SynAnswer, TcpState,
+    Answer, AtPeer, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Instant, Marks, Message,
+    Outcome, ReadBy, Seq, Slot, Span, SynAnswer, TcpState,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -99,9 +99,9 @@ fn any_tcp_state() -> impl Strategy<Value = TcpState> {
 }
 
 /// A message of a fleet that left `second` seconds after the start.
-pub(crate) fn fleet_message(lane: u32, seq: u32, second: i64) -> FleetMessage {
+pub(crate) fn fleet_message(slot: u32, seq: u32, second: i64) -> FleetMessage {
     FleetMessage {
-        lane: Lane(lane),
+        slot: Slot(slot),
         source_port: 40_000,
         seq,
         sent: Instant::from_nanos(second * 1_000_000_000),
@@ -127,8 +127,8 @@ pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
     let identity = (any::<u32>(), any::<u16>(), any::<u32>());
     let times = (any::<i64>(), any::<i64>());
     (identity, times, any_fleet_outcome()).prop_map(
-        |((lane, source_port, seq), (sent, late), outcome)| FleetMessage {
-            lane: Lane(lane),
+        |((slot, source_port, seq), (sent, late), outcome)| FleetMessage {
+            slot: Slot(slot),
             source_port,
             seq,
             sent: Instant::from_nanos(sent),

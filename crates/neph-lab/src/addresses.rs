@@ -27,11 +27,11 @@ pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
         });
         own.take(NAMED).collect()
     };
-    let alike = known(&|own| own.is_ipv4() == ip.is_ipv4());
-    let known = if alike.is_empty() {
+    let identical = known(&|own| own.is_ipv4() == ip.is_ipv4());
+    let known = if identical.is_empty() {
         known(&|_| true)
     } else {
-        alike
+        identical
     };
     let what = format!("no site of the lab has the address {ip}");
     Some(Fault::new(

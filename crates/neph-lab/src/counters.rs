@@ -1,6 +1,6 @@
-//! What a link did so far: counters that the engine writes and anybody may read while it runs.
+//! Counters of a link, which the engine writes and any thread may read while it runs.
 //!
-//! Owns the counters of both directions and what the engine was permitted. Does not judge them.
+//! Owns the counters of both directions and the scheduling of the engine. Does not judge them.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -9,12 +9,12 @@ use neph_model::Span;
 use crate::direction::Direction;
 use crate::truth::{Handling, Verdict};
 
-/// A packet that leaves less than this after it was due is never counted as late.
+/// A packet that departs less than this after its due time never counts as late.
 pub const LATE: Span = Span::from_micros(50);
 
-/// How late a packet may leave before it counts: [`LATE`], or a fiftieth of the link's own delay
-/// where that is more. A burst leaves one packet after the other (3.5 us each, measured), so the
-/// last of a large message is some 200 us late: nothing on a path of 20 ms, much on one of 2 ms.
+/// How late a packet may depart before it counts: [`LATE`], or 2 % of the link's delay if that is more.
+/// Packets of a burst depart one after the other (3.5 us each, measured). The last packet of a large message
+/// is some 200 us late: negligible at a delay of 20 ms, much at 2 ms.
 pub const fn tolerance(delay: Span) -> Span {
     let share = delay.nanos() / 50;
     if share > LATE.nanos() {
@@ -24,7 +24,7 @@ pub const fn tolerance(delay: Span) -> Span {
     }
 }
 
-/// The live counters of one link.
+/// The live counters of a link.
 #[derive(Debug, Default)]
 pub struct LinkCounters {
     directions: [DirectionCounters; 2],
@@ -42,55 +42,55 @@ struct DirectionCounters {
     ring_dropped: AtomicU64,
     late: AtomicU64,
     worst: AtomicI64,
-    /// As `worst`, since it was last taken.
+    /// Like `worst`, since the last [`LinkCounters::take_worst`].
     recent_worst: AtomicI64,
 }
 
-/// What one direction of a link did, at one moment.
+/// The counters of one direction of a link at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionCount {
-    /// Packets that left at the other end, copies not counted.
+    /// Packets that departed at the other end, without copies.
     pub delivered: u64,
-    /// Copies that left at the other end, as asked.
+    /// Copies that departed at the other end, as configured.
     pub copies: u64,
-    /// Of the delivered packets, those that left with a flipped bit, as asked.
+    /// Of the delivered packets, those with a flipped bit, as configured.
     pub corrupted: u64,
-    /// Of the delivered packets, those that skipped their delay, as asked.
+    /// Of the delivered packets, those that skipped their delay, as configured.
     pub early: u64,
-    /// Packets lost at random, as asked.
+    /// Packets lost at random, as configured.
     pub lost: u64,
-    /// Packets lost in bursts, as asked.
+    /// Packets lost in bursts, as configured.
     pub lost_in_burst: u64,
-    /// Packets that found the queue full, as asked.
+    /// Packets that found the queue full, as configured.
     pub queue_full: u64,
-    /// Packets that CoDel dropped, as asked.
+    /// Packets that CoDel dropped, as configured.
     pub codel: u64,
-    /// Packets longer than the link's MTU, dropped as asked.
+    /// Packets longer than the link's MTU, dropped as configured.
     pub over_mtu: u64,
-    /// Packets longer than a frame of 1982 bytes: not carried.
+    /// Packets longer than a frame of 1982 bytes: not forwarded.
     pub too_long: u64,
-    /// Packets and copies that the engine had no room to keep: the link did not keep its word.
+    /// Packets and copies for which the engine had no memory: a fault of the link.
     pub overflow: u64,
-    /// Packets that the kernel refused to send: the link did not keep its word.
+    /// Packets that the kernel refused to send: a fault of the link.
     pub refused: u64,
-    /// Packets that the kernel dropped before the engine saw them: the link did not keep its word.
+    /// Packets that the kernel dropped before the engine read them: a fault of the link.
     pub ring_dropped: u64,
-    /// Packets that left later than [`tolerance`] after they were due.
+    /// Packets that departed later than [`tolerance`] after their due time.
     pub late: u64,
-    /// How long after it was due the latest packet left.
+    /// The largest lateness of a packet.
     pub worst_lateness: Span,
 }
 
 impl DirectionCount {
-    /// Packets that the link lost without being asked to.
+    /// Packets that the link lost without being configured to.
     pub fn broken(&self) -> u64 {
         self.too_long + self.overflow + self.refused + self.ring_dropped
     }
 }
 
-/// What the engine was permitted to do for its punctuality.
+/// The scheduling that the engine obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footing {
+pub struct SchedulingClass {
     /// Whether it runs under `SCHED_FIFO`.
     pub real_time: bool,
     /// Whether its receive rings are locked in memory.
@@ -98,7 +98,7 @@ pub struct Footing {
 }
 
 impl LinkCounters {
-    /// The counts of `direction` now.
+    /// The current counters of `direction`.
     pub fn read(&self, direction: Direction) -> DirectionCount {
         let counters = &self.directions[direction.index()];
         let of = |verdict: Verdict| counters.verdicts[verdict.index()].load(Ordering::Relaxed);
@@ -121,28 +121,29 @@ impl LinkCounters {
         }
     }
 
-    /// How long after it was due the latest packet left since this was last asked.
+    /// The largest lateness of a packet since the last call.
     pub fn take_worst(&self, direction: Direction) -> Span {
         let worst = &self.directions[direction.index()].recent_worst;
         Span::from_nanos(worst.swap(0, Ordering::Relaxed))
     }
 
-    /// What the engine was permitted.
-    pub fn footing(&self) -> Footing {
-        Footing {
+    /// The scheduling that the engine obtained.
+    pub fn scheduling(&self) -> SchedulingClass {
+        SchedulingClass {
             real_time: self.real_time.load(Ordering::Relaxed),
             locked: self.locked.load(Ordering::Relaxed),
         }
     }
 
-    /// Truth records that could not be kept because the disk was too slow.
+    /// Truth records that were dropped because the disk was too slow.
     pub fn records_missed(&self) -> u64 {
         self.records_missed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn stand_on(&self, footing: Footing) {
-        self.real_time.store(footing.real_time, Ordering::Relaxed);
-        self.locked.store(footing.locked, Ordering::Relaxed);
+    pub(crate) fn stand_on(&self, scheduling: SchedulingClass) {
+        self.real_time
+            .store(scheduling.real_time, Ordering::Relaxed);
+        self.locked.store(scheduling.locked, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, direction: Direction, verdict: Verdict) {
@@ -150,7 +151,7 @@ impl LinkCounters {
         counters.verdicts[verdict.index()].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A packet was delivered, in this state.
+    /// Counts a delivered packet with this handling.
     pub(crate) fn deliver(&self, direction: Direction, handling: Handling) {
         let counters = &self.directions[direction.index()];
         if handling.copy {
@@ -166,7 +167,7 @@ impl LinkCounters {
         }
     }
 
-    /// A packet left this long after it was due, on a link that keeps each for `delay`.
+    /// Counts the lateness of a packet on a link with this `delay`.
     pub(crate) fn left(&self, direction: Direction, lateness: Span, delay: Span) {
         let counters = &self.directions[direction.index()];
         if lateness > tolerance(delay) {

@@ -1,14 +1,13 @@
-//! The user-space link: takes frames from one interface, keeps them as long as its gates say, and
-//! sends them out of the other.
+//! The user-space link: reads frames from one interface, delays them as its gates decide, and sends them out
+//! of the other.
 //!
-//! Owns the loop and its sleep. The decisions are the gates', the bytes are [`Carriage`]'s. One
-//! engine carries one link, both directions, on one thread: links do not wait for each other, the
-//! kernel spreads them over the CPUs, and an idle one costs nothing. [`Engine::run`] works on a
-//! thread of any process: the lab's own, or one that does nothing else.
+//! Owns the loop and its sleep. The gates decide; [`Carriage`] holds the bytes. One engine runs both
+//! directions of one link on one thread, so that links are independent of each other. [`Engine::run`] works
+//! on a thread of any process.
 //!
-//! Loop, as measured best: send what is due (at most 8), read both rings (at most 8 each), sleep
-//! in `ppoll` until the next is due. Delays run on `CLOCK_MONOTONIC_RAW`, so a step of the wall
-//! clock moves only packets that wait in the ring at that moment.
+//! Loop, as measured best: send what is due (at most 8), read both rings (at most 8 each), sleep in `ppoll`
+//! until the next is due. Delays use `CLOCK_MONOTONIC_RAW`: a step of the wall clock affects only packets in
+//! the ring at that moment.
 
 mod carriage;
 mod config;
@@ -25,7 +24,7 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
-use crate::counters::{Footing, LinkCounters};
+use crate::counters::{LinkCounters, SchedulingClass};
 use crate::direction::Direction;
 use crate::gate::{Moment, both_ways};
 use crate::truth::TruthWriter;
@@ -34,26 +33,26 @@ use lead::Lead;
 
 pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
 
-/// Packets sent or read before the other side of the loop gets its turn.
+/// Packets that are sent or read before the other side of the loop continues.
 const BATCH: usize = 8;
-/// Busy rounds after which the engine looks whether it should stop.
+/// Busy rounds after which the engine checks whether it should stop.
 const ROUNDS: u32 = 256;
-/// How often rings are asked for drops and an anchor is recorded.
+/// Interval for reading drop counters of rings and recording an anchor.
 const HOUSEKEEPING: Span = Span::from_secs(1);
-/// How often an engine with a schedule looks for a new cue while no packet wakes it. None is
-/// missed and none comes late by that: a packet finds what holds at its own moment.
+/// How often an idle engine with a schedule checks for a new cue. This delays nothing: a packet gets the
+/// state of its own arrival time.
 const CUE_WATCH: Span = Span::from_millis(100);
 
 /// Why an engine ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It was told to.
+    /// It was stopped.
     Stopped,
     /// One of its interfaces was taken down or removed.
     LinkGone,
 }
 
-/// A link that is ready to carry packets.
+/// A link that is ready for packets.
 #[derive(Debug)]
 pub struct Engine {
     config: EngineConfig,
@@ -62,17 +61,16 @@ pub struct Engine {
     counters: Arc<LinkCounters>,
     writer: Option<TruthWriter>,
     tidied: Moment,
-    /// Whether anything happened since: an idle engine still has the last drops to count.
+    /// Whether anything happened since the last housekeeping: then drops must still be counted.
     untidy: bool,
     lead: Lead,
 }
 
 impl Engine {
-    /// Opens both ends in the network namespace of the calling thread, which [`Self::run`] must
-    /// then be called on.
+    /// Opens both ends in the network namespace of the calling thread, on which [`Self::run`] must be called.
     ///
     /// # Errors
-    /// An interface is missing or not permitted, or the truth file cannot be made.
+    /// An interface is missing or not permitted, or the truth file cannot be created.
     pub fn open(config: EngineConfig, counters: Arc<LinkCounters>) -> Result<Self, EngineError> {
         let open = |end: &String| {
             PacketRing::open(end, config.pace.ring_blocks, Seat::Wire).map_err(|source| {
@@ -106,14 +104,13 @@ impl Engine {
         })
     }
 
-    /// Carries packets until `stop`'s writing end is closed or the link is removed; packets that
-    /// wait then are dropped. Gives the calling thread the real-time priority it was asked for,
-    /// if permitted.
+    /// Forwards packets until `stop`'s writing end is closed or the link is removed; waiting packets are
+    /// dropped then. Requests the configured real-time priority for the calling thread.
     ///
     /// # Errors
-    /// Waiting failed, or the truth file could not be written to its end.
+    /// Waiting failed, or the truth file could not be completed.
     pub fn run(mut self, stop: &io::PipeReader) -> Result<Ending, EngineError> {
-        self.take_footing();
+        self.take_scheduling();
         let mut busy_rounds = 0;
         let ending = loop {
             if let Some(ending) = self.round(stop, &mut busy_rounds)? {
@@ -121,7 +118,7 @@ impl Engine {
             }
         };
         self.tidy();
-        // What the recorder was given stands before the end in the writer's queue.
+        // The recorder's data precedes the end in the writer's queue.
         drop(self.carriage);
         if let (Some(writer), Some(truth)) = (self.writer.take(), &self.config.truth) {
             let (link, path) = (self.config.link.clone(), truth.path.clone());
@@ -139,11 +136,11 @@ impl Engine {
         Ok(ending)
     }
 
-    fn take_footing(&self) {
+    fn take_scheduling(&self) {
         let real_time = self.config.pace.priority.is_some_and(|priority| {
             sched::use_fifo(priority)
                 .inspect_err(|error| {
-                    // The same for all links, so that it is told once.
+                    // The same for all links, so log it once.
                     tracing::warn!("links run at ordinary priority, and may be late: {error}");
                 })
                 .is_ok()
@@ -152,7 +149,8 @@ impl Engine {
             tracing::warn!("links may be late: {error}");
         }
         let locked = self.rings.iter().all(PacketRing::is_locked);
-        self.counters.stand_on(Footing { real_time, locked });
+        self.counters
+            .stand_on(SchedulingClass { real_time, locked });
     }
 
     fn round(
@@ -179,7 +177,7 @@ impl Engine {
         self.rest(stop, timeout)
     }
 
-    /// Sends what is due, at most a batch; says how many.
+    /// Sends due packets, at most a batch; returns their number.
     fn send_due(&mut self) -> usize {
         for sent in 0..BATCH {
             let now = Moment(clock::raw().0);
@@ -190,9 +188,8 @@ impl Engine {
         BATCH
     }
 
-    /// Reads what came in one direction, at most a batch, and lets time pass for its gate as far
-    /// as everything that came is known: a packet finds what held when it came, however late it is
-    /// read. Says how many.
+    /// Reads the packets of one direction, at most a batch, and advances its gate to the last known arrival.
+    /// So a packet gets the state of its arrival time, even if it is read later. Returns their number.
     fn read(&mut self, direction: Direction) -> usize {
         let ring = &mut self.rings[direction.index()];
         let (mut pair, mut last) = (None, Moment::DAWN);
@@ -202,7 +199,7 @@ impl Engine {
                 self.carriage.advance(direction, looked);
                 return read;
             };
-            // One reading serves the batch: it takes less than 30 us.
+            // One clock reading serves the batch: it takes less than 30 us.
             let pair = pair.get_or_insert_with(clock::pair);
             let arrival = Moment(pair.to_raw(clock::WallNanos(frame.stamp())).0);
             self.carriage.take_in(direction, &frame, arrival);
@@ -212,8 +209,8 @@ impl Engine {
         BATCH
     }
 
-    /// Asks the rings what they dropped and records an anchor: once a second while packets pass,
-    /// once after the last, and at the end.
+    /// Reads the drop counters of the rings and records an anchor: once a second while packets pass, once
+    /// after the last, and at the end.
     fn tidy(&mut self) {
         self.tidied = Moment(clock::raw().0);
         self.untidy = false;
@@ -224,7 +221,7 @@ impl Engine {
         self.carriage.anchor();
     }
 
-    /// Whether the next packet is so near that a moment was spent spinning instead of sleeping.
+    /// Whether the next packet is so near that the engine spun instead of sleeping.
     fn spun(&mut self) -> bool {
         let before = Moment(clock::raw().0);
         let lead = self.lead.now();
@@ -233,14 +230,14 @@ impl Engine {
             return false;
         }
         std::hint::spin_loop();
-        // The round around the spin counts as well: about 300 ns of reading clocks and rings.
+        // Includes the round around the spin: about 300 ns for reading clocks and rings.
         let round = Span::from_nanos(300);
         self.lead.spun(Moment(clock::raw().0) - before + round);
         true
     }
 
-    /// How long to sleep: until the next packet is due, less the lead, or there is something to
-    /// tidy; for ever when neither is.
+    /// How long to sleep: until the next packet is due, less the lead, or until housekeeping; `None` without
+    /// either.
     fn until_next(&self) -> Option<Duration> {
         let lead = self.lead.now();
         let due = self.carriage.next_due().map(|due| due + -lead);

@@ -1,22 +1,20 @@
-//! The decision about each packet of one direction of a link: when it leaves, or why it does not.
+//! Decides about each packet of one direction of a link: when it departs, or why it is dropped.
 //!
-//! Owns the order of things: MTU, queue and transmission, then a path and its wire; and what
-//! changes when. Reads no clock and
-//! touches no packet: the engine tells it when a packet came and how long it is, tests do the same
-//! in virtual time. The same seed and the same arrivals give the same fates, however late it is
-//! asked for them.
+//! Owns the order of effects: MTU, queue and transmission, then a path and its wire; and the scheduled
+//! changes. Reads no clock and touches no packet: the engine passes arrival time and length, tests do so in
+//! virtual time. The same seed and arrivals give the same outcomes, at any time of the calls.
 
 mod change;
 mod choice;
 mod codel;
 mod engineering;
-mod fate;
 mod fifo;
 mod flow;
 mod frame;
 mod jitter;
 mod loss;
 mod moment;
+mod outcome;
 mod pair;
 mod partial;
 mod random;
@@ -35,13 +33,13 @@ use neph_model::Span;
 pub use change::{Change, Turn, What};
 pub use codel::CoDel;
 pub use engineering::Engineering;
-pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
 pub(crate) use flow::flow;
 pub use flow::{Flow, Reserved};
 pub(crate) use frame::{ETHERNET, FULL_FRAME};
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
+pub use outcome::{Arrival, Cause, Departure, PacketOutcome, Treatment};
 pub(crate) use pair::both_ways;
 pub use partial::{Partial, PartialWire};
 use random::Random;
@@ -55,30 +53,30 @@ use transmitter::Transmitter;
 use way::Way;
 pub(crate) use when::When;
 
-/// One direction's state.
+/// The state of one direction.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// What is asked while no change holds.
+    /// The shape while no change is active.
     base: Shape,
     shape: Shape,
     timetable: Timetable,
     random: Random,
-    /// Seeds the choice of paths: as it was in the beginning, and since the last reshuffle.
+    /// Seeds of the choice of paths: initially, and since the last reshuffle.
     hash: [u64; 2],
     transmitter: Transmitter,
     ways: Vec<Way>,
-    /// The fates of packets that stood in the queue, in the order in which they came.
-    decided: VecDeque<Fate>,
+    /// Outcomes of packets that were in the queue, in the order of arrival.
+    decided: VecDeque<PacketOutcome>,
     steps: VecDeque<Step>,
 }
 
 impl Gate {
-    /// A gate that nothing has passed yet and that never changes.
+    /// A gate without changes over time.
     pub fn new(shape: Shape, seed: u64) -> Self {
         Self::scheduled(shape, Vec::new(), seed)
     }
 
-    /// A gate that nothing has passed yet, with changes that each have a number.
+    /// A gate with scheduled changes, each with its number.
     pub fn scheduled(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
         let ways = (0..).zip(shape.wires());
         let ways = ways.map(|(number, wire)| Way::new(number, wire.clone()));
@@ -95,15 +93,14 @@ impl Gate {
         }
     }
 
-    /// The same gate, with other draws: the paths stay as they are chosen.
+    /// The same gate with another seed; the choice of paths stays the same.
     #[must_use]
     pub(crate) fn drawing(mut self, seed: u64) -> Self {
         self.random = Random::new(seed);
         self
     }
 
-    /// The same gate, without anything that chance has a say in but the choice of paths and what
-    /// changes bring.
+    /// The same gate without randomness, except for the choice of paths and the scheduled changes.
     #[must_use]
     pub(crate) fn certain(mut self) -> Self {
         let certain = |wire: &Wire| Wire {
@@ -129,24 +126,23 @@ impl Gate {
         choice::choose(flow, self.hash[1], paths, *splitting)
     }
 
-    /// How many paths flows of UDP are spread over now.
+    /// Number of paths for UDP flows now.
     pub(crate) fn open_to_udp(&self) -> usize {
         choice::open_to(Some(Reserved::Udp), &self.shape.paths)
     }
 
-    /// How long the path with this index keeps a packet, apart from jitter.
+    /// The delay of the path with this index, without jitter.
     pub(crate) fn delay(&self, path: u8) -> Span {
         let way = self.ways.get(usize::from(path));
         way.map_or(Span::ZERO, |way| way.wire.delay)
     }
 
-    /// Whether it wants to know a packet's flow.
+    /// Whether it needs the flow of a packet.
     pub(crate) const fn has_paths(&self) -> bool {
         self.ways.len() > 1
     }
 
-    /// Lets the schedule and the traces begin anew at `at`, with the paths as they were chosen in
-    /// the beginning.
+    /// Restarts the schedule and the traces at `at`, with the initial choice of paths.
     pub fn cue(&mut self, at: Moment) {
         self.advance(at);
         self.timetable.restart(at);
@@ -155,28 +151,27 @@ impl Gate {
         self.take_shape(self.base.clone());
     }
 
-    /// Decides about a packet; none while it stands in the queue. What was decided meanwhile about
-    /// those that stood there is [`Self::next_decided`].
-    pub fn admit(&mut self, packet: Arrival) -> Option<Fate> {
+    /// Decides about a packet; `None` while it waits in the queue. Then [`Self::next_decided`] returns the
+    /// decision.
+    pub fn admit(&mut self, packet: Arrival) -> Option<PacketOutcome> {
         self.advance(packet.at);
         let mtu = self.shape.mtu;
         if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET) {
-            return Some(Fate::Dropped(Cause::OverMtu, None));
+            return Some(PacketOutcome::Dropped(Cause::OverMtu, None));
         }
         if !self.transmitter.is_busy(packet.at) {
             return Some(self.transmit(packet, packet.at));
         }
-        // Without a rate it is busy no longer than it takes to empty the queue of one that was.
+        // Without a rate it is busy only until the queue of an earlier rate is empty.
         let Shape { queue, rate, .. } = self.shape;
         if !self.transmitter.has_room(packet, queue, rate) {
-            return Some(Fate::Dropped(Cause::QueueFull, None));
+            return Some(PacketOutcome::Dropped(Cause::QueueFull, None));
         }
         self.transmitter.push(packet);
         None
     }
 
-    /// Lets time pass until `now`: what changed by then has changed, and transmissions that began
-    /// are decided about.
+    /// Advances time to `now`: applies changes, and decides about packets whose transmission began.
     pub fn advance(&mut self, now: Moment) {
         loop {
             let turn = self.timetable.next().filter(|turn| *turn <= now);
@@ -191,17 +186,17 @@ impl Gate {
         }
     }
 
-    /// The fate of the next packet that left the queue, in the order in which they came.
-    pub fn next_decided(&mut self) -> Option<Fate> {
+    /// The outcome of the next packet that left the queue, in the order of arrival.
+    pub fn next_decided(&mut self) -> Option<PacketOutcome> {
         self.decided.pop_front()
     }
 
-    /// The next change that came about.
+    /// The next change that was applied.
     pub fn next_step(&mut self) -> Option<Step> {
         self.steps.pop_front()
     }
 
-    /// When it must be told that time has passed, at the latest, so that no packet leaves late.
+    /// When it must be advanced at the latest, so that no packet departs late.
     pub fn next_turn(&self) -> Option<Moment> {
         let least = || self.ways.iter().map(Way::least).min().unwrap_or_default();
         let start = self.transmitter.next_start();
@@ -228,19 +223,20 @@ impl Gate {
         self.shape = shape;
     }
 
-    /// The next packet of the queue begins to be sent; CoDel may drop some before.
+    /// Starts the transmission of the next packet in the queue; CoDel may drop some before.
     fn begin(&mut self, start: Moment) {
         let taken = self.transmitter.take(start, self.shape.discipline);
         for _ in 0..taken.dropped {
-            self.decided.push_back(Fate::Dropped(Cause::CoDel, None));
+            self.decided
+                .push_back(PacketOutcome::Dropped(Cause::CoDel, None));
         }
         if let Some(packet) = taken.packet {
-            let fate = self.transmit(packet, start);
-            self.decided.push_back(fate);
+            let outcome = self.transmit(packet, start);
+            self.decided.push_back(outcome);
         }
     }
 
-    fn transmit(&mut self, packet: Arrival, start: Moment) -> Fate {
+    fn transmit(&mut self, packet: Arrival, start: Moment) -> PacketOutcome {
         let sent = match self.shape.rate {
             None => start,
             Some(rate) => self.transmitter.send(start, packet.length, rate),

@@ -1,8 +1,7 @@
-//! A site's share of the machine: control groups for its CPUs and CPU time.
+//! A site's share of the host: control groups for its CPUs and CPU time.
 //!
-//! Owns where control groups are mounted, what is written into them and that they go again.
-//! Version 1 (one mount a controller) and version 2 (one for all) differ in names only, except
-//! that version 2 moves whole processes and no single threads.
+//! Owns the mounts of control groups, their contents and their removal. Version 1 (one mount per controller)
+//! and version 2 (one for all) differ in names. Version 2 also moves only whole processes, no single threads.
 
 use std::fs;
 use std::io;
@@ -15,40 +14,40 @@ use neph_sys::deadline::Deadline;
 use crate::gate::Share;
 use crate::topology::Site;
 
-/// The shortest time that a group may be given in a period, in microseconds (the kernel's limit).
+/// The shortest quota of a group per period, in microseconds (limit of the kernel).
 const LEAST_QUOTA: u64 = 1_000;
-/// The period that CPU time is counted over, in microseconds; longer where the share is so small
-/// that it would fall below the least quota. Short, so that nobody waits long for his turn.
+/// The period of CPU time in microseconds; longer for small shares, whose quota would be too short. Short, so
+/// that processes do not wait long.
 const PERIOD: u64 = 10_000;
 /// How long the kernel may take to notice that a group is empty.
 const EMPTYING: Duration = Duration::from_secs(2);
 
-/// Where one controller's groups are.
+/// The mount of one controller's groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Home {
     mount: PathBuf,
     is_unified: bool,
 }
 
-/// Where this machine has its control groups.
+/// The mounts of control groups on this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Homes {
     cpu: Option<Home>,
     cpuset: Option<Home>,
 }
 
-/// A group, and what is to be written into its files, in order.
+/// A group, and what is written into its files, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     /// Its folder.
     pub(crate) folder: PathBuf,
-    /// What its controllers need from the folder above, if anything.
+    /// What its controllers need in the parent folder, if anything.
     enable: Option<&'static str>,
-    /// File and text.
+    /// File and content.
     pub(crate) settings: Vec<(&'static str, String)>,
 }
 
-/// A site that asks for what this machine cannot give.
+/// A site requests what this host cannot provide.
 #[derive(Debug, thiserror::Error)]
 #[error("{key} of site '{site}': {why}; {remedy}")]
 pub struct GroupError {
@@ -71,7 +70,7 @@ impl GroupError {
 }
 
 impl Homes {
-    /// As the kernel tells.
+    /// From the kernel.
     pub(crate) fn here() -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let unified =
@@ -79,7 +78,7 @@ impl Homes {
         Self::of(&mounts, unified)
     }
 
-    /// From the lines of /proc/self/mounts, and which controllers a version 2 mount has.
+    /// From the lines of /proc/self/mounts; `unified` returns the controllers of a version 2 mount.
     fn of(mounts: &str, unified: impl Fn(&Path) -> String) -> Self {
         let mut homes = Self::default();
         for line in mounts.lines() {
@@ -105,7 +104,7 @@ impl Homes {
         homes
     }
 
-    /// The groups that `site` needs; none where it asks for nothing.
+    /// The groups that `site` needs; empty if it requests nothing.
     pub(crate) fn groups_of(&self, name: &str, site: &Site) -> Result<Vec<Group>, GroupError> {
         let mut groups: Vec<Group> = Vec::new();
         let mut add = |home: &Option<Home>, key: &'static str, settings: Settings| {
@@ -143,7 +142,7 @@ impl Homes {
         Ok(groups)
     }
 
-    /// The folders that groups called `name` have, of those that are there.
+    /// The existing folders of groups called `name`.
     pub(crate) fn existing(&self, name: &str) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = [&self.cpu, &self.cpuset]
             .into_iter()
@@ -182,26 +181,26 @@ fn place(cpus: &str, home: &Home) -> Vec<(&'static str, String)> {
     if home.is_unified {
         return vec![cpus];
     }
-    // Nobody may be in a group without memory; all of it is everybody's here.
+    // A group needs memory nodes before it can have processes: it gets all of them.
     let memory = fs::read_to_string(home.mount.join("cpuset.mems")).unwrap_or_default();
     vec![cpus, ("cpuset.mems", memory.trim().to_owned())]
 }
 
 impl Group {
-    /// What is written first into which file of the folder above, where anything is.
+    /// What is written first into which file of the parent folder, if anything.
     pub(crate) fn enabling(&self) -> Option<(PathBuf, &'static str)> {
         let above = self.folder.parent()?;
         Some((above.join("cgroup.subtree_control"), self.enable?))
     }
 
-    /// Makes it.
+    /// Creates the group.
     pub(crate) fn make(&self, site: &str) -> Result<(), GroupError> {
         let refused = |key: &'static str, file: &str, error: &io::Error| {
             let why = format!("write {}: {error}", self.folder.join(file).display());
             GroupError::new(key, site, why)
         };
         if let Some((file, text)) = self.enabling() {
-            // Refused where somebody else shares the machine out; told when the file is missing.
+            // Refused if another program manages the host's groups; reported when the file is missing.
             let _ = fs::write(file, text);
         }
         fs::create_dir_all(&self.folder).map_err(|error| refused("cpu_share", "", &error))?;
@@ -221,15 +220,14 @@ impl Group {
     }
 }
 
-/// The CPUs that a group has and those in it can have, as the kernel writes them: `0-1,4`.
+/// The CPUs of a group or its children in the kernel's format: `0-1,4`.
 fn cpus_of(folder: &Path) -> String {
     let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
     let own = read("cpuset.cpus.effective").or_else(|| read("cpuset.cpus"));
     own.unwrap_or_default()
 }
 
-/// Whether each of the CPUs in `wanted` is among those of `own`; where these are not known the kernel
-/// tells.
+/// Checks that `own` contains all CPUs of `wanted`; if `own` is unknown, the kernel decides later.
 fn has_cpus(site: &str, wanted: &str, own: &str) -> Result<(), GroupError> {
     let number = |text: &str| text.parse::<u32>().ok();
     let ranges: Vec<(u32, u32)> = own
@@ -259,7 +257,7 @@ fn has_cpus(site: &str, wanted: &str, own: &str) -> Result<(), GroupError> {
     }
 }
 
-/// Where a group called `name` is, or would be, below every mount.
+/// The folder of a group called `name` below every mount, existing or not.
 pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let groups = mounts.lines().filter_map(|line| {
@@ -270,15 +268,14 @@ pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     groups.collect()
 }
 
-/// Removes the group and those in it; whoever is still in one goes up to the one above. None there
-/// is fine.
+/// Removes the group and its children; their processes move to the parent. No group is no error.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove(&entry.path())?;
         }
     }
-    // Below a mount that is read-only the kernel says so even of what is not there.
+    // Below a read-only mount the kernel returns this error even for a missing folder.
     if !folder.exists() {
         return Ok(());
     }
@@ -294,7 +291,7 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// One that ends meanwhile need not be moved.
+/// A process that ends meanwhile need not be moved.
 fn move_up(folder: &Path) {
     let file = if folder.join("tasks").exists() {
         "tasks"

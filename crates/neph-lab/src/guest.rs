@@ -1,9 +1,8 @@
-//! Guests: a kernel of its own with a network stack of its own, where other sites have a namespace.
+//! Guests: a kernel and a network stack of their own, where other sites have a namespace.
 //!
-//! Owns what every guest has, whatever runs it: its files in the lab's folder, the image that it
-//! starts from ([`image`]) and the console that commands reach it by ([`console`]); and which guests
-//! this machine can have ([`settle`]). How a guest is started and joined to its host is in
-//! [`crate::links`].
+//! Owns what all guests share: files in the lab's folder, the boot image ([`image`]), the console for
+//! commands ([`console`]), and which guests this host can run ([`settle`]). [`crate::links`] starts a guest
+//! and connects it to its host.
 
 mod console;
 mod image;
@@ -19,7 +18,7 @@ pub(crate) use image::write as write_image;
 pub use settle::StandIn;
 pub(crate) use settle::{settle, trial_steps};
 
-/// The port that a guest's reflector listens on unless its table says otherwise.
+/// The default port of a guest's reflector.
 pub(crate) const PORT: u16 = 8080;
 
 /// A guest of a topology.
@@ -27,25 +26,25 @@ pub(crate) const PORT: u16 = 8080;
 pub struct Guest {
     /// Its index among the sites.
     pub site: usize,
-    /// The port of the reflector that runs in it.
+    /// The port of its reflector.
     pub port: u16,
-    /// What its tap lets in, where that has a ceiling.
+    /// The limit of its tap's bandwidth, if it has one.
     pub bandwidth: Option<BitRate>,
-    /// Whose kernel it has.
+    /// The kind of its kernel.
     pub kernel: Kernel,
 }
 
-/// Whose kernel a guest has.
+/// The kind of a guest's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// One of its own.
+    /// A kernel of its own.
     Own,
-    /// That of this machine: it is a namespace.
+    /// The kernel of this host: the guest is a namespace.
     Shared,
 }
 
-/// The two pipes of a guest's console in the folder of its lab: what goes in, what comes out. No
-/// service's file is called so: names have no dot.
+/// The two pipes of a guest's console in the folder of its lab: input, output. No service's file has such a
+/// name: names have no dot.
 pub(crate) fn pipes(folder: &Path, site: &str) -> [PathBuf; 2] {
     ["in", "out"].map(|way| folder.join(format!("{site}.guest.{way}")))
 }

@@ -1,10 +1,9 @@
-//! What a lab acquired, written down before it was acquired, so that anybody can undo it.
+//! The journal of a lab: lists what it acquires, before it acquires it, so that any process can undo it.
 //!
-//! Owns the folder /run/neph/LAB and the journal in it; the lab's other files are in there too and
-//! go with it. One line is one thing; the last in is the first out. Processes are not written
-//! down: whatever runs in one of the lab's namespaces is the lab's, whoever started it. The file is
-//! locked while a lab comes up, so that nobody takes down what is still growing; the kernel lets go
-//! of the lock when its owner dies.
+//! Owns the folder /run/neph/LAB with the journal and the lab's other files. One line is one object; removal
+//! is in reverse order. Processes are not listed: all processes in the lab's namespaces belong to the lab.
+//! The file is locked while a lab comes up, so that no process takes down an incomplete lab. The kernel
+//! releases the lock when its owner dies.
 
 mod unborn;
 mod undo;
@@ -22,13 +21,13 @@ use unborn::{Unborn, clear_unborn};
 pub use undo::UndoError;
 pub(crate) use undo::undo;
 
-/// Where labs keep their journals: gone after a reboot, as is everything that they acquire.
+/// Folder of the journals: lost at a reboot, like everything that labs acquire.
 const ROOT: &str = "/run/neph";
 const FILE: &str = "journal";
-/// The group of interfaces that are to be removed; any number but 0, where all others are.
+/// The group of interfaces to remove; any number but 0, the default group.
 const DOOMED: u32 = 1_853_189_232;
 
-/// Something that a lab acquires.
+/// An object that a lab acquires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
     /// A named network namespace.
@@ -48,51 +47,51 @@ pub(crate) struct Journal {
     file: File,
 }
 
-/// Tells one journal from another of the same name: a lab's name is used again, and so is its
-/// journal's inode, unless somebody holds it open.
+/// Identifies a journal among others of the same name: names are reused, and inodes too unless the file is
+/// open.
 #[derive(Debug)]
 pub(crate) struct Witness(File);
 
-/// Whose lab is to be undone.
+/// Which lab to undo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose<'w> {
-    /// Whatever has the name now.
+    /// The lab that has the name now.
     Anybodys,
-    /// The one with this journal, if it is still there.
+    /// The lab with this journal, if it still exists.
     Own(&'w Witness),
-    /// Whatever has the name now, if its owner is gone.
+    /// The lab that has the name now, if its owner has ended.
     Dead,
 }
 
-/// Whether a lab's owner is there for nothing but the lab.
+/// Whether a lab's owner process exists for the lab only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HasKeeper {
-    /// It ends when the lab is taken down, and that is waited for.
+    /// It ends when the lab is taken down, which waits for it.
     Yes,
-    /// It has other work.
+    /// It has other tasks.
     #[default]
     No,
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Story {
-    /// The process that brought the lab up, and when it began (clock ticks since boot).
+    /// The process that brought the lab up, and its start time (clock ticks since boot).
     pub(crate) owner: Option<(u32, u64)>,
-    /// What the lab was made from, as a number that tells one topology from another.
+    /// The fingerprint of the lab's topology.
     pub(crate) fingerprint: Option<String>,
-    /// Whether it was up: nothing more was to come.
+    /// Whether the lab was completely up.
     pub(crate) is_whole: bool,
-    /// Whether its owner is there for nothing but the lab, and ends with it.
+    /// Whether its owner exists for the lab only, and ends with it.
     pub(crate) has_keeper: bool,
-    /// In the order in which they were acquired.
+    /// In the order of acquisition.
     pub(crate) acquired: Vec<Acquired>,
     /// Lines that this version of neph does not write.
     pub(crate) unknown: Vec<String>,
 }
 
 impl Story {
-    /// Whether the process that brought the lab up is still there.
+    /// Whether the process that brought the lab up still runs.
     pub(crate) fn is_owned(&self) -> bool {
         self.owner
             .is_some_and(|(pid, since)| began(pid) == Some(since))
@@ -100,14 +99,14 @@ impl Story {
 }
 
 impl Journal {
-    /// Begins the journal of `lab`, whose name must not be in use.
+    /// Begins the journal of `lab`, whose name must be free.
     ///
     /// # Errors
-    /// `AlreadyExists` when such a lab is there, up or crashed.
+    /// `AlreadyExists` if there is such a lab, up or crashed.
     pub(crate) fn begin(lab: &str) -> io::Result<Self> {
         fs::create_dir_all(ROOT)?;
         clear_unborn()?;
-        // Nobody sees a lab before its journal is locked and names its owner.
+        // Other processes see a lab only after its journal is locked and names its owner.
         let unborn = Unborn::make()?;
         let file = OpenOptions::new()
             .append(true)
@@ -122,7 +121,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes down what is about to be acquired.
+    /// Lists what is about to be acquired.
     pub(crate) fn note(&self, acquired: &Acquired) -> io::Result<()> {
         self.line(&match acquired {
             Acquired::Namespace(name) => format!("namespace {name}"),
@@ -134,7 +133,7 @@ impl Journal {
         })
     }
 
-    /// Writes down what the lab is made from, and who for.
+    /// Records the topology of the lab, and whether its owner is a keeper.
     pub(crate) fn describe(&self, fingerprint: &str, has_keeper: HasKeeper) -> io::Result<()> {
         self.line(&format!("fingerprint {fingerprint}"))?;
         match has_keeper {
@@ -143,18 +142,18 @@ impl Journal {
         }
     }
 
-    /// Writes down that the lab is up.
+    /// Records that the lab is up.
     pub(crate) fn whole(&self) -> io::Result<()> {
         self.line("whole")
     }
 
-    /// One write for a line: a crash leaves it whole or not at all.
+    /// One write per line: after a crash it is complete or missing.
     fn line(&self, text: &str) -> io::Result<()> {
         (&self.file).write_all(format!("{text}\n").as_bytes())
     }
 }
 
-/// What is in the folder of labs, sorted; who is not called as a lab may be did not come from here.
+/// The entries of the folder of labs, sorted, without names that no lab can have.
 pub(crate) fn entries() -> io::Result<Vec<OsString>> {
     let entries = match fs::read_dir(ROOT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -163,7 +162,7 @@ pub(crate) fn entries() -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in entries {
         let name = entry?.file_name();
-        // Those of labs that have no name yet.
+        // Hidden entries belong to labs that have no name yet.
         if !name.as_encoded_bytes().starts_with(b".") {
             names.push(name);
         }
@@ -172,7 +171,7 @@ pub(crate) fn entries() -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// What the journal of `lab` says; nothing if there is none.
+/// The content of the journal of `lab`; empty if there is none.
 pub(crate) fn story(lab: &str) -> io::Result<Story> {
     match fs::read(folder(lab).join(FILE)) {
         Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes))),
@@ -183,7 +182,7 @@ pub(crate) fn story(lab: &str) -> io::Result<Story> {
 
 fn parse(text: &str) -> Story {
     let mut story = Story::default();
-    // A line is written before what it names is acquired: of one without an end nothing came.
+    // A line is written before its object is acquired: an incomplete line has no object.
     for line in text.split_inclusive('\n').filter_map(whole_line) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -203,7 +202,7 @@ fn parse(text: &str) -> Story {
             ["fingerprint", number] => story.fingerprint = Some(number.to_owned()),
             ["keeper"] => story.has_keeper = true,
             ["whole"] => story.is_whole = true,
-            // A later version's: what it acquired lies inside a namespace, as all does.
+            // From a later version: its objects are inside a namespace, like all others.
             _ => story.unknown.push(line.to_owned()),
         }
     }
@@ -214,7 +213,7 @@ fn whole_line(line: &str) -> Option<&str> {
     line.strip_suffix('\n')
 }
 
-/// All that a lab acquires is called so; whatever a journal says, nothing else is ever removed.
+/// Whether the name is one of a lab's object. Nothing else is ever removed, whatever a journal contains.
 fn is_ours(name: &str) -> bool {
     name.starts_with("neph-")
 }
@@ -227,23 +226,23 @@ fn is_current(file: &File, lab: &str) -> bool {
 }
 
 impl Witness {
-    /// Of the journal that `lab` has now; its writer asks, while nobody else can undo it.
+    /// Of the current journal of `lab`; the writer calls this while its lock prevents removal.
     pub(crate) fn of(lab: &str) -> io::Result<Self> {
         File::open(folder(lab).join(FILE)).map(Self)
     }
 
-    /// Whether `lab` still has the journal that it saw.
+    /// Whether `lab` still has the same journal.
     pub(crate) fn is_current(&self, lab: &str) -> bool {
         is_current(&self.0, lab)
     }
 }
 
-/// When process `pid` began, in clock ticks since boot; none when there is no such process, or when
-/// it has ended and nobody has asked how (containers often have an init that never does).
+/// Start time of process `pid` in clock ticks since boot. `None` if there is no such process, or if it is a
+/// zombie (an init of a container often never reaps).
 pub(crate) fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // proc(5): the command's name, field 2, may hold anything; field 3 is the state, field 22 the
-    // start time.
+    // proc(5): the command's name, field 2, may contain anything; field 3 is the state, field 22 the start
+    // time.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace();
     if matches!(words.next()?, "Z" | "X") {
         return None;
@@ -251,15 +250,15 @@ pub(crate) fn began(pid: u32) -> Option<u64> {
     words.nth(18)?.parse().ok()
 }
 
-/// Waits until a process, told by its number and when it began, has ended; at most this long.
-/// The calling process does not wait for itself.
+/// Waits, up to `patience`, until the process with this number and start time has ended. Returns at once for
+/// the calling process.
 pub(crate) fn await_end(pid: u32, since: u64, patience: Duration) {
     wait_until(patience, || {
         pid == std::process::id() || began(pid) != Some(since)
     });
 }
 
-/// Where the files of `lab` are.
+/// The folder of `lab`.
 pub(crate) fn folder(lab: &str) -> PathBuf {
     Path::new(ROOT).join(lab)
 }
@@ -296,12 +295,12 @@ mod tests {
 
     #[test]
     fn what_no_lab_acquires_is_never_undone_and_a_torn_line_is_nothing() {
-        let told = parse(
+        let reported = parse(
             "namespace neph-x-a\nfuture thing\n\ngroup /sys/fs/cgroup/cpu\nnamespace other\n\
              link other eth0\nnamespace neph-x-b\ngroup /sys/fs/cgroup/cpu/neph-x",
         );
         let [a, b] = ["neph-x-a", "neph-x-b"].map(|name| Acquired::Namespace(name.into()));
-        assert_eq!(told.acquired, [a, b]);
+        assert_eq!(reported.acquired, [a, b]);
         let unknown = [
             "future thing",
             "",
@@ -309,7 +308,7 @@ mod tests {
             "namespace other",
             "link other eth0",
         ];
-        assert_eq!(told.unknown, unknown);
+        assert_eq!(reported.unknown, unknown);
     }
 
     #[test]

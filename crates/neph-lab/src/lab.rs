@@ -1,8 +1,8 @@
-//! A lab: a topology that is up, with its engines running.
+//! A lab: a topology that is up, with running engines.
 //!
-//! Owns the handle, taking it down, and finding labs by name. Bringing one up is in [`up`], the
-//! engines' threads in [`carrier`]. What was acquired is in the undo journal, not here, so that
-//! a lab whose owner was killed can be taken down by anybody.
+//! Owns the handle, taking a lab down, and finding labs by name. [`up`] brings a lab up; [`carrier`] has the
+//! threads of engines. The undo journal lists what was acquired, so that any process can take down a lab
+//! whose owner was killed.
 
 mod carrier;
 mod engines;
@@ -45,35 +45,35 @@ pub use rerouting::RerouteStatus;
 use rerouting::Rerouting;
 use service::Running;
 pub use service::ServiceState;
-use status::Teller;
+use status::StatusServer;
 pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
 use traffic::Flowing;
 use tunnelling::Tunnelling;
 use wake::Waker;
 
-/// How long a keeper may take to notice that its lab is gone.
+/// How long a keeper may take to notice that its lab was removed.
 const KEEPER_END: Duration = Duration::from_secs(10);
 
-/// How a lab is to be brought up.
+/// Options for bringing up a lab.
 #[derive(Clone, Debug)]
 pub struct UpOptions {
     /// Its name: a lower-case letter, then at most 15 lower-case letters, digits or underscores.
     pub name: String,
-    /// Where to record what the links did, if anywhere. Links that netem carries have no record.
+    /// Where to record the packets of links, if at all. Links of kind netem have no record.
     pub truth: Option<Recording>,
-    /// Seeds loss and jitter of all links.
+    /// Seed of loss and jitter of all links.
     pub seed: u64,
-    /// How each engine runs. The rings of all links share 128 MiB (two for each link, none below
-    /// 1 MiB): with many links each gets less than asked.
+    /// Scheduling of each engine. The rings of all links share 128 MiB (two per link, at least 1 MiB each),
+    /// so with many links each is smaller.
     pub pace: Pace,
-    /// Whether the calling process is there for nothing but the lab.
+    /// Whether the calling process exists for the lab only.
     pub keeper: HasKeeper,
-    /// Set while the lab comes up, it goes down again: what a signal's handler sets.
+    /// If set while the lab comes up, it is taken down again. Set by signal handlers.
     pub stop: Arc<AtomicBool>,
 }
 
 impl UpOptions {
-    /// A lab called `name` that records nothing, with seed 1.
+    /// A lab called `name` without a record, with seed 1.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -86,20 +86,20 @@ impl UpOptions {
     }
 }
 
-/// A lab that is up. Dropping it takes it down; [`Lab::down`] does so and says how it went.
+/// A lab that is up. Dropping it takes it down; [`Lab::down`] also returns errors.
 #[derive(Debug)]
 pub struct Lab {
     name: String,
     topology: Topology,
     stand_ins: Vec<StandIn>,
-    /// Tells whoever asks how the lab is.
-    teller: Option<Teller>,
+    /// Answers requests for the status of the lab.
+    status_server: Option<StatusServer>,
     /// Keeps cores awake while packets cross the links.
     waker: Option<Waker>,
     /// In the order in which they were started.
     services: Vec<Running>,
     traffic: Vec<Flowing>,
-    /// Where routes change with time.
+    /// Changes of routes over time.
     rerouting: Option<Rerouting>,
     tunnels: Vec<Tunnelling>,
     carriers: Vec<Carrier>,
@@ -110,12 +110,11 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Brings `topology` up; on failure takes down what was done already. Needs root and the
-    /// programs of iproute2.
+    /// Brings `topology` up; after an error undoes everything. Needs root and the programs of iproute2.
     ///
     /// # Errors
-    /// The name is taken, a record of one of its links is there already, a privilege or a program is
-    /// missing, the kernel refused something, or [`UpOptions::stop`] was set.
+    /// The name is taken, a record of a link exists already, a privilege or a program is missing, the kernel
+    /// refused an operation, or [`UpOptions::stop`] was set.
     pub fn up(topology: &Topology, options: &UpOptions) -> Result<Self, LabError> {
         check_name(&options.name)?;
         let recording = options.truth.as_ref();
@@ -123,10 +122,10 @@ impl Lab {
         up::up(topology, options)
     }
 
-    /// Whether this process may bring a lab up at all; makes nothing.
+    /// Whether this process may bring up a lab; creates nothing.
     ///
     /// # Errors
-    /// It has not the capabilities.
+    /// It lacks capabilities.
     pub fn is_permitted() -> Result<(), LabError> {
         rights::check()
     }
@@ -136,26 +135,26 @@ impl Lab {
         &self.name
     }
 
-    /// What it was made from, with namespaces in the place of [`Self::stand_ins`].
+    /// Its topology, with namespaces instead of [`Self::stand_ins`].
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// The guests that this machine could not run.
+    /// The guests that this host could not run.
     pub fn stand_ins(&self) -> &[StandIn] {
         &self.stand_ins
     }
 
-    /// The namespace of `site`, to run probers or reflectors in.
+    /// The namespace of `site`, for probers or reflectors.
     ///
     /// # Errors
-    /// There is no such site, or the lab was taken down by somebody else.
+    /// There is no such site, or another process took the lab down.
     pub fn namespace(&self, site: &str) -> Result<NetNs, LabError> {
         self.site(site)?;
         Ok(NetNs::open(&namespace_name(&self.name, site))?)
     }
 
-    /// The place at `site`: its namespace and its share of the machine.
+    /// The place at `site`: its namespace and its share of the host.
     ///
     /// # Errors
     /// As [`Lab::namespace`].
@@ -164,7 +163,7 @@ impl Lab {
         place::of(&self.name, site)
     }
 
-    /// The place at `site` of the lab called `name`, whoever brought it up.
+    /// The place at `site` of the lab called `name`, of any process.
     ///
     /// # Errors
     /// There is no such lab or site.
@@ -172,11 +171,11 @@ impl Lab {
         place::of(name, site)
     }
 
-    /// The console of the guest at `site` in the lab called `lab`, whoever brought it up; none
-    /// where the site is no guest. Waits until nobody else holds it.
+    /// The console of the guest at `site` in the lab called `lab`, of any process; `None` if the site is no
+    /// guest. Waits until the console is free.
     ///
     /// # Errors
-    /// No lab can be called so, or the guest has ended.
+    /// The name is invalid, or the guest has ended.
     pub fn console(lab: &str, site: &str) -> Result<Option<Console>, LabError> {
         check_name(lab)?;
         if !guest::has_console(lab, site) {
@@ -185,7 +184,7 @@ impl Lab {
         Ok(Some(Console::open(&journal::folder(lab), site)?))
     }
 
-    /// What each service does: those of overlays and balancers, then those of the topology.
+    /// The state of each service: those of overlays and balancers, then those of the topology.
     pub fn services(&self) -> impl Iterator<Item = (&str, ServiceState)> {
         self.services
             .iter()
@@ -200,8 +199,7 @@ impl Lab {
         Ok(self.topology.sites[self.site(site)?].addresses().collect())
     }
 
-    /// The live counters of the link with this index in the topology; none when the kernel's
-    /// netem carries it.
+    /// The live counters of the link with this index in the topology; `None` for a link of kind netem.
     pub fn counters(&self, link: usize) -> Option<&Arc<LinkCounters>> {
         self.carriers
             .iter()
@@ -209,17 +207,17 @@ impl Lab {
             .map(Carrier::counters)
     }
 
-    /// Seeds loss, jitter and the choice of paths of the link with this index.
+    /// Seed of loss, jitter and the choice of paths of the link with this index.
     pub(crate) fn link_seed(&self, link: usize) -> u64 {
         link_seed(self.seed, link)
     }
 
-    /// Lets the schedules of all links, and all traffic, begin anew now, as they did when the lab came up.
+    /// Restarts the schedules of all links and all traffic now.
     pub fn cue(&self) {
         self.cue.give();
     }
 
-    /// What [`Self::cue`] gives, for whoever has no lab at hand.
+    /// The cue of [`Self::cue`], for callers without the lab.
     pub fn cue_giver(&self) -> Arc<Cue> {
         Arc::clone(&self.cue)
     }
@@ -229,16 +227,16 @@ impl Lab {
         self.carriers.iter().all(Carrier::is_running)
     }
 
-    /// Whether it was not taken down: anybody may do that by name, and another lab may have the
-    /// name by now.
+    /// Whether this lab is still up. Any process can take it down by name, and another lab may have the name
+    /// now.
     pub fn is_there(&self) -> bool {
         self.journal.is_current(&self.name)
     }
 
-    /// Stops the engines, waits until their records are written, and takes everything down.
+    /// Stops the engines, waits until their records are written, and removes everything.
     ///
     /// # Errors
-    /// What could not be removed, or an engine's failure; everything was tried.
+    /// Objects that could not be removed, or an engine's failure; all steps were tried.
     pub fn down(mut self) -> Result<(), LabError> {
         self.abandoned = true;
         self.stop_services();
@@ -247,16 +245,16 @@ impl Lab {
         carried
     }
 
-    /// Stops the engines and leaves everything else as a crash of this process would.
+    /// Stops the engines and leaves everything else, like a crash of this process.
     pub fn abandon(mut self) {
         self.abandoned = true;
     }
 
-    /// Takes the lab called `name` down, whoever brought it up and whether or not that process
-    /// lives. Taking down what is not there is fine.
+    /// Takes the lab called `name` down, even if the process that brought it up still runs. No lab is no
+    /// error.
     ///
     /// # Errors
-    /// What could not be removed.
+    /// Objects that could not be removed.
     pub fn down_by_name(name: &str) -> Result<(), LabError> {
         check_name(name)?;
         let story = journal::story(name).unwrap_or_default();
@@ -267,17 +265,16 @@ impl Lab {
         Ok(())
     }
 
-    /// Takes the lab called `name` down if the process that brought it up is gone; another one may
-    /// have the name by now.
+    /// Takes the lab called `name` down if its process has ended; another lab may have the name now.
     ///
     /// # Errors
-    /// What could not be removed.
+    /// Objects that could not be removed.
     pub fn down_if_left(name: &str) -> Result<(), LabError> {
         check_name(name)?;
         Ok(journal::undo(name, Whose::Dead)?)
     }
 
-    /// What the lab called `name` does right now, whoever has it up.
+    /// The current status of the lab called `name`, of any process.
     ///
     /// # Errors
     /// It is not up, or does not answer.
@@ -285,16 +282,16 @@ impl Lab {
         status::ask(name)
     }
 
-    /// Everything that bringing `topology` up so would do, in order. Does nothing.
+    /// Every step of bringing up `topology`, in order. Changes nothing.
     ///
     /// # Errors
-    /// The name does not fit, or this machine cannot give a site what it asks for.
+    /// The name is invalid, or this host cannot provide what a site requests.
     pub fn plan(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
         check_name(&options.name)?;
         up::steps(topology, options)
     }
 
-    /// All labs of this machine, by name.
+    /// All labs of this host, by name.
     ///
     /// # Errors
     /// The folder of their journals cannot be read.
@@ -302,10 +299,10 @@ impl Lab {
         list::all()
     }
 
-    /// The lab called `name`, if there is one; whatever else is there does not matter.
+    /// The lab called `name`, if there is one; ignores other entries.
     ///
     /// # Errors
-    /// No lab can be called so, or its journal cannot be read.
+    /// The name is invalid, or its journal cannot be read.
     pub fn find(name: &str) -> Result<Option<LabListing>, LabError> {
         check_name(name)?;
         list::one(name)
@@ -320,10 +317,10 @@ impl Lab {
             })
     }
 
-    /// Last first: what was started later may need what was there before.
+    /// In reverse order: later services may need earlier ones.
     fn stop_services(&mut self) {
-        if let Some(teller) = self.teller.take() {
-            teller.stop();
+        if let Some(status_server) = self.status_server.take() {
+            status_server.stop();
         }
         if let Some(waker) = self.waker.take() {
             waker.stop();
@@ -339,11 +336,11 @@ impl Lab {
     }
 
     fn stop_carriers(&mut self) -> Result<(), LabError> {
-        // All are told before any is waited for: closing its packet sockets takes the kernel
-        // 57 ms a link (measured: 190 links one after the other, 10.8 s).
-        let told: Vec<_> = self.carriers.drain(..).map(Carrier::tell_to_stop).collect();
+        // All are stopped before waiting for any: closing packet sockets takes the kernel 57 ms per link
+        // (measured: 190 links one after the other, 10.8 s).
+        let reported: Vec<_> = self.carriers.drain(..).map(Carrier::order_stop).collect();
         let mut outcome = Ok(());
-        for stopping in told {
+        for stopping in reported {
             if let Err(error) = stopping.wait() {
                 outcome = Err(error.into());
             }
@@ -366,13 +363,12 @@ impl Drop for Lab {
     }
 }
 
-/// The namespace of `site` in the lab called `lab`. A lab's name has no hyphen, so no two labs
-/// can mean the same namespace.
+/// The namespace of `site` in the lab called `lab`. Lab names have no hyphen, so the result is unique.
 fn namespace_name(lab: &str, site: &str) -> String {
     format!("neph-{lab}-{site}")
 }
 
-/// Links of one lab must not draw the same fates; the generator spreads the seed itself.
+/// Links of one lab must not draw the same outcomes; the generator spreads the seed itself.
 fn link_seed(seed: u64, link: usize) -> u64 {
     seed.wrapping_add(u64::try_from(link).unwrap_or(u64::MAX) << 32)
 }
@@ -392,7 +388,7 @@ fn check_name(name: &str) -> Result<(), LabError> {
     }
 }
 
-/// Whether a namespace of this name is mounted.
+/// Whether a namespace with this name is mounted.
 fn exists(namespace: &str) -> bool {
     std::path::Path::new(netns::FOLDER).join(namespace).exists()
 }

@@ -1,8 +1,8 @@
-//! Emulated networks: sites in network namespaces, links that keep their word, the record of what
-//! each link really did, and an end that leaves nothing behind.
+//! Emulated networks: sites in network namespaces, links with known behaviour, a record of what each link
+//! did, and complete removal.
 //!
-//! Owns topologies, links, verification and the undo journal. Does not measure applications: that
-//! is the probes' work, and this crate is the truth they are held against.
+//! Owns topologies, links, verification and the undo journal. Does not measure applications: probes do, and
+//! this crate provides the true values for them.
 
 pub mod addresses;
 mod counters;
@@ -31,13 +31,13 @@ mod tunnel;
 mod verify;
 mod waiting;
 
-pub use counters::{DirectionCount, Footing, LATE, LinkCounters, tolerance};
+pub use counters::{DirectionCount, LATE, LinkCounters, SchedulingClass, tolerance};
 pub use cue::Cue;
 pub use direction::Direction;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{
-    Arrival, Cause, Change, CoDel, Departure, Discipline, Engineering, Fate, Flow, Gate,
-    GilbertElliott, Jitter, Loss, Moment, Partial, PartialWire, Path, QueueLimit, Reserved, Shape,
+    Arrival, Cause, Change, CoDel, Departure, Discipline, Engineering, Flow, Gate, GilbertElliott,
+    Jitter, Loss, Moment, PacketOutcome, Partial, PartialWire, Path, QueueLimit, Reserved, Shape,
     Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
 };
 pub use group::GroupError;

@@ -1,7 +1,7 @@
-//! The kinds of link, overlay, box and guest: one file each, and one line in a table here.
+//! The kinds of link, overlay, balancer and guest: one file each, and one line in a table here.
 //!
-//! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
-//! are the plan's.
+//! Owns the choice of the kind of a link. A kind creates interfaces between two sites; the plan adds
+//! addresses and routes.
 
 mod asked;
 mod bridge;
@@ -29,10 +29,10 @@ use crate::plan::Operation;
 use crate::topology::Link;
 use crate::topology::fixture::FixtureKind;
 
-/// All kinds, the one that a link gets unless it asks first.
+/// All kinds; the first is the default.
 ///
-/// netem comes second although the kernel's own is cheaper: with jitter its packets overtake each
-/// other, and it keeps no record, so the same file would not mean the same network everywhere.
+/// netem is second although it uses less CPU: with jitter its packets are reordered, and it keeps no record.
+/// So the same file would not mean the same network everywhere.
 pub(crate) const LINKS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem];
 
 /// All kinds of `[[overlay]]`.
@@ -53,39 +53,39 @@ pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, 
 pub(crate) const GUESTS: &[&dyn FixtureKind] =
     &[&uml::UserMode, &qemu::Qemu, &namespace::Namespace];
 
-/// A way to carry a link.
+/// A kind of link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {
     /// Its name in a topology (`kind = "..."`).
     fn name(&self) -> &'static str;
-    /// What makes the interfaces at both sites, in order; they need not be up.
+    /// Operations that create the interfaces at both sites, in order; they need not be up.
     fn lay(&self, laying: &Laying<'_>) -> Vec<Operation>;
-    /// The interfaces in the wire namespace that an engine must carry packets between, if any.
+    /// The interfaces in the wire namespace for an engine, if it needs one.
     fn engine_ends(&self, number: usize) -> Option<[String; 2]>;
-    /// What `link` asks for that this kind cannot do: the key that asks, and what it is.
+    /// What `link` requests that this kind cannot do: the key and a description.
     fn refuses(&self, link: &Link) -> Vec<(&'static str, &'static str)>;
 }
 
-/// Where a link is to be laid.
+/// Where to create a link.
 #[derive(Debug)]
 pub(crate) struct Laying<'t> {
     /// The link's index in the topology.
     pub(crate) number: usize,
     /// The link.
     pub(crate) link: &'t Link,
-    /// The namespace that belongs to the lab itself.
+    /// The namespace of the lab itself.
     pub(crate) wire: &'t str,
     /// The namespaces of the link's `a` and `b`.
     pub(crate) sites: [&'t str; 2],
 }
 
-/// The kind that carries `link`: the one that it asks for by name, or the first.
+/// The kind of `link`: by its name, or the default.
 pub(crate) fn kind_of(link: &Link) -> &'static dyn LinkKind {
     let asked = LINKS.iter().find(|kind| link.kind == Some(kind.name()));
     *asked.unwrap_or(&LINKS[0])
 }
 
-/// The hardware address of an end (0 for `a`, 1 for `b`) of the link with index `number`:
-/// locally administered, the same in every run.
+/// The MAC address of an end (0 for `a`, 1 for `b`) of the link with index `number`: locally administered,
+/// the same in every run.
 pub(crate) fn mac_bytes(number: usize, end: u8) -> [u8; 6] {
     let [.., high, low] = number.to_be_bytes();
     [0x02, 0x6e, 0x65, high, low, end]

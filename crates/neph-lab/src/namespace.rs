@@ -134,43 +134,48 @@ mod tests {
             among("client", all(&labs), &none),
             Ok("neph-one-client".to_owned())
         );
-        let told = among("server", all(&labs), &none).expect_err("two have it");
+        let reported = among("server", all(&labs), &none).expect_err("two have it");
         assert!(
-            told.contains("neph-one-server, neph-two-server or neph-three-server"),
-            "{told}"
+            reported.contains("neph-one-server, neph-two-server or neph-three-server"),
+            "{reported}"
         );
-        let told = among("clint", all(&labs), &none).expect_err("none has it");
-        assert!(told.contains("did you mean 'client'?"), "{told}");
-        let told = among("nosuch", all(&labs), &none).expect_err("none has it");
-        assert!(told.contains("known here: client, server"), "{told}");
-        assert_eq!(told.matches("server").count(), 1, "{told}");
-        let told = among("two/server", all(&labs), &none).expect_err("not so");
-        assert_eq!(told, "write it as neph-two-server");
-        let told = among("client", all(&[]), &none).expect_err("there is none");
-        assert!(told.contains("no lab is up"), "{told}");
-        let told = among("client", some(&[]), &none).expect_err("none may be looked at");
-        assert!(told.ends_with("only root may look at all labs that are up (for example by sudo)"));
+        let reported = among("clint", all(&labs), &none).expect_err("none has it");
+        assert!(reported.contains("did you mean 'client'?"), "{reported}");
+        let reported = among("nosuch", all(&labs), &none).expect_err("none has it");
+        assert!(
+            reported.contains("known here: client, server"),
+            "{reported}"
+        );
+        assert_eq!(reported.matches("server").count(), 1, "{reported}");
+        let reported = among("two/server", all(&labs), &none).expect_err("not so");
+        assert_eq!(reported, "write it as neph-two-server");
+        let reported = among("client", all(&[]), &none).expect_err("there is none");
+        assert!(reported.contains("no lab is up"), "{reported}");
+        let reported = among("client", some(&[]), &none).expect_err("none may be looked at");
+        assert!(
+            reported.ends_with("only root may look at all labs that are up (for example by sudo)")
+        );
     }
 
     #[test]
     fn network_namespaces_that_are_no_labs_are_offered_too() {
         let labs = [lab("one", &["client"])];
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let told = among("x", all(&labs), &named(&["neph-one-client", "red", "blue"]));
-        let told = told.expect_err("none has it");
+        let reported = among("x", all(&labs), &named(&["neph-one-client", "red", "blue"]));
+        let reported = reported.expect_err("none has it");
         assert!(
-            told.contains("known here: client, blue, red; where"),
-            "{told}"
+            reported.contains("known here: client, blue, red; where"),
+            "{reported}"
         );
-        let told = among("bleu", all(&[]), &named(&["blue"])).expect_err("none has it");
+        let reported = among("bleu", all(&[]), &named(&["blue"])).expect_err("none has it");
         let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
-        assert_eq!(told, whole);
+        assert_eq!(reported, whole);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let told = among("x", all(&[]), &many.into_iter().collect()).expect_err("none has it");
+        let reported = among("x", all(&[]), &many.into_iter().collect()).expect_err("none has it");
         assert!(
-            told.contains("pod-00, pod-01") && told.contains(" more"),
-            "{told}"
+            reported.contains("pod-00, pod-01") && reported.contains(" more"),
+            "{reported}"
         );
     }
 }

@@ -236,9 +236,12 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
     if ran.status.success() {
         return Ok(None);
     }
-    let told = [ran.stdout, ran.stderr].concat();
-    let told = String::from_utf8_lossy(&told);
-    let last = told.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let reported = [ran.stdout, ran.stderr].concat();
+    let reported = String::from_utf8_lossy(&reported);
+    let last = reported
+        .lines()
+        .map(str::trim)
+        .rfind(|line| !line.is_empty());
     Ok(Some(
         Outside::text(last.unwrap_or("it does not start")).into(),
     ))
@@ -312,8 +315,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_with_its_package() {
-        let told = must_have("no-such-x").expect_err("none").to_string();
-        assert!(told.contains("'no-such-x' is missing: install what has it"));
+        let reported = must_have("no-such-x").expect_err("none").to_string();
+        assert!(reported.contains("'no-such-x' is missing: install what has it"));
         assert_eq!(package_of("busybox"), "the package busybox-static");
     }
 }

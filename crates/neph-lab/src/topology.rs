@@ -169,12 +169,12 @@ impl Link {
     /// The longest packet that its interfaces take, without Ethernet header: that of the wider
     /// direction; none where neither says.
     pub(crate) fn interface_mtu(&self) -> Option<u32> {
-        let said = [self.a_to_b.mtu, self.b_to_a.mtu];
-        let widest = said
+        let printed = [self.a_to_b.mtu, self.b_to_a.mtu];
+        let widest = printed
             .map(|mtu| mtu.unwrap_or(ETHERNET_MTU))
             .into_iter()
             .max();
-        widest.filter(|_| said.iter().any(Option::is_some))
+        widest.filter(|_| printed.iter().any(Option::is_some))
     }
 }
 

@@ -91,9 +91,9 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
         .iter()
         .filter(|shape| exchange::can_stream(shape))
         .count();
-    let told = first.checks.iter().filter(|check| check.rate.is_some());
+    let reported = first.checks.iter().filter(|check| check.rate.is_some());
     let fine = |check: &LinkCheck| check.is_ok() && !check.is_late();
-    if first.checks.iter().all(fine) && told.count() >= wanted {
+    if first.checks.iter().all(fine) && reported.count() >= wanted {
         return Ok(first);
     }
     let second = measure_link(lab, asked, number, stop)?;

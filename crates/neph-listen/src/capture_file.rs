@@ -160,8 +160,8 @@ mod tests {
         let bytes = file.bytes();
         assert_eq!(file.finish().ok(), Some(path.display().to_string()));
         assert_eq!(fs::metadata(&path).expect("it is there").len(), bytes);
-        let again = CaptureFile::create(&path).expect_err("it is there");
-        assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+        let repeats = CaptureFile::create(&path).expect_err("it is there");
+        assert_eq!(repeats.kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]
@@ -174,12 +174,12 @@ mod tests {
         assert!(file.is_refused());
         assert_eq!(file.packets(), 0, "none of them is there");
         assert!(!file.add(&[&[1; 100]]));
-        let Err(ListenError::Refused(told)) = file.finish() else {
+        let Err(ListenError::Refused(reported)) = file.finish() else {
             panic!("nothing was written");
         };
         assert!(
-            told.starts_with("write /dev/full: ") && told.ends_with("the first 0 bytes"),
-            "{told}"
+            reported.starts_with("write /dev/full: ") && reported.ends_with("the first 0 bytes"),
+            "{reported}"
         );
     }
 }

@@ -5,9 +5,9 @@
 //! packets mean is `neph-capture`'s.
 
 mod capture_file;
-mod courtesy;
-mod ears;
+mod capture_interface;
 mod error;
+mod idle_priority;
 mod listening;
 mod packet_choice;
 pub mod recording;
@@ -15,9 +15,9 @@ mod source;
 mod writing;
 
 pub use capture_file::{CaptureFile, OUT};
-pub use courtesy::Courtesy;
-pub use ears::Ears;
+pub use capture_interface::CaptureInterface;
 pub use error::ListenError;
-pub use listening::{ANY, Listening, Seen, Way};
+pub use idle_priority::IdlePriority;
+pub use listening::{ANY, CaptureMethod, Listening, Seen};
 pub use packet_choice::PacketChoice;
 pub use writing::Writing;

@@ -8,14 +8,14 @@ use neph_wire::filter::Wanted;
 pub const ANY: &str = "any";
 /// How packets come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CaptureMethod {
     /// Through a packet ring, as tcpdump has them.
     Ring,
     /// Through BPF programs that copy the beginning of each packet.
     Bpf,
 }
 
-impl Way {
+impl CaptureMethod {
     /// The word for it in options and documents.
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ pub struct Listening<'a> {
     /// The network namespace that it is in; the calling thread's where none is named.
     pub site: Option<&'a str>,
     /// What whoever asked would write for another one.
-    pub elsewhere: &'static str,
+    pub remote: &'static str,
     /// Bytes that are kept of each packet, at most.
     pub kept: u32,
     /// Memory in which packets wait.
@@ -43,7 +43,7 @@ pub struct Listening<'a> {
     /// Which packets are meant.
     pub wanted: &'a Wanted,
     /// How packets come, where that was asked for.
-    pub way: Option<Way>,
+    pub way: Option<CaptureMethod>,
 }
 
 /// What was counted since the beginning.
@@ -76,7 +76,7 @@ impl Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heads {
     /// All with the same link header.
-    Alike(Link),
+    Ambiguous(Link),
     /// What is behind the link header of whatever interface they passed.
     Any,
 }

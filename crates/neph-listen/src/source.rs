@@ -14,7 +14,7 @@ use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taki
 use neph_wire::dissect::Link;
 
 use crate::error::ListenError;
-use crate::listening::{Heads, Listening, Way};
+use crate::listening::{CaptureMethod, Heads, Listening};
 
 /// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
 /// those who are watched.
@@ -44,10 +44,10 @@ impl Source {
         heads: Heads,
         filter: &[FilterStep],
     ) -> Result<Self, RingError> {
-        if listening.way == Some(Way::Bpf) {
+        if listening.way == Some(CaptureMethod::Bpf) {
             return copier(listening, filter);
         }
-        if listening.way.is_none() && tells_the_same(listening, heads) {
+        if listening.way.is_none() && reports_the_same(listening, heads) {
             // A kernel that has it not, or does not permit it.
             if let Ok(source) = copier(listening, filter) {
                 return Ok(source);
@@ -56,10 +56,10 @@ impl Source {
         ring(listening, heads, filter)
     }
 
-    pub(crate) const fn way(&self) -> Way {
+    pub(crate) const fn way(&self) -> CaptureMethod {
         match self {
-            Self::Ring(_) => Way::Ring,
-            Self::Copier { .. } => Way::Bpf,
+            Self::Ring(_) => CaptureMethod::Ring,
+            Self::Copier { .. } => CaptureMethod::Bpf,
         }
     }
 
@@ -145,8 +145,8 @@ impl Source {
 /// Whether programs tell what a ring would: a program sees what is sent before it waits in the
 /// interface's queue, and before the kernel cuts segments for an interface that takes none whole, and
 /// keeps no more of each, and of all, than so much. What cannot be asked is not known to be the same.
-fn tells_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
-    heads == Heads::Alike(Link::Ethernet)
+fn reports_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
+    heads == Heads::Ambiguous(Link::Ethernet)
         && listening.kept <= MOST_KEPT
         && listening.ring.0 <= MOST_MEMORY
         && discipline(listening.interface).is_ok_and(|name| name == "noqueue")
@@ -179,7 +179,7 @@ fn ring(
     };
     let ring = match heads {
         Heads::Any => BlockRing::open_any(&taking),
-        Heads::Alike(_) => BlockRing::open(listening.interface, &taking),
+        Heads::Ambiguous(_) => BlockRing::open(listening.interface, &taking),
     };
     ring.map(Source::Ring)
 }

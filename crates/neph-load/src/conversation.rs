@@ -162,7 +162,7 @@ struct Talk<'s> {
     pace: Pace,
     is_stopped: bool,
     /// When something was heard last.
-    heard: Span,
+    received: Span,
     /// When its time was over.
     over: Option<Over>,
     by_second: BySecond,
@@ -194,7 +194,7 @@ impl<'s> Talk<'s> {
             inbox: Vec::new(),
             pace: Pace::new(subject.rate),
             is_stopped: false,
-            heard: Span::ZERO,
+            received: Span::ZERO,
             over: None,
             by_second: BySecond::default(),
             carried: Carried::default(),
@@ -221,13 +221,15 @@ impl<'s> Talk<'s> {
         let whole = (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the beginning of the connection as a byte.
         let is_answerable = over.had > whole || now - over.moved >= SILENCE;
-        if now - self.heard < SILENCE || !is_answerable {
+        if now - self.received < SILENCE || !is_answerable {
             return None;
         }
-        let (heard, answered) = (self.heard, self.carried.answered);
+        let (received, answered) = (self.received, self.carried.answered);
         let since = match answered {
             0 => "the reflector took the connection and answered no message".to_owned(),
-            _ => format!("the reflector stopped answering after {heard}, with {answered} answered"),
+            _ => format!(
+                "the reflector stopped answering after {received}, with {answered} answered"
+            ),
         };
         Some(format!("{since}: does neph reflect still work there?"))
     }
@@ -323,8 +325,8 @@ impl Traffic for Talk<'_> {
     }
 
     /// Takes in the replies that are there.
-    fn heard(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
-        self.heard = now;
+    fn received(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
+        self.received = now;
         self.inbox.extend_from_slice(bytes);
         let mut taken = 0;
         while let Some((consumed, payload)) =

@@ -140,8 +140,8 @@ pub(crate) fn pin_to(cpu: usize) -> Result<(), LoadError> {
 
 /// The CPUs that this process may use, as the kernel writes them: `0-3`.
 fn usable() -> Option<String> {
-    let told = fs::read_to_string("/proc/self/status").ok()?;
-    let mut lines = told.lines();
+    let reported = fs::read_to_string("/proc/self/status").ok()?;
+    let mut lines = reported.lines();
     let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
 }

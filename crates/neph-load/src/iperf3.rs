@@ -18,7 +18,7 @@ use crate::transfer::{Transfer, TransferError, now};
 const PROGRAM: &str = "iperf3";
 /// Beyond the asked time, for connecting and for the last exchange.
 const ALLOWANCE: Span = Span::from_secs(15);
-const LOOK_AGAIN: Span = Span::from_millis(20);
+const RECHECK: Span = Span::from_millis(20);
 /// A report has about 600 bytes for each second: this is most of a day.
 const LONGEST_REPORT: u64 = 32 << 20;
 
@@ -63,9 +63,9 @@ fn failed(reason: impl Into<String>) -> TransferError {
 fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, TransferError> {
     let started = Wall::from_unix_nanos(clock::wall().0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            failed("is not installed; install it (apt-get install iperf3), or use our own upload")
-        }
+        io::ErrorKind::NotFound => failed(
+            "is not installed; install it (apt-get install iperf3), or use the built-in upload",
+        ),
         _ => failed(error.to_string()),
     })?;
     let report = reader(&mut child)?;
@@ -126,7 +126,7 @@ fn await_end(
         match child.try_wait() {
             Ok(Some(_)) => return Ok(()),
             Ok(None) if now() < latest && !stop.is_set() => {
-                let until = now() + LOOK_AGAIN;
+                let until = now() + RECHECK;
                 clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
             }
             Ok(None) => {
@@ -233,10 +233,9 @@ mod tests {
     #[test]
     fn a_missing_program_is_one_sentence_with_a_remedy() {
         let command = command("iperf3-that-is-not-there", &spec());
-        let told = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
-        let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use our \
-                        own upload";
-        assert_eq!(told.to_string(), expected);
+        let reported = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
+        let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use the built-in upload";
+        assert_eq!(reported.to_string(), expected);
     }
 
     #[test]
@@ -245,14 +244,14 @@ mod tests {
         stop.set();
         let mut sleeper = process::command("sleep");
         sleeper.arg("60").stdout(Stdio::piped());
-        let told = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
-        assert_eq!(told.to_string(), "iperf3 was stopped before its report");
+        let reported = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
+        assert_eq!(reported.to_string(), "iperf3 was stopped before its report");
     }
 
     #[test]
     fn what_is_no_report_is_told_in_a_sentence() {
-        let told = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
-        assert_eq!(told, "says: unable to connect to server");
+        let reported = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
+        assert_eq!(reported, "says: unable to connect to server");
         for bad in [
             "",
             "{}",

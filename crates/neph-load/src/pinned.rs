@@ -68,9 +68,9 @@ pub fn each_transfer(
     spec: &TransferSpec,
     asking: &Asking<'_>,
     stop: &Stop,
-    mut tell: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
+    mut report: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
 ) -> Result<(), TransferError> {
-    let mut every = || all(spec, asking, stop, &mut tell);
+    let mut every = || all(spec, asking, stop, &mut report);
     match &spec.site {
         None => every(),
         Some(site) => site.run(every)?,
@@ -82,7 +82,7 @@ fn all(
     spec: &TransferSpec,
     asking: &Asking<'_>,
     stop: &Stop,
-    tell: &mut dyn FnMut(PinnedTransfer) -> ControlFlow<()>,
+    report: &mut dyn FnMut(PinnedTransfer) -> ControlFlow<()>,
 ) {
     let mut driver = Driver::new();
     let mut due = now();
@@ -106,13 +106,13 @@ fn all(
                 Ok((connect, whole)) => PinnedOutcome::Done { connect, whole },
                 Err(why) => PinnedOutcome::Failed(why),
             };
-            let told = tell(PinnedTransfer {
+            let reported = report(PinnedTransfer {
                 source_port: *port,
                 pass,
                 begun,
                 outcome,
             });
-            if told.is_break() {
+            if reported.is_break() {
                 return;
             }
         }
@@ -218,7 +218,7 @@ impl Traffic for Asked {
         }
     }
 
-    fn heard(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
+    fn received(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
         self.inbox.extend_from_slice(bytes);
         let taken = self.exchange.take(&mut self.inbox, &mut self.out);
         if taken.map_err(io::Error::other)? {

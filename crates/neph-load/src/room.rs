@@ -142,7 +142,7 @@ fn quota(folder: &Path, read: impl Fn(PathBuf) -> Option<String>) -> Option<CpuT
 mod tests {
     use super::*;
 
-    fn told(folders: &[PathBuf]) -> Vec<String> {
+    fn reported(folders: &[PathBuf]) -> Vec<String> {
         let all = folders.iter();
         all.map(|folder| folder.display().to_string()).collect()
     }
@@ -156,13 +156,13 @@ mod tests {
         let cpu = ["/a/b", "/a", ""].map(|group| format!("/sys/fs/cgroup/cpu{group}"));
         let unified = ["/c", ""].map(|group| format!("/sys/fs/cgroup/unified{group}"));
         assert_eq!(
-            told(&folders(groups, mounts)),
+            reported(&folders(groups, mounts)),
             [&cpu[..], &unified].concat()
         );
         // A container sees its own group where all of them are mounted elsewhere.
         let inside = "30 20 0:24 /docker/7 /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         let seen = folders("0::/docker/7/web\n", inside);
-        assert_eq!(told(&seen), ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]);
+        assert_eq!(reported(&seen), ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]);
         assert!(folders("", inside).is_empty() && folders(groups, "").is_empty());
     }
 

@@ -56,9 +56,9 @@ pub struct Streamed {
     pub there: u64,
     /// Packets and bytes that came back.
     pub back: u64,
-    pub back_bytes: u64,
+    pub reverse_bytes: u64,
     /// When something came back last.
-    pub heard: Span,
+    pub incoming: Span,
     /// Packets that this host did not send.
     pub refused: u64,
     pub lasted: Span,
@@ -86,11 +86,11 @@ impl Streamed {
                  a key?"
             ));
         }
-        let silent = self.lasted - self.heard;
+        let silent = self.lasted - self.incoming;
         if silent >= GRACE {
-            let heard = self.heard;
+            let incoming = self.incoming;
             return Some(format!(
-                "{to} stopped answering after {heard}, {silent} before the end: does neph reflect still \
+                "{to} stopped answering after {incoming}, {silent} before the end: does neph reflect still \
                  work there?"
             ));
         }
@@ -98,8 +98,7 @@ impl Streamed {
         (100.0 - held > HELD).then(|| {
             let (left_out, due) = (self.left_out(), self.due);
             format!(
-                "{held:.1} % of {rate} was sent, 100 % was asked; frames left out: {left_out} of \
-                 {due}: somebody else had the CPU, or a limit holds here"
+                "{held:.1} % of {rate} was sent; frames skipped: {left_out} of {due}: other processes used the CPU, or a CPU limit applies"
             )
         })
     }
@@ -117,7 +116,7 @@ impl StreamLoad {
             load: self,
             beginning,
             socket,
-            told: Streamed::default(),
+            reported: Streamed::default(),
             buffer: vec![0; LARGEST],
             began: clock::raw().0,
             by_second: BySecond::default(),
@@ -144,7 +143,7 @@ struct Stream<'a> {
     load: &'a StreamLoad,
     beginning: &'a Beginning<'a>,
     socket: UdpSocket,
-    told: Streamed,
+    reported: Streamed,
     buffer: Vec<u8>,
     began: i64,
     by_second: BySecond,
@@ -157,14 +156,14 @@ impl Stream<'_> {
 
     fn run(&mut self, stop: &Stop) -> io::Result<Streamed> {
         self.send_all(stop)?;
-        self.told.lasted = self.elapsed();
+        self.reported.lasted = self.elapsed();
         let until = self.elapsed() + GRACE;
-        while self.told.back < self.told.packets && self.elapsed() < until {
+        while self.reported.back < self.reported.packets && self.elapsed() < until {
             self.hear(TICK)?;
         }
-        let mut told = std::mem::take(&mut self.told);
-        told.seconds = std::mem::take(&mut self.by_second).into_seconds();
-        Ok(told)
+        let mut reported = std::mem::take(&mut self.reported);
+        reported.seconds = std::mem::take(&mut self.by_second).into_seconds();
+        Ok(reported)
     }
 
     /// The rates of a second that is over.
@@ -173,10 +172,10 @@ impl Stream<'_> {
         if now < self.by_second.due() {
             return;
         }
-        let told = &self.told;
-        let mean = told.bytes.checked_div(told.packets).unwrap_or(0);
-        let received = told.back_bytes + told.there.saturating_sub(told.back) * mean;
-        let sent = told.bytes;
+        let reported = &self.reported;
+        let mean = reported.bytes.checked_div(reported.packets).unwrap_or(0);
+        let received = reported.reverse_bytes + reported.there.saturating_sub(reported.back) * mean;
+        let sent = reported.bytes;
         self.by_second.mark(now, CarriedBytes { sent, received });
     }
 
@@ -191,7 +190,7 @@ impl Stream<'_> {
                 return Ok(());
             }
             self.mark_second();
-            self.told.frames += u64::from(self.send_frame(number(frame), stop)?);
+            self.reported.frames += u64::from(self.send_frame(number(frame), stop)?);
             // Who was kept from sending leaves frames out, as a player would: it sends no burst.
             let now = self.elapsed().min(self.load.duration);
             let next = (now.nanos() / video::INTERVAL.nanos()).max(frame + 1);
@@ -220,16 +219,16 @@ impl Stream<'_> {
 
     /// The time of these frames came.
     fn count_due(&mut self, from: i64, until: i64) {
-        self.told.due += number(until - from);
+        self.reported.due += number(until - from);
         let bytes = (from..until).map(|frame| video::bytes(number(frame), self.load.rate));
-        self.told.due_bytes += bytes.sum::<u64>();
+        self.reported.due_bytes += bytes.sum::<u64>();
     }
 
     fn send(&mut self, size: u64) -> io::Result<()> {
         let wall = clock::wall().0;
         #[expect(clippy::cast_possible_truncation, reason = "STAMP numbers wrap")]
         let packet = SenderPacket {
-            seq: self.told.packets as u32,
+            seq: self.reported.packets as u32,
             timestamp: Timestamp::from_unix(wall, StampFormat::Ntp).unwrap_or(Timestamp(0)),
             // Nobody asks what time it is here.
             error: ErrorEstimate::from_nanos(1_000_000_000, StampFormat::Ntp),
@@ -241,16 +240,16 @@ impl Stream<'_> {
         encode_request(&packet, Auth::Open, size, &mut datagram).map_err(io::Error::other)?;
         let bytes = datagram.len() as u64;
         if !self.load.permit.message(bytes, clock::raw().0) {
-            self.told.refused += 1;
+            self.reported.refused += 1;
             return Ok(());
         }
         match self.socket.send(&datagram) {
             Ok(_) => {
-                self.told.packets += 1;
-                self.told.bytes += datagram.len() as u64;
+                self.reported.packets += 1;
+                self.reported.bytes += datagram.len() as u64;
             }
             // A full queue here, or the word that nobody listened to an earlier one.
-            Err(_) => self.told.refused += 1,
+            Err(_) => self.reported.refused += 1,
         }
         Ok(())
     }
@@ -277,14 +276,14 @@ impl Stream<'_> {
         let Ok(reply) = decode_reply(&self.buffer[..length], Auth::Open) else {
             return;
         };
-        self.told.back += 1;
-        if self.told.back == 1 {
+        self.reported.back += 1;
+        if self.reported.back == 1 {
             self.beginning.one_works();
         }
-        self.told.back_bytes += length as u64;
-        self.told.heard = self.elapsed();
+        self.reported.reverse_bytes += length as u64;
+        self.reported.incoming = self.elapsed();
         // The reflector numbers what it answers from 0.
-        self.told.there = self.told.there.max(u64::from(reply.packet.seq) + 1);
+        self.reported.there = self.reported.there.max(u64::from(reply.packet.seq) + 1);
     }
 }
 
@@ -306,7 +305,7 @@ mod tests {
             load,
             beginning,
             socket: open(to).expect("a socket"),
-            told: Streamed::default(),
+            reported: Streamed::default(),
             buffer: vec![0; LARGEST],
             began: clock::raw().0,
             by_second: BySecond::default(),
@@ -329,9 +328,12 @@ mod tests {
         let beginning = Beginning::of(1, &|| {});
         let mut stream = stream(&load, &beginning);
         stream.send_all(&Stop::new()).expect("it ends");
-        let told = &stream.told;
-        assert_eq!((told.frames, told.due, told.left_out()), (0, 3, 3));
-        assert!(told.percent() < 100.0 - HELD, "{told:?}");
+        let reported = &stream.reported;
+        assert_eq!(
+            (reported.frames, reported.due, reported.left_out()),
+            (0, 3, 3)
+        );
+        assert!(reported.percent() < 100.0 - HELD, "{reported:?}");
     }
 
     #[test]
@@ -348,7 +350,7 @@ mod tests {
             });
             stream.send_all(&stop).expect("it ends");
         });
-        assert_eq!(stream.told.frames, 0);
-        assert!(stream.told.left_out() >= 1, "{:?}", stream.told);
+        assert_eq!(stream.reported.frames, 0);
+        assert!(stream.reported.left_out() >= 1, "{:?}", stream.reported);
     }
 }

@@ -166,7 +166,7 @@ impl Traffic for Pour {
     /// A chunk is padding: the next write begins another one.
     fn wrote(&mut self, _count: usize) {}
 
-    fn heard(&mut self, _bytes: &[u8], _now: Span) -> io::Result<()> {
+    fn received(&mut self, _bytes: &[u8], _now: Span) -> io::Result<()> {
         Ok(())
     }
 

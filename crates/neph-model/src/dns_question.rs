@@ -155,8 +155,8 @@ mod tests {
             ),
             ("dns://me@h/a", "dns has no user names"),
         ] {
-            let told = Target::parse(text).expect_err(text).to_string();
-            assert!(told.contains(part), "{told}");
+            let reported = Target::parse(text).expect_err(text).to_string();
+            assert!(reported.contains(part), "{reported}");
         }
     }
 

@@ -33,7 +33,8 @@ pub enum EventKind {
     /// The peer refused a message or a connection.
     Refused,
     /// The peer reported impossible times for a message; they were discarded.
-    Disbelieved,
+    #[serde(alias = "disbelieved")]
+    Implausible,
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
     /// in [`crate::TcpState`] instead.
     Retransmitted,
@@ -57,7 +58,7 @@ impl EventKind {
             Self::AddressChanged => "address_changed",
             Self::Redirected => "redirected",
             Self::Refused => "refused",
-            Self::Disbelieved => "disbelieved",
+            Self::Implausible => "implausible",
             Self::Retransmitted => "retransmitted",
             Self::AlarmRaised => "alarm_raised",
             Self::AlarmOver => "alarm_over",
@@ -65,6 +66,12 @@ impl EventKind {
     }
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
+        // Its name in older stores.
+        let name = if name == "disbelieved" {
+            "implausible"
+        } else {
+            name
+        };
         [
             Self::Connected,
             Self::ConnectionLost,
@@ -76,7 +83,7 @@ impl EventKind {
             Self::AddressChanged,
             Self::Redirected,
             Self::Refused,
-            Self::Disbelieved,
+            Self::Implausible,
             Self::Retransmitted,
             Self::AlarmRaised,
             Self::AlarmOver,

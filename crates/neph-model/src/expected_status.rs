@@ -172,11 +172,11 @@ mod tests {
         for wrong in [
             "", "xx", "99", "600", "6xx", "204-200", "2x", "ok", "200;201",
         ] {
-            let told = wrong
+            let reported = wrong
                 .parse::<ExpectedStatus>()
                 .expect_err(wrong)
                 .to_string();
-            assert!(told.contains("2xx"), "{told}");
+            assert!(reported.contains("2xx"), "{reported}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub const SYNS_A_SECOND_EACH: u32 = 200;
 /// The most messages a second of a fleet: half of what one core sends.
 pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 
-/// A place in a fleet, counted from 0. It holds one flow at a time: where flows are renewed, a lane
+/// A place in a fleet, counted from 0. It holds one flow at a time: where flows are renewed, a slot
 /// holds one after the other, each with a source port of its own.
 #[derive(
     Clone,
@@ -34,7 +34,7 @@ pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
     JsonSchema,
 )]
 #[serde(transparent)]
-pub struct Lane(pub u32);
+pub struct Slot(pub u32);
 
 /// Somebody whom a fleet asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,13 +51,15 @@ pub struct Fleet {
     /// The kind of exchange, the same for all flows.
     pub probe: ProbeKind,
     /// How many flows there are at a time.
-    pub lanes: u32,
-    /// Whom they ask: lane `n` belongs to endpoint `n mod endpoints`. At least one.
+    #[serde(alias = "lanes")]
+    pub slots: u32,
+    /// Whom they ask: slot `n` belongs to endpoint `n mod endpoints`. At least one.
     pub endpoints: Vec<FleetEndpoint>,
     /// Time between two messages of a flow.
     pub interval: Span,
-    /// How long a flow lives before its lane takes a new source port; `None`: as long as the fleet.
-    pub renewal: Option<Span>,
+    /// How long a flow lives before its slot takes a new source port; `None`: as long as the fleet.
+    #[serde(alias = "renewal")]
+    pub lifetime: Option<Span>,
     /// By what path changes are told in its messages; `None`: by the usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criteria: Option<Criteria>,
@@ -101,10 +103,10 @@ impl Criteria {
 }
 
 impl Fleet {
-    /// The index of the endpoint that a lane asks.
-    pub fn endpoint_of(&self, lane: Lane) -> usize {
+    /// The index of the endpoint that a slot asks.
+    pub fn endpoint_of(&self, slot: Slot) -> usize {
         let endpoints = u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX);
-        (lane.0 % endpoints.max(1)) as usize
+        (slot.0 % endpoints.max(1)) as usize
     }
 }
 
@@ -177,10 +179,10 @@ pub enum FleetOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetMessage {
     /// The place in the fleet.
-    pub lane: Lane,
-    /// Our port: with the lane's endpoint it says which flow this is.
+    pub slot: Slot,
+    /// Our port: with the slot's endpoint it says which flow this is.
     pub source_port: u16,
-    /// Its number within the flow (not the lane), from 0.
+    /// Its number within the flow (not the slot), from 0.
     pub seq: u32,
     /// When it left: the kernel's reading if the reply says so, else the program's.
     pub sent: Instant<Own>,
@@ -212,13 +214,13 @@ mod tests {
         };
         let fleet = Fleet {
             probe: ProbeKind::Udp,
-            lanes: 5,
+            slots: 5,
             endpoints: vec![endpoint("a"), endpoint("b")],
             interval: Span::from_millis(200),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         };
-        let of = |lane| fleet.endpoint_of(Lane(lane));
+        let of = |slot| fleet.endpoint_of(Slot(slot));
         assert_eq!([of(0), of(1), of(2), of(4)], [0, 1, 0, 0]);
     }
 

@@ -129,14 +129,14 @@ impl PathHash {
     /// end. FNV-1a (64 bits) over one byte 0 for a hole, else 4 or 6 and the address's bytes.
     pub fn of(addresses: &[Option<IpAddr>]) -> Self {
         let end = addresses.iter().rposition(Option::is_some);
-        let told = &addresses[..end.map_or(0, |last| last + 1)];
+        let reported = &addresses[..end.map_or(0, |last| last + 1)];
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut take = |bytes: &[u8]| {
             for byte in bytes {
                 hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
             }
         };
-        for address in told {
+        for address in reported {
             match address {
                 None => take(&[0]),
                 Some(IpAddr::V4(v4)) => {
@@ -204,7 +204,7 @@ impl FlowHop {
     }
 
     /// Those who answered beside [`Self::address`], each with its round trips where these are known.
-    pub fn beside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
+    pub fn alongside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
         let trips = self.others_round_trips.iter().map(Vec::as_slice);
         let trips = trips.chain(std::iter::repeat(&[][..]));
         self.others.iter().copied().zip(trips)

@@ -35,7 +35,7 @@ pub enum LabelError {
     Wrong(String),
     /// A key that is there already.
     #[error("label '{0}' is given twice: give it once")]
-    Twice(String),
+    DuplicateFilter(String),
     /// More than there may be.
     #[error("{0} labels: an agent has at most {MOST}")]
     TooMany(usize),
@@ -76,7 +76,7 @@ impl Labels {
         let mut labels = BTreeMap::new();
         for Label { key, value } in all {
             if labels.insert(key.clone(), value).is_some() {
-                return Err(LabelError::Twice(key));
+                return Err(LabelError::DuplicateFilter(key));
             }
         }
         Self::bounded(labels)
@@ -171,6 +171,9 @@ mod tests {
         let many: BTreeMap<_, _> = (0..17).map(|n| (format!("k{n}"), "v".to_owned())).collect();
         assert_eq!(Labels::try_from(many), Err(LabelError::TooMany(17)));
         let twice = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
-        assert_eq!(Labels::new(twice), Err(LabelError::Twice("a".to_owned())));
+        assert_eq!(
+            Labels::new(twice),
+            Err(LabelError::DuplicateFilter("a".to_owned()))
+        );
     }
 }

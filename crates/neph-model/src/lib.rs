@@ -89,8 +89,8 @@ pub use expected_status::{ExpectedStatus, NoStatus};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fingerprint::{Fingerprint, NoFingerprint, Pins};
 pub use fleet::{
-    AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane,
-    MOST_FLEET_MESSAGES_A_SECOND, ReadBy, SYNS_A_SECOND_EACH,
+    AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
+    MOST_FLEET_MESSAGES_A_SECOND, ReadBy, SYNS_A_SECOND_EACH, Slot,
 };
 pub use flow::{Flow, FlowIndex, FlowRole};
 pub use flow_route::{
@@ -162,4 +162,4 @@ pub use units::{BitRate, ByteSize, NoRate};
 pub use utc_offset::{NoOffset, UtcOffset};
 pub use version::{IpVersion, NoIpVersion, NoTlsVersion, TlsVersion};
 pub use wall_course::{WallCourse, WallStep};
-pub use warning::Warning;
+pub use warning::{Warning, WarningCode};

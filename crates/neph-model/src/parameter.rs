@@ -133,7 +133,7 @@ parameters! {
     /// How many SYNs a second a fleet may send.
     RateCap, rate_cap = "rate_cap": NonZeroU32;
     /// How long a flow of a fleet lives.
-    Renewal, renewal = "renewal": Lifetime;
+    FlowLifetime, lifetime = "renewal": Lifetime;
     /// Of an import: the files do not say how long a request is.
     RequestSize, request_size = "request_size": Unknown;
     /// The reply's size in words, where a plan has several; of an import, that it is not known.
@@ -278,10 +278,10 @@ mod tests {
             (ParameterName::Distance, "-1"),
             (ParameterName::Stress, "vm1"),
         ] {
-            let told = Parameter::read(name, text).expect_err(text).to_string();
+            let reported = Parameter::read(name, text).expect_err(text).to_string();
             assert!(
-                told.contains(name.as_str()) && told.contains(text),
-                "{told}"
+                reported.contains(name.as_str()) && reported.contains(text),
+                "{reported}"
             );
         }
         assert!(ParameterName::named("sni").is_err());

@@ -253,12 +253,12 @@ const FIRST: [Quantity; 10] = [
 impl Quantities {
     /// The first of them, for a line: `goodput up 93.40 Mbit/s, loss up 0.20 %`.
     pub fn in_a_line(&self) -> String {
-        let told = FIRST.iter().filter_map(|quantity| {
+        let reported = FIRST.iter().filter_map(|quantity| {
             let value = self.values.get(quantity)?;
             let title = quantity.facts().title;
             Some(format!("{title} {}", quantity.in_words(*value)))
         });
-        told.collect::<Vec<_>>().join(", ")
+        reported.collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -57,7 +57,7 @@ impl Scenario {
     }
 
     /// Whether both fix the same, except for the load that the plan makes meanwhile.
-    pub fn is_alike_but_for_stress(&self, other: &Self) -> bool {
+    pub fn is_identical_but_for_stress(&self, other: &Self) -> bool {
         let rest = |one: &Self| {
             let mut rest = one.clone();
             rest.parameters.remove(ParameterName::Stress);
@@ -175,10 +175,10 @@ mod tests {
         };
         let (without, with) = (scenario("none", 0), scenario("vm2 98%", 1));
         assert_eq!((without.stress(), with.stress()), (None, Some("vm2 98%")));
-        assert!(with.is_alike_but_for_stress(&without));
+        assert!(with.is_identical_but_for_stress(&without));
         let mut larger = without;
         larger.request_size = ByteSize(65);
-        assert!(!with.is_alike_but_for_stress(&larger));
+        assert!(!with.is_identical_but_for_stress(&larger));
     }
 
     fn plain(endpoint: &str) -> Scenario {

@@ -85,13 +85,13 @@ pub struct SiteLoad {
 impl SiteLoad {
     /// Whether both say what the same site does in the same respect, perhaps differently.
     fn is_same(&self, other: &Self) -> bool {
-        let is_alike = match (&self.load, &other.load) {
+        let is_identical = match (&self.load, &other.load) {
             (LoadSpec::Cpu(_), LoadSpec::Cpu(_)) => true,
             (LoadSpec::Flow { to, .. }, LoadSpec::Flow { to: other, .. })
             | (LoadSpec::Stream { to, .. }, LoadSpec::Stream { to: other, .. }) => to == other,
             _ => false,
         };
-        is_alike && self.site == other.site
+        is_identical && self.site == other.site
     }
 }
 
@@ -128,7 +128,7 @@ pub enum NoLoad {
     Text(String),
     /// It says twice what a site does.
     #[error("site '{0}' is named twice for the same load")]
-    Twice(String),
+    DuplicateFilter(String),
 }
 
 /// How numbers of a load are written: people may write them in more ways than they are stored.
@@ -157,7 +157,7 @@ impl LoadUnits {
             let one = self.one(part);
             let one = one.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
             if all.iter().any(|other| other.is_same(&one)) {
-                return Err(NoLoad::Twice(one.site));
+                return Err(NoLoad::DuplicateFilter(one.site));
             }
             all.push(one);
         }

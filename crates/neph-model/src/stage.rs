@@ -64,7 +64,7 @@ impl Stage {
             Self::PeerKernel => "peer kernel",
             Self::PeerApp => "peer application",
             Self::PeerSend => "peer send",
-            Self::OwnKernel => "own kernel",
+            Self::OwnKernel => "client kernel",
         }
     }
 

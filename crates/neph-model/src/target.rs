@@ -191,8 +191,8 @@ impl Target {
     /// With the credentials of `other`, if it is at the same scheme, host and port.
     #[must_use]
     pub fn with_credentials_of(mut self, other: &Self) -> Self {
-        let is_alike = self.scheme == other.scheme && self.authority() == other.authority();
-        if self.credentials.is_none() && is_alike {
+        let is_identical = self.scheme == other.scheme && self.authority() == other.authority();
+        if self.credentials.is_none() && is_identical {
             self.credentials.clone_from(&other.credentials);
         }
         self

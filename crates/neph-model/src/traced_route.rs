@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fleet, FlowRoute, FlowTrace, Instant, Lane, Own, PathHash, TraceKind, Wall};
+use crate::{Fleet, FlowRoute, FlowTrace, Instant, Own, PathHash, Slot, TraceKind, Wall};
 
 /// The route of one of a fleet's flows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedRoute {
     /// The flow's place in the fleet.
-    pub lane: Lane,
+    #[serde(alias = "lane")]
+    pub slot: Slot,
     /// When it was found: not before its trace was over.
     pub at: Instant<Own>,
     /// What was found; its hash is the path since the change.
@@ -29,8 +30,8 @@ pub struct ChangeId {
     /// When the first message of the new latency was sent.
     pub at: Instant<Own>,
     /// The flow's place in the fleet.
-    pub lane: Lane,
-    /// Our port: with [`Fleet::renewal`] a lane has several flows, one after the other.
+    pub slot: Slot,
+    /// Our port: with [`Fleet::lifetime`] a slot has several flows, one after the other.
     pub source_port: u16,
 }
 
@@ -51,7 +52,7 @@ impl TracedRoute {
     pub fn change_id(&self) -> Option<ChangeId> {
         Some(ChangeId {
             at: self.change?.at,
-            lane: self.lane,
+            slot: self.slot,
             source_port: self.route.source_port,
         })
     }
@@ -59,27 +60,27 @@ impl TracedRoute {
 
 /// The latest route of each flow, gathered while routes pass by.
 #[derive(Clone, Debug, Default)]
-pub struct LatestRoutes(BTreeMap<Lane, FlowRoute>);
+pub struct LatestRoutes(BTreeMap<Slot, FlowRoute>);
 
 impl LatestRoutes {
     /// The next routes, by time: none of them was found before those of earlier calls.
     pub fn take(&mut self, routes: &[TracedRoute]) {
         // Only what is the latest among these is copied.
-        let latest: BTreeMap<Lane, &FlowRoute> = routes
+        let latest: BTreeMap<Slot, &FlowRoute> = routes
             .iter()
-            .map(|traced| (traced.lane, &traced.route))
+            .map(|traced| (traced.slot, &traced.route))
             .collect();
         let latest = latest.into_iter();
         self.0
-            .extend(latest.map(|(lane, route)| (lane, route.clone())));
+            .extend(latest.map(|(slot, route)| (slot, route.clone())));
     }
 
     /// A trace for each endpoint of their fleet, as if all had been traced at once; the traces
     /// `started` then.
     pub fn traces(self, fleet: &Fleet, started: Wall) -> Vec<FlowTrace> {
         let mut by_endpoint: BTreeMap<usize, Vec<FlowRoute>> = BTreeMap::new();
-        for (lane, route) in self.0 {
-            let endpoint = fleet.endpoint_of(lane);
+        for (slot, route) in self.0 {
+            let endpoint = fleet.endpoint_of(slot);
             by_endpoint.entry(endpoint).or_default().push(route);
         }
         let trace = |(endpoint, mut routes): (usize, Vec<FlowRoute>)| {
@@ -111,14 +112,14 @@ mod tests {
         };
         let fleet = Fleet {
             probe: ProbeKind::Udp,
-            lanes: 3,
+            slots: 3,
             endpoints: vec![endpoint(1), endpoint(2)],
             interval: Span::from_secs(1),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         };
-        let route = |(lane, source_port, hash)| TracedRoute {
-            lane: Lane(lane),
+        let route = |(slot, source_port, hash)| TracedRoute {
+            slot: Slot(slot),
             at: Instant::from_nanos(0),
             route: FlowRoute {
                 source_port,
@@ -133,16 +134,16 @@ mod tests {
         // As they come: two in one batch are of one flow, and two in different ones.
         latest.take(&routes[..4]);
         latest.take(&routes[4..]);
-        let told = latest.traces(&fleet, Wall::from_unix_nanos(5));
-        let told = told.iter().map(|trace| {
+        let reported = latest.traces(&fleet, Wall::from_unix_nanos(5));
+        let reported = reported.iter().map(|trace| {
             let routes = trace.routes.iter();
             let known = routes.map(|route| (route.source_port, route.hash.0));
             (trace.destination, known.collect())
         });
-        let told: Vec<(SocketAddr, Vec<(u16, u64)>)> = told.collect();
+        let reported: Vec<(SocketAddr, Vec<(u16, u64)>)> = reported.collect();
         let [first, second] = [0, 1].map(|n| fleet.endpoints[n].address);
         assert_eq!(
-            told,
+            reported,
             [(first, vec![(7, 3), (9, 4)]), (second, vec![(8, 5)])]
         );
     }

@@ -36,7 +36,7 @@ pub struct WallCourse<C: Clock> {
     knots: Vec<Knot<C>>,
     /// The latest reading; it may be the last knot too.
     latest: Option<Anchor<C>>,
-    door: Door,
+    slopes: SlopeRange,
     most: usize,
     /// A reading lies on a line where it is no farther from it than this.
     same: Span,
@@ -51,7 +51,7 @@ impl<C: Clock> WallCourse<C> {
         Self {
             knots: Vec::new(),
             latest: None,
-            door: Door::default(),
+            slopes: SlopeRange::default(),
             most: MOST,
             same,
             within: same,
@@ -124,8 +124,8 @@ impl<C: Clock> WallCourse<C> {
             return self.knots.push(knot);
         };
         let step = Step::between(last.anchor, knot.anchor);
-        if knot.set || !self.door.lets(step) {
-            self.door = Door::default();
+        if knot.set || !self.slopes.lets(step) {
+            self.slopes = SlopeRange::default();
             if last.anchor.at.nanos() < latest.at.nanos() {
                 let (anchor, set) = (latest, false);
                 self.knots.push(Knot { anchor, set });
@@ -135,7 +135,7 @@ impl<C: Clock> WallCourse<C> {
             self.knots.push(knot);
         } else if let Some(last) = self.knots.last() {
             let step = Step::between(last.anchor, knot.anchor);
-            self.door.narrow(step, self.same);
+            self.slopes.narrow(step, self.same);
         }
         self.latest = Some(knot.anchor);
     }
@@ -147,7 +147,7 @@ impl<C: Clock> WallCourse<C> {
         self.within += self.same;
         let knots = std::mem::take(&mut self.knots);
         let latest = self.latest.take();
-        self.door = Door::default();
+        self.slopes = SlopeRange::default();
         let offset = |knot: &Knot<C>| knot.anchor.offset();
         let mut before = None;
         for mut knot in knots {
@@ -190,20 +190,20 @@ impl Step {
 
 /// The lines from a knot that pass all readings since then closely enough.
 #[derive(Clone, Copy, Debug, Default)]
-struct Door(Option<(Step, Step)>);
+struct SlopeRange(Option<(Step, Step)>);
 
-impl Door {
+impl SlopeRange {
     fn lets(&self, step: Step) -> bool {
         self.0
             .is_none_or(|(low, high)| low.is_below(step) && step.is_below(high))
     }
 
     fn narrow(&mut self, step: Step, same: Span) {
-        let beside = |by: i64| Step {
+        let alongside = |by: i64| Step {
             moved: step.moved.saturating_add(by),
             ..step
         };
-        let (low, high) = (beside(-same.nanos()), beside(same.nanos()));
+        let (low, high) = (alongside(-same.nanos()), alongside(same.nanos()));
         self.0 = Some(self.0.map_or((low, high), |(lowest, highest)| {
             let low = if lowest.is_below(low) { low } else { lowest };
             let high = if high.is_below(highest) {
@@ -233,14 +233,14 @@ mod tests {
         }
     }
 
-    fn told(clock: &WallCourse<Own>, at: i64) -> Option<i64> {
+    fn reported(clock: &WallCourse<Own>, at: i64) -> Option<i64> {
         clock.unix_nanos(Instant::from_nanos(at))
     }
 
     #[test]
     fn a_step_of_the_wall_clock_leaves_the_times_before_it_alone() {
         let mut clock = WallCourse::within(SAME);
-        assert_eq!(told(&clock, 5), None);
+        assert_eq!(reported(&clock, 5), None);
         for second in 0..100 {
             // Set by an hour between the 50th and the 51st second, and back in the end.
             let set = if (51..90).contains(&second) {
@@ -259,7 +259,7 @@ mod tests {
             (89, 7 + hour),
             (99, 7),
         ] {
-            assert_eq!(told(&clock, at * SECOND), Some(at * SECOND + offset));
+            assert_eq!(reported(&clock, at * SECOND), Some(at * SECOND + offset));
         }
         assert_eq!(clock.knots.len(), 5, "both sides of each step");
     }
@@ -276,7 +276,7 @@ mod tests {
         assert!(clock.knots.len() <= 3, "{}", clock.knots.len());
         for second in [0, 1, 350_000, 699_999, 700_001, 750_000, 799_999, 800_000] {
             let truth = second * SECOND + offset(second.min(799_999));
-            let off = told(&clock, second * SECOND).map(|told| told - truth);
+            let off = reported(&clock, second * SECOND).map(|reported| reported - truth);
             assert!(
                 off.is_some_and(|off| off.abs() <= SAME.nanos()),
                 "{second}: {off:?}"
@@ -301,7 +301,7 @@ mod tests {
         assert!(clock.same < Span::from_millis(5), "{}", clock.same);
         for second in [0, 33_333, 69_999, 70_000, 99_999] {
             let truth = second * SECOND + offset(second);
-            let off = told(&clock, second * SECOND).map(|told| (told - truth).abs());
+            let off = reported(&clock, second * SECOND).map(|reported| (reported - truth).abs());
             assert!(
                 off.is_some_and(|off| off <= clock.doubt().nanos()),
                 "{off:?}"
@@ -328,9 +328,10 @@ mod tests {
             // Slewed by 80 ppm all the time.
             let set = if second >= 60 { -3 * SECOND } else { 0 };
             let step = clock.read(anchor(second, 7 + second * 80_000 + set));
-            let told = step.map(|step| (step.after.nanos(), step.before.nanos(), step.by.nanos()));
+            let reported =
+                step.map(|step| (step.after.nanos(), step.before.nanos(), step.by.nanos()));
             let due = (second == 60).then_some((59 * SECOND, 60 * SECOND, 80_000 - 3 * SECOND));
-            assert_eq!(told, due);
+            assert_eq!(reported, due);
             assert_eq!(clock.read(anchor(second, 0)), None, "it is not later");
         }
         let offset = |at| clock.offset(Instant::from_nanos(at)).map(Span::nanos);

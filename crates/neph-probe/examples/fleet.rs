@@ -1,5 +1,5 @@
 //! Measures what a fleet costs and disturbs: `fleet reflect ADDRESS:PORT` answers until its input
-//! ends, `fleet ask ADDRESS:PORT LANES INTERVAL_US SECONDS` asks and tells how it went, as
+//! ends, `fleet ask ADDRESS:PORT SLOTS INTERVAL_US SECONDS` asks and tells how it went, as
 //! `name value` lines.
 //!
 //! Run each half in a namespace of its own, joined by a veth pair: benches/fleet.sh does.
@@ -24,11 +24,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["reflect", address] => reflect(address),
-        ["ask", address, lanes, micros, seconds] => {
-            let spec = spec(address, lanes.parse()?, micros.parse()?, seconds.parse()?)?;
+        ["ask", address, slots, micros, seconds] => {
+            let spec = spec(address, slots.parse()?, micros.parse()?, seconds.parse()?)?;
             ask(spec)
         }
-        _ => Err("fleet reflect ADDRESS:PORT | fleet ask ADDRESS:PORT LANES INTERVAL_US SECONDS")?,
+        _ => Err("fleet reflect ADDRESS:PORT | fleet ask ADDRESS:PORT SLOTS INTERVAL_US SECONDS")?,
     }
 }
 
@@ -50,19 +50,19 @@ fn reflect(address: &str) -> Result<(), Box<dyn Error>> {
     cost()
 }
 
-fn spec(address: &str, lanes: u32, micros: i64, seconds: i64) -> Result<FleetSpec, Box<dyn Error>> {
+fn spec(address: &str, slots: u32, micros: i64, seconds: i64) -> Result<FleetSpec, Box<dyn Error>> {
     let interval = Span::from_micros(micros);
     let count = Span::from_secs(seconds).nanos() / interval.nanos();
     Ok(FleetSpec {
         fleet: Fleet {
             probe: ProbeKind::Udp,
-            lanes,
+            slots,
             endpoints: vec![FleetEndpoint {
                 name: "peer".to_owned(),
                 address: address.parse()?,
             }],
             interval,
-            renewal: None,
+            lifetime: None,
             criteria: None,
         },
         count: Some(u64::try_from(count)?),
@@ -136,11 +136,11 @@ fn quantiles(name: &str, nanos: &mut [i64]) {
         let place = nanos.len().saturating_sub(1) * permille / 1000;
         nanos.get(place).map_or(0, |nanos| nanos / 100)
     };
-    let told = [500, 900, 990, 999].map(|permille| {
+    let reported = [500, 900, 990, 999].map(|permille| {
         let tenths = at(permille);
         format!("{}.{}", tenths / 10, (tenths % 10).abs())
     });
-    println!("{name} {}", told.join(" "));
+    println!("{name} {}", reported.join(" "));
 }
 
 /// CPU time and the most memory that this process had.

@@ -1,42 +1,41 @@
-//! How many machines answer behind one address, by their clocks; and whether any has ours.
+//! Detects several machines behind one address by their clocks, and whether one has the local clock.
 //!
-//! Each answered message limits how far the peer's clock is from ours: it read the request after we
-//! sent it and answered before we received it. Messages whose limits exclude each other were answered
-//! by different clocks. Owns this judgement. Knows no socket; a message's marks are all it sees.
+//! Each answered message limits the offset of the peer's clock: it read the request after the send and
+//! answered before the receive. Messages whose limits exclude each other were answered by different clocks.
+//! Owns this evaluation of timestamps. Knows no socket.
 
 use neph_model::{Message, Own, Span};
 
-/// Clocks drift apart by no more than this (parts per million); two raw clocks are a few hundred at
-/// the very most.
+/// Largest drift between two clocks, in parts per million. Two raw clocks drift by a few hundred at most.
 const DRIFT_PPM: i128 = 500;
-/// A kernel's stamp becomes one of the raw clock by reading both clocks, which is off by so much.
+/// Nanoseconds of error when a kernel timestamp is converted to the raw clock by reading both clocks.
 const DOUBT: i64 = 1_000;
 /// More machines than this are counted as this many.
 const MOST: usize = 16;
 
-/// What the messages of one flow say of the machines that answered them.
+/// The machines that answered the messages of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Backends {
     known: Vec<Clock>,
-    /// Which of them answered last.
+    /// Index of the clock that answered last.
     latest: Option<usize>,
-    /// How often another one answered than before.
+    /// How often another clock answered than before.
     changes: u32,
-    /// Messages whose limits exclude that the peer reads our clock.
+    /// Messages whose limits exclude that the peer reads the local clock.
     not_ours: u64,
 }
 
-/// The limits of one clock's distance from ours, nanoseconds.
+/// Limits of one clock's offset to the local clock, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     low: i64,
     high: i64,
-    /// When they were found, on our clock.
+    /// When they were found, on the local clock.
     at: i64,
 }
 
 impl Clock {
-    /// The limits that one message sets; `None` if its peer told no marks.
+    /// The limits from one message. `None` without timestamps of the peer.
     fn of(message: &Message) -> Option<Self> {
         let marks = &message.marks;
         let own = |at: Option<neph_model::Instant<Own>>| Some(at?.nanos());
@@ -45,7 +44,7 @@ impl Clock {
         let arrived = marks.peer.rx.or(marks.peer.app_rx)?.nanos();
         let answered = marks.peer.app_tx.or(marks.peer.nic_tx)?.nanos();
         let (low, high) = (answered - returned - DOUBT, arrived - sent + DOUBT);
-        // Marks that contradict themselves say nothing.
+        // Timestamps that contradict each other give no limits.
         (low <= high).then_some(Self {
             low,
             high,
@@ -64,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// What both allow; `None` where they exclude each other.
+    /// The intersection of both limits. `None` where they exclude each other.
     fn and(self, other: Self) -> Option<Self> {
         let both = Self {
             low: self.low.max(other.low),
@@ -76,7 +75,7 @@ impl Clock {
 }
 
 impl Backends {
-    /// Takes note of a message.
+    /// Adds a message.
     pub fn add(&mut self, message: &Message) {
         let Some(found) = Clock::of(message) else {
             return;
@@ -102,19 +101,18 @@ impl Backends {
         self.latest = Some(place);
     }
 
-    /// How many machines answer by turns behind the one address; `None` while it may be one. One clock
-    /// that is followed by another for good may be one machine that was restarted or whose clock was
-    /// set.
+    /// How many machines alternately answer behind the address. `None` while it may be one: if one clock
+    /// permanently replaces another, one machine may have been restarted or its clock set.
     pub fn several(&self) -> Option<usize> {
         (self.changes > 1).then_some(self.known.len())
     }
 
-    /// Whether the peer can read the very clock that we read.
+    /// Whether the peer may read the same clock as this host.
     pub const fn may_share_our_clock(&self) -> bool {
         self.not_ours == 0
     }
 
-    /// How far the clocks are apart at most, where several machines answer.
+    /// Largest offset between the clocks, where several machines answer.
     pub fn apart(&self) -> Option<Span> {
         self.several()?;
         let middle = |clock: &Clock| i128::midpoint(clock.low.into(), clock.high.into());
@@ -134,7 +132,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A message that went at this moment of ours to a peer whose clock is so far ahead: 1 ms each way.
+    /// A message at this local time to a peer whose clock is ahead by `ahead`; 1 ms in each direction.
     fn message(at: i64, ahead: i64) -> Message {
         let mut marks = Marks::intended_at(Instant::from_nanos(at));
         marks.app_send = Some(Instant::from_nanos(at));

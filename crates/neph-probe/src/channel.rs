@@ -1,4 +1,4 @@
-//! Between a protocol's bytes and a connection's bytes: nothing, or TLS.
+//! The layer between a protocol's bytes and a connection's bytes: plain or TLS.
 //!
 //! Sans-IO: rustls never touches a socket here. Owns no certificate policy (see [`crate::tls`]).
 
@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 
 use rustls::Connection;
 
-/// What is sealed at a time: whole records, so that TLS itself never holds more.
+/// Bytes that are encrypted at a time: whole records, so that TLS itself never buffers more.
 const PIECE: usize = 64 << 10;
 
-/// What a stream's bytes go through.
+/// The layer of one stream.
 pub(crate) enum Channel {
     Plain,
     Tls(Box<Tls>),
@@ -36,13 +36,13 @@ impl std::fmt::Debug for Channel {
 /// How the peer's bytes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
-    /// On every layer: what was received is all that was sent.
+    /// Closed on every layer: everything that was sent was received.
     Closed,
     /// TCP ended and TLS did not: bytes may be missing (RFC 8446, 6.1).
     Cut,
 }
 
-/// Why a channel is of no use any more.
+/// Why a channel cannot be used any more.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
     #[error("TLS: {}", crate::tls::untrusted(.0))]
@@ -68,8 +68,7 @@ impl From<rustls::Error> for ChannelError {
 }
 
 impl Channel {
-    /// TLS over `connection`, whose buffers are not limited: what is written is what the schedule
-    /// asked for.
+    /// TLS over `connection`, without a limit for its buffers: the schedule determines what is written.
     pub(crate) fn tls(mut connection: Connection) -> Self {
         connection.set_buffer_limit(None);
         Self::Tls(Box::new(Tls {
@@ -88,7 +87,7 @@ impl Channel {
         }
     }
 
-    /// Appends whatever the channel itself has to say (a handshake's next flight, an alert).
+    /// Appends bytes of the channel itself, as the next flight of a handshake or an alert.
     pub(crate) fn speak(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
         if let Self::Tls(tls) = self {
             while tls.connection.wants_write() {
@@ -98,7 +97,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Appends to `out` what must go to the socket so that `plain` reaches the peer.
+    /// Appends to `out` the bytes that carry `plain` to the peer.
     pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
         match self {
             Self::Plain => out.extend_from_slice(plain),
@@ -118,8 +117,8 @@ impl Channel {
         self.speak(out)
     }
 
-    /// As [`Self::seal`]; where nothing is to be done to the bytes and nothing precedes them, they are moved
-    /// and not copied. What `plain` holds then is of no use.
+    /// As [`Self::seal`], but moves the bytes instead of copying them if they need no change and nothing
+    /// precedes them. The content of `plain` is undefined afterwards.
     pub(crate) fn move_into(
         &mut self,
         plain: &mut Vec<u8>,
@@ -132,7 +131,7 @@ impl Channel {
         self.seal(plain, out)
     }
 
-    /// Appends what the channel says last, so that the peer can tell an end from a cut.
+    /// Appends the channel's closing bytes, so that the peer can distinguish an end from a cut.
     pub(crate) fn close(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
         if let Self::Tls(tls) = self {
             tls.connection.send_close_notify();
@@ -140,8 +139,7 @@ impl Channel {
         self.speak(out)
     }
 
-    /// Appends to `plain` what `received` holds for the protocol, and to `out` what the channel
-    /// answers by itself.
+    /// Appends to `plain` the protocol bytes in `received`, and to `out` the channel's own answer.
     pub(crate) fn open(
         &mut self,
         mut received: &[u8],
@@ -163,8 +161,8 @@ impl Channel {
         self.speak(out)
     }
 
-    /// Whether the peer said that nothing more follows (TLS `close_notify`, RFC 8446, 6.1). A plain
-    /// stream ends with TCP alone.
+    /// Whether the peer announced its end (TLS `close_notify`, RFC 8446, 6.1). A plain stream ends with TCP
+    /// alone.
     pub(crate) const fn has_ended(&self) -> bool {
         match self {
             Self::Plain => false,
@@ -172,8 +170,7 @@ impl Channel {
         }
     }
 
-    /// What the end of the TCP stream means: the end of what the peer had to say, or a cut where TLS
-    /// should have ended before.
+    /// The meaning of the end of the TCP stream: a regular end, or a cut where TLS should have ended before.
     pub(crate) const fn end_of_tcp(&self) -> StreamEnd {
         match self {
             Self::Plain => StreamEnd::Closed,
@@ -182,9 +179,9 @@ impl Channel {
         }
     }
 
-    /// Whether the last byte that was received carried, or sealed, the last byte that the protocol
-    /// got. Only then can the kernel's stamp of a read be a message's own: behind the record that
-    /// ends the message may come a part of the next one, or a record of TLS's own.
+    /// Whether the last received byte carried, or encrypted, the last byte that the protocol got. Only then
+    /// is the kernel timestamp of a read that of the message. A part of the next record, or a record of TLS
+    /// itself, may follow the record that ends the message.
     pub(crate) const fn ends_whole(&self) -> bool {
         match self {
             Self::Plain => true,
@@ -203,7 +200,7 @@ impl Tls {
         let connection = &mut self.connection;
         while !received.is_empty() && connection.read_tls(&mut received)? > 0 {
             let state = connection.process_new_packets().inspect_err(|_| {
-                // The alert that tells the peer why; if it cannot be built, the error still can.
+                // The alert for the peer. If it cannot be built, the error is still returned.
                 let _ = connection.write_tls(out);
             })?;
             self.has_ended |= state.peer_has_closed();
@@ -215,21 +212,20 @@ impl Tls {
     }
 }
 
-/// Where TLS records end (RFC 8446, 5.1: type, version and length before each), which rustls does
-/// not tell.
+/// Finds the ends of TLS records, which rustls does not report (RFC 8446, 5.1: type, version and length).
 #[derive(Default)]
 struct Records {
     head: [u8; Self::HEAD],
-    /// How much of the head is there.
+    /// Bytes of the head that were received.
     known: usize,
-    /// How much of the body is not.
+    /// Bytes of the body that are missing.
     left: usize,
 }
 
 impl Records {
     const HEAD: usize = 5;
 
-    /// How many of `bytes` belong to the record that they go on with, and whether they end it.
+    /// How many of `bytes` belong to the current record, and whether they end it.
     fn pass(&mut self, bytes: &[u8]) -> (usize, bool) {
         let of_head = bytes.len().min(Self::HEAD - self.known);
         self.head[self.known..self.known + of_head].copy_from_slice(&bytes[..of_head]);

@@ -1,8 +1,8 @@
-//! Finding out who answers at a target before anything is measured: a reflector of ours or a
-//! stranger, and whether it reads the same clock as we do.
+//! Finds out before a measurement whether a target is a neph reflector or a third-party server, and whether
+//! it reads the same clock as this host.
 //!
-//! Asks with an HTTP HEAD on a connection of its own, and with a GET on a second one where a server does
-//! not answer HEAD soon: some ignore it.
+//! Sends an HTTP HEAD on a separate connection. If there is no answer soon, it sends a GET on a second one,
+//! as some servers ignore HEAD.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,60 +23,60 @@ use crate::spec::Trust;
 use crate::stamp_clock::now;
 use crate::tls;
 
-/// The response header by which a reflector tells that it is one.
+/// The response header of a reflector.
 pub(crate) const REFLECTOR_HEADER: &str = "Neph-Reflector";
 /// The response header with the identity of the reflector's clock.
 pub(crate) const CLOCK_HEADER: &str = "Neph-Clock";
 
-/// An answer to HEAD is waited for at least so long ...
+/// Least time to wait for an answer to HEAD.
 const HEAD_PATIENCE: Span = Span::from_millis(300);
-/// ... and for so many times what the connection took: TLS and the answer take three round trips.
+/// That time as a multiple of the connect time: TLS and the answer take three round trips.
 const HEAD_ROUND_TRIPS: i64 = 6;
 
-/// Who answers at a target.
+/// The result for a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, and most combinations occur"
 )]
 pub struct Discovery {
-    /// A reflector of ours, which returns its marks.
+    /// It is a neph reflector, which returns its timestamps.
     pub reflector: bool,
-    /// It reads the very clock that we read: same kernel, same time namespace.
+    /// It reads the same clock as this host: same kernel, same time namespace.
     pub same_clock: bool,
-    /// Somebody took the connection, whatever was said on it.
+    /// It accepted the connection, whatever followed.
     pub accepted: bool,
-    /// Its host refused the connection: nobody listens at the port.
+    /// Its host refused the connection: the port is closed.
     pub closed: bool,
-    /// What its caps refused to us so far.
+    /// What its caps refused to this host so far.
     pub refused: Option<Refusals>,
-    /// The status of the answer, if it was in HTTP.
+    /// HTTP status of the answer.
     pub http: Option<u16>,
-    /// Where the answer says to look instead: its header `Location`, as it was written.
+    /// The header `Location` of a redirect, as written.
     pub redirect: Option<String>,
-    /// Why nobody could be asked, if so.
+    /// Why there was no answer.
     pub silence: Option<String>,
-    /// Its certificate is not trusted: asking again mends nothing.
+    /// Its certificate is not trusted: a second attempt would not help.
     pub untrusted: bool,
 }
 
 /// How to ask.
 #[derive(Clone, Debug)]
 pub struct Asking {
-    /// TLS versions, where the scheme asks for TLS.
+    /// TLS versions, where the scheme requires TLS.
     pub tls_version: Option<TlsVersion>,
-    /// Whether the certificate must be believed.
+    /// How the certificate is checked.
     pub trust: Trust,
-    /// How long it may take in all, from the connection's beginning to the answer.
+    /// Time limit in all, from the beginning of the connection to the answer.
     pub patience: Span,
     /// The place (a lab's site) to ask from.
     pub site: Option<Place>,
 }
 
-/// Asks at `target`, which is at `address`. That nobody answers is an answer too.
+/// Asks at `target`, which is at `address`. No answer is a result too.
 ///
 /// # Errors
-/// When the namespace cannot be entered, or TLS cannot be had as it is asked for.
+/// When the namespace cannot be entered, or TLS is not possible as requested.
 pub fn discover(
     target: &Target,
     address: SocketAddr,
@@ -165,7 +165,7 @@ fn converse(
     Ok(read_head(&reply))
 }
 
-/// Says `request` through the channel and reads until a head is whole or the peer ends.
+/// Sends `request` through the channel and reads until a head is complete or the peer ends.
 fn exchange(
     stream: &mut TcpStream,
     channel: &mut Channel,
@@ -230,9 +230,9 @@ fn read_head(reply: &[u8]) -> Discovery {
     }
 }
 
-/// Equal for two processes exactly if they read the same `CLOCK_MONOTONIC_RAW`: a hash of the
-/// kernel's boot identity and the time namespace. `None` where a sandbox hides the former: two
-/// hosts must not seem to share a clock.
+/// Equal for two processes exactly if they read the same `CLOCK_MONOTONIC_RAW`: a hash of the kernel's boot
+/// identity and the time namespace. `None` where a sandbox hides the boot identity: two hosts must not appear
+/// to share a clock.
 fn clock_identity() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let boot = Some(boot.trim()).filter(|boot| !boot.is_empty())?;
@@ -243,12 +243,12 @@ fn clock_identity() -> Option<String> {
     Some(format!("{:016x}", hasher.finish()))
 }
 
-/// [`clock_identity`] as a reflector tells it.
-pub(crate) fn told_identity() -> Arc<str> {
+/// [`clock_identity`] in the form of the reflector's header.
+pub(crate) fn reported_identity() -> Arc<str> {
     clock_identity().map_or_else(|| "unknown".into(), Into::into)
 }
 
-/// Whether a status asks to look elsewhere (RFC 9110, section 15.4; 304 and 300 do not).
+/// Whether a status is a redirect (RFC 9110, section 15.4; 304 and 300 are not).
 pub(crate) const fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
@@ -288,15 +288,15 @@ mod tests {
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
         let begun = now();
-        let said = discover(&target, address, &asking).expect("no namespace to enter");
-        assert_eq!((said.http, said.silence), (Some(404), None));
+        let printed = discover(&target, address, &asking).expect("no namespace to enter");
+        assert_eq!((printed.http, printed.silence), (Some(404), None));
         assert!(now() - begun < Span::from_secs(1), "{}", now() - begun);
         assert_eq!(server.join().expect("it ends"), [false, true]);
     }
 
     #[test]
     fn a_port_at_which_nobody_listens_is_closed_and_one_that_says_nothing_is_not() {
-        // An address of its own: nobody else takes the port when it is free again.
+        // A separate address: no other test takes the port when it is free again.
         let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
         let asking = Asking {
@@ -305,13 +305,13 @@ mod tests {
             patience: Span::from_millis(100),
             site: None,
         };
-        let said = || {
+        let printed = || {
             let target = Target::parse(&format!("http://{address}")).expect("a target");
-            let said = discover(&target, address, &asking).expect("no namespace to enter");
-            (said.accepted, said.closed)
+            let printed = discover(&target, address, &asking).expect("no namespace to enter");
+            (printed.accepted, printed.closed)
         };
-        assert_eq!(said(), (true, false));
+        assert_eq!(printed(), (true, false));
         drop(listener);
-        assert_eq!(said(), (false, true));
+        assert_eq!(printed(), (false, true));
     }
 }

@@ -1,10 +1,9 @@
-//! The book of one flow's messages: which are out, what is known of each, which are finished.
+//! The records of one flow's messages: which are in flight, their timestamps, which are finished.
 //!
-//! Sans-IO: told what happened and when, it decides loss, duplicates and reordering, puts the
-//! reflector's late marks where they belong, and hands out finished messages in order. Knows no
-//! socket, no protocol and no clock.
+//! Sans-IO: from events and their times it decides loss, duplicates and reordering. It assigns the
+//! reflector's late timestamps and hands out finished messages in order. Knows no socket, protocol or clock.
 
-mod disbelieved;
+mod implausible_replies;
 mod terms;
 
 use std::collections::VecDeque;
@@ -15,20 +14,20 @@ use neph_model::{
 use neph_wire::marks::PeerMarks as WireMarks;
 
 use crate::report::Note;
-use disbelieved::Disbelieved;
+use implausible_replies::Implausible;
 pub(crate) use terms::{Asks, Expect, Reply, SendPoint};
 
-/// Of how many finished messages the outcome is remembered, to tell late from duplicate replies.
+/// Finished messages whose outcome is remembered, to distinguish late from duplicate replies.
 const MEMORY: usize = 1 << 16;
 
 #[derive(Debug)]
 struct Entry {
     message: Message,
-    /// When its outcome was decided; `None` while it is out.
+    /// When its outcome was decided; `None` while it is in flight.
     decided: Option<Instant<Own>>,
 }
 
-/// The book.
+/// The records of one flow.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     flow: FlowIndex,
@@ -39,16 +38,16 @@ pub(crate) struct Exchange {
     /// Number of the first message in `open`.
     first: u64,
     open: VecDeque<Entry>,
-    /// No message before this number is undecided, so that nobody searches from the front.
+    /// All messages before this number are decided, so searches need not start at the front.
     settled: u64,
     remembered: VecDeque<Outcome>,
     highest_reply: Option<u64>,
     tally: Tally,
-    disbelieved: Disbelieved,
+    implausible_replies: Implausible,
 }
 
 impl Exchange {
-    /// A book for messages sent every `interval` and lost after `timeout`.
+    /// Records for messages sent every `interval` and lost after `timeout`.
     pub(crate) fn new(flow: FlowIndex, interval: Span, timeout: Span, expect: Expect) -> Self {
         Self {
             flow,
@@ -62,11 +61,11 @@ impl Exchange {
             remembered: VecDeque::with_capacity(MEMORY),
             highest_reply: None,
             tally: Tally::default(),
-            disbelieved: Disbelieved::default(),
+            implausible_replies: Implausible::default(),
         }
     }
 
-    /// Enters the next message; returns its number.
+    /// Enters the next message. Returns its number.
     pub(crate) fn enter(&mut self, intended: Instant<Own>) -> Seq {
         let seq = Seq(self.first + self.open.len() as u64);
         let message = Message::new(self.flow, seq, Marks::intended_at(intended));
@@ -77,14 +76,14 @@ impl Exchange {
         seq
     }
 
-    /// Changes what is known of a message that is still in the book.
+    /// Changes the timestamps of a message that is still recorded.
     pub(crate) fn with_marks(&mut self, seq: Seq, change: impl FnOnce(&mut Marks)) {
         if let Some(entry) = self.entry_mut(seq) {
             change(&mut entry.message.marks);
         }
     }
 
-    /// The program handed the message to its kernel.
+    /// The program passed the message to the kernel.
     pub(crate) fn sent(&mut self, seq: Seq, at: Instant<Own>, connection: u32) {
         if let Some(entry) = self.entry_mut(seq) {
             entry.message.marks.app_send = Some(at);
@@ -93,13 +92,13 @@ impl Exchange {
         }
     }
 
-    /// The message could not be sent; `answer` says why, as far as it is known.
+    /// The message could not be sent; `answer` is the reason, if known.
     pub(crate) fn failed(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
         self.explain(seq, answer);
         self.decide(seq, Outcome::Failed, at);
     }
 
-    /// The message was entered as sent, and then not a byte of it left.
+    /// The message was entered as sent, but no byte of it left.
     pub(crate) fn never_left(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
         if self.is_undecided(seq) {
             self.with_marks(seq, |marks| marks.app_send = None);
@@ -107,7 +106,7 @@ impl Exchange {
         }
     }
 
-    /// The message will be sent again: as if it had not been sent. Whether it is still undecided.
+    /// Marks the message as not sent, as it will be sent another time. Returns whether it is undecided.
     pub(crate) fn take_back(&mut self, seq: Seq) -> bool {
         let is_undecided = self.is_undecided(seq);
         if let Some(entry) = self.entry_mut(seq)
@@ -127,9 +126,8 @@ impl Exchange {
         }
     }
 
-    /// The message cannot be replied to any more: its time is over or its connection is gone. One
-    /// that never left counts as failed; one to which something else came than a reply (`answer`)
-    /// as an error.
+    /// The message cannot be answered any more: its timeout passed or its connection is gone. It counts as
+    /// failed if it never left, and as an error if something other than a reply (`answer`) arrived.
     pub(crate) fn lost(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
         self.explain(seq, answer);
         let asks = self.asks;
@@ -148,8 +146,8 @@ impl Exchange {
         self.decide(seq, outcome, at);
     }
 
-    /// The kernel stamped the message's last byte on its way out. A retransmission stamps again:
-    /// the first stamp counts, so that the wait for it is the network's.
+    /// Records the kernel's send timestamp of the message's last byte. A retransmission has another
+    /// timestamp. The first one counts, so that the wait counts as network time.
     pub(crate) fn stamped(
         &mut self,
         seq: Seq,
@@ -174,15 +172,15 @@ impl Exchange {
         }
     }
 
-    /// A reply came. Returns the message as it is known now, unless the reply is a duplicate, too
-    /// late, or answers nothing that was asked.
+    /// Records a reply. Returns the message so far, unless the reply is a duplicate, too late, or has no
+    /// request.
     pub(crate) fn replied(&mut self, seq: Seq, reply: &Reply) -> Option<&Message> {
         if let Some(marks) = &reply.marks {
             self.place_peer_send(marks);
         }
         let reordered = self.highest_reply.is_some_and(|highest| seq.0 < highest);
         let Some(at) = self.position(seq) else {
-            self.count_stray(seq);
+            self.count_foreign(seq);
             return None;
         };
         let entry = &mut self.open[at];
@@ -208,7 +206,7 @@ impl Exchange {
             peer.app_tx = marks.app_tx.map(Instant::from_nanos);
             peer.nic_tx = peer.nic_tx.filter(|left| peer.app_tx <= Some(*left));
             entry.message.peer_wall_offset = Some(marks.wall_offset);
-            self.disbelieved.look_at(&mut entry.message);
+            self.implausible_replies.look_at(&mut entry.message);
         }
         self.highest_reply = Some(
             self.highest_reply
@@ -218,7 +216,7 @@ impl Exchange {
         self.open.get(at).map(|entry| &entry.message)
     }
 
-    /// Tells the send stamp of an earlier reply.
+    /// Assigns the send timestamp of an earlier reply.
     fn place_peer_send(&mut self, marks: &WireMarks) {
         let Some(previous) = marks.previous else {
             return;
@@ -226,8 +224,8 @@ impl Exchange {
         let at: Instant<Peer> = Instant::from_nanos(previous.nic_tx);
         if let Some(entry) = self.entry_mut(Seq(previous.seq)) {
             let peer = &mut entry.message.marks.peer;
-            // A request that the network doubled was answered twice: the stamp of another answer
-            // than the one that came is none of this message's.
+            // A request that the network duplicated was answered twice. The timestamp may be that of the
+            // other answer and does not belong to this message.
             peer.nic_tx.get_or_insert(at);
             if !entry.message.marks.is_peer_possible() {
                 entry.message.marks.peer.nic_tx = None;
@@ -237,10 +235,10 @@ impl Exchange {
 
     /// A note on impossible times of the peer, if one is due.
     pub(crate) fn take_disbelieved(&mut self) -> Option<Note> {
-        self.disbelieved.take()
+        self.implausible_replies.take()
     }
 
-    fn count_stray(&mut self, seq: Seq) {
+    fn count_foreign(&mut self, seq: Seq) {
         let back = self.first.checked_sub(seq.0 + 1);
         let Some(back) = back.and_then(|back| usize::try_from(back).ok()) else {
             return;
@@ -252,7 +250,7 @@ impl Exchange {
         }
     }
 
-    /// Counts as lost whatever has been out for longer than the timeout.
+    /// Counts messages as lost that are in flight for longer than the timeout.
     pub(crate) fn expire(&mut self, now: Instant<Own>) {
         while let Some((seq, deadline)) = self.next_expiry()
             && deadline <= now
@@ -261,7 +259,7 @@ impl Exchange {
         }
     }
 
-    /// When [`Self::expire`] or [`Self::take_finished`] has something to do next.
+    /// When [`Self::expire`] or [`Self::take_finished`] has work next.
     pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
         let expiry = self.next_expiry().map(|(_, at)| at);
         let front = self
@@ -282,7 +280,7 @@ impl Exchange {
         Some((waiting.message.seq, since + self.timeout))
     }
 
-    /// Takes the oldest message if nothing more can become known of it.
+    /// Takes the oldest message if no more information about it can arrive.
     pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
         let front = self.open.front()?;
         let decided = front.decided?;
@@ -292,9 +290,8 @@ impl Exchange {
         self.take_front()
     }
 
-    /// Takes the oldest message that has an outcome, whatever is missing: the flow is over. What
-    /// is still out was cut short before its timeout: it is neither answered nor lost, and is not
-    /// counted.
+    /// Takes the oldest message with an outcome, at the end of the flow. A message still in flight was cut
+    /// short before its timeout: it is neither answered nor lost, and is not counted.
     pub(crate) fn take_rest(&mut self) -> Option<Message> {
         while self.open.front()?.decided.is_none() {
             self.open.pop_front();
@@ -343,7 +340,7 @@ impl Exchange {
         }
     }
 
-    /// How many messages are out or waiting for marks.
+    /// Number of messages in flight or waiting for timestamps.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
@@ -351,11 +348,11 @@ impl Exchange {
     pub(crate) fn all_decided(&self) -> bool {
         self.entry(Seq(self.settled)).is_none()
     }
-    /// Whether this message is in the book and has no outcome yet.
+    /// Whether this message is recorded and has no outcome yet.
     pub(crate) fn is_undecided(&self, seq: Seq) -> bool {
         self.entry(seq).is_some_and(|entry| entry.decided.is_none())
     }
-    /// The last message replied to whose reply's send stamp is still unknown.
+    /// Whether the send timestamp of the last reply is still unknown.
     pub(crate) fn lacks_peer_send(&self) -> bool {
         self.expect.peer_send
             && self.open.iter().any(|entry| {
@@ -365,15 +362,15 @@ impl Exchange {
                     && entry.message.marks.peer.nic_tx.is_none()
             })
     }
-    /// How messages ended so far.
+    /// Outcomes of messages so far.
     pub(crate) const fn tally(&self) -> &Tally {
         &self.tally
     }
-    /// Which late marks are worth waiting for, once the peer is known.
+    /// Sets the late timestamps worth waiting for, once the peer is known.
     pub(crate) const fn set_expect(&mut self, expect: Expect) {
         self.expect = expect;
     }
-    /// What the flow's messages are; [`Asks::Messages`] unless told.
+    /// Sets what the flow's messages are; the default is [`Asks::Messages`].
     pub(crate) const fn set_asks(&mut self, asks: Asks) {
         self.asks = asks;
     }

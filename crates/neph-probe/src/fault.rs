@@ -1,7 +1,7 @@
-//! What a failed system call means for a message: a fault of this host, or an answer of the network.
+//! The meaning of a failed system call for a message: a fault of this host, or an answer of the network.
 //!
-//! Owns the reading of errno as an answer. Does not own the wording ([`neph_model::Answer`]), nor which
-//! fault of this host an errno names ([`LocalFault::of`]).
+//! Owns the mapping from errno to an answer. Does not own the wording ([`neph_model::Answer`]), nor the fault
+//! of this host that an errno names ([`LocalFault::of`]).
 
 use std::io;
 
@@ -28,7 +28,7 @@ pub(crate) fn is_late(error: &io::Error) -> bool {
     )
 }
 
-/// When the error became known, which decides whom it is from.
+/// When the error became known, which shows its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// As the result of the call itself.
@@ -37,7 +37,7 @@ pub(crate) enum Known {
     Later,
 }
 
-/// What the error says about the messages that it met.
+/// The meaning of the error for the affected messages.
 pub(crate) fn answer_of(error: &io::Error, known: Known) -> Option<Answer> {
     let icmp = |kind| Some(Answer::Icmp(kind));
     match (error.raw_os_error()?, known) {
@@ -51,7 +51,7 @@ pub(crate) fn answer_of(error: &io::Error, known: Known) -> Option<Answer> {
     }
 }
 
-/// The same of a datagram: what TCP refuses by RST, UDP's peer refuses by ICMP.
+/// The same for a datagram: instead of a RST, its peer sends an ICMP error.
 pub(crate) fn answer_of_datagram(error: &io::Error, known: Known) -> Option<Answer> {
     match answer_of(error, known) {
         Some(Answer::Syn(SynAnswer::Rst)) => Some(Answer::Icmp(IcmpKind::PortUnreachable)),
@@ -59,7 +59,7 @@ pub(crate) fn answer_of_datagram(error: &io::Error, known: Known) -> Option<Answ
     }
 }
 
-/// The error in a sentence: a fault of this host is named as such, with a remedy.
+/// The error as a sentence. A fault of this host is named as one, with a remedy.
 pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -> String {
     let fault = match answer {
         Some(Answer::Local(fault)) => Some(fault),
@@ -68,11 +68,11 @@ pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -
     failed_call(doing, error, fault)
 }
 
-/// The error alone in words, without what was done.
+/// The error alone in words, without the operation.
 pub(crate) fn why(error: &io::Error) -> String {
     let answer = answer_of(error, Known::AtOnce);
-    let told = sentence("", error, answer);
-    told.trim_start_matches(": ").to_owned()
+    let reported = sentence("", error, answer);
+    reported.trim_start_matches(": ").to_owned()
 }
 
 /// The end of a connection whose socket failed while `doing` something.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
-        let told = |errno| {
+        let reported = |errno| {
             let error = io::Error::from_raw_os_error(errno);
             let parting = parting("connect to 192.0.2.1:80", &error, Known::AtOnce);
             (parting.answer, parting.why)
@@ -107,11 +107,11 @@ mod tests {
             (errno::ENETUNREACH, LocalFault::NoRoute, "ip route get"),
             (errno::EMSGSIZE, LocalFault::TooLarge, "MTU"),
         ] {
-            let (answer, why) = told(errno);
+            let (answer, why) = reported(errno);
             assert_eq!(answer, Some(Answer::Local(fault)));
             assert!(why.contains("this host") && why.contains(word), "{why}");
         }
-        let (answer, why) = told(errno::ECONNREFUSED);
+        let (answer, why) = reported(errno::ECONNREFUSED);
         assert_eq!(answer, Some(Answer::Syn(SynAnswer::Rst)));
         assert_eq!(why, "connect to 192.0.2.1:80: Connection refused");
     }

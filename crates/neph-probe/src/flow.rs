@@ -1,4 +1,4 @@
-//! A running flow: what it is asked to do, on which sockets.
+//! A running flow: its kind decides which driver runs it.
 
 use neph_model::Stop;
 
@@ -12,14 +12,14 @@ use crate::running::Running;
 use crate::spec::FlowSpec;
 use crate::stream;
 
-/// A flow that runs on a thread of its own; what it tells ends with [`Report::Ended`].
+/// A flow that runs on its own thread. Its reports end with [`Report::Ended`].
 pub type Flow = Running<Report>;
 
 impl Flow {
     /// Starts measuring.
     ///
     /// # Errors
-    /// When no thread can be had. What the thread itself cannot do is told by [`Self::join`].
+    /// When no thread can be started. [`Self::join`] returns errors of the thread itself.
     pub fn start(spec: FlowSpec, stop: Stop) -> Result<Self, ProbeError> {
         let (sender, reports) = Reports::new();
         let name = format!("neph-{}", spec.target.kind());

@@ -1,6 +1,6 @@
-//! Follows HTTP redirects to the target that is measured in the end.
+//! Follows HTTP redirects to the target that is measured.
 //!
-//! Owns which answers are redirects and where they lead. They are followed once, before the first message,
+//! Owns which answers are redirects and their destinations. They are followed once, before the first message,
 //! so that a message stays one request and one reply.
 
 use std::net::SocketAddr;
@@ -16,21 +16,21 @@ use crate::target_error::TargetError;
 /// As many as browsers follow (Fetch standard, "HTTP-redirect fetch").
 pub const MOST_REDIRECTS: usize = 20;
 
-/// Where redirects led.
+/// The result of following redirects.
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// The target that does not redirect.
     pub target: Target,
     /// Its address.
     pub address: SocketAddr,
-    /// Who answers there.
+    /// What was discovered there.
     pub discovery: Discovery,
     /// Each redirect in words: `301 from http://h:80 to https://h:443`.
     pub redirects: Vec<String>,
 }
 
 impl Followed {
-    /// The target itself, about which `discovery` is known.
+    /// The target itself, with its known `discovery`.
     pub fn unredirected(target: Target, address: SocketAddr, discovery: Discovery) -> Self {
         Self {
             target,
@@ -41,25 +41,25 @@ impl Followed {
     }
 }
 
-/// Why redirects led nowhere.
+/// Why redirects could not be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// It goes on for ever.
+    /// Too many redirects.
     #[error(
         "{from} is the last of {MOST_REDIRECTS} redirects, and it redirects again; give the final URL"
     )]
     TooMany {
-        /// The target that was reached.
+        /// The target of the last redirect.
         from: String,
     },
-    /// It is no target that can be measured.
+    /// The destination is no target that can be measured.
     #[error("{from} redirects to '{location}': {why}")]
     Location {
-        /// Who redirects.
+        /// The target that redirects.
         from: String,
-        /// What its header `Location` says.
+        /// Its header `Location`.
         location: String,
-        /// What is wrong with that.
+        /// The error in it.
         why: String,
     },
     /// The new target has no address.
@@ -70,7 +70,7 @@ pub enum FollowError {
     Probe(#[from] ProbeError),
 }
 
-/// Follows redirects from `target`, of whose `address` this `discovery` is known, until an answer is no redirect.
+/// Follows redirects from `target`, whose `address` and `discovery` are known, until there is none.
 ///
 /// # Errors
 /// More than [`MOST_REDIRECTS`], a redirect that cannot be measured, or a name without an address.
@@ -105,8 +105,8 @@ pub fn follow(
     Ok(followed)
 }
 
-/// What a header `Location` of a target's answer means (RFC 9110, section 10.2.2). Credentials go along to
-/// the same host, port and scheme only.
+/// The target of a header `Location` (RFC 9110, section 10.2.2). Credentials are kept only for the same host,
+/// port and scheme.
 fn redirected(from: &Target, location: &str) -> Result<Target, String> {
     let base = Url::parse(&from.to_string()).map_err(|error| error.to_string())?;
     let mut url = base.join(location).map_err(|error| error.to_string())?;

@@ -13,6 +13,6 @@ mod trace;
 
 pub use answer::{Answered, answer};
 pub use ask::{Peer, ask};
-pub use fleet::{fleet, told_by_peer};
+pub use fleet::{fleet, reported_by_peer};
 pub use stamp::stamp;
 pub use trace::trace;

@@ -1,8 +1,8 @@
-//! Whether a message that is due may still be sent: not when it is overdue, beyond the flow's end or
-//! beyond a cap on the rate.
+//! Whether a message that is due may still be sent: not if overdue, after the flow's end or beyond a rate
+//! cap.
 //!
-//! Stands right before the socket, so that a cap holds for what is sent and not only for what was
-//! planned. Time is an argument. When a message is due is the schedule's.
+//! It is checked right before the send, so that a cap holds for sent messages, not only for planned ones.
+//! Time is an argument. Does not own when a message is due (schedule).
 
 use neph_model::{Instant, LocalFault, Own, Permit, SYNS_A_SECOND_EACH, TokenBucket};
 
@@ -14,13 +14,13 @@ pub(crate) struct Gate {
     overdue: Overdue,
     cap: Option<TokenBucket>,
     permit: Permit,
-    /// Whether the message that is due then may go, as far as that was asked already: it may be built ahead of its
-    /// time, and cannot be taken back then.
+    /// The permit's answer for the message due at this time, if already asked. The message may be built ahead
+    /// of its time and cannot be cancelled then.
     asked: Option<(Instant<Own>, bool)>,
 }
 
 impl Gate {
-    /// The gate of this flow: SYNs have a cap even where none was asked for.
+    /// The gate of this flow. SYNs have a cap even if none was requested.
     pub(crate) fn for_flow(spec: &FlowSpec) -> Self {
         let default = spec
             .target
@@ -37,8 +37,8 @@ impl Gate {
         }
     }
 
-    /// Why the message that was due at `due` is not sent at `now`, in a flow that ends at `end`;
-    /// `None` lets it go, and counts it.
+    /// Why the message due at `due` is not sent at `now`, in a flow that ends at `end`. `None` permits it and
+    /// counts it.
     pub(crate) fn refusal(
         &mut self,
         due: Instant<Own>,
@@ -62,8 +62,8 @@ impl Gate {
 }
 
 impl Gate {
-    /// Whether the permit lets the message go that is due at `due`. It is asked once for each; its bytes are paid for
-    /// as they go.
+    /// Whether the permit allows the message due at `due`. It is asked once per message; its bytes are
+    /// charged when sent.
     pub(crate) fn is_permitted(&mut self, due: Instant<Own>, now: Instant<Own>) -> bool {
         match self.asked {
             Some((asked, answer)) if asked == due => answer,
@@ -75,7 +75,7 @@ impl Gate {
         }
     }
 
-    /// So many bytes went over the flow's socket, either way.
+    /// Charges bytes of either direction on the flow's socket.
     pub(crate) fn spend(&self, bytes: usize, now: Instant<Own>) {
         self.permit.spend(bytes, now.nanos());
     }
@@ -102,8 +102,8 @@ mod tests {
         Gate::for_flow(&spec)
     }
 
-    /// How many of the SYNs due each 10 ms go, if the process stands still for 12 s and then sends
-    /// what is due without a pause.
+    /// How many of the SYNs due every 10 ms are sent, if the process stops for 12 s and then sends the due
+    /// ones without a pause.
     fn after_a_stop(gate: &mut Gate) -> usize {
         let due = (0..1_200).map(|n| at(10 * n));
         due.filter(|due| gate.refusal(*due, None, at(12_000)).is_none())

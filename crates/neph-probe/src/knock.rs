@@ -1,7 +1,7 @@
-//! Whether anybody listens at a UDP port: what a host that is there says of itself.
+//! Checks whether a UDP port is open, by the answer of its host.
 //!
-//! Asks with a STAMP packet. A port that is nobody's is told by ICMP, which hosts and firewalls may
-//! keep to themselves: so silence says nothing.
+//! Sends a STAMP packet. ICMP reports a closed port, but hosts and firewalls may suppress it, so silence has
+//! no meaning.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -13,7 +13,7 @@ use crate::ProbeError;
 use crate::machine::at_site;
 use crate::stamp_clock::now;
 
-/// From one try to the next: Linux tells a peer once a second that a port is nobody's.
+/// Time between two tries: Linux sends such an ICMP error to a peer once per second.
 const PAUSE: Span = Span::from_millis(400);
 /// An unauthenticated STAMP packet: message 0 at no known time, with the least multiplier that an error
 /// estimate may have (RFC 4656).
@@ -23,18 +23,18 @@ const PACKET: [u8; 44] = {
     packet
 };
 
-/// What a knock at a UDP port met.
+/// The result for a UDP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knocked {
-    /// Somebody answered.
+    /// There was an answer.
     Answered,
-    /// The host said that nobody listens there.
+    /// The host reported that the port is closed.
     Refused,
-    /// Nobody said anything, or it could not be asked.
+    /// There was no answer, or the packet could not be sent.
     Silent,
 }
 
-/// Knocks at `address` from `site`, again and again for as long as `patience`.
+/// Sends packets to `address` from `site`, repeatedly for as long as `patience`.
 ///
 /// # Errors
 /// When the namespace cannot be entered.

@@ -1,8 +1,8 @@
-//! Probes: one kind of exchange each, with its asking and its answering half side by side.
+//! Probes: one kind of exchange each, with its client side and its server side.
 //!
-//! A flow runs on one thread of its own ([`Flow::start`]) and tells what it measures through a
-//! channel. The state machines (sessions, codecs, the reflector's connections) do no input or
-//! output and read no clock, so that they run against a simulated network too.
+//! A flow runs on its own thread ([`Flow::start`]) and reports through a channel. The state machines
+//! (sessions, codecs, the reflector's connections) do no input or output and read no clock, so they also run
+//! against a simulated network.
 
 mod backends;
 mod channel;
@@ -31,6 +31,7 @@ mod raw_tcp;
 mod reflect;
 mod refusals;
 mod refused;
+mod reply_wait;
 mod report;
 mod resolver;
 mod running;
@@ -51,7 +52,6 @@ mod target_error;
 mod tls;
 mod trace;
 mod unguessable;
-mod vigil;
 
 pub use backends::Backends;
 pub use discover::{Asking, Discovery, discover};
@@ -80,18 +80,18 @@ pub use trace::{
     FlowSet, PortUse, Route, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow, traceroute,
 };
 
-/// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://`
-/// measures plain connects, which are broken off at once.
+/// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://` measures plain
+/// connects, which are aborted at once.
 pub fn can_build_syns() -> bool {
     raw_tcp::is_permitted()
 }
 
-/// Now, on our monotonic clock.
+/// The current time on the local monotonic clock.
 pub fn now() -> neph_model::Instant<neph_model::Own> {
     stamp_clock::now()
 }
 
-/// Sleeps once for about `length`: for a caller that looks at the clock afterwards.
+/// Sleeps once for about `length`. The caller reads the clock afterwards.
 pub fn nap(length: std::time::Duration) {
     neph_sys::clock::nap(length);
 }

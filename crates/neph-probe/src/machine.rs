@@ -41,11 +41,11 @@ fn believed(status: &clock::SyncStatus) -> String {
 /// How long a core may take to wake, as whoever asked the kernel has it, as a setting with its name;
 /// none where that cannot be read.
 pub fn core_wake() -> Option<(String, String)> {
-    let told = match awake::permitted_us().ok()? {
+    let reported = match awake::permitted_us().ok()? {
         0 => "0 us: cores are kept awake".to_owned(),
         permitted => format!("{permitted} us"),
     };
-    Some(("cpu_dma_latency".to_owned(), told))
+    Some(("cpu_dma_latency".to_owned(), reported))
 }
 
 /// Offloads of the calling thread's interfaces: `interface.offload` to `on` or `off`.

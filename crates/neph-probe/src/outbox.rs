@@ -1,19 +1,19 @@
-//! What a connection has yet to write, and where its messages end.
+//! Unwritten bytes of a connection, and the ends of messages in them.
 //!
-//! A message can be put in ahead of its time and held until released. Offsets count every byte
-//! since the connection was stamped, modulo 2^32, as the kernel counts them (`OPT_ID_TCP`).
+//! A message can be added ahead of its time and held until released. Offsets count every byte since
+//! timestamps were enabled, modulo 2^32, as the kernel counts them (`OPT_ID_TCP`).
 
 use std::collections::{TryReserveError, VecDeque};
 
 use neph_model::Seq;
 use neph_sys::stamp::Ending;
 
-/// Room that is kept for the next messages; beyond, it is given back.
+/// Room that is kept for the next messages. More is freed.
 const KEPT: usize = 1 << 20;
-/// Messages whose stamps are waited for: more than 100,000 a second have in flight for a second. Where a
-/// kernel stamps nothing, the oldest makes room.
+/// Messages that wait for timestamps: those of one second at more than 100,000 per second. If a kernel gives
+/// none, the oldest is dropped.
 const MAX_UNSTAMPED: usize = 1 << 17;
-/// Those of a reflector's connection, which has many.
+/// The same for a connection of a reflector, which has many connections.
 const FEW_UNSTAMPED: usize = 1 << 10;
 
 /// A message's place in the stream.
@@ -21,7 +21,7 @@ const FEW_UNSTAMPED: usize = 1 << 10;
 struct End {
     /// Offset of its first byte.
     start: u64,
-    /// Offset just behind its last byte.
+    /// Offset just after its last byte.
     offset: u64,
     seq: Seq,
 }
@@ -35,11 +35,11 @@ pub(crate) struct Outbox {
     released: usize,
     /// Offset of `bytes[0]`.
     base: u64,
-    /// Ends of messages not yet wholly written.
+    /// Ends of messages not yet fully written.
     unwritten: VecDeque<End>,
-    /// Ends of messages whose stamps may still come.
+    /// Ends of messages whose timestamps may still come.
     unstamped: VecDeque<End>,
-    /// So many of them are kept.
+    /// The most that are kept of them.
     most_unstamped: usize,
 }
 
@@ -58,7 +58,7 @@ impl Default for Outbox {
 }
 
 impl Outbox {
-    /// One of very many.
+    /// For one of very many connections.
     pub(crate) fn small() -> Self {
         Self {
             most_unstamped: FEW_UNSTAMPED,
@@ -66,7 +66,7 @@ impl Outbox {
         }
     }
 
-    /// Appends bytes that belong to no message. They go at once, or behind what is held.
+    /// Appends bytes that belong to no message. They go at once, or after held messages.
     pub(crate) fn put<E>(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -79,7 +79,7 @@ impl Outbox {
         written
     }
 
-    /// Appends a message, which is held until [`Self::release`].
+    /// Appends a message and holds it until [`Self::release`].
     pub(crate) fn hold<E>(
         &mut self,
         seq: Seq,
@@ -100,12 +100,12 @@ impl Outbox {
         Ok(())
     }
 
-    /// Lets everything go that is held.
+    /// Releases all held messages.
     pub(crate) fn release(&mut self) {
         self.released = self.bytes.len();
     }
 
-    /// What may be written next, and whether it ends a message.
+    /// The next bytes to write, and whether they end a message.
     pub(crate) fn next(&self) -> Option<(&[u8], Ending)> {
         let ready = self
             .bytes
@@ -122,7 +122,7 @@ impl Outbox {
         }
     }
 
-    /// The socket took `count` bytes of what [`Self::next`] gave.
+    /// The socket took `count` bytes of [`Self::next`].
     pub(crate) fn wrote(&mut self, count: usize) {
         self.written += count;
         let at = self.written();
@@ -140,7 +140,7 @@ impl Outbox {
         }
     }
 
-    /// A backlog that never empties must not keep what was written.
+    /// Written bytes are dropped even if the outbox never becomes empty.
     fn forget_written(&mut self) {
         self.bytes.drain(..self.written);
         self.base += self.written as u64;
@@ -148,29 +148,29 @@ impl Outbox {
         self.written = 0;
     }
 
-    /// Offset of the next byte that is written.
+    /// Offset of the next byte to write.
     pub(crate) const fn written(&self) -> u64 {
         self.base + self.written as u64
     }
 
-    /// Offset just behind the last byte that is here.
+    /// Offset just after the last byte in the outbox.
     pub(crate) fn end(&self) -> u64 {
         self.base + self.bytes.len() as u64
     }
 
-    /// Bytes not yet written, held ones included.
+    /// Unwritten bytes, including held ones.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    /// What is not written will not be; stamps of what was written may still come.
+    /// Drops unwritten bytes. Timestamps of written ones may still come.
     pub(crate) fn give_up(&mut self) {
         self.bytes = Vec::new();
         (self.written, self.released) = (0, 0);
         self.unwritten.clear();
     }
 
-    /// Makes room so that it can hold `capacity` bytes that are not written.
+    /// Makes room for `capacity` unwritten bytes.
     pub(crate) fn reserve(&mut self, capacity: usize) -> Result<(), TryReserveError> {
         let more = capacity.saturating_sub(self.len());
         if self.bytes.len() + more <= self.bytes.capacity() {
@@ -180,12 +180,12 @@ impl Outbox {
         self.bytes.try_reserve_exact(more)
     }
 
-    /// What it occupies, in use or not.
+    /// Allocated bytes, in use or not.
     pub(crate) const fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Keeps no more than `bytes` of what is not in use.
+    /// Keeps at most `bytes` of unused room.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         self.bytes.shrink_to(bytes);
     }
@@ -195,12 +195,12 @@ impl Outbox {
         self.released > self.written
     }
 
-    /// The message whose last byte has this stamp identity.
+    /// The message whose last byte has this timestamp identity.
     pub(crate) fn message_at(&self, id: u32) -> Option<Seq> {
         self.position(id).map(|at| self.unstamped[at].seq)
     }
 
-    /// Offsets rise, so the place is searched by halving: a long path has thousands in flight.
+    /// Offsets ascend, so this is a binary search: a long path has thousands in flight.
     fn position(&self, id: u32) -> Option<usize> {
         let first = self.unstamped.front()?;
         let ahead = id.wrapping_sub(stamp_id(first));
@@ -210,14 +210,14 @@ impl Outbox {
             .ok()
     }
 
-    /// No more stamps come for anything up to this identity: it was acknowledged.
+    /// No more timestamps come up to this identity: it was acknowledged.
     pub(crate) fn acknowledged(&mut self, id: u32) {
         if let Some(at) = self.position(id) {
             self.unstamped.drain(..=at);
         }
     }
 
-    /// Every message of which not a byte is written.
+    /// Messages of which no byte is written.
     pub(crate) fn untouched(&self) -> impl Iterator<Item = Seq> + '_ {
         let at = self.written();
         let ends = self.unwritten.iter();
@@ -225,7 +225,7 @@ impl Outbox {
     }
 }
 
-/// The kernel tells the offset of the last byte, modulo 2^32.
+/// The kernel reports the offset of the last byte, modulo 2^32.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the kernel counts modulo 2^32"

@@ -1,4 +1,4 @@
-//! How a driver tells: its reports, made from what its session notes.
+//! The reports of a driver, made from the notes of its session.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use crate::exchange::SendPoint;
 use crate::report::{Note, Report, Reports};
 use crate::stamp_clock::{StampClock, now};
 
-/// How often both clocks are told.
+/// Interval between reports of both clocks.
 const ANCHORS: Span = Span::from_secs(1);
 
 #[derive(Debug)]
@@ -31,14 +31,14 @@ impl Outlet {
         }
     }
 
-    /// Tells where the flow is, whose socket does not know.
+    /// Reports the local address of a flow whose socket does not know it.
     pub(crate) fn placed(&mut self, source: SocketAddr) {
         self.opened = true;
         let congestion = None;
-        self.reports.tell(Report::Opened { source, congestion });
+        self.reports.report(Report::Opened { source, congestion });
     }
 
-    /// Tells where the flow's first socket is; later ones differ in their port only.
+    /// Reports the local address of the flow's first socket. Later ones differ in their port only.
     pub(crate) fn opened(&mut self, socket: &Socket) {
         if std::mem::replace(&mut self.opened, true) {
             return;
@@ -49,29 +49,29 @@ impl Outlet {
             .and_then(|address| address.as_socket());
         if let Some(source) = local {
             let congestion = tcp::congestion_control(socket.as_fd()).ok();
-            self.reports.tell(Report::Opened { source, congestion });
+            self.reports.report(Report::Opened { source, congestion });
         }
     }
 
-    /// Reports all that the kernel knows of a connection; nothing where the socket is no TCP socket.
+    /// Reports the kernel's statistics of a connection. Nothing for other sockets than TCP.
     pub(crate) fn tcp(&mut self, socket: &Socket) {
         if let Ok(info) = tcp::info(socket.as_fd()) {
-            self.reports.tell(Report::Tcp { at: now(), info });
+            self.reports.report(Report::Tcp { at: now(), info });
         }
     }
 
-    /// Tells both clocks, if it is time.
+    /// Reports both clocks, if it is time.
     pub(crate) fn anchor(&mut self, clock: &StampClock) {
         let anchor = clock.anchor();
         if self.anchored.is_none_or(|last| anchor.at - last >= ANCHORS) {
             self.anchored = Some(anchor.at);
-            self.reports.tell(Report::Anchor(anchor));
+            self.reports.report(Report::Anchor(anchor));
         }
     }
 
     pub(crate) fn notes(&mut self, notes: impl Iterator<Item = Note>) {
         for note in notes {
-            self.reports.tell(match note {
+            self.reports.report(match note {
                 Note::Reply(message) => Report::Reply(message),
                 Note::Event(kind, text) => Report::Event {
                     at: now(),
@@ -83,7 +83,7 @@ impl Outlet {
     }
 
     pub(crate) fn message(&mut self, message: &Message) {
-        self.reports.tell(Report::Message(*message));
+        self.reports.report(Report::Message(*message));
     }
 
     pub(crate) fn end(self, tally: Tally) {
@@ -101,7 +101,7 @@ impl From<Point> for SendPoint {
     }
 }
 
-/// The kernel's statistics in our words.
+/// The kernel's statistics in the terms of neph.
 pub(crate) const fn tcp_state(stats: TcpStats) -> TcpState {
     TcpState {
         cwnd: stats.cwnd,

@@ -1,8 +1,6 @@
-//! Keeping the schedule: when the measuring thread wakes for a send, and how it spends the last
-//! microseconds before it.
+//! Timing of sends: when the measuring thread wakes for a send, and the last microseconds before it.
 //!
-//! Owns the thread's own settings (timer slack, real-time priority). The moment itself comes from
-//! the schedule.
+//! Owns the thread's own settings (timer slack, real-time priority). Does not own the due time (schedule).
 
 use std::time::Duration;
 
@@ -15,14 +13,14 @@ use crate::spec::Priority;
 
 /// Waking takes this long at the median (12 us measured), so waits end this much early.
 const WAKING: Span = Span::from_micros(15);
-/// The very last part of a wait looks at nothing but the clock.
-const BLIND: Span = Span::from_micros(6);
-/// Above the lab's own threads would starve the link; below ordinary system threads is no use.
+/// The last part of a wait reads only the clock.
+const UNOBSERVED: Span = Span::from_micros(6);
+/// A priority above the lab's own threads would starve the link. Below ordinary system threads it is useless.
 const FIFO: u8 = 10;
 
-/// Makes the calling thread wake when it asked to. Returns whether it got real-time priority.
+/// Makes the calling thread wake on time. Returns whether it got real-time priority.
 pub(crate) fn settle_thread(priority: Priority) -> bool {
-    // Refused only in a sandbox, and then the lateness figures say what it cost.
+    // Refused only in a sandbox; then the lateness figures show the effect.
     let _ = sched::set_timer_slack(Duration::from_nanos(1));
     match priority {
         Priority::Normal => false,
@@ -30,8 +28,8 @@ pub(crate) fn settle_thread(priority: Priority) -> bool {
     }
 }
 
-/// Brings the calling thread, which is to measure, to its place and has it settle there. Where CPU
-/// time is rationed it stays an ordinary thread: a real-time one would take more than its share.
+/// Moves the calling thread, which is to measure, to its place and sets its timing there. With a CPU quota it
+/// stays an ordinary thread: a real-time thread would take more than its share.
 ///
 /// # Errors
 /// When the place cannot be entered.
@@ -52,22 +50,22 @@ pub(crate) struct Pace {
     spin: Span,
 }
 
-/// What to do about a send that is due.
+/// How to wait for a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nearness {
     /// There is time to wait for events until this moment.
     Far(Instant<Own>),
-    /// Look at sockets, but do not sleep.
+    /// Check sockets, but do not sleep.
     Close,
-    /// Look at nothing but the clock.
+    /// Read only the clock.
     Blind,
 }
 
 impl Pace {
-    /// Spins for `spin` before each send, but never for more than a quarter of the interval: at
-    /// 10,000 messages a second 60 us of spin cost 88 % of a core and kept no better time than
-    /// 25 us (0.4/3.8 us late against 0.4/1.8, measured), and a real-time thread that never rests
-    /// is stopped by the kernel for 50 ms in each second.
+    /// Spins for `spin` before each send, but at most for a quarter of the interval. At 10,000 messages per
+    /// second 60 us of spin took 88 % of a core and were no more exact than 25 us (0.4/3.8 us late against
+    /// 0.4/1.8, measured). The kernel also stops a real-time thread that never sleeps for 50 ms in each
+    /// second.
     pub(crate) fn new(spin: Span, interval: Span) -> Self {
         let quarter = Span::from_nanos(interval.nanos() / 4);
         Self {
@@ -80,14 +78,14 @@ impl Pace {
         let left = due - now;
         if left > self.spin + WAKING {
             Nearness::Far(due - self.spin - WAKING)
-        } else if left > BLIND && self.spin > Span::ZERO {
+        } else if left > UNOBSERVED && self.spin > Span::ZERO {
             Nearness::Close
         } else {
             Nearness::Blind
         }
     }
 
-    /// Waits for `due`; returns the reading that found it reached.
+    /// Waits for `due`. Returns the clock reading that reached it.
     pub(crate) fn reach(self, due: Instant<Own>) -> Instant<Own> {
         let spin = clock::Spin(self.spin.to_duration());
         Instant::from_nanos(clock::sleep_until(clock::RawNanos(due.nanos()), spin).0)

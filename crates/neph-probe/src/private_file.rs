@@ -1,11 +1,11 @@
 //! Files that hold a secret: a key of STAMP, a private key of TLS.
 //!
-//! Owns who else may be able to read such a file: nobody, as ssh demands of its keys. What is in
-//! the file is not its concern; how large it may be, and that it is a file, is in `neph_text`.
+//! Owns who may be able to read such a file: only its owner, as ssh requires for its keys. Does not own the
+//! content; `neph_text` limits its size and checks that it is a file.
 //!
-//! The rule is that of PostgreSQL's server keys: mode 0600 or stricter; a file of root may have
-//! 0640, so that root can give a key to one group (Debian's `ssl-cert`, Kubernetes' `fsGroup`).
-//! Pipes that the shell has made have no mode that protects: they are accepted, so that `/dev/fd/3` works.
+//! The rule is that of PostgreSQL's server keys: mode 0600 or stricter. A file of root may have 0640, so that
+//! root can give a key to one group (Debian's `ssl-cert`, Kubernetes' `fsGroup`). Pipes from the shell have
+//! no protecting mode; they are accepted, so that `/dev/fd/3` works.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub enum PrivateFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: FileError,
     },
     /// Others can read or replace the secret.
@@ -50,13 +50,13 @@ pub enum PrivateFileError {
     },
 }
 
-/// What to do, where that is known.
+/// The remedy, where one is known.
 fn then(error: &FileError) -> String {
     let remedy = error.remedy();
     remedy.map_or_else(String::new, |remedy| format!("; {remedy}"))
 }
 
-/// Reads a file that nobody but its owner can read. The bytes are zeroed when dropped.
+/// Reads a file that only its owner can read. The bytes are zeroed when dropped.
 ///
 /// # Errors
 /// When it cannot be read, when others can read or write it, or when it is too large for a key.
@@ -69,7 +69,7 @@ pub fn read_private(kind: FileKind, path: &Path) -> Result<Zeroizing<Vec<u8>>, P
     let failed = |error: io::Error| unreadable(error.into());
     // Of the open file: a name may be given to another file in between.
     let file = open(kind, path)?;
-    // All room at once: a vector that grows leaves copies behind that nobody zeroes.
+    // Allocated at once: a vector that grows leaves copies that are not zeroed.
     let room = file.metadata().map_err(failed)?.len().min(largest);
     let room = usize::try_from(room).unwrap_or(0).max(64 << 10);
     let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
@@ -113,7 +113,7 @@ fn open(kind: FileKind, path: &Path) -> Result<File, PrivateFileError> {
     Ok(file)
 }
 
-/// Who but the owner has access to a regular file, and for what.
+/// Access of users other than the owner to a regular file.
 fn exposure(mode: u32, owner: u32) -> Option<(&'static str, &'static str)> {
     let accepted = if owner == ROOT { GROUP_READ } else { 0 };
     match mode & NOT_OWNER & !accepted {
@@ -122,7 +122,7 @@ fn exposure(mode: u32, owner: u32) -> Option<(&'static str, &'static str)> {
         bits if bits & 0o002 != 0 => Some(("every user", "replace")),
         bits if bits & 0o020 != 0 => Some(("its group", "replace")),
         bits if bits & 0o040 != 0 => Some(("its group", "read")),
-        // The right to execute a key gives nothing.
+        // Permission to execute a key file has no effect.
         _ => None,
     }
 }

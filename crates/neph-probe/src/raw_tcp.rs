@@ -1,4 +1,4 @@
-//! Sockets for TCP segments of our own making (`CAP_NET_RAW`), and holding the ports they use.
+//! Sockets for TCP segments that are built here (`CAP_NET_RAW`), and for holding their ports.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,12 +9,12 @@ use neph_wire::ip::parse_ip;
 use neph_wire::syn::Verdict;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Whether such sockets can be had.
+/// Whether such sockets are permitted.
 pub(crate) fn is_permitted() -> bool {
     open(Family::V4).is_ok() || open(Family::V6).is_ok()
 }
 
-/// One that receives whatever TCP segments come to this host, and connects to nobody.
+/// A socket that receives all TCP segments to this host and is not connected.
 pub(crate) fn open(family: Family) -> io::Result<Socket> {
     let domain = match family {
         Family::V4 => Domain::IPV4,
@@ -23,10 +23,10 @@ pub(crate) fn open(family: Family) -> io::Result<Socket> {
     Socket::new(domain, Type::RAW.nonblocking(), Some(Protocol::TCP))
 }
 
-/// One for this target, and our address towards it, without a port.
+/// A socket for this target, and the local address towards it, without a port.
 pub(crate) fn connected(target: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
     let socket = open(family(target))?;
-    // A raw socket knows no ports; IPv6 takes one for the number of a protocol.
+    // A raw socket has no ports; IPv6 takes one for the number of a protocol.
     let mut host = target;
     host.set_port(0);
     socket.connect(&SockAddr::from(host))?;
@@ -35,8 +35,8 @@ pub(crate) fn connected(target: SocketAddr) -> io::Result<(Socket, SocketAddr)> 
     Ok((socket, source))
 }
 
-/// Takes a port of ours with a TCP socket that does not listen, so that nobody else gets it and our
-/// kernel refuses what comes to it. Port 0: whichever is free.
+/// Takes a local port with a TCP socket that does not listen. So no other program gets it and the kernel
+/// refuses segments to it. Port 0: any free one.
 pub(crate) fn hold(ours: SocketAddr) -> io::Result<Socket> {
     let domain = Domain::for_address(ours);
     let holder = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
@@ -47,7 +47,7 @@ pub(crate) fn hold(ours: SocketAddr) -> io::Result<Socket> {
     Ok(holder)
 }
 
-/// Any address of ours of the target's version, with this port.
+/// The unspecified address of the target's version, with this port.
 pub(crate) fn any(target: SocketAddr, port: u16) -> SocketAddr {
     match target {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
@@ -55,7 +55,7 @@ pub(crate) fn any(target: SocketAddr, port: u16) -> SocketAddr {
     }
 }
 
-/// Where a socket is.
+/// The local address of a socket.
 pub(crate) fn local(socket: &Socket) -> io::Result<SocketAddr> {
     let address = socket.local_addr()?.as_socket();
     address.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
@@ -68,7 +68,7 @@ pub(crate) const fn family(address: SocketAddr) -> Family {
     }
 }
 
-/// What a segment says to a SYN, in the words of measurements.
+/// The answer of a segment to a SYN, in the terms of measurements.
 pub(crate) const fn answer(verdict: Verdict) -> SynAnswer {
     match verdict {
         Verdict::Accepted => SynAnswer::SynAck,
@@ -76,8 +76,7 @@ pub(crate) const fn answer(verdict: Verdict) -> SynAnswer {
     }
 }
 
-/// The segment in what a raw socket received, and its TTL where the IP header came along, as with
-/// IPv4.
+/// The segment in the bytes of a raw socket, and its TTL if the IP header is included, as for IPv4.
 pub(crate) fn segment(family: Family, packet: &[u8]) -> Option<(&[u8], Option<u8>)> {
     match family {
         Family::V4 => {

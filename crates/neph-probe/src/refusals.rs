@@ -1,7 +1,7 @@
-//! Asking reflectors what they refused, before a fleet and after it.
+//! Queries what reflectors refused, before a fleet and after it.
 //!
-//! What they tell is [`Refusals`]. Does not own the caps: a
-//! STAMP request beyond them gets no answer, so that only the reflector knows why it was lost.
+//! The answer is [`Refusals`]. Does not own the caps. A STAMP request beyond them gets no answer, so only the
+//! reflector knows why it was lost.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{self, Receiver};
@@ -19,25 +19,25 @@ use crate::refused::Refusals;
 use crate::spec::Trust;
 use crate::stamp_clock::now;
 
-/// How long one answer is waited for.
+/// Time limit for one answer.
 const PATIENCE: Span = Span::from_secs(1);
-/// How long all of them together are asked before, ...
+/// Time limit for all queries before a fleet.
 const BEFORE: Span = Span::from_secs(4);
-/// ... each so often, as a packet may be lost: a stranger is not to be bothered.
+/// Tries before a fleet, as a packet may be lost; few, as it may be a third-party server.
 const TRIES: u32 = 2;
-/// How long they are asked after. Only those that answered before are, again and again: connections
-/// that were just closed count for a moment more.
+/// Time limit for all queries after a fleet. Only endpoints that answered before are asked, repeatedly, as
+/// connections that were just closed count for a moment more.
 const AFTER: Span = Span::from_secs(2);
-/// From one try at an endpoint to the next at least.
+/// Least time between two tries at an endpoint.
 const PAUSE: Span = Span::from_millis(100);
-/// How long a fleet's beginning waits for the answers: what is refused from the first message on is
-/// known then, unless the reflector is very far.
+/// How long a fleet waits for the answers before it begins. Unless the reflector is very far, its counters
+/// before the first message are known then.
 const HEAD_START: Span = Span::from_millis(100);
 /// Endpoints that are asked at the same time: no more files than a fleet leaves to others.
 const AT_ONCE: usize = 32;
 
-/// A fleet's endpoints, and what each had refused when the fleet began. An address that has several
-/// names is one of them, by the first: who listens there counts by the address that asks.
+/// A fleet's endpoints, and what each had refused when the fleet began. An address with several names is one
+/// endpoint, with the first name: reflectors count by the client's address.
 #[derive(Debug)]
 pub struct RefusalWatch {
     site: Option<Place>,
@@ -54,9 +54,9 @@ enum Before {
 }
 
 impl RefusalWatch {
-    /// Asks each endpoint that may be a reflector of ours: a connection of its own to the port that
-    /// the fleet asks, and another one if nobody answers. Takes a tenth of a second at worst; who has
-    /// not answered by then goes on being asked, for 4 s in all, while the fleet runs.
+    /// Asks each endpoint that may be a neph reflector, on a new connection to the fleet's port, and with a
+    /// second one if there is no answer. Takes at most 0.1 s. The others are asked on for 4 s in all, while
+    /// the fleet runs.
     pub fn begin(spec: &FleetSpec) -> Self {
         let endpoints: &[FleetEndpoint] = if spec.fleet.probe.is_identified() {
             &spec.fleet.endpoints
@@ -67,7 +67,7 @@ impl RefusalWatch {
         let each = endpoints.iter();
         let endpoints = each.filter(|endpoint| addresses.insert(endpoint.address));
         let (site, endpoints) = (spec.site.clone(), endpoints.cloned().collect::<Vec<_>>());
-        let (teller, told) = mpsc::channel();
+        let (teller, reported) = mpsc::channel();
         let stop = Stop::new();
         let asking = Round {
             site: site.clone(),
@@ -77,13 +77,13 @@ impl RefusalWatch {
             stop: stop.clone(),
         };
         let asked = endpoints.clone();
-        // Without a thread nobody is asked, and nothing is told.
+        // Without a thread nothing is asked and nothing is reported.
         let _ = thread::Builder::new()
             .name("neph-refusals".to_owned())
             .spawn(move || teller.send(asking.ask_all(&asked)));
-        let before = match told.recv_timeout(HEAD_START.to_duration()) {
+        let before = match reported.recv_timeout(HEAD_START.to_duration()) {
             Ok(known) => Before::Known(known),
-            Err(_) => Before::Asked(told, stop),
+            Err(_) => Before::Asked(reported, stop),
         };
         Self {
             site,
@@ -92,9 +92,8 @@ impl RefusalWatch {
         }
     }
 
-    /// The same for endpoints that told when they were discovered, from `site`: they are not asked
-    /// again.
-    pub fn told(
+    /// The same for endpoints whose refusals are known from discovery, from `site`: they are not asked again.
+    pub fn reported(
         known: impl IntoIterator<Item = (FleetEndpoint, Refusals)>,
         site: Option<Place>,
     ) -> Self {
@@ -109,13 +108,13 @@ impl RefusalWatch {
         }
     }
 
-    /// What each refused or dropped since then; none of those that did not. Takes 3 s at worst.
+    /// What each refused or dropped since then, without those that refused nothing. Takes at most 3 s.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let before = match self.before {
             Before::Known(known) => known,
-            Before::Asked(told, stop) => {
+            Before::Asked(reported, stop) => {
                 stop.set();
-                told.recv().unwrap_or_default()
+                reported.recv().unwrap_or_default()
             }
         };
         let both = self.endpoints.into_iter().zip(before);
@@ -136,7 +135,7 @@ impl RefusalWatch {
     }
 }
 
-/// One asking of many endpoints: from where, until when, and how.
+/// One query of many endpoints: from where, until when, and how.
 #[derive(Debug)]
 struct Round {
     site: Option<Place>,
@@ -157,7 +156,7 @@ struct Turn {
 }
 
 impl Round {
-    /// Asks all of them, a few at a time; those that do not answer again when all had their turn.
+    /// Asks all, a few at a time. Those that do not answer are asked again after all others.
     fn ask_all(&self, endpoints: &[FleetEndpoint]) -> Vec<Option<Refusals>> {
         let at = now();
         let first = |endpoint| Turn {
@@ -167,7 +166,7 @@ impl Round {
         };
         let turns = Mutex::new((0..endpoints.len()).map(first).collect());
         let all = || {
-            let mut told = vec![None; endpoints.len()];
+            let mut reported = vec![None; endpoints.len()];
             thread::scope(|scope| {
                 let askers = 0..endpoints.len().min(AT_ONCE);
                 let asking = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
@@ -176,10 +175,10 @@ impl Round {
                     .into_iter()
                     .flat_map(|one| one.join().unwrap_or_default())
                 {
-                    told[at] = Some(refused);
+                    reported[at] = Some(refused);
                 }
             });
-            told
+            reported
         };
         at_site(self.site.as_ref(), all).unwrap_or_default()
     }
@@ -190,7 +189,7 @@ impl Round {
         endpoints: &[FleetEndpoint],
         turns: &Mutex<VecDeque<Turn>>,
     ) -> Vec<(usize, Refusals)> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let turns = || turns.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_over()
             && let Some(turn) = { turns().pop_front() }
@@ -202,12 +201,12 @@ impl Round {
                 ..turn
             };
             match self.ask(&endpoints[turn.endpoint]) {
-                Some(refused) => told.push((turn.endpoint, refused)),
+                Some(refused) => reported.push((turn.endpoint, refused)),
                 None if next.tried < self.tries => turns().push_back(next),
                 None => {}
             }
         }
-        told
+        reported
     }
 
     fn is_over(&self) -> bool {
@@ -237,17 +236,23 @@ mod tests {
 
     #[test]
     fn five_numbers_or_four_read_back_and_nothing_else_does() {
-        let told = Refusals {
+        let reported = Refusals {
             messages: 5,
             messages_per_second: 120_000,
             connections: 3,
             connections_per_peer: 512,
             dropped: 7,
         };
-        assert_eq!(told.to_string(), "5 120000 3 512 7");
-        let earlier = Refusals { dropped: 0, ..told };
+        assert_eq!(reported.to_string(), "5 120000 3 512 7");
+        let earlier = Refusals {
+            dropped: 0,
+            ..reported
+        };
         assert_eq!(Refusals::read(b"5 120000 3 512"), Some(earlier));
-        assert_eq!(Refusals::read(told.to_string().as_bytes()), Some(told));
+        assert_eq!(
+            Refusals::read(reported.to_string().as_bytes()),
+            Some(reported)
+        );
         for wrong in [
             "",
             "5",
@@ -284,8 +289,8 @@ mod tests {
             patience: Span::from_millis(300),
             stop: Stop::new(),
         };
-        let told = round.ask_all(&endpoints);
-        let (answered, rest) = told.split_last().expect("as many as endpoints");
+        let reported = round.ask_all(&endpoints);
+        let (answered, rest) = reported.split_last().expect("as many as endpoints");
         assert!(answered.is_some());
         assert!(rest.iter().all(Option::is_none));
         for listener in &silent {

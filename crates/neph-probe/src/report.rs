@@ -1,5 +1,4 @@
-//! What a running flow tells whoever started it, through a channel that never blocks the
-//! measuring thread.
+//! Reports of a running flow, through a channel that never blocks the measuring thread.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -9,46 +8,46 @@ use neph_sys::tcp::TcpInfo;
 
 /// Room for this many reports: a second of the fastest flow.
 const ROOM: usize = 1 << 14;
-/// What is kept for a receiver that does not keep up: about 90 MB.
+/// Reports that are kept for a slow receiver: about 90 MB.
 const MAX_WAITING: usize = 1 << 18;
 
-/// Something a flow tells.
+/// A report of a flow.
 #[derive(Clone, Debug)]
 pub enum Report {
-    /// A reply has just come; more marks may follow. For live output only.
+    /// A reply has just come; more timestamps may follow. For live output only.
     Reply(Message),
     /// A message is finished. Each message once, in order.
     Message(Message),
-    /// Something happened.
+    /// An event.
     Event {
-        /// When.
+        /// Its time.
         at: Instant<Own>,
-        /// What.
+        /// Its kind.
         kind: EventKind,
         /// In words.
         text: String,
     },
-    /// The flow's first socket stands.
+    /// The flow's first socket is open.
     Opened {
-        /// Our address on it.
+        /// Its local address.
         source: SocketAddr,
         /// Its congestion control, if it is TCP.
         congestion: Option<String>,
     },
-    /// What the kernel reports of the flow's TCP connection, as [`neph_model::TcpStatsWhen`] asks for it.
+    /// The kernel's statistics of the flow's TCP connection, as requested by [`neph_model::TcpStatsWhen`].
     Tcp {
         /// When it was read.
         at: Instant<Own>,
         /// All of it.
         info: TcpInfo,
     },
-    /// Both clocks, once a second.
+    /// Both clocks, once per second.
     Anchor(Anchor<Own>),
-    /// The flow is over; nothing follows.
+    /// The flow is over. No report follows.
     Ended(Tally),
 }
 
-/// What a session notes for its driver to report.
+/// A note of a session, for its driver to report.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -63,12 +62,12 @@ pub(crate) enum Note {
 #[derive(Debug)]
 pub(crate) struct Reports {
     channel: SyncSender<Report>,
-    /// What found no room, in order; sent at the next opportunity.
+    /// Reports that found no room, in order; sent at the next opportunity.
     waiting: std::collections::VecDeque<Report>,
 }
 
 impl Reports {
-    /// A channel with its room made ahead of time.
+    /// A channel with preallocated room.
     pub(crate) fn new() -> (Self, Receiver<Report>) {
         let (channel, receiver) = sync_channel(ROOM);
         (
@@ -80,11 +79,11 @@ impl Reports {
         )
     }
 
-    /// Tells; keeps what finds no room, up to a bound: beyond it the measuring thread waits, and
-    /// its lateness tells so. A receiver that is gone wants nothing more.
-    pub(crate) fn tell(&mut self, report: Report) {
+    /// Sends a report, or keeps it up to a limit. Beyond the limit the measuring thread waits, which shows as
+    /// lateness. A receiver that is gone gets nothing.
+    pub(crate) fn report(&mut self, report: Report) {
         if matches!(report, Report::Reply(_)) && !self.waiting.is_empty() {
-            // Live output that comes late is of no use; the message itself follows.
+            // Late live output is useless; the message itself follows.
             return;
         }
         self.waiting.push_back(report);
@@ -106,7 +105,7 @@ impl Reports {
         }
     }
 
-    /// Tells everything that is still waiting, and the end.
+    /// Sends all waiting reports, and the end.
     pub(crate) fn end(mut self, tally: Tally) {
         self.waiting.push_back(Report::Ended(tally));
         for report in self.waiting {

@@ -1,7 +1,7 @@
-//! From a target to the one address that is measured: the resolver of every command.
+//! The resolver of every command: from a target to the one address that is measured.
 //!
-//! Owns the order in which a host's addresses are tried (RFC 8305) and what counts as answering. Does
-//! not own what is said to the chosen one afterwards.
+//! Owns the order in which a host's addresses are tried (RFC 8305) and what counts as an answer. Does not own
+//! the traffic to the chosen address afterwards.
 
 use std::fmt;
 use std::io;
@@ -21,16 +21,16 @@ use crate::target_error::TargetError;
 /// "Connection Attempt Delay").
 const ATTEMPT_DELAY: Span = Span::from_millis(250);
 
-/// How an address is to be found.
+/// How an address is found.
 #[derive(Clone, Debug)]
 pub struct Resolving {
-    /// The only version of the internet protocol; `None`: either.
+    /// The only IP version; `None`: either.
     pub version: Option<IpVersion>,
     /// How long each address has to answer.
     pub patience: Span,
-    /// The place (a lab's site) to look from; `None` is where we are.
+    /// The place (a lab's site) to resolve from; `None` is the current one.
     pub site: Option<Place>,
-    /// The address that was measured before: it stays, as long as the host has it and it answers.
+    /// The address of an earlier measurement: it stays as long as the host has it and it answers.
     pub keep: Option<IpAddr>,
     /// Addresses that it forbids are not asked and not chosen.
     pub permit: Permit,
@@ -54,9 +54,9 @@ impl Resolving {
 pub struct Resolved {
     /// The first that answered; the first of all where none did.
     pub address: SocketAddr,
-    /// Whether it answered; `None` of the only address, which is not asked.
+    /// Whether it answered; `None` for the only address, which is not asked.
     pub answered: Option<bool>,
-    /// Those that were tried and did not answer, each with the reason.
+    /// Addresses that were tried and did not answer, each with the reason.
     pub silent: Vec<Silent>,
 }
 
@@ -98,24 +98,23 @@ impl Resolved {
     }
 }
 
-/// Finds where a target is.
+/// Finds the address of a target.
 pub trait Resolve {
-    /// Every address of the host, in the order in which they are to be tried: the resolver's
-    /// (RFC 6724), with the two versions taking turns (RFC 8305, section 4). Of a link-local address
-    /// with its zone.
+    /// Every address of the host, in the order of tries: the resolver's (RFC 6724), with alternating IP
+    /// versions (RFC 8305, section 4). A link-local address has its zone.
     ///
     /// # Errors
-    /// [`TargetError::Unresolved`] with what the resolver said, [`TargetError::OtherVersion`] where
-    /// the host is an address already.
+    /// [`TargetError::Unresolved`] with the resolver's error, [`TargetError::OtherVersion`] where the host is
+    /// an address already.
     fn addresses(&self, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, TargetError>;
 
-    /// Finds the address to measure. Where the host has several, they are tried as RFC 8305 has it:
-    /// the next one after 250 ms without an answer, or at once when one refuses. TCP kinds connect,
-    /// UDP sends a STAMP request, ICMP an echo request.
+    /// Finds the address to measure. Several addresses are tried as in RFC 8305: the next one after 250 ms
+    /// without an answer, or at once after a refusal. TCP kinds connect, UDP sends a STAMP request, ICMP an
+    /// echo request.
     ///
     /// # Errors
-    /// As [`Self::addresses`], [`TargetError::Forbidden`] where the permit allows none of them, and when the site
-    /// cannot be entered.
+    /// As [`Self::addresses`], [`TargetError::Forbidden`] where the permit allows none of them, and when the
+    /// site cannot be entered.
     fn find(&self, how: &Resolving) -> Result<Resolved, TargetError>;
 }
 
@@ -181,7 +180,7 @@ fn find_here(target: &Target, how: &Resolving) -> Result<Resolved, TargetError> 
     })
 }
 
-/// Those that may be asked; at least one.
+/// The permitted addresses; at least one.
 fn permitted(
     target: &Target,
     mut addresses: Vec<SocketAddr>,
@@ -218,7 +217,7 @@ fn check_version(target: &Target, version: Option<IpVersion>) -> Result<(), Targ
     }
 }
 
-/// The addresses in turns of both versions, each version's in its order, the first one's first.
+/// The addresses with alternating IP versions, beginning with that of the first; each version in its order.
 fn taking_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let first = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let of = |is_ipv6: bool| {
@@ -234,13 +233,13 @@ fn taking_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     turns
 }
 
-/// Tries the addresses one after the other, each on a thread of its own.
+/// Tries the addresses one after the other, each on its own thread.
 fn race(
     addresses: &[SocketAddr],
     how: &Resolving,
     attempt: impl Fn(SocketAddr) -> io::Result<()> + Clone + Send + 'static,
 ) -> Resolved {
-    let (teller, told) = mpsc::channel();
+    let (teller, reported) = mpsc::channel();
     let mut silent: Vec<Silent> = Vec::new();
     let mut waiting = addresses.iter();
     let mut under_way = 0;
@@ -256,7 +255,7 @@ fn race(
                         .map_err(io::Error::other)
                         .and_then(|()| attempt(address)),
                 };
-                // Whoever asked may have its answer already.
+                // The receiver may have its answer already.
                 let _ = teller.send((address, tried));
             };
             match thread::Builder::new()
@@ -281,7 +280,7 @@ fn race(
         } else {
             how.patience + ATTEMPT_DELAY
         };
-        match told.recv_timeout(patience.to_duration()) {
+        match reported.recv_timeout(patience.to_duration()) {
             Ok((address, Ok(()))) => {
                 return Resolved {
                     address,
@@ -314,7 +313,7 @@ fn reason(error: &io::Error, patience: Span) -> String {
     }
 }
 
-/// Asks at one address whether anybody is there.
+/// Checks whether one address answers.
 fn attempt(target: &Target, address: SocketAddr, patience: Span) -> io::Result<()> {
     if target.kind().is_datagram() {
         let mut spec = FlowSpec::plain(target.clone(), address);

@@ -1,13 +1,13 @@
-//! What runs on a thread of its own and tells what it measures through a channel.
+//! Work that runs on its own thread and reports through a channel.
 //!
-//! Owns the thread and the channel's end. Does not know what runs: a single flow or a fleet.
+//! Owns the thread and the channel's end. Does not know the work: a single flow or a fleet.
 
 use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 
 use crate::ProbeError;
 
-/// Something that runs until its schedule is over or it is stopped, and tells `R`.
+/// Work that runs until its schedule is over or it is stopped, with reports of type `R`.
 #[derive(Debug)]
 pub struct Running<R> {
     reports: Receiver<R>,
@@ -15,7 +15,7 @@ pub struct Running<R> {
 }
 
 impl<R> Running<R> {
-    /// Starts `work`, which tells what `reports` receives, on a thread of this name.
+    /// Starts `work`, whose reports arrive at `reports`, on a thread of this name.
     pub(crate) fn begin(
         name: String,
         reports: Receiver<R>,
@@ -26,7 +26,7 @@ impl<R> Running<R> {
         Ok(Self { reports, thread })
     }
 
-    /// What it tells; ends with its last report, or when the thread could not begin.
+    /// Its reports; they end with the last one, or if the thread could not begin.
     pub const fn reports(&self) -> &Receiver<R> {
         &self.reports
     }

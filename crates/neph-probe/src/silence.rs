@@ -1,5 +1,5 @@
-//! Why nobody answers a fleet: what the target's host itself says when it is asked, and what to write
-//! instead. Owns the sentence; asking is [`knock`]'s and [`discover`]'s.
+//! Why a fleet gets no answers: what the target's host reports when it is asked, and a remedy. Owns the
+//! sentence. Does not own the queries ([`knock`] and [`discover`]).
 
 use std::thread;
 
@@ -14,11 +14,11 @@ use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
 const MOST: usize = 4;
-/// How long one question may take.
+/// Time limit for one query.
 const PATIENCE: Span = Span::from_secs(1);
 
-/// What may be wrong with the secret of STAMP where a reflector is there and does not answer; `has_key`:
-/// whether one was given.
+/// The likely problem of the STAMP secret where a reflector does not answer; `has_key`: whether a secret was
+/// given.
 #[must_use]
 pub const fn stamp_suspicion(has_key: bool) -> &'static str {
     if has_key {
@@ -28,7 +28,7 @@ pub const fn stamp_suspicion(has_key: bool) -> &'static str {
     }
 }
 
-/// Where nobody answers, and how it was asked.
+/// Endpoints without answers, and how they were asked.
 #[derive(Clone, Debug)]
 pub struct Silence {
     probe: ProbeKind,
@@ -36,7 +36,7 @@ pub struct Silence {
     has_key: bool,
 }
 
-/// What was found out about a silent endpoint.
+/// Findings about a silent endpoint.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -45,16 +45,16 @@ pub struct Silence {
 struct Found {
     probe: ProbeKind,
     has_key: bool,
-    /// Its host says that nobody listens at the port.
+    /// Its host reports that the port is closed.
     is_free: bool,
-    /// A reflector of ours takes connections at the port.
+    /// A neph reflector accepts connections at the port.
     is_reflector: bool,
-    /// One listens where reflectors do.
-    elsewhere: bool,
+    /// A reflector listens at the default port.
+    remote: bool,
 }
 
 impl Silence {
-    /// Of this fleet.
+    /// For this fleet.
     pub fn new(spec: &FleetSpec) -> Self {
         Self {
             probe: spec.fleet.probe,
@@ -63,45 +63,45 @@ impl Silence {
         }
     }
 
-    /// A sentence for each of these, of the first few; takes three seconds at worst.
+    /// A sentence for each of these, for the first few; takes at most 3 s.
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MOST).collect();
         thread::scope(|scope| {
             let asking = silent.iter().map(|one| scope.spawn(|| self.of(one)));
             let asking: Vec<_> = asking.collect();
-            let told = asking.into_iter().filter_map(|one| one.join().ok());
-            told.collect()
+            let reported = asking.into_iter().filter_map(|one| one.join().ok());
+            reported.collect()
         })
     }
 
     fn of(&self, endpoint: &FleetEndpoint) -> String {
         let port = endpoint.address.port();
-        let elsewhere = || port != PORT && self.said(endpoint, PORT).reflector;
+        let remote = || port != PORT && self.printed(endpoint, PORT).reflector;
         if self.probe.is_segment() {
             return sentence(endpoint, self.found(false, &Discovery::default(), false));
         }
-        let said = self.said(endpoint, port);
+        let printed = self.printed(endpoint, port);
         let is_free = if self.probe.is_datagram() {
             let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
             knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
         } else {
-            said.closed
+            printed.closed
         };
-        sentence(endpoint, self.found(is_free, &said, elsewhere()))
+        sentence(endpoint, self.found(is_free, &printed, remote()))
     }
 
-    const fn found(&self, is_free: bool, said: &Discovery, elsewhere: bool) -> Found {
+    const fn found(&self, is_free: bool, printed: &Discovery, remote: bool) -> Found {
         Found {
             probe: self.probe,
             has_key: self.has_key,
             is_free,
-            is_reflector: said.reflector,
-            elsewhere,
+            is_reflector: printed.reflector,
+            remote,
         }
     }
 
-    /// What a reflector would say over TCP at this port.
-    fn said(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
+    /// The answer of a reflector over TCP at this port.
+    fn printed(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
         let mut address = endpoint.address;
         address.set_port(port);
         let asking = Asking {
@@ -111,12 +111,12 @@ impl Silence {
             site: self.site.clone(),
         };
         let target = Target::parse(&format!("http://{address}"));
-        let said = target.map(|target| discover(&target, address, &asking));
-        said.ok().and_then(Result::ok).unwrap_or_default()
+        let printed = target.map(|target| discover(&target, address, &asking));
+        printed.ok().and_then(Result::ok).unwrap_or_default()
     }
 }
 
-/// What to do about it.
+/// The finding and its remedy.
 fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
     let Found { probe, .. } = found;
     let (ip, port) = (endpoint.address.ip(), endpoint.address.port());
@@ -128,11 +128,11 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
             "{at} answers no SYN, neither open nor closed: a firewall drops them, or no such host is there"
         );
     }
-    if found.elsewhere {
+    if found.remote {
         let silent = if found.is_free {
             format!("nothing listens at {at}")
         } else {
-            format!("nobody answers at {at}")
+            format!("no answer from {at}")
         };
         return format!("{silent}; neph reflect answers at {PORT}: write {probe}://{host}:{PORT}");
     }
@@ -145,7 +145,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
     let which = if port == PORT {
         String::new()
     } else {
-        format!(" (it listens at {PORT} unless told otherwise: write {probe}://{host}:{PORT})")
+        format!(" (its default port is {PORT}: write {probe}://{host}:{PORT})")
     };
     let other = if probe == ProbeKind::Udp {
         ", or another STAMP reflector"
@@ -153,7 +153,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
         ""
     };
     if found.is_free {
-        // Unless told otherwise it listens to IPv4 only.
+        // By default it listens on IPv4 only.
         let how = if ip.is_ipv6() {
             format!(" --listen '[::]:{PORT}'")
         } else {
@@ -162,7 +162,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
         format!("nothing listens at {at}; start neph reflect{how} there{which}{other}")
     } else {
         format!(
-            "nobody answers at {at}; is neph reflect{which}{other} there, and does every firewall let {layer} through?"
+            "no answer from {at}; is neph reflect{which}{other} running there, and does every firewall pass {layer}?"
         )
     }
 }
@@ -171,7 +171,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
 mod tests {
     use super::*;
 
-    fn told(target: (&str, ProbeKind), found: Found) -> String {
+    fn reported(target: (&str, ProbeKind), found: Found) -> String {
         let endpoint = FleetEndpoint {
             name: "x".to_owned(),
             address: target.0.parse().expect("an address"),
@@ -187,14 +187,14 @@ mod tests {
             has_key: false,
             is_free: false,
             is_reflector: false,
-            elsewhere: false,
+            remote: false,
         };
         let free = Found {
             is_free: true,
             ..nothing
         };
-        let elsewhere = Found {
-            elsewhere: true,
+        let remote = Found {
+            remote: true,
             ..free
         };
         let mute = Found {
@@ -202,24 +202,24 @@ mod tests {
             ..nothing
         };
         let udp = ("192.0.2.1:862", ProbeKind::Udp);
-        let told = [
-            told(udp, elsewhere),
-            told(udp, free),
-            told(udp, nothing),
-            told(udp, mute),
-            told(("[2001:db8::1]:8080", ProbeKind::Udp), free),
-            told(("[2001:db8::1]:80", ProbeKind::Tcp), elsewhere),
-            told(("192.0.2.1:443", ProbeKind::Syn), nothing),
+        let reported = [
+            reported(udp, remote),
+            reported(udp, free),
+            reported(udp, nothing),
+            reported(udp, mute),
+            reported(("[2001:db8::1]:8080", ProbeKind::Udp), free),
+            reported(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
+            reported(("192.0.2.1:443", ProbeKind::Syn), nothing),
         ];
         let expected = [
             "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",
-            "nothing listens at UDP 862 of 192.0.2.1; start neph reflect there (it listens at 8080 unless told otherwise: write udp://192.0.2.1:8080), or another STAMP reflector",
-            "nobody answers at UDP 862 of 192.0.2.1; is neph reflect (it listens at 8080 unless told otherwise: write udp://192.0.2.1:8080), or another STAMP reflector there, and does every firewall let UDP through?",
+            "nothing listens at UDP 862 of 192.0.2.1; start neph reflect there (its default port is 8080: write udp://192.0.2.1:8080), or another STAMP reflector",
+            "no answer from UDP 862 of 192.0.2.1; is neph reflect (its default port is 8080: write udp://192.0.2.1:8080), or another STAMP reflector running there, and does every firewall pass UDP?",
             "neph reflect is at port 862 of 192.0.2.1 and takes connections, but nothing comes back over UDP: a firewall drops it, or the reflector wants its secret (--stamp-key)",
             "nothing listens at UDP 8080 of 2001:db8::1; start neph reflect --listen '[::]:8080' there, or another STAMP reflector",
             "nothing listens at TCP 80 of 2001:db8::1; neph reflect answers at 8080: write tcp://[2001:db8::1]:8080",
             "TCP 443 of 192.0.2.1 answers no SYN, neither open nor closed: a firewall drops them, or no such host is there",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What one flow is asked to do. Plain data, decided before anything runs.
+//! The specification of one flow. Plain data, decided before anything runs.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ use neph_sys::place::Place;
 
 use crate::secret::Secret;
 
-/// When messages go: number `n` at `start + n * interval`, whatever became of those before.
+/// When messages are sent: number `n` at `start + n * interval`, independent of earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Time between two messages; at least 1 us.
     pub interval: Span,
-    /// How many; `None` until stopped.
+    /// Number of messages; `None` until stopped.
     pub count: Option<u64>,
-    /// For how long from the first on; `None` until `count` is reached. What was due by then and
-    /// could not be sent in time is not sent.
+    /// Time from the first message on; `None` until `count` is reached. Messages that were due by then and
+    /// not sent in time are not sent.
     pub duration: Option<Span>,
 }
 
@@ -37,12 +37,12 @@ impl Schedule {
         Some(start + after)
     }
 
-    /// When nothing is sent any more, whatever is still due.
+    /// The end of the schedule, even if messages are still due.
     pub fn end(&self, start: Instant<Own>) -> Option<Instant<Own>> {
         self.duration.map(|duration| start + duration)
     }
 
-    /// How many messages it has; `None` until stopped.
+    /// Number of messages; `None` until stopped.
     pub fn messages(&self) -> Option<u64> {
         let in_time = self.duration.map(|duration| {
             let nanos = |span: Span| u64::try_from(span.nanos()).unwrap_or(0);
@@ -52,88 +52,88 @@ impl Schedule {
     }
 }
 
-/// Whether a server's certificate must be believed.
+/// How a server's certificate is checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// By the public certificate authorities.
     #[default]
     Public,
-    /// By the public ones, and by those whose certificates this PEM file holds.
+    /// By the public ones, and by those in this PEM file.
     File(PathBuf),
-    /// Only if it is one of these, whoever issued it, whatever its names and its validity are.
+    /// Only if it is one of these, whatever its issuer, names and validity.
     Pinned(Vec<Fingerprint>),
-    /// Not at all: any certificate will do. Never a default.
+    /// Any certificate is accepted. Never a default.
     Anything,
 }
 
-/// What becomes of connections between messages.
+/// How messages use connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionUse {
-    /// They last.
+    /// All messages share a lasting connection.
     #[default]
     Lasting,
-    /// Each message has one of its own: connect and handshake count.
+    /// Each message has a new one: connect and handshake count.
     PerMessage,
 }
 
-/// How the measuring thread asks to be scheduled.
+/// How the measuring thread is scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// Real-time where the kernel permits it, ordinary otherwise, and at a site that has a share
-    /// of CPU time only: there it would take more.
+    /// Real-time where the kernel permits it. Ordinary otherwise, and at a site with a CPU quota: there a
+    /// real-time thread would take more.
     #[default]
     Auto,
     /// Ordinary.
     Normal,
 }
 
-/// What becomes of messages that are overdue by more than [`Overdue::PATIENCE`], because this host
-/// was stopped, starved or too slow.
+/// What happens to messages that are overdue by more than [`Overdue::PATIENCE`], because this host was
+/// stopped, starved or too slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overdue {
-    /// They are not sent, and count as such.
+    /// They are not sent, and are counted as such.
     #[default]
     Skip,
-    /// They are sent at once, all of them.
+    /// They are all sent at once.
     Send,
 }
 
 impl Overdue {
-    /// Messages later than this are not sent. Less is made up for, so that a short stall costs no
-    /// message and shows as response time.
+    /// Messages later than this are not sent. Less lateness is caught up, so a short stall costs no message
+    /// and shows as response time.
     pub const PATIENCE: Span = Span::from_secs(1);
 }
 
-/// One flow's whole task.
+/// The complete specification of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Its place within its experiment.
     pub index: FlowIndex,
-    /// Why it is there.
+    /// Its role.
     pub role: FlowRole,
     /// Its name on screen.
     pub name: String,
-    /// What it is aimed at.
+    /// Its target.
     pub target: Target,
-    /// Where that is.
+    /// The target's address.
     pub address: SocketAddr,
-    /// When messages go.
+    /// When messages are sent.
     pub schedule: Schedule,
-    /// Request payload, bytes; raised to what the kind needs.
+    /// Request payload in bytes; raised to what the kind needs.
     pub request_size: usize,
-    /// Reply payload asked for, bytes; raised to what the marks need.
+    /// Requested reply payload in bytes; raised to what the timestamps need.
     pub response_size: usize,
-    /// Our port; `None` leaves it to the kernel.
+    /// Source port; `None` leaves it to the kernel.
     pub source_port: Option<u16>,
     /// A message without a reply for this long is lost.
     pub timeout: Span,
-    /// The only version of TLS, where the scheme asks for TLS; `None`: the best that both sides have.
+    /// The only version of TLS, where the scheme requires TLS; `None`: the best that both sides have.
     pub tls_version: Option<TlsVersion>,
-    /// Whether the certificate must be believed.
+    /// How the certificate is checked.
     pub trust: Trust,
-    /// What becomes of connections.
+    /// How messages use connections.
     pub connection_use: ConnectionUse,
-    /// Congestion control of our side's sockets; `None` keeps the system's.
+    /// Congestion control of the local sockets; `None` keeps the system's.
     pub congestion: Option<String>,
     /// Key of authenticated STAMP.
     pub key: Option<Secret>,
@@ -141,24 +141,24 @@ pub struct FlowSpec {
     pub spin: Span,
     /// How to be scheduled.
     pub priority: Priority,
-    /// The place (a lab's site) to send from; `None` is where we are.
+    /// The place (a lab's site) to send from; `None` is the current one.
     pub site: Option<Place>,
-    /// Which HTTP statuses are the expected reply.
+    /// The HTTP statuses of an expected reply.
     pub expected_status: ExpectedStatus,
-    /// Messages a second that may leave at most; SYNs have a cap where none is given.
+    /// Most messages per second; SYNs have a cap where none is given.
     pub rate_cap: Option<u32>,
-    /// What may be sent by all that shares it; beyond it messages are not sent, and count so.
+    /// What all users of the permit may send together. Messages beyond it are not sent and counted as such.
     pub permit: Permit,
-    /// What becomes of messages that were due while this host did not run.
+    /// What happens to messages that were due while this host did not run.
     pub overdue: Overdue,
-    /// When the kernel's statistics of the connection are read; `None`: only those that come with stamps.
+    /// When the kernel's statistics of the connection are read; `None`: only those that come with timestamps.
     pub tcp_stats: Option<TcpStatsWhen>,
-    /// Whether the peer is our reflector, as [`crate::discover()`] found.
+    /// Whether the peer is a neph reflector, as [`crate::discover()`] found.
     pub reflector: bool,
 }
 
 impl FlowSpec {
-    /// Whether its messages are connection attempts: nothing is said on the connection.
+    /// Whether its messages are connection attempts, without data on the connection.
     pub fn is_attempt(&self) -> bool {
         let kind = self.target.kind();
         kind.is_segment() || (kind.facts().needs_reflector && !self.reflector)
@@ -169,8 +169,8 @@ impl FlowSpec {
     /// The default spin before a send.
     pub const SPIN: Span = Span::from_micros(60);
 
-    /// The default towards a target: the smallest messages, one a second until stopped, on one
-    /// connection to a server that need not be ours.
+    /// The default for a target: the smallest messages, one per second until stopped, on one connection to a
+    /// server that need not be a neph reflector.
     pub fn plain(target: Target, address: SocketAddr) -> Self {
         Self {
             index: FlowIndex(0),

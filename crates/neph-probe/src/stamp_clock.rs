@@ -1,18 +1,18 @@
-//! From the kernel's wall-clock stamps to our monotonic clock, without trusting the wall clock to
-//! run evenly: both are read anew each time the thread wakes, so that a stamp is converted within
-//! microseconds of being taken, and a step between two readings is seen.
+//! Conversion of the kernel's wall clock timestamps to the local monotonic clock. The wall clock need not run
+//! evenly. Both clocks are read each time the thread wakes, so a timestamp is converted within microseconds,
+//! and a step between two readings is detected.
 
 use neph_model::{Anchor, Instant, Own, Span, Wall};
 use neph_sys::clock::{self, Pair, WallNanos};
 
-/// What the clock may be slewed beside the rate that the kernel tells (`adjtime`: 500 ppm), and
-/// room for reading both clocks.
+/// Tolerance for a slewed clock in addition to the rate that the kernel reports (`adjtime`: 500 ppm), and for
+/// reading both clocks.
 const SLEW_PPM: i64 = 500;
 const READING: i64 = 20_000;
-/// A stamp is read at most this long after it was taken, unless the thread was kept from running.
+/// A timestamp is at most this old when it is read, unless the thread was not scheduled.
 const STALE: i64 = 1_000_000;
 
-/// Now, on our clock.
+/// The current time on the local clock.
 pub(crate) fn now() -> Instant<Own> {
     Instant::from_nanos(clock::raw().0)
 }
@@ -21,7 +21,7 @@ pub(crate) fn now() -> Instant<Own> {
 #[derive(Debug)]
 pub(crate) struct StampClock {
     pair: Pair,
-    /// The wall clock stepped: stamps read before this moment may be older than the step.
+    /// The wall clock stepped: timestamps read before this moment may be older than the step.
     suspect_until: Option<i64>,
 }
 
@@ -35,7 +35,7 @@ impl StampClock {
 
     /// Reads both clocks. Returns by how much the wall clock stepped, if it did.
     pub(crate) fn refresh(&mut self) -> Option<Span> {
-        let (pair, step) = after(self.pair, clock::pair(), told_rate);
+        let (pair, step) = after(self.pair, clock::pair(), reported_rate);
         if step.is_some() {
             self.suspect_until = Some(pair.raw.0 + STALE);
         } else if self.suspect_until.is_some_and(|until| until <= pair.raw.0) {
@@ -45,7 +45,7 @@ impl StampClock {
         step
     }
 
-    /// A stamp on our clock; `None` where a step makes it meaningless.
+    /// A timestamp on the local clock; `None` where a step makes it meaningless.
     pub(crate) fn own(&self, stamp: WallNanos) -> Option<Instant<Own>> {
         let own = || Instant::from_nanos(self.pair.to_raw(stamp).0);
         self.suspect_until.is_none().then(own)
@@ -60,11 +60,11 @@ impl StampClock {
     }
 }
 
-/// What is known after another reading, and by how much the wall clock stepped; `rate_ppm` tells how
-/// fast it is being slewed, and is asked only when it looks like a step.
+/// The pair after another reading, and by how much the wall clock stepped. `rate_ppm` returns its slew rate,
+/// and is called only if a step is likely.
 ///
-/// Where reading takes long (a guest has each clock by a system call, and a thread may be kept from
-/// running in between), the reading before is the better one: a step is what neither's doubt explains.
+/// If a reading takes long (a guest reads each clock by a system call, and a thread may be interrupted), the
+/// earlier reading is better. A step exceeds the error bounds of both readings.
 fn after(before: Pair, read: Pair, rate_ppm: impl FnOnce() -> i64) -> (Pair, Option<Span>) {
     let apart = read.offset() - before.offset();
     let elapsed = read.raw.0 - before.raw.0;
@@ -89,7 +89,7 @@ fn after(before: Pair, read: Pair, rate_ppm: impl FnOnce() -> i64) -> (Pair, Opt
     (read, step)
 }
 
-fn told_rate() -> i64 {
+fn reported_rate() -> i64 {
     clock::sync_status().map_or(0, |status| status.rate_ppm)
 }
 
@@ -135,7 +135,7 @@ mod tests {
         };
         let (pair, step) = after(at(0, 0), slow, || 0);
         assert_eq!((pair.offset(), pair.raw, step), (0, slow.raw, None));
-        // Carried on for 10 ms it is worth less, so that soon any reading is better.
+        // After 10 ms it is less exact, so that soon any reading is better.
         assert_eq!(pair.doubt, 40 + 5_000);
         let (pair, step) = after(pair, at(2 * millis, 2 * millis + 4_000), || 0);
         assert_eq!((pair.offset(), pair.doubt, step), (4_000, 40, None));

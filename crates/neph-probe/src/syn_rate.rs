@@ -1,45 +1,45 @@
-//! How many SYNs a second are sent without being asked to: a target's operator, and every firewall
-//! in between, takes many for an attack.
+//! The default limit of SYNs per second. A target's operator, and every firewall on the path, takes many for
+//! an attack.
 
 use neph_model::{SYNS_A_SECOND_EACH, Span};
 
-/// SYNs a second in all, unless more are allowed.
+/// SYNs per second in all, unless more are allowed.
 pub const SYNS_A_SECOND: u32 = 1000;
 
-/// When SYNs go to whom.
+/// Flows, targets and interval of SYNs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynSchedule {
-    /// How many flows there are; at least one.
+    /// Number of flows; at least one.
     pub flows: u32,
-    /// How many targets they share evenly; at least one.
+    /// Number of targets that they share evenly; at least one.
     pub targets: u32,
     /// Time between two SYNs of a flow.
     pub interval: Span,
 }
 
-/// A schedule has more SYNs than are allowed.
+/// A schedule has more SYNs than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{rate} SYNs a second {to} are more than {cap}, and may be taken for an attack: send less \
      often, or allow them with --rate-cap {allow}"
 )]
 pub struct TooManySyns {
-    /// What the schedule has, rounded up.
+    /// SYNs per second of the schedule, rounded up.
     rate: u64,
     /// `in all` or `to each target`.
     to: &'static str,
-    /// What is allowed.
+    /// The limit.
     cap: u32,
-    /// What must be allowed for this schedule.
+    /// The limit that this schedule needs.
     allow: u64,
 }
 
 impl SynSchedule {
-    /// Holds the schedule against the defaults, or against `allowed` SYNs a second (in all; then
-    /// each target may get all of them). Returns how many may be sent in all.
+    /// Checks the schedule against the defaults, or against `allowed` SYNs per second (in all; then each
+    /// target may get all of them). Returns the limit in all.
     ///
     /// # Errors
-    /// One sentence that says how many there are and how to allow them.
+    /// One sentence with the number of SYNs and how to allow them.
     pub fn check(&self, allowed: Option<u32>) -> Result<u32, TooManySyns> {
         let cap = allowed.unwrap_or(SYNS_A_SECOND);
         let each = allowed.unwrap_or(SYNS_A_SECOND_EACH);
@@ -60,7 +60,7 @@ impl SynSchedule {
         Ok(cap)
     }
 
-    /// SYNs a second of so many flows, rounded up.
+    /// SYNs per second of this many flows, rounded up.
     fn rate(&self, flows: u32) -> u64 {
         let nanos = u64::try_from(self.interval.nanos()).unwrap_or(0).max(1);
         (u64::from(flows) * 1_000_000_000).div_ceil(nanos)
@@ -85,16 +85,16 @@ mod tests {
         assert_eq!(check(1, 1, 5, None), Ok(1000));
         assert_eq!(check(200, 1, 1000, None), Ok(1000));
         assert_eq!(check(1000, 5, 1000, None), Ok(1000));
-        let told = check(512, 1, 200, None).expect_err("2560 to one target");
+        let reported = check(512, 1, 200, None).expect_err("2560 to one target");
         assert!(
-            told.contains("2560 SYNs a second to each target are more than 200"),
-            "{told}"
+            reported.contains("2560 SYNs a second to each target are more than 200"),
+            "{reported}"
         );
-        assert!(told.contains("--rate-cap 2560"), "{told}");
-        let told = check(1200, 12, 1000, None).expect_err("1200 in all");
+        assert!(reported.contains("--rate-cap 2560"), "{reported}");
+        let reported = check(1200, 12, 1000, None).expect_err("1200 in all");
         assert!(
-            told.contains("1200 SYNs a second in all are more than 1000"),
-            "{told}"
+            reported.contains("1200 SYNs a second in all are more than 1000"),
+            "{reported}"
         );
     }
 

@@ -1,14 +1,14 @@
-//! How far this machine's wall clock may be off, as STAMP tells it (RFC 8762, 4.2.1).
+//! The error bound of this host's wall clock, as STAMP reports it (RFC 8762, 4.2.1).
 
 use neph_model::{Instant, Own, Span};
 use neph_sys::clock::{self, SyncStatus};
 use neph_wire::stamp::{ErrorEstimate, Format};
 
-/// The kernel's word changes once a second.
+/// The kernel's value changes once per second.
 const FRESH: Span = Span::from_secs(1);
-/// What reading the clock adds.
+/// Error of reading the clock.
 const READING_ERROR_NANOS: u64 = 1_000;
-/// What the kernel itself says of a clock that nobody keeps (`NTP_PHASE_LIMIT`).
+/// The kernel's value for a clock that is not synchronized (`NTP_PHASE_LIMIT`).
 const UNKNOWN_MICROS: i64 = 16_000_000;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Synchrony {
 }
 
 impl Synchrony {
-    /// As of now.
+    /// The current value.
     pub(crate) fn new(now: Instant<Own>) -> Self {
         Self {
             asked: now,
@@ -26,7 +26,7 @@ impl Synchrony {
         }
     }
 
-    /// Asks the kernel again if its latest word is old.
+    /// Asks the kernel again if its latest value is old.
     pub(crate) fn refresh(&mut self, now: Instant<Own>) {
         if now - self.asked >= FRESH {
             *self = Self::new(now);
@@ -38,7 +38,7 @@ impl Synchrony {
     }
 }
 
-/// The bound, not the guess: who subtracts our stamps must be able to rely on it.
+/// The error bound, not the estimated error: code that subtracts these timestamps relies on it.
 fn estimate(status: Option<SyncStatus>) -> ErrorEstimate {
     let micros = status.map_or(UNKNOWN_MICROS, |status| status.max_error_us);
     let nanos = u64::try_from(micros).unwrap_or(0).saturating_mul(1_000);
@@ -63,16 +63,19 @@ mod tests {
 
     #[test]
     fn the_kernels_bound_is_told_and_who_is_synchronised_says_so() {
-        let told = estimate(Some(kept(20_000)));
-        assert!(told.synchronized);
-        assert!((20_001_000..20_300_000).contains(&told.nanos()), "{told:?}");
+        let reported = estimate(Some(kept(20_000)));
+        assert!(reported.synchronized);
+        assert!(
+            (20_001_000..20_300_000).contains(&reported.nanos()),
+            "{reported:?}"
+        );
         let lost = SyncStatus {
             synchronised: false,
             ..kept(16_000_000)
         };
-        for told in [estimate(Some(lost)), estimate(None)] {
-            assert!(!told.synchronized);
-            assert!(told.nanos() >= 16_000_000_000, "{told:?}");
+        for reported in [estimate(Some(lost)), estimate(None)] {
+            assert!(!reported.synchronized);
+            assert!(reported.nanos() >= 16_000_000_000, "{reported:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use neph_model::{Forbidden, NoTarget};
 /// A target without an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// Its text is none.
+    /// Its text is no target.
     #[error(transparent)]
     Text(#[from] NoTarget),
     /// The name has no address.
@@ -15,9 +15,9 @@ pub enum TargetError {
     Unresolved {
         /// The name.
         host: String,
-        /// ` to IPv4` or ` to IPv6` where one was demanded.
+        /// ` to IPv4` or ` to IPv6` where one was required.
         version: &'static str,
-        /// What the resolver said.
+        /// The resolver's error.
         reason: String,
     },
     /// None of its addresses may be sent to.
@@ -28,10 +28,10 @@ pub enum TargetError {
         /// Why the first of them may not.
         why: Forbidden,
     },
-    /// The site to look from cannot be entered.
+    /// The site to resolve from cannot be entered.
     #[error("{reason}")]
     Site {
-        /// Why not.
+        /// The error.
         reason: String,
     },
     /// An address of the version that was not asked for.
@@ -41,9 +41,9 @@ pub enum TargetError {
         host: String,
         /// Its version, in words.
         is: &'static str,
-        /// The version that was asked for, in words.
+        /// The requested version, in words.
         asked: &'static str,
-        /// The option that asks for it.
+        /// The option that requests it.
         option: &'static str,
     },
 }

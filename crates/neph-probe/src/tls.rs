@@ -1,7 +1,7 @@
-//! TLS for both halves: what a prober believes, what a reflector shows.
+//! TLS for client and reflector: trusted and shown certificates.
 //!
-//! Owns certificate policy and version choice. Sessions are never resumed: each handshake costs
-//! what a first one costs, so that connections can be compared.
+//! Owns certificate policy and version choice. Sessions are never resumed: every handshake is a full one, so
+//! that connections can be compared.
 
 mod direct;
 mod given;
@@ -33,7 +33,7 @@ pub(crate) use refusal::{certificate as untrusted, handshake as failed};
 /// A TLS setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// rustls refused.
+    /// An error of rustls.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
     /// The host is neither a name nor an address.
@@ -46,20 +46,20 @@ pub enum TlsError {
         what: &'static str,
         /// The file.
         path: String,
-        /// Why not.
+        /// The error.
         reason: String,
     },
     /// The file of the private key cannot be used.
     #[error("TLS: private key: {0}")]
     Private(#[from] PrivateFileError),
-    /// The key is not the certificate's, or either cannot be used.
+    /// The key does not match the certificate, or either cannot be used.
     #[error("TLS: certificate {certificate} and key {key} do not go together: {reason}")]
     Pair {
         /// The chain's file.
         certificate: String,
         /// The key's file.
         key: String,
-        /// Why not.
+        /// The error.
         reason: rustls::Error,
     },
     /// No certificate could be made.
@@ -83,7 +83,7 @@ fn fingerprint_of(certificate: &CertificateDer<'_>) -> Fingerprint {
     Fingerprint::new(Sha256::digest(certificate).into())
 }
 
-/// What a prober speaks and believes.
+/// TLS settings of a client.
 ///
 /// # Errors
 /// Only where rustls finds its own settings contradictory.
@@ -121,7 +121,7 @@ pub(crate) fn client_config(
         }
     };
     config.resumption = Resumption::disabled();
-    // All that is spoken over TLS here begins as HTTP/1.1: a server that has only HTTP/2 says so.
+    // All protocols over TLS here begin as HTTP/1.1: a server with only HTTP/2 then reports that.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -145,19 +145,19 @@ fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     }
 }
 
-/// A fresh client side.
+/// A new client connection.
 pub(crate) fn client(config: &Arc<ClientConfig>, host: &str) -> Result<Connection, TlsError> {
     let name =
         ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
     Ok(ClientConnection::new(Arc::clone(config), name)?.into())
 }
 
-/// A fresh server side.
+/// A new server connection.
 pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Connection, TlsError> {
     Ok(ServerConnection::new(Arc::clone(config))?.into())
 }
 
-/// The same certificate, valid also for the names by which a reflector that listens here is reached.
+/// The same identity, with the names by which a reflector that listens here is reached.
 pub(crate) fn listening(identity: &ReflectorIdentity, at: SocketAddr) -> ReflectorIdentity {
     match identity {
         ReflectorIdentity::SelfSigned(more) => {
@@ -170,13 +170,13 @@ pub(crate) fn listening(identity: &ReflectorIdentity, at: SocketAddr) -> Reflect
 /// A reflector's side of TLS.
 #[derive(Debug)]
 pub(crate) struct ServerSide {
-    /// What it shows and speaks.
+    /// Its settings.
     pub(crate) config: Arc<ServerConfig>,
     /// Of its certificate.
     pub(crate) fingerprint: Fingerprint,
 }
 
-/// What a reflector shows and speaks.
+/// TLS settings of a reflector.
 ///
 /// # Errors
 /// When a file cannot be read or does not hold what it should, or key and certificate differ.
@@ -223,7 +223,7 @@ pub(crate) fn server_config(
     })
 }
 
-/// The private key in a PEM file that nobody else can read.
+/// The private key in a PEM file that only its owner can read.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     let pem = read_private(FileKind::PrivateKey, path)?;
     PrivateKeyDer::from_pem_slice(&pem).map_err(|error| TlsError::Pem {
@@ -233,7 +233,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     })
 }
 
-/// The certificates in PEM, one at least.
+/// The certificates in PEM, at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
     if found.is_empty() {
@@ -242,7 +242,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, rustls_pki_t
     Ok(found)
 }
 
-/// What a PEM file holds.
+/// The content of a PEM file.
 fn pem<T>(
     what: &'static str,
     kind: FileKind,

@@ -89,9 +89,9 @@ const WORLDS: [World; 8] = [
 fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     let place = folder.join(&data.campaign.name);
     let settings = PlotSettings::default();
-    let told = diagnose(data, &settings);
-    write_report(data, &settings, &told, &place)?;
-    let shown = text(data, &settings, &told, 120);
+    let reported = diagnose(data, &settings);
+    write_report(data, &settings, &reported, &place)?;
+    let shown = text(data, &settings, &reported, 120);
     std::fs::write(place.join("terminal.txt"), shown)?;
     if data.experiments.iter().any(|one| one.fleet.is_some()) {
         return Ok(());
@@ -103,7 +103,7 @@ fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
         whisker_max: Some(99.0),
         ..PlotSettings::default()
     };
-    write_report(data, &tail, &told, &place.join("other-settings"))?;
+    write_report(data, &tail, &reported, &place.join("other-settings"))?;
     Ok(())
 }
 
@@ -125,14 +125,14 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
         let made = made.followed();
         let begun = Instant::now();
         let figures = made.seen(hops);
-        let mut told = format!("drawn in {:?}\n", begun.elapsed());
+        let mut reported = format!("drawn in {:?}\n", begun.elapsed());
         let place = folder.join(format!("hops-{points}-{packets}"));
         for figure in &figures {
             let drawing = svg(&figure.scene, &figure.name, &figure.title);
-            told.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
+            reported.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
         }
         write_figures(&figures, &place, neph_text::Existing::Replace)?;
-        std::fs::write(place.join("sizes.txt"), told)?;
+        std::fs::write(place.join("sizes.txt"), reported)?;
     }
     Ok(())
 }
@@ -141,13 +141,13 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
 fn sizes(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let figures = draw(data, &PlotSettings::default());
-    let mut told = format!("drawn in {:?}\n", begun.elapsed());
+    let mut reported = format!("drawn in {:?}\n", begun.elapsed());
     for figure in figures {
         let drawing = svg(&figure.scene, &figure.name, &figure.title);
-        told.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
+        reported.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
     }
     let place = folder.join(&data.campaign.name);
     std::fs::create_dir_all(&place)?;
-    std::fs::write(place.join("sizes.txt"), told)?;
+    std::fs::write(place.join("sizes.txt"), reported)?;
     Ok(())
 }

@@ -24,7 +24,7 @@ pub enum ReportError {
         source: std::io::Error,
     },
     /// What stands in the folder is somebody else's.
-    #[error("{folder} holds '{stranger}', which is no report's: name a new folder, or an empty one", folder = .folder.display())]
+    #[error("{folder} contains '{stranger}', which is not part of a report: name a new folder, or an empty one", folder = .folder.display())]
     NotOurs {
         /// The folder.
         folder: PathBuf,

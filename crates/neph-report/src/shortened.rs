@@ -11,7 +11,7 @@ pub(crate) fn shortened(text: &str, fits: impl Fn(&str) -> bool) -> String {
     if fits(text) {
         return text.to_owned();
     }
-    told(&ends(text, &fits))
+    reported(&ends(text, &fits))
 }
 
 /// As [`shortened`], for a text that stands among others: what is left of it is left of no other one
@@ -37,16 +37,16 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
         return cut;
     }
     let ordinary = shortened(text, &fits);
-    let mut alike: Vec<&str> = Vec::new();
+    let mut identical: Vec<&str> = Vec::new();
     for other in cut_too.iter().copied() {
-        let is_alike =
+        let is_identical =
             other == text || (shortened(other, &fits) == ordinary && apart(other).is_none());
-        if is_alike && !alike.contains(&other) {
-            alike.push(other);
+        if is_identical && !identical.contains(&other) {
+            identical.push(other);
         }
     }
-    match alike.iter().position(|other| *other == text) {
-        Some(place) if alike.len() > 1 => numbered(text, place + 1, &fits),
+    match identical.iter().position(|other| *other == text) {
+        Some(place) if identical.len() > 1 => numbered(text, place + 1, &fits),
         _ => ordinary,
     }
 }
@@ -59,21 +59,21 @@ fn clear(
 ) -> Option<String> {
     let ordinary = ends(text, fits);
     if is_clear(&ordinary) {
-        return Some(told(&ordinary));
+        return Some(reported(&ordinary));
     }
     let words = starts(text);
     let kinds = [gaps(text, &words), thirds(text, &words), anywhere(text)];
     kinds.into_iter().find_map(|cuts| {
         let good = cuts
             .into_iter()
-            .filter(|pieces| fits(&told(pieces)) && is_clear(pieces));
+            .filter(|pieces| fits(&reported(pieces)) && is_clear(pieces));
         // The most that fits; of those with as much the one whose ends are the most alike.
         let best = good.max_by_key(|pieces| {
             let long = pieces.iter().map(|piece| piece.len()).sum::<usize>();
             let uneven = pieces[0].len().abs_diff(pieces[pieces.len() - 1].len());
             (long, std::cmp::Reverse(uneven))
         });
-        best.map(|pieces| told(&pieces))
+        best.map(|pieces| reported(&pieces))
     })
 }
 
@@ -89,11 +89,11 @@ fn ends<'t>(text: &'t str, fits: &impl Fn(&str) -> bool) -> Vec<&'t str> {
     };
     let mut shorter = (0..at.len()).rev().map(with);
     shorter
-        .find(|pieces| fits(&told(pieces)))
+        .find(|pieces| fits(&reported(pieces)))
         .unwrap_or_else(|| vec!["", ""])
 }
 
-fn told(pieces: &[&str]) -> String {
+fn reported(pieces: &[&str]) -> String {
     pieces.join("…")
 }
 
@@ -161,7 +161,7 @@ fn thirds<'t>(text: &'t str, words: &[usize]) -> Vec<Vec<&'t str>> {
 fn numbered(text: &str, number: usize, fits: &impl Fn(&str) -> bool) -> String {
     let suffix = format!(" ({number})");
     let begin = ends(text, &|short: &str| fits(&format!("{short}{suffix}")));
-    format!("{}{suffix}", told(&begin))
+    format!("{}{suffix}", reported(&begin))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod transfers;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose};
 use crate::shortened::shortened_among;
-use neph_analysis::findings::{ALARM, Finding, FindingKind, Statements, findings_beside};
+use neph_analysis::findings::{ALARM, Finding, FindingKind, Statements, findings_of};
 use neph_analysis::latencies::Latencies;
 use neph_analysis::numbers::{count, level, millis, percent};
 use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
@@ -30,11 +30,11 @@ const NARROWEST: usize = 16;
 pub fn text(
     data: &CampaignData,
     settings: &PlotSettings,
-    told: &Diagnoses,
+    reported: &Diagnoses,
     width: usize,
 ) -> String {
     let width = width.max(40);
-    let mut out = conclusion(data, settings, told)
+    let mut out = conclusion(data, settings, reported)
         .iter()
         .map(|finding| wrapped(&finding.text, width))
         .collect::<String>();
@@ -55,9 +55,13 @@ pub fn text(
 
 /// What was measured, what stands out most beside the causes that were found (each alarm of the plan,
 /// where any was raised), and every kind of flag.
-pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
+pub fn conclusion(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    reported: &Diagnoses,
+) -> Vec<Finding> {
     let statements = Statements::of(data, settings);
-    let found = findings_beside(data, settings, &told.causes, &statements);
+    let found = findings_of(data, settings, &reported.causes, &statements);
     [
         FindingKind::Measured,
         FindingKind::StandsOut,
@@ -126,7 +130,7 @@ impl Line {
 
 fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let lines: Vec<Line> = data
-        .told_by_main(settings)
+        .determined_by_main(settings)
         .into_iter()
         .map(|scenario| Line::of(data, settings, scenario))
         .collect();
@@ -143,12 +147,12 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let errors = errors.filter(|most| *most > 0).map_or(0, |_| ERRORS);
     let not_sent = lines.iter().map(|line| line.latencies.failed).max();
     let not_sent = not_sent.filter(|most| *most > 0).map_or(0, |_| NOT_SENT);
-    let beside = width.saturating_sub(NUMBERS + errors + not_sent);
+    let alongside = width.saturating_sub(NUMBERS + errors + not_sent);
     // A label that would be cut to nothing stands on a line of its own.
-    let labels = if beside < longest.min(SHORTEST) {
+    let labels = if alongside < longest.min(SHORTEST) {
         0
     } else {
-        longest.min(beside)
+        longest.min(alongside)
     };
     let room = width.saturating_sub(labels + NUMBERS + errors + not_sent + 2);
     let spreads: Vec<Spread> = lines

@@ -13,7 +13,7 @@ use crate::error::ReportError;
 use crate::figure::draw;
 use crate::page::{Contents, TITLE_END, page};
 use crate::scene::{pdf, png, svg};
-use neph_analysis::findings::{Statements, findings_beside};
+use neph_analysis::findings::{Statements, findings_of};
 use neph_analysis::table::{summary, tables_with};
 use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 
@@ -24,7 +24,7 @@ const PAGE: &str = "index.html";
 const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
-/// are replaced, [others' never](check_folder). Returns the files, the page first. `told` is what
+/// are replaced, [others' never](check_folder). Returns the files, the page first. `reported` is what
 /// [`diagnose`](neph_analysis::diagnose) says of the same.
 ///
 /// # Errors
@@ -32,12 +32,12 @@ const LONGEST_HEAD: u64 = 1 << 16;
 pub fn write_report(
     data: &CampaignData,
     settings: &PlotSettings,
-    told: &Diagnoses,
+    reported: &Diagnoses,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
     check_folder(folder, Existing::Replace)?;
     let statements = Statements::of(data, settings);
-    let found = findings_beside(data, settings, &told.causes, &statements);
+    let found = findings_of(data, settings, &reported.causes, &statements);
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables_with(data, settings, &statements.fleets);
@@ -45,7 +45,7 @@ pub fn write_report(
     let html = page(&Contents {
         data,
         settings,
-        told,
+        reported,
         findings: &found,
         figures: &figures,
         summary: &rows,
@@ -60,7 +60,7 @@ pub fn write_report(
     }
     let json = serde_json::to_string_pretty(&found).map_err(ReportError::Findings)?;
     written.push(write_text(folder.join("findings.json"), &json)?);
-    let json = serde_json::to_string_pretty(told).map_err(ReportError::Findings)?;
+    let json = serde_json::to_string_pretty(reported).map_err(ReportError::Findings)?;
     written.push(write_text(folder.join("diagnosis.json"), &json)?);
     Ok(written)
 }

@@ -1,10 +1,9 @@
-//! The base propagation latency of one flow, by a rolling minimum: streaming, one small state a flow.
+//! The base propagation latency of one flow by a rolling minimum: streaming, with a small state per flow.
 //!
-//! The rule is that of Chiesa et al. ("Internet clouds are (also) unpredictable!", RIPE 2018): the
-//! last 4 samples are looked at; they are stable if 3 of them lie within 0.5 ms; the base is updated
-//! to their minimum only if they are stable and it changes by more than 0.5 ms. [`BaseLatency`] is
-//! that rule and no more. What keeps congestion and jitter from being told as a change of path
-//! stands in `flow_level.rs` and `fleet_base.rs`.
+//! The rule is that of Chiesa et al. ("Internet clouds are (also) unpredictable!", RIPE 2018). The last 4
+//! samples are stable if 3 of them lie within 0.5 ms. The base is updated to their minimum only if they are
+//! stable and it changes by more than 0.5 ms. [`BaseLatency`] is exactly that rule. `flow_level.rs` and
+//! `fleet_base.rs` keep congestion and jitter from being reported as path changes.
 
 use crate::error::StatsError;
 use crate::real::real_nanos;
@@ -12,8 +11,7 @@ use crate::real::real_nanos;
 /// The largest window that is accepted.
 pub(crate) const LARGEST_WINDOW: u8 = 16;
 
-/// The three numbers of the rule. Only [`Detection::new`] and `default` make one, so they fit
-/// together.
+/// The three numbers of the rule. Only [`Detection::new`] and `default` create it, so they are consistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Detection {
     window: u8,
@@ -22,8 +20,8 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// Looks at the last `window` samples (2..=16), of which `quorum` (2..=window) must lie within
-    /// `tolerance` nanoseconds (above 0) of the lowest.
+    /// Uses the last `window` samples (2..=16), of which `quorum` (2..=window) must lie within `tolerance`
+    /// nanoseconds (above 0) of the lowest.
     ///
     /// # Errors
     /// [`StatsError::OutOfRange`] for a number outside its range.
@@ -52,7 +50,7 @@ impl Detection {
         })
     }
 
-    /// How many samples are looked at.
+    /// Number of samples in the window.
     pub fn window(&self) -> usize {
         self.window.into()
     }
@@ -62,7 +60,7 @@ impl Detection {
         self.quorum.into()
     }
 
-    /// How close together, and the largest change that is none, in nanoseconds.
+    /// Largest distance of these, and largest difference that is no change, in nanoseconds.
     pub fn tolerance(&self) -> i64 {
         self.tolerance
     }
@@ -79,17 +77,17 @@ impl Default for Detection {
     }
 }
 
-/// A window that is stable: its minimum, and who supports it.
+/// A stable window: its minimum, and the oldest sample near it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stable {
-    /// The lowest sample, nanoseconds.
+    /// The lowest sample, in nanoseconds.
     pub(crate) minimum: i64,
     /// How many samples ago the oldest within the tolerance of it was; 0 is the newest.
     pub(crate) since: u8,
 }
 
-/// What a window says if it is full and stable; `ago` gives the sample that came so many before the
-/// newest, nanoseconds.
+/// The result of a window if it is full and stable; `ago` returns the sample that came so many before the
+/// newest, in nanoseconds.
 pub(crate) fn stable(detection: &Detection, ago: impl Fn(usize) -> Option<i64>) -> Option<Stable> {
     let mut samples = [0; LARGEST_WINDOW as usize];
     let samples = &mut samples[..detection.window()];
@@ -137,7 +135,7 @@ impl Window {
         (self.next, self.held) = (0, 0);
     }
 
-    /// The sample that came `ago` samples before the newest. Must be held.
+    /// The sample that came `ago` samples before the newest. It must be in the window.
     fn ago(&self, ago: u8) -> i64 {
         let size = self.ring.len();
         self.ring[(usize::from(self.next) + 2 * size - 1 - usize::from(ago)) % size]
@@ -151,14 +149,14 @@ impl Window {
     }
 }
 
-/// The base latency became another.
+/// A change of the base latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BaseShift {
-    /// The base before, nanoseconds; `None` for the first.
+    /// The base before, in nanoseconds; `None` for the first.
     pub before: Option<i64>,
-    /// The base from now on, nanoseconds.
+    /// The base from now on, in nanoseconds.
     pub after: i64,
-    /// How many samples ago the new level began: 0 would be the one just pushed.
+    /// How many samples ago the new level began: 0 would be the latest one.
     pub since: u8,
 }
 
@@ -171,7 +169,7 @@ pub struct BaseLatency {
 }
 
 impl BaseLatency {
-    /// A detector that has seen nothing.
+    /// A detector without samples.
     pub fn new(detection: Detection) -> Self {
         Self {
             window: Window::new(&detection),
@@ -180,13 +178,13 @@ impl BaseLatency {
         }
     }
 
-    /// The base so far, nanoseconds; `None` until a window was stable.
+    /// The base so far, in nanoseconds; `None` until a window was stable.
     pub fn base(&self) -> Option<i64> {
         self.base
     }
 
-    /// Takes the next sample in nanoseconds. A lost message is not pushed: the source's window is
-    /// one of samples, not of time.
+    /// Adds the next sample, in nanoseconds. Do not push lost messages: the source's window counts samples,
+    /// not time.
     pub fn push(&mut self, sample: i64) -> Option<BaseShift> {
         self.window.push(sample);
         let Stable { minimum, since } = self.window.stable(&self.detection)?;
@@ -202,8 +200,8 @@ impl BaseLatency {
         })
     }
 
-    /// Forgets the window, not the base: what comes next is not to be seen together with what came
-    /// before, for example after a pause.
+    /// Forgets the window, not the base: later samples are not to be compared with earlier ones, for example
+    /// after a pause.
     pub fn gap(&mut self) {
         self.window.clear();
     }
@@ -219,8 +217,8 @@ mod tests {
 
     fn run(samples: &[i64]) -> Vec<(usize, BaseShift)> {
         let mut base = BaseLatency::new(Detection::default());
-        let told = |(i, &s): (usize, &i64)| base.push(s * US).map(|shift| (i, shift));
-        samples.iter().enumerate().filter_map(told).collect()
+        let reported = |(i, &s): (usize, &i64)| base.push(s * US).map(|shift| (i, shift));
+        samples.iter().enumerate().filter_map(reported).collect()
     }
 
     fn shift(before: Option<i64>, after: i64, since: u8) -> BaseShift {
@@ -231,11 +229,11 @@ mod tests {
         }
     }
 
-    /// By hand: the third low sample makes 3 of 4, so a fall is told one sample before a rise,
-    /// which needs all 4 because the window's minimum is the old level until then.
+    /// By hand: the third low sample makes 3 of 4, so a fall is reported one sample before a rise. A rise
+    /// needs all 4, because the window's minimum is the old level until then.
     #[test]
     fn a_fall_needs_three_samples_and_a_rise_four() {
-        let told = run(&[
+        let reported = run(&[
             80_000, 80_100, 80_050, 80_020, // stable at 80.0
             72_000, 72_010, 72_020, 72_000, // three of them are enough
             80_000, 80_010, 80_020, 80_030,
@@ -245,7 +243,7 @@ mod tests {
             (6, shift(Some(80_000), 72_000, 2)),
             (11, shift(Some(72_000), 80_000, 3)),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 
     #[test]
@@ -255,8 +253,8 @@ mod tests {
             base.push(sample);
         }
         assert!((0..8).all(|_| base.push(500_000).is_none()));
-        let told: Vec<_> = (0..4).filter_map(|_| base.push(500_001)).collect();
-        assert_eq!((told.len(), base.base()), (1, Some(500_001)));
+        let reported: Vec<_> = (0..4).filter_map(|_| base.push(500_001)).collect();
+        assert_eq!((reported.len(), base.base()), (1, Some(500_001)));
     }
 
     #[test]
@@ -286,7 +284,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rule written out over the whole series, slowly.
+        /// A slow implementation of the rule over the whole series.
         #[test]
         fn streaming_equals_the_rule_on_the_whole_series(
             samples in prop::collection::vec(0..30_i64, 0..60),

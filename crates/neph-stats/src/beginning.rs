@@ -1,32 +1,32 @@
-//! Whether a measurement began in a queue that all flows shared. Owns the sign of it, and which
-//! flows' first bases were withdrawn for it; finds no bases.
+//! Detects a measurement that began while all flows shared a queue. Owns the detection, and the first bases
+//! that were withdrawn for it. Does not estimate bases.
 //!
-//! A queue only adds. So when nearly all flows fall below their young bases, and the lowest of them
-//! below what any had, the queue was there before, and no base that was met in it is one. Bases that
-//! were met at different depths of it do not fall by one amount: no shift mends them.
+//! A queue only adds delay. If nearly all flows fall below their young bases, and the lowest below all bases,
+//! they were measured in a queue and are invalid. The queue had different sizes, so the bases do not fall by
+//! one amount and cannot be shifted.
 
 use std::collections::BTreeMap;
 
-use crate::congestion::{LEAST_CROWD, Reading};
-use crate::fleet_told::FleetTold;
-use crate::flow_level::{Finding, Told};
+use crate::congestion::{LEAST_FLOWS, Reading};
+use crate::fleet_detection::FleetDetection;
+use crate::flow_level::{Finding, LevelDetection};
 
 /// The beginning of a fleet's measurement.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     tolerance: i64,
-    /// Bases that are older are believed, nanoseconds.
+    /// Older bases are trusted, in nanoseconds.
     hold: i64,
-    /// When the first sample was sent that is not withdrawn.
+    /// Send time of the first sample that is not withdrawn.
     since: Option<i64>,
     /// When enough flows had bases.
     based: Option<i64>,
-    /// Whether the bases are believed.
+    /// Whether the bases are trusted.
     is_over: bool,
-    /// Bases that were told and withdrawn, of flows that have no other yet.
+    /// Bases that were reported and withdrawn, of flows without another yet.
     withdrawn: BTreeMap<u32, i64>,
-    /// Changes that were told while bases were young.
-    changes: Vec<FleetTold>,
+    /// Changes that were reported while bases were young.
+    changes: Vec<FleetDetection>,
 }
 
 impl Beginning {
@@ -43,18 +43,17 @@ impl Beginning {
         }
     }
 
-    /// Whether the bases are believed by now.
+    /// Whether the bases are trusted by now.
     pub(crate) const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Takes a crowd of samples that were sent from the first moment to the second, beside young
-    /// bases. If all that was met so far was met in a queue, returns since when; `known` says
-    /// whether a path has that latency.
+    /// Adds a batch of samples sent in this interval, with young bases. Returns since when to measure again
+    /// if all samples so far were in a queue; `known` returns whether a path has that latency.
     pub(crate) fn was_queued(
         &mut self,
         (from, until): (i64, i64),
-        crowd: &[Reading],
+        flows: &[Reading],
         known: impl Fn(i64) -> bool,
     ) -> Option<i64> {
         let since = *self.since.get_or_insert(from);
@@ -63,67 +62,70 @@ impl Beginning {
             self.is_over = true;
             self.changes = Vec::new();
         }
-        if self.is_over || crowd.len() < LEAST_CROWD {
+        if self.is_over || flows.len() < LEAST_FLOWS {
             return None;
         }
         self.based.get_or_insert(from);
-        if !self.all_fell(crowd, known) {
+        if !self.all_fell(flows, known) {
             return None;
         }
         (self.since, self.based) = (Some(until), None);
         Some(since)
     }
 
-    fn all_fell(&self, crowd: &[Reading], known: impl Fn(i64) -> bool) -> bool {
-        // Half the tolerance is more than nearly all of them fall by chance.
+    fn all_fell(&self, flows: &[Reading], known: impl Fn(i64) -> bool) -> bool {
+        // Nearly all fall by more than half the tolerance only if it is no random effect.
         let least = self.tolerance / 2;
         let fell = |r: &&Reading| r.sample.saturating_add(least) < r.base;
-        if 4 * crowd.iter().filter(fell).count() < 3 * crowd.len() {
+        if 4 * flows.iter().filter(fell).count() < 3 * flows.len() {
             return false;
         }
-        // Not the very lowest: a sample may be a stray, a base from before the queue grew.
+        // Not the very lowest: a sample may be an outlier, a base from before the queue grew.
         let low = |of: fn(&Reading) -> i64| {
-            let mut all: Vec<i64> = crowd.iter().map(of).collect();
-            *all.select_nth_unstable(crowd.len() / 10).1
+            let mut all: Vec<i64> = flows.iter().map(of).collect();
+            *all.select_nth_unstable(flows.len() / 10).1
         };
         let lower = low(|r| r.sample).saturating_add(least) < low(|r| r.base);
-        // Otherwise most went to lower paths together.
-        lower && 5 * crowd.iter().filter(|r| known(r.sample)).count() < 4 * crowd.len()
+        // Otherwise most flows changed to lower paths together.
+        lower && 5 * flows.iter().filter(|r| known(r.sample)).count() < 4 * flows.len()
     }
 
-    /// A flow's base was met in the queue.
+    /// A flow's base was measured in the queue.
     pub(crate) fn withdraw_base(&mut self, flow: u32, base: i64) {
         self.withdrawn.insert(flow, base);
     }
 
-    /// All changes were between levels in the queue: what corrects them, the latest first.
-    pub(crate) fn withdraw_changes(&mut self, certain: i64) -> impl Iterator<Item = FleetTold> {
-        let back = move |change: FleetTold| {
-            let told = Told {
+    /// All changes were between levels in the queue. Returns their corrections, the latest first.
+    pub(crate) fn withdraw_changes(
+        &mut self,
+        certain: i64,
+    ) -> impl Iterator<Item = FleetDetection> {
+        let back = move |change: FleetDetection| {
+            let reported = LevelDetection {
                 finding: Finding::Correction,
-                at: change.told.at,
+                at: change.reported.at,
                 certain,
-                before: Some(change.told.after),
-                after: change.told.before?,
+                before: Some(change.reported.after),
+                after: change.reported.before?,
             };
-            Some(FleetTold { told, ..change })
+            Some(FleetDetection { reported, ..change })
         };
         let changes = std::mem::take(&mut self.changes);
         changes.into_iter().rev().filter_map(back)
     }
 
-    /// This number stands for another flow.
+    /// This number now belongs to another flow.
     pub(crate) fn forget(&mut self, flow: u32) {
         self.withdrawn.remove(&flow);
     }
 
-    /// What is to be told of a flow: a first base that comes after another is its correction.
-    pub(crate) fn hear(&mut self, mut found: FleetTold) -> FleetTold {
-        match found.told.finding {
+    /// What to report of a flow: a first base after a withdrawn one is its correction.
+    pub(crate) fn hear(&mut self, mut found: FleetDetection) -> FleetDetection {
+        match found.reported.finding {
             Finding::First => {
                 if let Some(before) = self.withdrawn.remove(&found.flow) {
-                    found.told.finding = Finding::Correction;
-                    found.told.before = Some(before);
+                    found.reported.finding = Finding::Correction;
+                    found.reported.before = Some(before);
                 }
             }
             Finding::Change if self.based.is_some() && !self.is_over => self.changes.push(found),
@@ -141,8 +143,8 @@ mod tests {
     const S: i64 = 1000 * MS;
     const PATHS: [i64; 3] = [80 * MS, 84 * MS, 90 * MS];
 
-    /// 20 flows that went from a path to another, `by` more than the paths say.
-    fn crowd(of: impl Fn(usize) -> (usize, usize), by: i64) -> Vec<Reading> {
+    /// 20 flows that changed from a path to another, `by` more than the paths differ.
+    fn flows(of: impl Fn(usize) -> (usize, usize), by: i64) -> Vec<Reading> {
         let reading = |(from, to): (usize, usize)| Reading {
             sample: PATHS[to] + by,
             base: PATHS[from],
@@ -161,20 +163,20 @@ mod tests {
     #[test]
     fn all_that_fall_below_their_young_bases_were_in_a_queue() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
-        let said = beginning.was_queued((3 * S, 4 * S), &crowd(stayed, 0), known);
-        assert_eq!(said, None);
-        let fell = crowd(stayed, -5 * MS);
-        let said = beginning.was_queued((9 * S, 10 * S), &fell, known);
-        assert_eq!(said, Some(3 * S));
-        let said = beginning.was_queued((12 * S, 13 * S), &fell, known);
-        assert_eq!(said, Some(10 * S), "it went on draining");
+        let printed = beginning.was_queued((3 * S, 4 * S), &flows(stayed, 0), known);
+        assert_eq!(printed, None);
+        let fell = flows(stayed, -5 * MS);
+        let printed = beginning.was_queued((9 * S, 10 * S), &fell, known);
+        assert_eq!(printed, Some(3 * S));
+        let printed = beginning.was_queued((12 * S, 13 * S), &fell, known);
+        assert_eq!(printed, Some(10 * S), "it went on draining");
     }
 
     #[test]
     fn bases_that_have_lasted_are_believed() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
-        beginning.was_queued((0, S), &crowd(stayed, 0), known);
-        let fell = crowd(stayed, -5 * MS);
+        beginning.was_queued((0, S), &flows(stayed, 0), known);
+        let fell = flows(stayed, -5 * MS);
         assert_eq!(
             beginning.was_queued((31 * S, 32 * S), &fell, known),
             None,
@@ -182,24 +184,24 @@ mod tests {
         );
     }
 
-    /// To paths that are known, or to one below all, of which others are still where they were.
+    /// To paths that are known, or to one below all, with other flows still on their old paths.
     #[test]
     fn a_reshuffle_to_lower_paths_is_no_queue_that_ended() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
-        let lower = crowd(|flow| (if flow % 9 == 0 { 0 } else { 2 }, 0), 0);
+        let lower = flows(|flow| (if flow % 9 == 0 { 0 } else { 2 }, 0), 0);
         assert_eq!(beginning.was_queued((0, S), &lower, known), None);
-        let all_lower = crowd(|_| (2, 1), 0);
+        let all_lower = flows(|_| (2, 1), 0);
         assert_eq!(beginning.was_queued((S, 2 * S), &all_lower, known), None);
     }
 
     #[test]
     fn what_was_told_in_the_queue_is_taken_back_the_latest_first() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
-        beginning.was_queued((0, S), &crowd(stayed, 0), known);
-        let told = |nth, finding, before, after| FleetTold {
+        beginning.was_queued((0, S), &flows(stayed, 0), known);
+        let reported = |nth, finding, before, after| FleetDetection {
             flow: 7,
             nth,
-            told: Told {
+            reported: LevelDetection {
                 finding,
                 at: S,
                 certain: 2 * S,
@@ -208,17 +210,29 @@ mod tests {
             },
         };
         for (nth, before, after) in [(0, 90, 84), (0, 84, 80), (1, 86, 80)] {
-            beginning.hear(told(nth, Finding::Change, Some(before * MS), after * MS));
+            beginning.hear(reported(
+                nth,
+                Finding::Change,
+                Some(before * MS),
+                after * MS,
+            ));
         }
         let back: Vec<_> = beginning
             .withdraw_changes(5 * S)
-            .map(|back| (back.flow, back.nth, back.told.finding, back.told.after / MS))
+            .map(|back| {
+                (
+                    back.flow,
+                    back.nth,
+                    back.reported.finding,
+                    back.reported.after / MS,
+                )
+            })
             .collect();
         let of = |nth, base| (7, nth, Finding::Correction, base);
         assert_eq!(back, [of(1, 86), of(0, 84), of(0, 90)]);
         beginning.withdraw_base(7, 80 * MS);
-        let first = told(1, Finding::First, None, 75 * MS);
-        let anew = beginning.hear(first).told;
+        let first = reported(1, Finding::First, None, 75 * MS);
+        let anew = beginning.hear(first).reported;
         assert_eq!(
             (anew.finding, anew.before),
             (Finding::Correction, Some(80 * MS))

@@ -1,10 +1,9 @@
-//! Change points after the fact: the levels that a series was at, found for the whole series at
-//! once.
+//! Change points of a whole series: its levels, estimated after the fact.
 //!
-//! The levels minimise the sum of each value's distance from its level, capped so that no single
-//! value can buy a change, plus a price for each change: the Potts functional with a bounded loss
-//! (Potts 1952; Fearnhead and Rigaill 2019 for bounded losses). The optimum is exact among levels on
-//! a grid: dynamic programming over the levels, as Viterbi's, in O(n k) for k levels.
+//! The levels minimise the sum of each value's distance from its level plus a price for each change. The
+//! distance is capped, so that no single value can cause a change. This is the Potts functional with a
+//! bounded loss (Potts 1952; Fearnhead and Rigaill 2019). The optimum is exact among levels on a grid, by
+//! dynamic programming as Viterbi's, in O(n k) for k levels.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +12,10 @@ use crate::error::StatsError;
 use crate::real::real_nanos;
 use crate::sorted::refuse_fewer;
 
-/// The most levels that are considered; of more, the most frequent.
+/// Levels that are considered, at most; beyond that, the most frequent ones.
 const MOST_LEVELS: usize = 256;
 
-/// What a segmentation costs. All in the unit of the values.
+/// The cost of a segmentation. All in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     /// Of one change.
@@ -28,8 +27,8 @@ pub struct Price {
 }
 
 impl Price {
-    /// A change costs 8 tolerances, a value at most 2, levels stand a quarter apart: a change is
-    /// worth it once four values or more lie at the new level.
+    /// A change costs 8 tolerances, a value at most 2, and levels are a quarter apart: a change pays off once
+    /// at least four values lie at the new level.
     pub fn of(detection: &Detection) -> Self {
         let tolerance = detection.tolerance();
         Self {
@@ -49,8 +48,8 @@ pub struct Stretch {
     pub level: i64,
 }
 
-/// The minimum of each window of `window` neighbouring samples; the first belongs to the first
-/// `window` samples. Empty if there are fewer.
+/// The minimum of each window of `window` neighbouring samples; the first belongs to the first `window`
+/// samples. Empty if there are fewer.
 pub fn window_minima(samples: &[i64], window: usize) -> Vec<i64> {
     samples
         .windows(window.max(1))
@@ -58,8 +57,8 @@ pub fn window_minima(samples: &[i64], window: usize) -> Vec<i64> {
         .collect()
 }
 
-/// The sample with which a change of [`window_minima`] at `from` began: a rise shows once all
-/// samples of the window are up, a fall as soon as its last one is down.
+/// The sample with which a change of [`window_minima`] at `from` began. A rise shows once all samples of the
+/// window are up, a fall at its first low sample.
 pub fn change_sample(from: usize, window: usize, rises: bool) -> usize {
     if rises {
         from
@@ -68,11 +67,11 @@ pub fn change_sample(from: usize, window: usize, rises: bool) -> usize {
     }
 }
 
-/// The cheapest levels of a series.
+/// The levels of a series with the lowest cost.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] without values; [`StatsError::OutOfRange`] for a price below 0 or a grid
-/// that is not above 0.
+/// [`StatsError::TooFew`] without values; [`StatsError::OutOfRange`] for a price below 0 or a grid that is
+/// not above 0.
 pub fn change_points(values: &[i64], price: Price) -> Result<Vec<Stretch>, StatsError> {
     refuse_fewer("change points", 1, values.len())?;
     for (what, value, least) in [
@@ -111,7 +110,7 @@ fn cheapest(values: &[i64], levels: &[i64], price: Price) -> Vec<Stretch> {
     let cost =
         |value: i64, level: i64| value.saturating_sub(level).saturating_abs().min(price.most);
     let mut sums: Vec<i64> = levels.iter().map(|&level| cost(values[0], level)).collect();
-    // Whether level k came from another at value t, and which was cheapest before.
+    // Whether level k follows another one at value t, and the best level before.
     let mut came = vec![false; values.len() * levels.len()];
     let mut best_before = vec![0; values.len()];
     for (t, &value) in values.iter().enumerate().skip(1) {
@@ -166,7 +165,7 @@ mod tests {
         grid: 1,
     };
 
-    /// What a segmentation costs, written out.
+    /// The cost of a segmentation, computed directly.
     fn bill(values: &[i64], stretches: &[Stretch], price: Price) -> i64 {
         let level = |t: usize| {
             let upto = stretches.partition_point(|s| s.from <= t);
@@ -178,8 +177,8 @@ mod tests {
         distances + price.change * i64::try_from(stretches.len() - 1).unwrap()
     }
 
-    /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would
-    /// cost 20 as two changes.
+    /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would cost 20
+    /// as two changes.
     #[test]
     fn a_step_is_found_and_an_outlier_is_none() {
         let values = [20, 21, 20, 90, 20, 40, 40, 41, 40];
@@ -218,7 +217,7 @@ mod tests {
         );
     }
 
-    /// The cheapest of all ways to cut the series and to choose levels.
+    /// The lowest cost over all cuts of the series and all levels.
     fn brute(values: &[i64], price: Price) -> i64 {
         let levels = levels(values, price.grid);
         (0..1_u32 << (values.len() - 1))

@@ -1,16 +1,14 @@
-//! What messages prove of one clock against another: offset and rate, with a bound that holds.
+//! Limits from messages for one clock against another: offset and rate, with error bounds.
 //!
-//! Owns the fit around one moment ([`clock_fit`]) by clocks that are not set; [`sides`] is the one where a clock
-//! may have been set unseen. Steps, and a course over hours, are made of it
-//! in [`course`], with those that [`moved`] shows; which limits are kept over days is [`kept`]'s, which line is the likeliest
-//! [`likely`]'s. Reads no clock.
+//! Owns the fit around one moment ([`clock_fit`]) for clocks that are not set. [`sides`] is for a clock that
+//! may have been set undetected. [`course`] has steps and courses over hours, with the steps of [`moved`].
+//! [`kept`] thins limits over days, [`likely`] selects the likeliest line. Reads no clock.
 //!
-//! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer
-//! shows `offset >= sent - received`. Over a short time two clocks keep their difference in rate to
-//! within a small *wander*, so the offset is a line that lies below all limits of the first kind and
-//! above all of the second. The lines that do are bounded by the two convex hulls of the limits
-//! (Moon, Skelly and Towsley, INFOCOM 1999, from both sides at once); all that is said here are
-//! the extremes over all of these lines, no average among them: delays may be skewed as they like.
+//! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer shows
+//! `offset >= sent - received`. Over a short time the difference in rate is constant to within a small
+//! *wander*. So the offset is a line below all limits of the first kind and above all of the second. Two
+//! convex hulls bound these lines (Moon, Skelly and Towsley, INFOCOM 1999, here from both sides). All results
+//! are extremes over these lines, not averages: delays may have any distribution.
 
 mod corners;
 mod course;
@@ -34,16 +32,16 @@ use crate::error::StatsError;
 use crate::real::{nanos, real_nanos};
 use hull::Hull;
 
-/// The longest horizon, in nanoseconds: floats hold each nanosecond of 104 days.
+/// The longest horizon, in nanoseconds: floats represent each nanosecond of 104 days.
 const LONGEST: i64 = 1 << f64::MANTISSA_DIGITS;
 
-/// What one message shows of the peer's clock minus ours.
+/// The limit from one message for the peer's clock minus the local one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetLimit {
-    /// The peer read its clock not before this moment, in nanoseconds of our clock: when the
-    /// exchange began.
+    /// The peer read its clock not before this moment, in nanoseconds of the local clock: when the exchange
+    /// began.
     pub at: i64,
-    /// And at most so long after it, in nanoseconds: the round trip.
+    /// And at most this long after it, in nanoseconds: the round trip.
     pub within: i64,
     /// The offset was at most, or at least, this: nanoseconds.
     pub offset: i64,
@@ -61,17 +59,16 @@ pub struct OffsetLimits<'a> {
 /// What is known of the two clocks before any message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockNature {
-    /// How far their difference in rate may differ from itself within `horizon`, as a fraction. 2e-6
-    /// by default: oscillators of PCs stay within 0.1 ppm over hours and within 0.02 ppm over 1000 s
-    /// (Veitch, Ridoux and Korada, Transactions on Networking 17(2), 2009), but a change of load or
-    /// temperature, a guest that moves, or a daemon that steers moves them by more. A limit that is 1 s
-    /// away from the moment is in doubt by 2 us then, and limits that near are nearly as tight as those
-    /// of minutes.
+    /// How much their difference in rate may change within `horizon`, as a fraction; 2e-6 by default.
+    /// Oscillators of PCs stay within 0.1 ppm over hours and within 0.02 ppm over 1000 s (Veitch, Ridoux and
+    /// Korada, Transactions on Networking 17(2), 2009). Load, temperature, a guest that moves or a clock
+    /// daemon change them more. A limit that is 1 s away then has an error of 2 us, and limits that near are
+    /// nearly as tight as those of minutes.
     pub wander: f64,
-    /// The most that their rates differ, as a fraction. 1e-3 by default: Linux slews a clock by 500
-    /// ppm at most, and a crystal worse than 500 ppm is broken.
+    /// Largest difference of their rates, as a fraction; 1e-3 by default. Linux slews a clock by 500 ppm at
+    /// most, and a crystal worse than 500 ppm is broken.
     pub steepest: f64,
-    /// A limit speaks of moments this near, in nanoseconds: 104 days at most, 100 s by default.
+    /// A limit is used for moments this near, in nanoseconds: 104 days at most, 100 s by default.
     pub horizon: i64,
 }
 
@@ -85,34 +82,33 @@ impl Default for ClockNature {
     }
 }
 
-/// The peer's clock against ours at one moment.
+/// The peer's clock against the local one at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockFit {
-    /// The moment, in nanoseconds of our clock.
+    /// The moment, in nanoseconds of the local clock.
     pub at: i64,
-    /// Peer's clock minus ours, in nanoseconds: the middle of what is possible.
+    /// Peer's clock minus local clock, in nanoseconds: the middle of the possible values.
     pub offset: i64,
-    /// How far `offset` may be wrong either way, in nanoseconds.
+    /// Error bound of `offset`, in nanoseconds.
     pub bound: i64,
-    /// How much faster the peer's clock runs, as a fraction: the middle of what is possible. From
+    /// How much faster the peer's clock runs, as a fraction: the middle of the possible values. From
     /// [`clock_fit`] at the moment, from a [`ClockCourse`] the mean over the limits within the horizon.
     pub rate: f64,
-    /// How far `rate` may be wrong either way. From a [`ClockCourse`] it holds for that mean while the rate
-    /// moves by no more than 0.05 ppm within the horizon. If the rate moves by more, or if an unseen step is
-    /// larger than the shortest round trip, the mean may be off by a further round trip within the time of
-    /// the limits: by 0.25 ppm for 50 us in 200 s. The rate at the moment differs from the mean by up to the
-    /// wander.
+    /// Error bound of `rate`. From a [`ClockCourse`] it is valid for that mean while the rate changes by at
+    /// most 0.05 ppm within the horizon. If the rate changes more, or an undetected step exceeds the shortest
+    /// round trip, the mean may be off by a further round trip within the time of the limits: 0.25 ppm for 50
+    /// us in 200 s. The rate at the moment differs from the mean by up to the wander.
     pub rate_bound: f64,
-    /// How many messages spoke.
+    /// Number of messages used.
     pub n: usize,
 }
 
-/// The offset at the moment `at`, from the limits within the horizon of it. `None` where no clock
-/// of this nature could have given these limits: one of the two was set between them.
+/// The offset at the moment `at`, from the limits within the horizon. `None` where no clock of this nature
+/// can give these limits: one of the two was set between them.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] without a limit of each kind within the horizon;
-/// [`StatsError::OutOfRange`] for a nature that is none.
+/// [`StatsError::TooFew`] without a limit of each kind within the horizon; [`StatsError::OutOfRange`] for an
+/// invalid nature.
 pub fn clock_fit(
     limits: OffsetLimits<'_>,
     at: i64,
@@ -127,7 +123,7 @@ pub fn clock_fit(
 }
 
 impl<'a> OffsetLimits<'a> {
-    /// Those from one moment up to and with another.
+    /// Limits from one moment up to and including another.
     fn between(self, from: i64, until: i64) -> Self {
         let part = |of: &'a [OffsetLimit]| {
             let start = of.partition_point(|limit| limit.at < from);
@@ -140,7 +136,7 @@ impl<'a> OffsetLimits<'a> {
         }
     }
 
-    /// What all of these, however far from it, say of the moment `at`.
+    /// The fit at the moment `at` from all of these limits, at any distance.
     fn fit(self, at: i64, nature: ClockNature) -> Result<Option<ClockFit>, StatsError> {
         let (Some(first), false) = (self.at_most.first(), self.at_least.is_empty()) else {
             return Err(StatsError::TooFew {
@@ -156,13 +152,13 @@ impl<'a> OffsetLimits<'a> {
             .map(|possible| possible.fit(lines.origin, n)))
     }
 
-    /// The extremes over the lines that some of these leave; `None` where they leave none, or are not of
-    /// both kinds.
+    /// The extremes over the lines that some of these permit; `None` where there are none, or one kind is
+    /// missing.
     fn lines(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
         self.hulls(lines, is_of)?.possible(lines.rates)
     }
 
-    /// The hulls of some of these, seen from the moment of the lines. `None` without both kinds.
+    /// The hulls of some of these, relative to the moment of the lines. `None` without both kinds.
     fn hulls(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Hulls> {
         let Lines { origin, nature, .. } = lines;
         let above = self.at_most.iter().filter(|limit| is_of(limit));
@@ -193,7 +189,7 @@ impl Hulls {
     }
 }
 
-/// Which lines are looked for: those through one moment, of these rates, by clocks of this nature.
+/// The candidate lines: through one moment, of these rates, by clocks of this nature.
 #[derive(Debug, Clone, Copy)]
 struct Lines {
     origin: OffsetLimit,
@@ -203,7 +199,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// All of them. They are seen from one of the offsets: clocks may differ by years, and a float holds
+    /// All lines, relative to one of the offsets: clocks may differ by years, and a float represents
     /// nanoseconds for 104 days only.
     const fn around(at: i64, one: &OffsetLimit, nature: ClockNature) -> Self {
         let origin = OffsetLimit {
@@ -223,7 +219,7 @@ impl Lines {
         self
     }
 
-    /// Of these only those with such rates.
+    /// Only those with rates in this range.
     const fn within(self, (slowest, fastest): (f64, f64)) -> Self {
         let rates = (slowest.max(self.rates.0), fastest.min(self.rates.1));
         Self { rates, ..self }
@@ -238,9 +234,8 @@ impl OffsetLimit {
         )
     }
 
-    /// By how much the offset may have moved off its line, as far as `x` nanoseconds away, and
-    /// along it while the message was under way: a thousandth of the round trip, of which half is
-    /// doubtful anyway.
+    /// How far the offset may have moved off its line: up to `x` nanoseconds away, and along it while the
+    /// message was in flight. That is a thousandth of the round trip, half of which is uncertain anyway.
     fn doubt(self, x: f64, nature: ClockNature) -> f64 {
         nature.wander * x.abs() + nature.steepest * real_nanos(self.within)
     }
@@ -278,10 +273,10 @@ struct Possible {
 }
 
 impl Possible {
-    /// `above` are the limits from above, `below` those from below, turned upside down. For a rate
-    /// r, a line at x = 0 is at most `above.intercept(r)` and at least `-below.intercept(-r)`. Both
-    /// are straight between the rates of the hulls' edges, and their difference is concave: so it
-    /// is enough to look at these rates, and at the two where the difference is zero.
+    /// `above` are the limits from above, `below` those from below, turned upside down. For a rate r, a line
+    /// at x = 0 is at most `above.intercept(r)` and at least `-below.intercept(-r)`. Both are straight
+    /// between the rates of the hulls' edges, and their difference is concave. So these rates are enough, and
+    /// the two where the difference is zero.
     fn between(above: &Hull, below: &Hull, (slow, fast): (f64, f64)) -> Option<Self> {
         let room = |rate: f64| above.intercept(rate) + below.intercept(-rate);
         let mut rates: Vec<f64> = above.slopes().chain(below.slopes().map(|s| -s)).collect();
@@ -333,7 +328,7 @@ impl Possible {
         self
     }
 
-    /// What either of the two leaves.
+    /// The union of both ranges.
     const fn or(&self, other: &Self) -> Self {
         Self {
             low: self.low.min(other.low),
@@ -343,13 +338,13 @@ impl Possible {
         }
     }
 
-    /// The middles, and how far they may be off, of lines that are seen from `origin`.
+    /// The middles and error bounds of lines relative to `origin`.
     fn fit(&self, origin: OffsetLimit, n: usize) -> ClockFit {
         let offset = nanos(f64::midpoint(self.low, self.high));
         ClockFit {
             at: origin.at,
             offset: origin.offset.saturating_add(offset),
-            // Outwards, with the nanosecond that rounding may have taken.
+            // Rounded outwards, plus the nanosecond that rounding may have lost.
             bound: nanos(((self.high - self.low) / 2.0).ceil()) + 1,
             rate: self.rate(),
             rate_bound: (self.fastest - self.slowest) / 2.0,

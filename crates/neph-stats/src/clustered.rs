@@ -1,15 +1,13 @@
-//! Shares and quantiles of messages that are not independent: messages of one experiment share its
-//! path, its host and its minute, and neighbours share a queue or a burst of loss.
+//! Shares and quantiles of messages that are not independent: messages of one experiment share its path, its
+//! host and its minute, and neighbours share a queue or a burst of loss.
 //!
-//! The unit is the group: an experiment, or where there is one experiment alone, a stretch of it. How
-//! much groups differ gives the number of independent messages that would know as much (Kish's
-//! effective size), corrected for the few groups it is estimated from by Student's t (Korn and
-//! Graubard 1998). Intervals of shares are Wilson's with that number; those of quantiles are made of the
-//! shares below the value (Woodruff 1952).
+//! The unit is the group: an experiment, or a stretch of it if there is only one. The differences between
+//! groups give the number of independent messages with as much information (Kish's effective size). Student's
+//! t corrects for the small number of groups (Korn and Graubard 1998). Intervals of shares are Wilson's with
+//! that number. Those of quantiles use the shares below the value (Woodruff 1952).
 //!
-//! Whether an interval is given must not depend on how alike the groups happen to be: it would be given
-//! where they are alike by chance, and be too narrow there. So a quantile that too few independent
-//! messages reach beyond has an interval without an upper end.
+//! Whether there is an interval must not depend on an accidental similarity of groups: it would then be too
+//! narrow. So a quantile with too few independent messages above it has an interval without an upper end.
 
 use crate::distribution::{chi_square_quantile, normal_quantile, student_quantile};
 use crate::error::StatsError;
@@ -44,15 +42,15 @@ pub struct GroupedShare {
     pub share: f64,
     /// The interval; within 0 to 1.
     pub interval: Interval,
-    /// How many independent messages would know as much, at most as many as there are.
+    /// Number of independent messages with as much information; at most the number of messages.
     pub effective: f64,
 }
 
 /// The share of hits over groups, each with its hits and its messages.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] below [`GROUPS_NEEDED`] groups with messages, and where no group has a hit or
-/// all have nothing else: how such messages come together is not known then.
+/// [`StatsError::TooFew`] below [`GROUPS_NEEDED`] groups with messages, and where no group has a hit or all
+/// messages are hits: then the distribution over groups is unknown.
 pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsError> {
     let known: Vec<(f64, f64)> = groups
         .iter()
@@ -71,7 +69,7 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
         });
     }
     let effective = Spread::of(&known, share).effective(share);
-    // Where few groups have any, they are all that the differences are known from.
+    // If few groups have any, the differences are known only from these.
     let with_hits = known.iter().filter(|(hits, _)| *hits > 0.0).count();
     let with_others = known.iter().filter(|(hits, all)| hits < all).count();
     let interval = share_interval(share, fewer(effective, with_hits.min(with_others)))?;
@@ -89,24 +87,24 @@ pub struct GroupedQuantile {
     pub value: Level,
     /// Its 95 % interval.
     pub interval: QuantileInterval,
-    /// How many independent messages would know as much, at most as many as there are.
+    /// Number of independent messages with as much information; at most the number of messages.
     pub effective: f64,
 }
 
-/// Where a quantile lies.
+/// The interval of a quantile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantileInterval {
     /// Lower end.
     pub low: Level,
-    /// Upper end; `None` where it may lie beyond all that was measured.
+    /// Upper end; `None` where it may lie beyond all measured values.
     pub high: Option<Level>,
 }
 
-/// The chance that groups are as alike as they must be for an upper end, although they are not.
-const ALIKE_BY_CHANCE: f64 = 0.02;
+/// Probability that different groups look similar enough for an upper end.
+const SIMILAR_BY_CHANCE: f64 = 0.02;
 
-/// The quantile `p` of all messages, with an interval that holds that of all groups that could have been.
-/// `pooled` has the replies of all groups.
+/// The quantile `p` of all messages, with an interval for that of all possible groups. `pooled` has the
+/// replies of all groups.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless 0.5 <= p < 1: below the median it would be the lower end that is not
@@ -159,7 +157,7 @@ pub fn grouped_quantile(
     } else {
         let lower = lower_rank(cases.number, p, 0.5 * ALPHA).max(1);
         QuantileInterval {
-            // A case stands for `scale` ranks: its middle.
+            // A case represents `scale` ranks: its middle.
             low: rank(((real(lower) - 0.5) * scale).floor()),
             high: None,
         }
@@ -171,15 +169,15 @@ pub fn grouped_quantile(
     })
 }
 
-/// How many independent messages the ranks of an interval are those of.
+/// Number of independent messages for the ranks of an interval.
 struct Cases {
     number: usize,
-    /// And how many there are, but for a chance of [`ALIKE_BY_CHANCE`].
+    /// Their least number, with an error probability of [`SIMILAR_BY_CHANCE`].
     surely: f64,
 }
 
 impl Cases {
-    /// Each group is one: so few have values on one side that how many others would is not known.
+    /// Each group is one: with so few values on one side the distribution over groups is unknown.
     fn only(groups: usize) -> Self {
         Self {
             number: groups,
@@ -188,10 +186,10 @@ impl Cases {
     }
 
     fn of(spread: &Spread, effective: f64) -> Self {
-        // A group is at least one.
+        // A group counts at least as one.
         let number = effective.max(real(spread.groups));
         let freedom = spread.freedom();
-        let chance = chi_square_quantile(ALIKE_BY_CHANCE, freedom) / freedom;
+        let chance = chi_square_quantile(SIMILAR_BY_CHANCE, freedom) / freedom;
         Self {
             number: whole(number),
             surely: (number * chance).max(real(spread.groups)),
@@ -206,7 +204,7 @@ fn up_to(group: &Group<'_>, value: Level) -> f64 {
     }
 }
 
-/// How groups differ in a share: sums of powers of how many more hits each has than its part.
+/// Differences of groups in a share: sums of powers of each group's excess of hits.
 struct Spread {
     groups: usize,
     /// Messages of all groups.
@@ -216,7 +214,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of groups with their hits and their messages, whose hits are `found` of all.
+    /// From groups with their hits and their messages, with the share `found` of all.
     fn of(groups: &[(f64, f64)], found: f64) -> Self {
         let power = |power: i32| {
             let more = groups.iter().map(|(hits, of)| hits - found * of);
@@ -230,9 +228,9 @@ impl Spread {
         }
     }
 
-    /// How many independent messages, each with this chance to be a hit, have a share that is known as
-    /// well. It may be more than there are, where groups happen to be alike, as an estimate does; four
-    /// times as many at most.
+    /// Number of independent messages, each with this probability to be a hit, with an equally precise share.
+    /// As an estimate it may exceed the number of messages if groups happen to be similar; at most four
+    /// times.
     fn effective(&self, chance: f64) -> f64 {
         let count = real(self.groups);
         let variance = count / (count - 1.0) * self.squares / (self.all * self.all);
@@ -243,8 +241,8 @@ impl Spread {
         (chance * (1.0 - chance) / variance).min(most)
     }
 
-    /// Degrees of freedom of the variance: one less than the groups if they are normal, fewer if few of
-    /// them make most of it.
+    /// Degrees of freedom of the variance: the number of groups minus one if they are normal, fewer if few of
+    /// them cause most of it.
     fn freedom(&self) -> f64 {
         let most = real(self.groups - 1);
         if self.fourths <= 0.0 {
@@ -254,8 +252,8 @@ impl Spread {
     }
 }
 
-/// The effective number with what is uncertain about it taken off, as it is known from so few groups: the
-/// normal quantile is then as wide as Student's.
+/// The effective number reduced for the uncertainty from few groups: the normal quantile is then as wide as
+/// Student's.
 fn fewer(effective: f64, known_from: usize) -> f64 {
     let freedom = real(known_from.max(2) - 1);
     let normal = normal_quantile(1.0 - 0.5 * ALPHA);

@@ -1,77 +1,73 @@
-//! What many flows share at a moment: a queue in front of all of them raises every flow by the same
-//! amount, a change of path raises or lowers some of them by the difference of two paths.
+//! The delay that many flows share at a moment. A queue in front of all flows raises each by the same amount.
+//! A path change raises or lowers some of them by the difference of two paths.
 //!
-//! [`Congestion`] takes the samples of many flows beside their own base latencies, a crowd at a
-//! time, and says what is common to them:
+//! [`Congestion`] takes batches of samples of many flows with their base latencies and estimates the common
+//! part:
 //!
-//! - While half of them lie where they did, give or take the tolerance, nothing new is common: a
-//!   queue spares nobody.
-//! - Otherwise, if they lie where paths are known to be, they were reshuffled, and nothing new is
-//!   common; most of them may have gone to the next path together.
+//! - If half of them stayed within the tolerance, nothing new is common: a queue affects all flows.
+//! - Otherwise, if they lie at known paths, they were redistributed and nothing new is common. Most of them
+//!   may have changed to the next path together.
 //! - Otherwise, if three quarters of them moved by the same amount, that is common.
-//! - Otherwise, if they lie where paths are known to be, give or take one amount for all, the
-//!   smallest such amount is common: they were reshuffled while a queue grew.
-//! - Otherwise, if one in ten lies where it did, nothing new is common: the others went to a path
-//!   that is not known yet.
-//! - Otherwise nothing can be said of the moment.
+//! - Otherwise, if they lie at known paths plus one amount for all, the smallest such amount is common: they
+//!   were redistributed while a queue grew.
+//! - Otherwise, if 10 % stayed, nothing new is common: the others changed to an unknown path.
+//! - Otherwise the moment is undecided.
 
-/// What is common to a crowd of samples.
+/// The common part of a batch of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Common {
-    /// Nothing: the flows are at their bases, give or take their own jitter.
+    /// None: the flows are at their bases, within their own jitter.
     Calm,
-    /// This many nanoseconds (negative: fewer than their bases), hardly more or less than in the
-    /// crowd before: to be subtracted.
+    /// This many nanoseconds (negative: below their bases), about as in the batch before: to be subtracted.
     Steady(i64),
-    /// The common part changes too fast to be subtracted, or there is none: these samples say
-    /// nothing about paths.
+    /// The common part changes too fast to be subtracted, or is undecided: these samples show nothing of
+    /// paths.
     Moving,
-    /// The common part has stayed so long that it is no queue any more: this many nanoseconds since
-    /// this moment. From now on it belongs to every base.
+    /// The common part has lasted too long for a queue. From this moment on it belongs to every base.
     Lasting {
-        /// How much, nanoseconds.
+        /// Its size, in nanoseconds.
         by: i64,
-        /// Since when, nanoseconds of the caller's clock.
+        /// Since when, in nanoseconds of the caller's clock.
         since: i64,
     },
 }
 
-/// The fewest samples that make a crowd.
-pub const LEAST_CROWD: usize = 16;
+/// The least number of samples in a batch.
+pub const LEAST_FLOWS: usize = 16;
 
-/// How long moments of which nothing can be said are left out, nanoseconds.
+/// How long undecided moments are excluded, in nanoseconds.
 const RAGGED: i64 = 10_000_000_000;
 
-/// Crowds from which it is learnt where residuals rest.
+/// Batches from which the resting residual is learnt.
 const RESTS: i64 = 16;
 
-/// A sample of a flow whose base latency is known, both in nanoseconds.
+/// A sample of a flow with a known base latency, both in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// What was measured.
+    /// The sample.
     pub sample: i64,
     /// The flow's own base.
     pub base: i64,
 }
 
-/// What many flows share, over time.
+/// The common part of many flows over time.
 #[derive(Debug, Clone)]
 pub struct Congestion {
     tolerance: i64,
     hold: i64,
-    /// Where residuals lie when nothing happens: jitter lifts them above a base that is a minimum.
+    /// The usual residual without congestion: jitter raises samples above a base, which is a minimum.
     rest: Option<i64>,
-    /// How many crowds that is known from, up to [`RESTS`].
+    /// From how many batches that is known, up to [`RESTS`].
     rested: i64,
-    /// The common part of the last crowd, without the rest.
+    /// The common part of the last batch, without the rest.
     last: i64,
     /// The first common part of those that have lasted, and when it was.
     standing: Option<(i64, i64)>,
-    /// Since when nothing could be said.
+    /// Since when it is undecided.
     ragged: Option<i64>,
 }
 
-/// The residuals of a crowd, ascending.
+/// The residuals of a batch, ascending.
 struct Residuals<'a> {
     sorted: &'a [i64],
     tolerance: i64,
@@ -86,7 +82,7 @@ impl<'a> Residuals<'a> {
         &self.sorted[from..to]
     }
 
-    /// The middles of all clusters that are worth a look.
+    /// The middles of all clusters that are large enough.
     fn clusters(&self) -> Vec<i64> {
         let mut middles = Vec::new();
         let mut from = 0;
@@ -102,7 +98,7 @@ impl<'a> Residuals<'a> {
         middles
     }
 
-    /// The middle of the cluster that `start` belongs to: a queue that grows drags it along.
+    /// The middle of the cluster of `start`, which follows a growing queue.
     fn settled(&self, start: &[i64]) -> Option<i64> {
         let mut centre = middle(start)?;
         for _ in 0..4 {
@@ -131,8 +127,8 @@ fn middle(sorted: &[i64]) -> Option<i64> {
 }
 
 impl Congestion {
-    /// For bases that are told apart by more than `tolerance`; a common part that has lasted for
-    /// `hold` is no queue any more. Both in nanoseconds.
+    /// For bases that are distinguished by more than `tolerance`. A common part that lasts for `hold` is no
+    /// queue. Both in nanoseconds.
     pub fn new(tolerance: i64, hold: i64) -> Self {
         Self {
             tolerance,
@@ -145,26 +141,25 @@ impl Congestion {
         }
     }
 
-    /// Takes a crowd of samples that were sent at about `at`; `known` says which path has
-    /// about that latency. Fewer than [`LEAST_CROWD`] say nothing: what was common before is taken to
-    /// be common still.
+    /// Adds a batch of samples sent at about `at`; `known` returns the path with about that latency. With
+    /// fewer than [`LEAST_FLOWS`], the common part before is assumed to continue.
     pub fn observe(
         &mut self,
         at: i64,
-        crowd: &[Reading],
+        flows: &[Reading],
         known: impl Fn(i64) -> Option<i64>,
     ) -> Common {
-        if crowd.len() < LEAST_CROWD {
+        if flows.len() < LEAST_FLOWS {
             return self.unchanged();
         }
         let residual = |r: &Reading| r.sample.saturating_sub(r.base);
-        let mut sorted: Vec<i64> = crowd.iter().map(residual).collect();
+        let mut sorted: Vec<i64> = flows.iter().map(residual).collect();
         sorted.sort_unstable();
         let residuals = Residuals {
             sorted: &sorted,
             tolerance: self.tolerance,
         };
-        let Some(centre) = self.centre(&residuals, crowd, known) else {
+        let Some(centre) = self.centre(&residuals, flows, known) else {
             let since = *self.ragged.get_or_insert(at);
             let lately = at.saturating_sub(since) < RAGGED;
             return if lately {
@@ -177,20 +172,20 @@ impl Congestion {
         self.settle(at, centre)
     }
 
-    /// Whether a queue stands: the latest common part is above what the jitter of few flows may be. A
-    /// queue only adds.
+    /// Whether there is a queue: the latest common part exceeds the jitter of few flows. A queue only adds
+    /// delay.
     pub(crate) const fn stands(&self) -> bool {
         self.last > self.tolerance
     }
 
-    /// Where the residuals of flows lie that stayed on their paths, if that can be said.
+    /// The residual of flows that stayed on their paths, if that can be decided.
     fn centre(
         &self,
         residuals: &Residuals<'_>,
-        crowd: &[Reading],
+        flows: &[Reading],
         known: impl Fn(i64) -> Option<i64>,
     ) -> Option<i64> {
-        let many = |part: usize, tenths: usize| part * 10 >= crowd.len() * tenths;
+        let many = |part: usize, tenths: usize| part * 10 >= flows.len() * tenths;
         let rest = self.rest.unwrap_or(0);
         let usual = rest.saturating_add(self.last);
         let stayed = residuals.around(usual);
@@ -199,15 +194,15 @@ impl Congestion {
         }
         let densest = residuals.densest();
         let moved = middle(densest)?;
-        let most = 4 * densest.len() >= 3 * crowd.len();
-        // By how much the crowd lies above known paths if `by` is taken away, added to it. What is
-        // usual is asked first: between close paths other amounts explain a noisy crowd as well.
+        let most = 4 * densest.len() >= 3 * flows.len();
+        // How far the batch lies above known paths after `by` is removed, plus `by`. The usual amount is
+        // tried first, as between close paths other amounts fit a noisy batch too.
         let explained = |by: i64| {
             let off = |r: &Reading| {
                 let own = r.sample.saturating_sub(by);
                 Some(own.saturating_sub(known(own)?))
             };
-            let mut offs: Vec<i64> = crowd.iter().filter_map(off).collect();
+            let mut offs: Vec<i64> = flows.iter().filter_map(off).collect();
             offs.sort_unstable();
             let exact = middle(&offs)?;
             many(offs.len(), 8).then(|| by.saturating_add(exact))
@@ -231,8 +226,8 @@ impl Congestion {
         found.or_else(|| many(stayed.len(), 1).then_some(still))
     }
 
-    /// Where residuals rest: the average of the first crowds, of which a few samples of noisy flows say
-    /// too little each. A crowd that lies further away is in a queue.
+    /// The usual residual: the mean of the first batches, as each has only a few noisy samples. A batch
+    /// further away is in a queue.
     fn rest(&mut self, centre: i64) -> i64 {
         let rest = self.rest.unwrap_or(0);
         let off = centre.saturating_sub(rest);
@@ -259,8 +254,8 @@ impl Congestion {
                 self.steady_since(before, Common::Calm)
             };
         }
-        let said = self.steady_since(before, Common::Steady(common));
-        self.lasting(at).unwrap_or(said)
+        let printed = self.steady_since(before, Common::Steady(common));
+        self.lasting(at).unwrap_or(printed)
     }
 
     fn unchanged(&self) -> Common {
@@ -271,11 +266,11 @@ impl Congestion {
         }
     }
 
-    fn steady_since(&self, before: i64, said: Common) -> Common {
+    fn steady_since(&self, before: i64, printed: Common) -> Common {
         if self.last.saturating_sub(before).abs() > self.tolerance / 2 {
             Common::Moving
         } else {
-            said
+            printed
         }
     }
 
@@ -292,7 +287,7 @@ impl Congestion {
         let by = self.last;
         (self.last, self.standing) = (0, None);
         if by.abs() <= self.tolerance {
-            // Too little for a path: the rest was taken wrongly.
+            // Too small for a path: the rest was wrong.
             self.rest = self.rest.map(|rest| rest.saturating_add(by));
             return Some(Common::Calm);
         }

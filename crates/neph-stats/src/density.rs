@@ -1,9 +1,9 @@
-//! Where a sample is dense: its density as steps (Bayesian blocks), and the valleys between peaks.
+//! The density of a sample as steps (Bayesian blocks), and the valleys between its peaks.
 //!
-//! The steps are those that explain the counts best when each further one costs a fixed amount
-//! (Scargle, Norris, Jackson and Chiang, "Studies in astronomical time series analysis VI: Bayesian
-//! block representations", 2013). So their widths follow the noise of the sample: narrow where values
-//! repeat, wide where they scatter, and a gap that chance explains is no step of its own.
+//! The steps explain the counts best when each further one has a fixed cost (Scargle, Norris, Jackson and
+//! Chiang, "Studies in astronomical time series analysis VI: Bayesian block representations", 2013). So their
+//! widths follow the noise of the sample: narrow where values repeat, wide where they scatter. A random gap
+//! is no separate step.
 
 use crate::real::real;
 
@@ -29,9 +29,9 @@ impl Step {
     }
 }
 
-/// The valleys that separate the peaks of a histogram: the middle of each as a place in bins, lowest
-/// first. `bins` has how many values each bin holds, in values that are independent of each other.
-/// Peaks whose middles are fewer than `apart` bins from each other are one.
+/// The valleys that separate the peaks of a histogram: the middle of each as a place in bins, lowest first.
+/// `bins` has the number of values in each bin; the values must be independent. Peaks with middles fewer than
+/// `apart` bins apart are one.
 pub(crate) fn valleys(bins: &[f64], apart: f64) -> Vec<f64> {
     let steps = steps(bins);
     let mut peaks: Vec<usize> = (0..steps.len()).filter(|&i| is_peak(&steps, i)).collect();
@@ -92,7 +92,7 @@ fn steps(bins: &[f64]) -> Vec<Step> {
     found
 }
 
-/// What a step explains: the logarithm of its likelihood.
+/// The logarithm of a step's likelihood.
 fn fitness(count: f64, bins: usize) -> f64 {
     if count > 0.0 {
         count * (count / real(bins)).ln()
@@ -101,7 +101,7 @@ fn fitness(count: f64, bins: usize) -> f64 {
     }
 }
 
-/// What a further step costs in a sample of `count` values.
+/// The cost of a further step in a sample of `count` values.
 fn price(count: f64) -> f64 {
     let count = count.max(1.0);
     (4.0 - (73.53 * FALSE_STEPS * count.powf(-0.478)).ln()).max(0.0)

@@ -1,5 +1,5 @@
-//! The plain description of a sample: n, mean, standard deviation, five numbers.
-//! Does not deal with loss: these describe the replies, and are to be shown beside the loss.
+//! The description of a sample: n, mean, standard deviation, five numbers. It covers the replies only; show
+//! it together with the loss.
 
 use crate::distribution::student_quantile;
 use crate::error::StatsError;
@@ -23,17 +23,16 @@ pub struct FiveNumbers {
     pub max: f64,
 }
 
-/// What a sample looks like, in its own unit.
+/// The description of a sample, in its own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation with divisor n - 1; absent for one value.
     pub sd: Option<f64>,
-    /// 95 % interval of the mean by Student's t; absent for one value. It takes the values as
-    /// independent.
+    /// 95 % interval of the mean by Student's t; absent for one value. It assumes independent values.
     pub mean_interval: Option<Interval>,
     /// Minimum, quartiles, maximum.
     pub five: FiveNumbers,
@@ -76,8 +75,8 @@ pub(crate) fn five_numbers(sample: Sorted<'_>) -> FiveNumbers {
     }
 }
 
-/// The mean of a slice that is not empty, with a second pass that takes out the rounding of the
-/// first; the deviations also keep the sum of very large values from overflowing.
+/// The mean of a slice that is not empty. A second pass removes the rounding error of the first, and
+/// deviations keep the sum of very large values from overflowing.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     let n = real(values.len());
     let first = values.iter().map(|v| v / n).sum::<f64>();
@@ -111,7 +110,7 @@ mod tests {
         );
     }
 
-    /// Time stamps of an epoch have a spread 1e-18 of their square; the textbook formula gives 0.
+    /// Timestamps since 1970 have a spread of 1e-18 of their square; the textbook formula gives 0.
     #[test]
     fn a_large_offset_does_not_swallow_the_spread() {
         let mut values: Vec<f64> = (0..1000).map(|i| 1.7e15 + f64::from(i % 5)).collect();

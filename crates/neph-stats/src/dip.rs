@@ -1,21 +1,21 @@
 //! Hartigan's dip test of unimodality: whether a sample has more than one mode.
 //!
-//! The dip is the largest distance between the sample's distribution function and the nearest one
-//! with a single mode (Hartigan and Hartigan 1985). Computed as they describe (and as algorithm AS
-//! 217 and R's `diptest` do): the greatest convex minorant and the least concave majorant over an
-//! interval that is narrowed around the mode. p is the share of uniform samples of the same size
-//! with a dip at least as large: the uniform is the unimodal distribution that dips most easily.
+//! The dip is the largest distance between the sample's distribution function and the nearest unimodal one
+//! (Hartigan and Hartigan 1985). It is computed as they describe (and as in algorithm AS 217 and R's
+//! `diptest`): by the greatest convex minorant and the least concave majorant over an interval that narrows
+//! around the mode. p is the share of uniform samples of the same size with a dip at least as large, as the
+//! uniform distribution has the largest dips.
 
 use crate::error::StatsError;
 use crate::random::Random;
 use crate::real::real;
 use crate::sorted::{Sorted, refuse_fewer};
 
-/// The largest size that is drawn.
+/// The largest sample size for draws.
 const LARGEST_NULL: usize = 1000;
-/// Root n times the dip of n uniform values grows towards its limit as 1 - 0.53 / root n: by 200 values,
-/// 1,000 and 4,096 it is 3.8, 1.7 and 0.8 % below it (medians, 95 % and 99 % quantiles alike, of 4,000
-/// to 40,000 samples of Python's diptest).
+/// Root n times the dip of n uniform values approaches its limit as 1 - 0.53 / root n. At 200, 1,000 and
+/// 4,096 values it is 3.8, 1.7 and 0.8 % below it (medians, 95 % and 99 % quantiles, from 4,000 to 40,000
+/// samples of Python's diptest).
 const APPROACH: f64 = 0.53;
 
 /// The dip of a sample: from 1 / (2 n) for the most unimodal to below 1 / 4.
@@ -42,8 +42,8 @@ pub fn dip(sample: Sorted<'_>) -> Result<f64, StatsError> {
     Ok(dip / (2.0 * real(values.len())))
 }
 
-/// The minorant and the majorant of the distribution function between two values, as the indices
-/// where they touch it. Heights are in samples: the function rises from i to i + 1 at value i.
+/// The minorant and the majorant of the distribution function between two values, as the indices where they
+/// touch it. Heights are in samples: the function rises from i to i + 1 at value i.
 struct Hulls<'a> {
     values: &'a [f64],
     minorant: Vec<usize>,
@@ -84,7 +84,7 @@ impl<'a> Hulls<'a> {
         }
     }
 
-    /// The part of a segment's rise that lies before `index`; `None` on an upright one.
+    /// The part of a segment's rise before `index`; `None` for a vertical one.
     fn rise(&self, from: usize, to: usize, index: usize) -> Option<f64> {
         let width = self.values[to] - self.values[from];
         let part = self.values[index] - self.values[from];
@@ -129,8 +129,8 @@ impl<'a> Hulls<'a> {
         widest
     }
 
-    /// How far the distribution function is from the minorant before the mode, and from the
-    /// majorant behind it.
+    /// The distance of the distribution function from the minorant before the mode, and from the majorant
+    /// after it.
     fn error_outside(&self, mode: &Widest) -> f64 {
         let mut error: f64 = 0.0;
         for pair in self.minorant.windows(2).filter(|p| p[1] <= mode.low) {
@@ -153,7 +153,7 @@ impl<'a> Hulls<'a> {
     }
 }
 
-/// The dips of uniform samples of one size, from which p is told.
+/// The dips of uniform samples of one size, for p values.
 #[derive(Debug, Clone)]
 pub struct DipNull {
     size: usize,
@@ -162,8 +162,7 @@ pub struct DipNull {
 }
 
 impl DipNull {
-    /// Draws `draws` uniform samples of `size` values; of 1000 if it is larger. The same seed gives the
-    /// same p.
+    /// Draws `draws` uniform samples of `size` values, at most 1000. The same seed gives the same p.
     ///
     /// # Errors
     /// [`StatsError::TooFew`] for fewer than 4 values, which cannot dip, or without draws.
@@ -181,8 +180,8 @@ impl DipNull {
         Ok(Self { size, dips })
     }
 
-    /// The chance of a dip at least this large in a sample of `n` values with one mode: never 0, at
-    /// least 1 / (draws + 1). Sizes that differ from the drawn one are brought to it.
+    /// The probability of a dip at least this large in a unimodal sample of `n` values: never 0, at least 1 /
+    /// (draws + 1). Other sizes are scaled to the drawn one.
     pub fn p(&self, dip: f64, n: usize) -> f64 {
         let usual = |n: usize| (1.0 - APPROACH / real(n).sqrt()) / real(n).sqrt();
         let same = dip * usual(self.size) / usual(n);
@@ -219,7 +218,7 @@ mod tests {
         );
     }
 
-    /// What Python's diptest says of samples with and without ties.
+    /// Results of Python's diptest for samples with and without ties.
     #[test]
     fn agrees_with_another_program() {
         let pi = [
@@ -235,7 +234,7 @@ mod tests {
         assert!((dip_of(&scattered) - 0.037_990_196_078_431_37).abs() < 1e-12);
     }
 
-    /// By hand: of two heaps the nearest function with one mode misses a quarter, less half a step.
+    /// By hand: for two clusters the nearest unimodal function misses a quarter, minus half a step.
     #[test]
     fn two_heaps_dip_most_and_an_even_row_least() {
         let row: Vec<f64> = (0..10).map(f64::from).collect();
@@ -248,8 +247,8 @@ mod tests {
         assert!((dip_of(&heaps) - 0.25).abs() < 0.005, "{}", dip_of(&heaps));
     }
 
-    /// 20,000 uniform samples of 50 through Python's diptest 0.10 have these quantiles: half dip more
-    /// than 0.0488, one in ten more than 0.0649, one in a hundred more than 0.0806.
+    /// 20,000 uniform samples of 50 in Python's diptest 0.10 have these quantiles: 50 % above 0.0488, 10 %
+    /// above 0.0649, 1 % above 0.0806.
     #[test]
     fn uniform_samples_dip_as_they_do_elsewhere() {
         let null = DipNull::new(50, 4000, 1).unwrap();
@@ -269,7 +268,7 @@ mod tests {
         assert!(DipNull::new(3, 10, 0).is_err());
     }
 
-    /// As `neph flows` asks: 1,000 draws of up to 200 values.
+    /// As in `neph flows`: 1,000 draws of up to 200 values.
     #[test]
     fn one_in_twenty_uniform_samples_of_any_size_dips_beyond_five_percent() {
         let mut random = Random::new(7);
@@ -285,7 +284,7 @@ mod tests {
     }
 
     proptest! {
-        /// The dip sees neither where nor how wide a sample is, nor its direction.
+        /// The dip does not depend on the place, the width or the direction of a sample.
         #[test]
         fn moving_and_turning_the_sample_changes_nothing(
             values in prop::collection::vec(-100..100_i32, 1..60),

@@ -1,63 +1,63 @@
-//! The slow part that all flows of a fleet share, as of a host or a long line that warms up.
+//! The slow drift that all flows of a fleet share, for example of a host or a long line that warms up.
 //!
-//! Owns how much it is by now, and how far it has gone. Queues, which come faster, are
-//! `congestion.rs`'s; which samples speak of a flow's level is `flow_level.rs`'s.
+//! Owns its current value and its range. Does not own queues, which change faster (`congestion.rs`), nor
+//! which samples belong to a flow's level (`flow_level.rs`).
 //!
-//! Samples are gathered for a second or more. How far they lie from their flows' levels on average moves
-//! a loop of the second order (Gardner, "Phaselock Techniques", 2005, chapter 2): a steady slope leaves
-//! no error behind, so that levels stay what they were. A path change of one flow hardly moves it, and
-//! where many lie far from their levels it waits.
+//! Samples are gathered for at least a second. Their mean distance from their flows' levels drives a
+//! second-order loop (Gardner, "Phaselock Techniques", 2005, chapter 2). A steady slope leaves no error, so
+//! levels stay constant. A path change of one flow hardly moves it. It pauses where many samples are far from
+//! their levels.
 
-use crate::congestion::LEAST_CROWD;
+use crate::congestion::LEAST_FLOWS;
 use crate::real::{nanos, real_nanos};
 
-/// A look lasts at least so long, in nanoseconds, and until each flow in it has so many samples on
+/// Least length of a window, in nanoseconds. It also lasts until its flows have this many samples each on
 /// average: a sample is used once the next ones have come, and a loop must be slow compared to its delay.
 const LOOK: i64 = 1_000_000_000;
 const OF_EACH: usize = 4;
-/// Looks until a new slope is followed: so many if looks differ by the tolerance, fewer if they differ
-/// by less, and never fewer than these.
+/// Windows until a new slope is followed: this many if windows differ by the tolerance, fewer if they differ
+/// less, but at least the second number.
 const NOISIEST_LOOP: f64 = 60.0;
 const SHORTEST_LOOP: f64 = 3.0;
-/// If looks differ by more than this part of the tolerance, no slope is followed: the jitter of a flow
-/// without company would be taken for one.
+/// If windows differ by more than this part of the tolerance, no slope is followed: it would be the jitter of
+/// single flows.
 const NOISIEST: f64 = 1.0 / 8.0;
-/// Looks over which the noise is averaged.
+/// Windows over which the noise is averaged.
 const NOISE_MEMORY: f64 = 30.0;
-/// The steepest slope is the tolerance in so many looks. Anything faster is a queue.
+/// The steepest slope is the tolerance in this many windows. Anything faster is a queue.
 const STEEPEST: f64 = 5.0;
-/// A look in which one sample of so many lies far from its flow's level is not used: flows change their
-/// paths, or wait in a queue. Fleets too small for a crowd have nothing else that shows the queue.
+/// A window is not used if one sample of this many lies far from its flow's level: flows change their paths,
+/// or wait in a queue. Fleets below the batch size have no other sign of a queue.
 const ASTRAY: usize = 2;
 const ASTRAY_ALONE: usize = 3;
-/// Looks over which a slope fades while no look can be used.
+/// Windows over which a slope fades while no window can be used.
 const FADES: f64 = 30.0;
-/// Looks in a row that a queue is waited for. What lasts longer is no queue.
+/// Most consecutive windows to wait for the end of a queue. Anything longer is no queue.
 const PAUSES: u32 = 30;
 
-/// By how much all flows have drifted since the first sample.
+/// Drift of all flows since the first sample.
 #[derive(Debug)]
 pub(crate) struct Drift {
     tolerance: f64,
     /// Nanoseconds.
     by: f64,
-    /// Nanoseconds in a look.
+    /// Nanoseconds per window.
     slope: f64,
-    /// How far looks are off by chance, nanoseconds, and how many of them showed it.
+    /// Random error of windows in nanoseconds, and from how many windows it is known.
     noise: f64,
     looks: f64,
     look: Look,
-    /// Looks that begin before this are not used, and how many did so in a row.
+    /// Windows that begin before this are not used, and the number of consecutive ones.
     queued: i64,
     paused: u32,
-    /// The lowest and the highest so far, nanoseconds.
+    /// The lowest and the highest so far, in nanoseconds.
     range: (i64, i64),
-    /// In which look each flow was seen last.
+    /// In which window each flow was seen last.
     flows: Vec<u32>,
     number: u32,
 }
 
-/// The samples of one look.
+/// The samples of one window.
 #[derive(Debug, Default)]
 struct Look {
     /// When its first sample was sent.
@@ -65,18 +65,19 @@ struct Look {
     samples: usize,
     /// Flows that had one.
     flows: usize,
-    /// How many samples lay far from their flow's level.
+    /// How many samples were far from their flow's level.
     astray: usize,
-    /// How many were used, and how far they lay from their flow's level: sums of nanoseconds and squares.
+    /// Number of used samples, and sums of their distances in nanoseconds from their flow's level and of the
+    /// squares.
     used: f64,
     sum: f64,
     squares: f64,
 }
 
 impl Look {
-    /// How far the flows lie from their levels on average, if that can be said.
+    /// The mean distance of the flows from their levels, if that can be decided.
     fn off(&self) -> Option<f64> {
-        let part = if self.flows < LEAST_CROWD {
+        let part = if self.flows < LEAST_FLOWS {
             ASTRAY_ALONE
         } else {
             ASTRAY
@@ -84,7 +85,7 @@ impl Look {
         (self.used > 1.0 && part * self.astray < self.samples).then(|| self.sum / self.used)
     }
 
-    /// How far that may be off by chance: the standard error of the average, nanoseconds.
+    /// Its random error: the standard error of the mean, in nanoseconds.
     fn noise(&self) -> f64 {
         let squares = self.squares - self.sum * self.sum / self.used;
         (squares.max(0.0) / (self.used - 1.0) / self.used).sqrt()
@@ -92,7 +93,7 @@ impl Look {
 }
 
 impl Drift {
-    /// For levels that are told apart by more than `tolerance` nanoseconds.
+    /// For levels that are distinguished by more than `tolerance` nanoseconds.
     pub(crate) fn new(tolerance: i64) -> Self {
         Self {
             tolerance: real_nanos(tolerance),
@@ -109,18 +110,18 @@ impl Drift {
         }
     }
 
-    /// By how much by now, nanoseconds.
+    /// The current drift, in nanoseconds.
     pub(crate) fn now(&self) -> i64 {
         nanos(self.by)
     }
 
-    /// The lowest and the highest that it was, nanoseconds.
+    /// The lowest and the highest so far, in nanoseconds.
     pub(crate) const fn range(&self) -> (i64, i64) {
         self.range
     }
 
-    /// A sample of a flow that is at its level lies so far from where its samples do, nanoseconds. 0 on
-    /// average while nothing drifts.
+    /// Adds the distance of a sample at its flow's level from the flow's usual samples, in nanoseconds. Its
+    /// mean is 0 while nothing drifts.
     pub(crate) fn learn(&mut self, aside: i64) {
         let aside = real_nanos(aside);
         self.look.sum += aside;
@@ -128,19 +129,19 @@ impl Drift {
         self.look.used += 1.0;
     }
 
-    /// A queue in front of all flows lasts until this moment: samples until then, and those that are used
-    /// shortly after, show no drift.
+    /// A queue of all flows lasts until this moment: samples until then, and those used shortly after, show
+    /// no drift.
     pub(crate) fn pause(&mut self, until: i64) {
         self.queued = until.saturating_add(LOOK);
     }
 
-    /// The levels of all flows are learnt anew: what was gathered is about others.
+    /// The levels of all flows are learnt again: the gathered samples refer to other levels.
     pub(crate) fn forget_levels(&mut self) {
         self.begin_look(None);
         self.slope = 0.0;
     }
 
-    /// A flow had a sample that was sent at `at`. Ends the look if it was long enough.
+    /// A flow had a sample that was sent at `at`. Ends the window if it was long enough.
     pub(crate) fn saw(&mut self, at: i64, flow: u32, is_astray: bool) {
         self.count(flow);
         let look = &mut self.look;
@@ -166,7 +167,7 @@ impl Drift {
         self.range = (self.range.0.min(now), self.range.1.max(now));
     }
 
-    /// The next look, of which no flow was seen yet; returns the one before.
+    /// Begins the next window, without flows. Returns the one before.
     fn begin_look(&mut self, since: Option<i64>) -> Look {
         self.number = self.number.wrapping_add(1);
         let next = Look {
@@ -176,7 +177,7 @@ impl Drift {
         std::mem::replace(&mut self.look, next)
     }
 
-    /// Counts a flow once in a look.
+    /// Counts a flow once in a window.
     fn count(&mut self, flow: u32) {
         let index = flow as usize;
         if self.flows.len() <= index {
@@ -188,7 +189,7 @@ impl Drift {
         }
     }
 
-    /// Moves the drift by what a look shows; whether it could be used.
+    /// Updates the drift by a window. Returns whether it could be used.
     fn follow(&mut self, look: &Look) -> bool {
         let Some(off) = look.off() else {
             return false;
@@ -216,8 +217,8 @@ mod tests {
     const MS: i64 = 1_000 * US;
     const S: i64 = 1_000 * MS;
 
-    /// So many flows of 5 samples a second each lie `drifts(at)` above levels that stay, and up to
-    /// `jitter` above or below that.
+    /// This many flows of 5 samples per second lie `drifts(at)` above constant levels, with `jitter` above or
+    /// below.
     fn followed(flows: i64, seconds: i64, drifts: impl Fn(i64) -> i64, jitter: i64) -> Drift {
         let mut random = Random::new(1);
         let mut drift = Drift::new(MS / 2);
@@ -275,7 +276,7 @@ mod tests {
         assert!((all / 2..all).contains(&since), "{since} of {all}");
     }
 
-    /// More than 30 looks: levels wait for no queue so long.
+    /// More than 30 windows: levels wait for no queue so long.
     #[test]
     fn what_lasts_longer_than_queues_do_is_followed() {
         let mut drift = followed(16, 60, slope, 0);
@@ -289,7 +290,7 @@ mod tests {
         assert!(off.abs() < 20 * US, "{off}");
     }
 
-    /// 500 of 512 flows have gone: looks last as long as four samples of each of the others take.
+    /// 500 of 512 flows have ended: windows last as long as four samples of each of the others take.
     #[test]
     fn flows_that_are_silent_are_not_waited_for() {
         let mut drift = followed(512, 10, slope, 0);

@@ -1,8 +1,8 @@
-//! A long time series thinned for drawing, without hiding an extreme or closing a gap.
-//! Owns the choice of points; draws nothing.
+//! A long time series thinned for drawing, without hiding an extreme or closing a gap. Owns the choice of
+//! points; draws nothing.
 //!
-//! Each bucket of time keeps its first, lowest, highest and last point (M4: Jugel et al., VLDB
-//! 2014), so that a line through the kept points covers the same pixels as a line through all.
+//! Each bucket of time keeps its first, lowest, highest and last point (M4: Jugel et al., VLDB 2014). So a
+//! line through the kept points covers the same pixels as a line through all.
 
 use crate::error::StatsError;
 use crate::real::{real, whole};
@@ -12,7 +12,7 @@ use crate::real::{real, whole};
 pub struct Reading {
     /// When, in any unit.
     pub t: f64,
-    /// What was measured, if it was.
+    /// The value, if there is one.
     pub v: Option<f64>,
 }
 
@@ -21,11 +21,11 @@ pub struct Reading {
 pub struct Point {
     /// When.
     pub t: f64,
-    /// What was measured.
+    /// The value.
     pub v: f64,
 }
 
-/// How fine the result is to be.
+/// The resolution of the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Grid {
     /// Number of buckets over the whole time, at least 1: the pixels of the figure's width.
@@ -34,11 +34,11 @@ pub struct Grid {
     pub longest_gap: f64,
 }
 
-/// What is to be drawn: one line per run, and how many messages are missing per bucket.
+/// The lines to draw, one per run, and the missing messages per bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// Points to be joined by a line, ascending; between runs lies a gap. At most four points per
-    /// bucket and, where a gap ends inside a bucket, four more.
+    /// Points to be joined by a line, ascending; runs are separated by gaps. At most four points per bucket
+    /// and, where a gap ends inside a bucket, four more.
     pub runs: Vec<Vec<Point>>,
     /// Lost messages per bucket, however short the gap they leave.
     pub missing: Vec<usize>,
@@ -50,8 +50,8 @@ pub struct Envelope {
 
 /// Thins `readings`, which ascend in time.
 ///
-/// A lost message, or a pause above `grid.longest_gap`, cuts the line if the hole is at least one
-/// bucket wide; a narrower hole could not be seen, and is only counted in `missing`.
+/// A lost message, or a pause above `grid.longest_gap`, cuts the line if the gap is at least one bucket wide.
+/// A narrower gap would not be visible and is only counted in `missing`.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] without readings or buckets; [`StatsError::NotFinite`],
@@ -114,7 +114,7 @@ fn refuse_disorder(readings: &[Reading], grid: Grid) -> Result<(), StatsError> {
     }
 }
 
-/// The points of one bucket that are worth keeping.
+/// The points of one bucket that are kept.
 #[derive(Debug)]
 struct Cell {
     bucket: usize,
@@ -148,7 +148,7 @@ impl Cell {
         self.count += 1;
     }
 
-    /// Its points in the order they were measured, none twice.
+    /// Its points in time order, none twice.
     fn points(&self) -> impl Iterator<Item = Point> + use<> {
         let last = (self.count - 1, self.last);
         let mut points = [(0, self.first), self.low, self.high, last];

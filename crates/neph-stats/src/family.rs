@@ -1,9 +1,9 @@
-//! The family of a report: all comparisons that carry a verdict, judged together.
+//! The family of a report: all comparisons with a verdict, evaluated together.
 //!
-//! A comparison is held against the smallest difference that matters, not against zero: "worse" is
-//! said where the shift is shown to be above it, "equivalent" where it is shown to be within it on
-//! both sides. The p values are Holm's over the whole family, so that the chance of one or more
-//! false verdicts in a report stays below the level.
+//! A comparison is tested against the smallest difference that matters, not against zero. "Worse" requires
+//! that the shift is significantly above it, "equivalent" that it is significantly within it on both sides.
+//! The p values are corrected by Holm over the whole family, so the probability of any false verdict in a
+//! report stays below the level.
 
 use crate::holm::holm;
 use crate::interval::{ALPHA, Interval};
@@ -11,8 +11,8 @@ use crate::paired::PairedShift;
 use crate::real::real;
 use crate::verdict::{Verdict, Wanted};
 
-/// What a report may say, and what it is held against. `least` is the smallest difference that
-/// matters, above 0, in the unit of the shift.
+/// A possible statement of a report, with its limit. `least` is the smallest difference that matters, above
+/// 0, in the unit of the shift.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
     /// How a candidate differs from its baseline.
@@ -21,37 +21,37 @@ pub enum Claim {
         shift: PairedShift,
         /// The smallest difference that matters.
         least: f64,
-        /// Which way is better.
+        /// Which direction is better.
         wanted: Wanted,
     },
-    /// That none of several shifts matters. Each of them has to be shown, so that their number needs no
-    /// correction of its own (an intersection-union test).
+    /// That none of several shifts matters. Each of them must be shown, so their number needs no separate
+    /// correction (an intersection-union test).
     AllWithin {
-        /// Each pair's.
+        /// One per pair.
         shifts: Vec<PairedShift>,
         /// The smallest difference that matters.
         least: f64,
     },
 }
 
-/// What may be said of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Its p value: of the strongest of the three statements, both directions counted, after Holm's
-    /// correction over the family.
+    /// Its p value: of the strongest of the three statements, two-sided, after Holm's correction over the
+    /// family.
     pub p: f64,
     /// The same before the correction.
     pub p_alone: f64,
-    /// An interval of the shift that holds it together with those of the whole family, in 95 % of the
-    /// reports; absent where there are too few blocks for one, and of several shifts.
+    /// An interval of the shift that is valid together with those of the whole family, in 95 % of the
+    /// reports. Absent with too few blocks, and for several shifts.
     pub interval: Option<Interval>,
-    /// How many comparisons are judged together.
+    /// How many comparisons are evaluated together.
     pub family: usize,
 }
 
-/// What a comparison can show, by its one-sided p value.
+/// The strongest statement of a comparison, by its one-sided p value.
 #[derive(Debug, Clone, Copy)]
 struct Strongest {
     verdict: Verdict,
@@ -70,7 +70,7 @@ impl Claim {
                 let each = shifts.iter().map(|shift| within(shift, *least));
                 return Strongest {
                     verdict: Verdict::Equivalent,
-                    // Nothing is shown of none.
+                    // Without shifts nothing is shown.
                     p: each.reduce(f64::max).unwrap_or(1.0),
                 };
             }
@@ -105,15 +105,15 @@ fn within(shift: &PairedShift, least: f64) -> f64 {
     shift.p_below(least).max(shift.p_above(-least))
 }
 
-/// What an interval may leave out so that those of a family of that size hold together in 95 %.
+/// Error probability of each interval so that all intervals of such a family are valid together in 95 %.
 pub fn simultaneous(family: usize) -> f64 {
     ALPHA / real(family.max(1))
 }
 
-/// Judges all comparisons of a report, in the order given.
+/// Evaluates all comparisons of a report, in the order given.
 ///
-/// The p value of a comparison is twice the smallest of its three one-sided ones: at most two of the
-/// three statements are false at a time, and where both are, each has half of the level.
+/// The p value of a comparison is twice the smallest of its three one-sided ones: at most two of the three
+/// statements are false at a time, and where both are, each has half of the level.
 pub fn judge(family: &[Claim]) -> Vec<Judgement> {
     let strongest: Vec<Strongest> = family.iter().map(Claim::strongest).collect();
     let p_values: Vec<f64> = strongest.iter().map(|one| (2.0 * one.p).min(1.0)).collect();
@@ -137,8 +137,8 @@ pub fn judge(family: &[Claim]) -> Vec<Judgement> {
         .collect()
 }
 
-/// The fewest blocks with which a family of that size can reach a verdict: all differences of a
-/// comparison then lie on one side, which one arrangement of 2^n does.
+/// The fewest blocks with which a family of that size can reach a verdict: all differences of a comparison
+/// then lie on one side, which one arrangement of 2^n does.
 pub fn blocks_needed(family: usize) -> usize {
     let tests = real(family.max(1));
     let mut blocks = 1;
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(judge(&[higher])[0].verdict, Verdict::Worse);
     }
 
-    /// However alike they are, five blocks show nothing.
+    /// Even identical values in five blocks show nothing.
     #[test]
     fn without_an_interval_nothing_is_equivalent() {
         let five = judge(&[claim(&[0.0; 5], 2.0)])[0];
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(found[0].verdict, Verdict::Inconclusive);
     }
 
-    /// One of 256 arrangements, both directions: 2 / 256, and 9 times that with 9 comparisons.
+    /// One of 256 arrangements, two-sided: 2 / 256, and 9 times that with 9 comparisons.
     #[test]
     fn a_larger_family_takes_more_blocks() {
         let alone = judge(&[claim(&AROUND_THREE, 2.0)])[0];

@@ -1,44 +1,44 @@
-//! The base latencies of many flows together, streaming: what all of them share is taken away
-//! first, then each flow's level is judged, with the levels of the others in sight.
+//! The base latencies of many flows together, streaming. First the common part of all flows is removed. Then
+//! each flow's level is evaluated, with the levels of the others.
 //!
-//! Samples may come in any order across flows, and in the order of sending within a flow. They wait
-//! for [`Guard::settle`], are put in order of time, and are looked at a crowd at a time.
+//! Samples may come in any order across flows, and in the order of sending within a flow. They wait for
+//! [`Guard::settle`], are sorted by time, and are evaluated in batches.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::base_latency::Detection;
 use crate::beginning::Beginning;
-use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
+use crate::congestion::{Common, Congestion, LEAST_FLOWS, Reading};
 use crate::drift::Drift;
-use crate::fleet_told::FleetTold;
-use crate::flow_level::{Finding, FlowLevel, Ground, Told};
+use crate::fleet_detection::FleetDetection;
+use crate::flow_level::{Finding, FlowLevel, Ground, LevelDetection};
 use crate::jitter_shape::JitterShape;
 use crate::levels::Levels;
 use crate::stretches::Stretches;
 
-/// The most samples in a crowd.
-const LARGEST_CROWD: usize = 64;
-/// In smaller fleets a crowd takes so long to gather, and is of so few flows, that it says when queues
-/// stood, but not how high: nothing is taken away there. With 64 flows, on seeds that were not tuned
-/// on, what was taken away made 3158 of 149,300 changes told false, and leaving it 325 of 145,800.
+/// Most samples in a batch.
+const MOST_FLOWS: usize = 64;
+/// In smaller fleets a batch takes long to gather and has few flows. It shows when queues existed, but not
+/// their size, so nothing is removed. With 64 flows, on seeds that were not used for tuning, removing it made
+/// 3158 of 149,300 reported changes wrong, and not removing it 325 of 145,800.
 const LEAST_MOVED: usize = 128;
-/// How many crowds are remembered for samples that come late.
+/// How many batches are remembered for late samples.
 const REMEMBERED: usize = 512;
 
-/// Queues that stood with less than this between them are told as one, nanoseconds.
+/// Queues with less than this between them are reported as one, in nanoseconds.
 const APART: i64 = 1_000_000_000;
 
-/// What the guard goes by.
+/// Parameters of the evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
     /// The source's rule.
     pub detection: Detection,
-    /// A level that no other flow has must last this long to be told; longer than queues stand.
-    /// Nanoseconds.
+    /// A level that no other flow has must last this long to be reported; longer than queues last. In
+    /// nanoseconds.
     pub hold: i64,
-    /// How long samples wait for those of other flows, nanoseconds. At least the timeout of
-    /// messages, if a lost message keeps back what follows it.
+    /// How long samples wait for those of other flows, in nanoseconds. At least the message timeout, if a
+    /// lost message delays the following ones.
     pub settle: i64,
 }
 
@@ -60,7 +60,7 @@ pub struct FleetBase {
     flows: Vec<Option<FlowLevel>>,
     /// The least sample of each flow.
     least: Vec<i64>,
-    /// How many flows had each number before the one that is looked at.
+    /// How many earlier flows had each number.
     nths: Vec<u32>,
     levels: Levels,
     shape: JitterShape,
@@ -68,16 +68,16 @@ pub struct FleetBase {
     drift: Drift,
     beginning: Beginning,
     waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
-    crowd: Vec<(i64, u32, i64)>,
+    all_flows: Vec<(i64, u32, i64)>,
     newest: i64,
     past: VecDeque<(i64, Common)>,
     queued: Stretches,
-    told: VecDeque<FleetTold>,
+    reported: VecDeque<FleetDetection>,
     alive: usize,
 }
 
 impl FleetBase {
-    /// A fleet of which nothing is known. Flows are counted from 0 without large gaps.
+    /// A fleet without samples. Flows are numbered from 0 without large gaps.
     pub fn new(guard: Guard) -> Self {
         let tolerance = guard.detection.tolerance();
         Self {
@@ -91,79 +91,78 @@ impl FleetBase {
             drift: Drift::new(tolerance),
             beginning: Beginning::new(tolerance, guard.hold),
             waiting: BinaryHeap::new(),
-            crowd: Vec::new(),
+            all_flows: Vec::new(),
             newest: i64::MIN,
             past: VecDeque::new(),
             queued: Stretches::new(APART),
-            told: VecDeque::new(),
+            reported: VecDeque::new(),
             alive: 0,
         }
     }
 
-    /// Takes a sample of a flow, sent at `at`, both in nanoseconds. Lost messages are not pushed.
+    /// Adds a sample of a flow, sent at `at`, both in nanoseconds. Do not push lost messages.
     pub fn push(&mut self, flow: u32, at: i64, sample: i64) {
         self.waiting.push(Reverse((at, flow, Some(sample))));
         self.advance(at);
     }
 
-    /// From `at` on, this number stands for another flow: nothing is known of it.
+    /// From `at` on, this number belongs to a new flow.
     pub fn restart(&mut self, flow: u32, at: i64) {
         self.waiting.push(Reverse((at, flow, None)));
         self.advance(at);
     }
 
-    /// Time has passed until `now`, whether or not samples came.
+    /// Time has passed until `now`, with or without samples.
     pub fn advance(&mut self, now: i64) {
         self.newest = self.newest.max(now);
         let due = self.newest.saturating_sub(self.guard.settle);
         self.release(due);
         let old = |&(at, ..): &(i64, u32, i64)| at < due.saturating_sub(self.guard.settle);
-        if self.crowd.first().is_some_and(old) {
+        if self.all_flows.first().is_some_and(old) {
             self.close();
         }
     }
 
-    /// No more samples come: looks at those that wait.
+    /// Evaluates all waiting samples, as no more come.
     pub fn finish(&mut self) {
         self.release(i64::MAX);
         self.close();
     }
 
     /// The oldest finding that was not taken yet. Findings of one flow come in order of time.
-    pub fn next_told(&mut self) -> Option<FleetTold> {
-        self.told.pop_front()
+    pub fn next_reported(&mut self) -> Option<FleetDetection> {
+        self.reported.pop_front()
     }
 
-    /// A flow's base, as exactly as it is known, nanoseconds, without the drift of all flows.
+    /// A flow's current base, in nanoseconds, without the drift of all flows.
     pub fn base(&self, flow: u32) -> Option<i64> {
         self.flows.get(flow as usize)?.as_ref()?.base()
     }
 
-    /// By how much all flows have drifted slowly since the beginning, nanoseconds: a sample less this lies
-    /// at its flow's base.
+    /// The slow drift of all flows since the beginning, in nanoseconds: a sample minus this lies at its
+    /// flow's base.
     pub fn drifted(&self) -> i64 {
         self.drift.now()
     }
 
-    /// The lowest and the highest that this was, nanoseconds.
+    /// The lowest and the highest drift so far, in nanoseconds.
     pub const fn drift_range(&self) -> (i64, i64) {
         self.drift.range()
     }
 
-    /// How many flows had this number before the one that is looked at: of all that had it earlier
-    /// everything is told, but that a change of theirs was none.
+    /// How many earlier flows had this number. All findings about these are reported, except that a change of
+    /// theirs may still be corrected.
     pub fn nth(&self, flow: u32) -> u32 {
         self.nths.get(flow as usize).copied().unwrap_or(0)
     }
 
-    /// When something was common to all flows that is no path: the first and the last moment, in
-    /// the order of time, nanoseconds. What lasts longer than [`Guard::hold`] was a move of all
-    /// flows, and is not among them.
+    /// Intervals in which all flows shared a delay that is no path, in the order of time, in nanoseconds. If
+    /// it lasts longer than [`Guard::hold`], it was a move of all flows and is not included.
     pub fn queued(&self) -> &[(i64, i64)] {
         self.queued.known()
     }
 
-    /// Whether there were so many of these that some are told as one, with the time between them.
+    /// Whether there were so many that some are reported as one, with the time between them.
     pub const fn queues_are_joined(&self) -> bool {
         self.queued.is_joined()
     }
@@ -184,14 +183,14 @@ impl FleetBase {
                 self.judge(at, flow, sample, common);
                 continue;
             }
-            self.crowd.push((at, flow, sample));
-            if self.crowd.len() >= (self.alive / 4).clamp(LEAST_CROWD, LARGEST_CROWD) {
+            self.all_flows.push((at, flow, sample));
+            if self.all_flows.len() >= (self.alive / 4).clamp(LEAST_FLOWS, MOST_FLOWS) {
                 self.close();
             }
         }
     }
 
-    /// What was common at a moment whose crowd is closed already.
+    /// The common part at a moment whose batch is already closed.
     fn common_at(&self, at: i64) -> Option<Common> {
         let next = self.past.partition_point(|&(until, _)| until < at);
         self.past.get(next).map(|&(_, common)| common)
@@ -213,31 +212,31 @@ impl FleetBase {
         }
     }
 
-    /// Looks at the crowd that has gathered.
+    /// Evaluates the gathered batch.
     fn close(&mut self) {
-        let mut crowd = std::mem::take(&mut self.crowd);
-        let (Some(&(from, ..)), Some(&(until, ..))) = (crowd.first(), crowd.last()) else {
+        let mut all_flows = std::mem::take(&mut self.all_flows);
+        let (Some(&(from, ..)), Some(&(until, ..))) = (all_flows.first(), all_flows.last()) else {
             return;
         };
         let reading = |&(_, flow, sample): &(i64, u32, i64)| {
             let base = self.base(flow)?;
             Some(Reading { sample, base })
         };
-        let readings: Vec<Reading> = crowd.iter().filter_map(reading).collect();
+        let readings: Vec<Reading> = all_flows.iter().filter_map(reading).collect();
         let queued = if self.beginning.is_over() {
             None
         } else {
-            // Bases that were met in a queue lie near the paths below it: what is known within the
-            // tolerance is no path yet.
+            // Bases that were measured in a queue lie near the paths below it: a level within the tolerance
+            // is no path yet.
             let paths = self.levels.paths(until);
             let near = self.guard.detection.tolerance() / 2;
             let known = |level: i64| paths.iter().any(|path| (path.level - level).abs() <= near);
             self.beginning.was_queued((from, until), &readings, known)
         };
         if let Some(since) = queued {
-            self.begin_again(since, until);
+            self.begin_anew(since, until);
         }
-        let mut common = if queued.is_some() || self.alive < LEAST_CROWD {
+        let mut common = if queued.is_some() || self.alive < LEAST_FLOWS {
             Common::Calm
         } else {
             let known = |level: i64| self.levels.near(level);
@@ -264,10 +263,10 @@ impl FleetBase {
             self.past.pop_front();
         }
         self.past.push_back((until, common));
-        for (at, flow, sample) in crowd.drain(..) {
+        for (at, flow, sample) in all_flows.drain(..) {
             self.judge(at, flow, sample, common);
         }
-        self.crowd = crowd;
+        self.all_flows = all_flows;
     }
 
     fn judge(&mut self, at: i64, flow: u32, sample: i64, common: Common) {
@@ -296,17 +295,20 @@ impl FleetBase {
             flows: self.alive,
         };
         let is_astray = level.is_astray(own, ground.detection.tolerance());
-        let told = level.push(at, own, &mut ground);
+        let reported = level.push(at, own, &mut ground);
         self.drift.saw(at, flow, is_astray);
-        if let Some(told) = told {
-            let found = self.beginning.hear(FleetTold { flow, nth, told });
-            self.told.push_back(found);
+        if let Some(reported) = reported {
+            let found = self.beginning.hear(FleetDetection {
+                flow,
+                nth,
+                reported,
+            });
+            self.reported.push_back(found);
         }
     }
 
-    /// All that was met so far was met in a queue that stood from `since` to `until`: nothing of it
-    /// holds.
-    fn begin_again(&mut self, since: i64, until: i64) {
+    /// All samples so far were measured in a queue from `since` to `until`: all results are withdrawn.
+    fn begin_anew(&mut self, since: i64, until: i64) {
         for (flow, slot) in (0_u32..).zip(&mut self.flows) {
             let Some(level) = slot else { continue };
             if let Some(base) = level.base() {
@@ -315,7 +317,7 @@ impl FleetBase {
             *level = FlowLevel::new();
         }
         let back = self.beginning.withdraw_changes(until);
-        self.told.extend(back);
+        self.reported.extend(back);
         let tolerance = self.guard.detection.tolerance();
         self.levels = Levels::new(tolerance);
         self.shape = JitterShape::new();
@@ -340,7 +342,7 @@ impl FleetBase {
             };
             let number = u32::try_from(flow).unwrap_or(u32::MAX);
             if by < 0 && after.saturating_add(tolerance) < self.least[flow] {
-                // It never measured so little: it did not move with the others.
+                // It never had so small a sample: it did not move with the others.
                 level.leave(&mut self.levels, certain);
                 *level = FlowLevel::new();
                 self.beginning
@@ -352,7 +354,7 @@ impl FleetBase {
             } else {
                 Finding::Change
             };
-            let told = Told {
+            let reported = LevelDetection {
                 finding,
                 at: since,
                 certain,
@@ -361,8 +363,12 @@ impl FleetBase {
             };
             let nth = self.nths.get(flow).copied().unwrap_or(0);
             let flow = number;
-            let found = FleetTold { flow, nth, told };
-            self.told.push_back(found);
+            let found = FleetDetection {
+                flow,
+                nth,
+                reported,
+            };
+            self.reported.push_back(found);
         }
     }
 }

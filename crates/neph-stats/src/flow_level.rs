@@ -1,26 +1,25 @@
-//! The second stage, for one flow: whether a level that the rule sees is its new base latency.
+//! The second stage, for one flow: whether a level that the rule detects is its new base latency.
 //!
-//! The source's rule proposes a level as soon as a window is stable more than the tolerance away, and
-//! so does a window of which a quorum lies that far. That is a [`Candidate`] here, and begins a
-//! question: where did the last samples come from ([`choose`])?
+//! The source's rule proposes a level as soon as a window is stable more than the tolerance away. So does a
+//! window with a quorum that far away. That is a [`Candidate`] here. Then [`choose`] estimates where the last
+//! samples came from:
 //!
 //! - From the flow's own level: there is no candidate.
-//! - From a path that other flows are or lately were on ([`Levels::paths`]): told as soon as these
-//!   samples speak for it more than the flow's jitter could in years ([`SURE_OF_PATH`]). On a quiet
-//!   link four samples are enough, with a jitter of half the difference it takes a dozen. A flow that
-//!   came there by degrees, as a growing queue makes it, has to stay for the hold time, and so has
-//!   one whose old level was left by all flows that were there, by degrees: that path has a queue.
-//! - From nowhere that is known: the level must last for the hold time.
+//! - From a path of other flows, now or lately ([`Levels::paths`]): reported as soon as these samples support
+//!   it more than the flow's jitter could in years ([`SURE_OF_PATH`]). A quiet link needs four samples, a
+//!   jitter of half the difference a dozen. A flow that moved there gradually, as in a growing queue, must
+//!   stay for the hold time. So must one whose old level all flows left gradually: that path has a queue.
+//! - From no known level: the level must last for the hold time.
 //!
-//! Few flows have little company: paths are then levels that one flow has lasted at. A quiet flow that
-//! came to its level at once and is as quiet there is believed after some samples; any flow a fall from
-//! a level that has lasted, as soon as it is exact: no congestion makes latency fall below its base.
+//! With few flows, paths are levels at which one flow has lasted. A quiet flow that moved at once and is as
+//! quiet there is trusted after some samples. For any flow, a fall from a level that has lasted is trusted as
+//! soon as it is exact: congestion never lowers latency below its base.
 //!
-//! If the flow goes back before, the candidate is withdrawn and the base never was another.
+//! If the flow returns before that, the candidate is withdrawn and the base has never changed.
 
 use crate::base_latency::{Detection, Stable};
 use crate::candidate::{Candidate, strayed};
-use crate::congestion::LEAST_CROWD;
+use crate::congestion::LEAST_FLOWS;
 use crate::drift::Drift;
 use crate::held::{Held, SETTLED};
 use crate::jitter_shape::JitterShape;
@@ -32,40 +31,40 @@ use crate::recent::{KEPT, Recent};
 const SURE: f32 = 25.0;
 /// The evidence that decides for a known path.
 const SURE_OF_PATH: f64 = 21.0;
-/// The evidence that samples came by a known path and not from somewhere else.
+/// The evidence that samples came by a known path and not from another level.
 const OVER_NOWHERE: f64 = 4.0;
-/// A flow whose spread is at most the tolerance divided by this is quiet: a window tells its level.
+/// A flow is quiet if its spread is at most the tolerance divided by this: a window then shows its level.
 const QUIET: i64 = 8;
-/// After how many samples a quiet flow's new level is believed, and where hardly any other flow is.
+/// After how many samples a quiet flow's new level is trusted, and the same with hardly any other flow.
 const CALM: i64 = 12;
 const CALM_ALONE: i64 = 8;
 /// Fewer flows than these are hardly any.
 const HARDLY_ANY: usize = 4;
 
-/// What was found about a flow.
+/// The kind of a finding about a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     /// Its first base latency.
     First,
     /// Its path changed: the base latency became another.
     Change,
-    /// The base told before was not one: it was met during congestion, or by too few samples. The
+    /// The base reported before was wrong: it was measured during congestion, or with too few samples. The
     /// base since then is this one.
     Correction,
 }
 
 /// A base latency without the drift of all flows, and how it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
-    /// What was found.
+pub struct LevelDetection {
+    /// The kind of the finding.
     pub finding: Finding,
-    /// When the first sample at the new level was sent, nanoseconds of the caller's clock.
+    /// When the first sample at the new level was sent, in nanoseconds of the caller's clock.
     pub at: i64,
     /// When the sample was sent that made it certain.
     pub certain: i64,
-    /// The base before, as exactly as it was known at its end; `None` for the first.
+    /// The base before, as known at its end; `None` for the first.
     pub before: Option<i64>,
-    /// The base since `at`, as far as it was known when it was told.
+    /// The base since `at`, as known when it was reported.
     pub after: i64,
 }
 
@@ -80,15 +79,15 @@ pub(crate) struct FlowLevel {
 /// Where the last samples of a flow came from.
 #[derive(Debug, Clone, Copy)]
 enum Seems {
-    /// From the level that it has.
+    /// From its own level.
     Here,
-    /// From another that is known, since then.
+    /// From another known level, since then.
     Path { level: i64, since: i64 },
     /// It is not known.
     Nowhere,
 }
 
-/// What a decision rests on besides the flow itself.
+/// The inputs of a decision besides the flow itself.
 #[derive(Debug)]
 pub(crate) struct Ground<'a> {
     pub(crate) detection: &'a Detection,
@@ -101,9 +100,9 @@ pub(crate) struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// Whether there are too few flows to say what they share at a moment.
+    /// Whether there are too few flows to estimate their common part.
     fn alone(&self) -> bool {
-        self.flows < LEAST_CROWD
+        self.flows < LEAST_FLOWS
     }
 }
 
@@ -116,17 +115,17 @@ impl FlowLevel {
         }
     }
 
-    /// The base as exactly as it is known.
+    /// The current base.
     pub(crate) fn base(&self) -> Option<i64> {
         self.held.map(|held| held.base)
     }
 
-    /// Whether a sample lies further from the level than paths do that are one.
+    /// Whether a sample is further from the level than samples of one path are.
     pub(crate) fn is_astray(&self, sample: i64, tolerance: i64) -> bool {
         self.held.is_some_and(|held| held.is_far(sample, tolerance))
     }
 
-    /// What came before is not to be seen together with what comes.
+    /// Separates earlier samples from later ones.
     pub(crate) fn gap(&mut self) {
         self.recent.clear();
     }
@@ -138,7 +137,7 @@ impl FlowLevel {
         }
     }
 
-    /// All flows moved by the same amount and stayed: so did this one.
+    /// All flows, with this one, moved by the same amount and stayed.
     pub(crate) fn shift(&mut self, by: i64, seat: impl Fn(Seat) -> Seat) {
         self.gap();
         if let Some(held) = self.held.as_mut() {
@@ -166,8 +165,13 @@ impl FlowLevel {
         self.held.is_some_and(|held| held.since < at)
     }
 
-    /// Takes the next sample without what it shares with all flows.
-    pub(crate) fn push(&mut self, at: i64, sample: i64, ground: &mut Ground<'_>) -> Option<Told> {
+    /// Adds the next sample without the common part of all flows.
+    pub(crate) fn push(
+        &mut self,
+        at: i64,
+        sample: i64,
+        ground: &mut Ground<'_>,
+    ) -> Option<LevelDetection> {
         self.recent.push(at, sample);
         let stable = self.recent.stable(ground.detection);
         if self.held.is_none() {
@@ -196,13 +200,13 @@ impl FlowLevel {
         self.judge(at, ground)
     }
 
-    fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> Told {
+    fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> LevelDetection {
         let since = self
             .recent
             .ago(stable.since.into())
             .map_or(at, |(at, _)| at);
         self.held = Some(Held::first(stable.minimum, since, tolerance));
-        Told {
+        LevelDetection {
             finding: Finding::First,
             at: since,
             certain: at,
@@ -249,7 +253,7 @@ impl FlowLevel {
         }
     }
 
-    /// Where the last samples came from, if that is sure.
+    /// Where the last samples came from, if that is certain.
     fn seems(&self, held: Held, candidate: Candidate, at: i64, ground: &mut Ground<'_>) -> Seems {
         let tolerance = ground.detection.tolerance();
         let here = |&(at, _): &(i64, i64)| at >= held.since;
@@ -261,7 +265,7 @@ impl FlowLevel {
         let paths = ground.levels.paths(at);
         places.extend(paths.iter().filter(|path| far(held.base, path)));
         if places.len() > MOST - 1 {
-            // There is room for those that it may be, and for the candidate.
+            // There is room for the likely paths, and for the candidate.
             places[1..].sort_by_key(|path| (path.level - candidate.base).abs());
             places.truncate(MOST - 1);
         }
@@ -282,13 +286,13 @@ impl FlowLevel {
             return Seems::Nowhere;
         }
         let level = places[choice.place].level;
-        // No two changes of a flow have one date.
+        // No two changes of a flow have the same time.
         let earliest = held.since.saturating_add(1);
         let since = own[choice.ago].0.max(earliest);
         if choice.ago + 1 < own.len() {
             return Seems::Path { level, since };
         }
-        // It began before all that is kept: the candidate may know when.
+        // It began before all kept samples: the candidate may know when.
         if (candidate.base - level).abs() <= tolerance {
             let since = since.min(candidate.since).max(earliest);
             return Seems::Path { level, since };
@@ -299,8 +303,8 @@ impl FlowLevel {
         Seems::Nowhere
     }
 
-    /// Tells the candidate if it may be told now.
-    fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<Told> {
+    /// Reports the candidate if that is possible now.
+    fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<LevelDetection> {
         let (held, mut candidate) = (self.held?, self.candidate?);
         match self.seems(held, candidate, at, ground) {
             Seems::Path { level, since } => {
@@ -310,7 +314,7 @@ impl FlowLevel {
                     self.candidate = Some(candidate);
                 }
                 if step {
-                    return self.tell(at, candidate, SETTLED, ground);
+                    return self.report(at, candidate, SETTLED, ground);
                 }
             }
             Seems::Here => {
@@ -324,19 +328,19 @@ impl FlowLevel {
         let falls = candidate.base < held.base;
         let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
         let calm = self.calm(held, candidate, ground);
-        // One window of noisy samples does not tell where the new level is.
+        // One window of noisy samples does not show the new level.
         let exact = u32::from(candidate.samples) >= SETTLED || held.spread() * QUIET <= tolerance;
         let path = lasted || calm || (ground.alone() && falls && proven && exact);
-        // How far apart two levels are is known no better than the jitter allows.
+        // The jitter limits how well the difference of two levels is known.
         let apart = (candidate.base - held.base).abs() > tolerance + 2 * held.spread();
         if candidate.evidence < SURE || !path || !apart {
             return None;
         }
-        self.tell(at, candidate, 1, ground)
+        self.report(at, candidate, 1, ground)
     }
 
-    /// Whether a quiet flow that has no company came there at once and has been as quiet there, for as
-    /// long as it takes to say that: packets that wait in a queue jitter.
+    /// Whether a quiet flow without other flows moved there at once and has been as quiet there for long
+    /// enough: packets in a queue have jitter.
     fn calm(&self, held: Held, candidate: Candidate, ground: &Ground<'_>) -> bool {
         let tolerance = ground.detection.tolerance();
         let there = |&(at, _): &(i64, i64)| at >= candidate.since;
@@ -351,17 +355,17 @@ impl FlowLevel {
         ground.alone() && !candidate.slope && quiet && count >= enough
     }
 
-    /// The flow is at the candidate's level, which is known as if from so many samples.
-    fn tell(
+    /// Moves the flow to the candidate's level, with this many samples.
+    fn report(
         &mut self,
         at: i64,
         candidate: Candidate,
         samples: u32,
         ground: &mut Ground<'_>,
-    ) -> Option<Told> {
+    ) -> Option<LevelDetection> {
         let held = self.held?;
         let tolerance = ground.detection.tolerance();
-        // A level that is young is not known well: one that its jitter can explain is the same.
+        // A young level is not known well: one that its jitter can explain is the same.
         let close = tolerance + 3 * held.spread();
         let doubtful = !held.proven || (candidate.base - held.base).abs() <= close;
         let unsettled = held.samples < SETTLED && doubtful;
@@ -378,7 +382,7 @@ impl FlowLevel {
         } else {
             Finding::Change
         };
-        Some(Told {
+        Some(LevelDetection {
             finding,
             at: candidate.since,
             certain: at,

@@ -1,5 +1,5 @@
-//! The level that a flow is at, and its own jitter there. Owns what is learnt while nothing speaks
-//! against the level; decides nothing.
+//! The level of a flow, and its jitter there. Owns what is learnt while no sample contradicts the level.
+//! Makes no decisions.
 
 use crate::base_latency::Stable;
 use crate::levels::{Levels, Seat};
@@ -9,45 +9,45 @@ use crate::real::{real_nanos, short};
 const TAIL: f64 = 3.0;
 /// Samples after which averages forget.
 const LONGEST_MEMORY: i64 = 64;
-/// Samples after which the idea of a flow's jitter forgets.
+/// Samples after which the estimate of a flow's jitter forgets.
 const JITTER_MEMORY: i64 = 256;
-/// Samples at a level before it counts for other flows, and before a change from it is believed.
+/// Samples at a level before it counts for other flows, and before a change from it is trusted.
 pub const SETTLED: u32 = 16;
-/// Jitter is not believed to be less than this part of the tolerance.
+/// Jitter is assumed to be at least this part of the tolerance.
 const SILENCE: i64 = 25;
 
-/// The level that a flow is at.
+/// The level of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
-    /// The base, nanoseconds.
+    /// The base, in nanoseconds.
     pub(crate) base: i64,
     /// When its first sample was sent.
     pub(crate) since: i64,
-    /// How many samples it is known from.
+    /// From how many samples it is known.
     pub(crate) samples: u32,
-    /// Whether it was told on evidence, or is just the first stable window.
+    /// Whether it was reported on evidence, or is just the first stable window.
     pub(crate) proven: bool,
     /// Samples from which the flow's jitter was learnt, at this level and those before.
     learnt: u32,
-    /// Where it counts for other flows, if it does.
+    /// Its place among the levels of all flows, if it counts there.
     pub(crate) seat: Option<Seat>,
-    /// How far samples lie above the base on average.
+    /// Mean distance of samples above the base.
     lift: i32,
-    /// How far they lie from base and lift on average.
+    /// Mean distance of samples from base plus lift.
     spread: i32,
 }
 
-/// Where a sample lay of which a flow learnt.
+/// The position of a sample that a flow learnt from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Learnt {
-    /// How far from where samples lie on average, nanoseconds.
+    /// Distance from the mean of samples, in nanoseconds.
     pub(crate) off: i64,
-    /// The same, of the sample as it counts in that average: it is 0 on average, whatever the tail.
+    /// The same as it counts in that mean: it is 0 on average, whatever the tail.
     pub(crate) aside: i64,
 }
 
 impl Held {
-    /// A base that was met just now, of which nothing else is known.
+    /// A new base without further knowledge.
     pub(crate) fn first(base: i64, since: i64, tolerance: i64) -> Self {
         Self {
             base,
@@ -61,8 +61,7 @@ impl Held {
         }
     }
 
-    /// The flow is at another level since then, known as if from so many samples; its jitter is the
-    /// same.
+    /// The flow moved to another level, known as if from this many samples; its jitter is the same.
     pub(crate) fn moved(self, base: i64, since: i64, samples: u32) -> Self {
         Self {
             base,
@@ -74,8 +73,8 @@ impl Held {
         }
     }
 
-    /// The level becomes more exact while nothing speaks against it. Returns where the sample lay,
-    /// once it is known where samples lie.
+    /// Refines the level while no sample contradicts it. Returns the position of the sample, once the usual
+    /// position is known.
     pub(crate) fn learn(
         &mut self,
         sample: i64,
@@ -90,7 +89,7 @@ impl Held {
         let aside = lift - self.lift();
         self.lift = short(self.lift() + aside / memory);
         let spread = (sample - self.base - self.lift()).abs().min(2 * tolerance);
-        // The first samples are not believed too much: two that happen to be equal are no silence.
+        // The first samples have little weight: two that happen to be equal do not mean no jitter.
         let step = (spread - self.spread()) / (memory + 2).min(JITTER_MEMORY);
         self.spread = short(self.spread() + step);
         if let Some(stable) = stable {
@@ -98,7 +97,7 @@ impl Held {
             if off.abs() <= tolerance {
                 let step = off / i64::from(self.samples).min(LONGEST_MEMORY);
                 self.base += step;
-                // Samples lie as far above as before: what moved is our idea of the base.
+                // Samples are as far above as before: only the estimate of the base moved.
                 self.lift = short(self.lift() - step);
             }
         }
@@ -116,27 +115,27 @@ impl Held {
         }
     }
 
-    /// How far samples lie above the base on average, nanoseconds.
+    /// Mean distance of samples above the base, in nanoseconds.
     pub(crate) fn lift(&self) -> i64 {
         self.lift.into()
     }
 
-    /// How far they lie from that on average, nanoseconds.
+    /// Mean distance from that, in nanoseconds.
     pub(crate) fn spread(&self) -> i64 {
         self.spread.into()
     }
 
-    /// Whether a sample lies further away than jitter explains and paths that are told as one differ.
+    /// Whether a sample is further away than jitter and differences within one path explain.
     pub(crate) fn is_far(&self, sample: i64, tolerance: i64) -> bool {
         (sample - self.base - self.lift()).abs() > tolerance + 3 * self.spread()
     }
 
-    /// The spread, as far as it is believed.
+    /// The spread, at least the assumed minimum.
     pub(crate) fn width(&self, tolerance: i64) -> i64 {
         self.spread().max(tolerance / SILENCE).max(1)
     }
 
-    /// How much more a sample speaks for `other` than for this level: a logarithm.
+    /// How much more a sample supports `other` than this level: a logarithm.
     pub(crate) fn speaks_for(&self, other: i64, sample: i64, tolerance: i64) -> f64 {
         let width = 1.5 * real_nanos(self.width(tolerance));
         let distance = |base: i64| {
@@ -146,7 +145,7 @@ impl Held {
         let density = |distance: i64| (real_nanos(distance) / width).ln_1p();
         let evidence = TAIL * (density(distance(self.base)) - density(distance(other)));
         if distance(other) > tolerance.saturating_add(3 * self.spread()) {
-            // It lies at neither level: a queue on the way up speaks for no path.
+            // It lies at neither level: a growing queue supports no path.
             return evidence.min(-TAIL);
         }
         evidence

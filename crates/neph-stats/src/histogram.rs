@@ -1,15 +1,14 @@
-//! Whole numbers counted by their size: quantiles of samples that do not fit into memory.
+//! Counts of whole numbers by size: quantiles of samples that do not fit into memory.
 //!
-//! Owns the counts. The relative error is chosen and the same everywhere ([`Precision`]); memory goes
-//! by the largest number, not by how many there are; merging adds counts, so that it loses nothing.
-//! Where there are very many histograms, [`Sketches`](crate::Sketches) keeps them in less memory, in
-//! the same buckets.
+//! Owns the counts. The relative error is selectable and the same for all sizes ([`Precision`]). Memory
+//! depends on the largest number, not on their count. Merging adds counts without loss. For very many
+//! histograms, [`Sketches`](crate::Sketches) takes less memory, with the same buckets.
 
 mod bytes;
 
 use crate::precision::{Bucket, Precision};
 
-/// How many numbers of which size there were.
+/// Counts of numbers by size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     precision: Precision,
@@ -48,7 +47,7 @@ impl Histogram {
         }
     }
 
-    /// Without a number, with memory for numbers up to `most`: to add one of these allocates nothing.
+    /// Without a number, with memory for numbers up to `most`: adding one of these allocates nothing.
     pub fn with_room(precision: Precision, most: u64) -> Self {
         let room = precision.place(most) as usize + 1;
         Self {
@@ -63,8 +62,8 @@ impl Histogram {
         (self.n, self.least, self.most) = (0, u64::MAX, 0);
     }
 
-    /// How many numbers each bucket has that has some, in ascending order: with [`Self::restore`] it is
-    /// the same histogram.
+    /// The count of each bucket that is not empty, ascending: [`Self::restore`] makes the same histogram of
+    /// these.
     pub fn buckets(&self) -> impl Iterator<Item = BucketCount> {
         let counts = self.counts.iter().zip(0..);
         let counts = counts.filter(|(count, _)| **count > 0);
@@ -74,8 +73,8 @@ impl Histogram {
         })
     }
 
-    /// The histogram that had these buckets, this least and this largest number. Buckets of no number are
-    /// left out; the ends are taken into the first and the last bucket where they are not in it.
+    /// The histogram with these buckets, least number and largest number. Invalid buckets are ignored; the
+    /// ends are moved into the first and the last bucket if necessary.
     pub fn restore(
         precision: Precision,
         least: u64,
@@ -122,32 +121,31 @@ impl Histogram {
         self.n
     }
 
-    /// The smallest, exactly; none where there was none.
+    /// The smallest, exactly; `None` without numbers.
     pub fn least(&self) -> Option<u64> {
         (self.n > 0).then_some(self.least)
     }
 
-    /// The largest, exactly; none where there was none.
+    /// The largest, exactly; `None` without numbers.
     pub fn most(&self) -> Option<u64> {
         (self.n > 0).then_some(self.most)
     }
 
-    /// The number below which, itself included, at least `permille` of a thousand lie (nearest
-    /// rank), as well as the precision has it; none where there was none.
+    /// The number at or below which at least `permille` of a thousand lie (nearest rank), within the
+    /// precision; `None` without numbers.
     pub fn quantile(&self, permille: u64) -> Option<u64> {
         let rank = u128::from(self.n) * u128::from(permille.min(1_000));
         self.of_rank(rank.div_ceil(1_000).max(1))
     }
 
-    /// The number of this rank, from 1, in ascending order, as well as the precision has it; none beyond
-    /// the last.
+    /// The number of this rank, from 1, in ascending order, within the precision; `None` beyond the last.
     pub fn of_rank(&self, rank: u128) -> Option<u64> {
         let bucket = self.bucket_of_rank(rank)?;
         Some(bucket.middle().clamp(self.least, self.most))
     }
 
-    /// The largest that the number of this rank, from 1, can be; none beyond the last. It is off by twice
-    /// as much as [`Self::of_rank`], and never below.
+    /// The largest possible value of this rank, from 1; `None` beyond the last. Its error is twice that of
+    /// [`Self::of_rank`], and never below.
     pub fn of_rank_at_most(&self, rank: u128) -> Option<u64> {
         let bucket = self.bucket_of_rank(rank)?;
         Some(bucket.last().min(self.most))
@@ -165,8 +163,8 @@ impl Histogram {
         None
     }
 
-    /// Counts all that `other` counted, to the lower precision of both: exactly what one histogram of that
-    /// precision has of all numbers.
+    /// Adds all counts of `other`, to the lower precision of both: exactly as one histogram of that precision
+    /// would have counted all numbers.
     pub fn merge(&mut self, other: &Self) {
         if other.precision < self.precision {
             let finer = std::mem::replace(self, Self::new(other.precision));
@@ -175,7 +173,7 @@ impl Histogram {
         self.add_counts(other);
     }
 
-    /// Of a histogram that is as fine, or finer.
+    /// From a histogram of the same precision, or finer.
     fn add_counts(&mut self, other: &Self) {
         let counts = other
             .counts
@@ -191,8 +189,8 @@ impl Histogram {
         self.most = self.most.max(other.most);
     }
 
-    /// Bytes of memory beside the histogram itself: at most 8 for each bucket up to the largest number,
-    /// and twice that while it grows.
+    /// Memory in bytes without the histogram itself: at most 8 for each bucket up to the largest number, and
+    /// twice that while it grows.
     pub fn heap(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
     }
@@ -289,8 +287,8 @@ mod tests {
             numbers.sort_unstable();
             let rank = (numbers.len() as u64 * permille).div_ceil(1_000).max(1);
             let exact = numbers[usize::try_from(rank).expect("small") - 1];
-            let told = histogram.quantile(permille).expect("some");
-            prop_assert!(told.abs_diff(exact) <= exact / 512 + 1, "{told} for {exact}");
+            let reported = histogram.quantile(permille).expect("some");
+            prop_assert!(reported.abs_diff(exact) <= exact / 512 + 1, "{reported} for {exact}");
         }
 
         #[test]
@@ -302,9 +300,9 @@ mod tests {
             numbers.sort_unstable();
             let parts = u128::from(precision.parts());
             for (exact, rank) in numbers.iter().zip(1..) {
-                let told = histogram.of_rank(rank).expect("a number");
-                let off = u128::from(told.abs_diff(*exact)) * parts;
-                prop_assert!(off <= u128::from(*exact), "{told} for {exact}");
+                let reported = histogram.of_rank(rank).expect("a number");
+                let off = u128::from(reported.abs_diff(*exact)) * parts;
+                prop_assert!(off <= u128::from(*exact), "{reported} for {exact}");
                 let most = histogram.of_rank_at_most(rank).expect("a number");
                 let off = u128::from(most.checked_sub(*exact).expect("not below")) * parts;
                 prop_assert!(off <= 2 * u128::from(*exact), "{most} for {exact}");

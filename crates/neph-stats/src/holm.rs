@@ -3,8 +3,8 @@
 use crate::error::StatsError;
 use crate::real::real;
 
-/// The p values of several tests, raised so that the chance of one or more false findings among all
-/// of them stays below the level each is compared with (Holm 1979). In the order given.
+/// The p values of several tests, raised so that the probability of any false finding stays below the level
+/// that each is compared with (Holm 1979). In the order given.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] for a p value outside 0..=1.

@@ -1,8 +1,8 @@
-//! How the samples of a fleet lie about their flows' levels: the density of jitter, learnt from all
-//! flows together in units of each flow's own spread. Owns no flow and no level.
+//! The density of jitter around the flows' levels, learnt from all flows of a fleet together in units of each
+//! flow's spread. Owns no flow and no level.
 //!
-//! Few samples are not believed: the density starts as one with a heavy tail, and never says more
-//! than [`MOST`] about a single sample.
+//! Few samples have little weight: the density starts with a heavy tail, and never gives more than [`MOST`]
+//! to a single sample.
 
 use crate::real::{nanos, real, real_nanos};
 
@@ -10,15 +10,15 @@ use crate::real::{nanos, real, real_nanos};
 const SIDE: usize = 48;
 /// Bins in one spread.
 const FINENESS: f64 = 4.0;
-/// How many samples the density is worth that is believed before any came.
+/// Weight of the prior density, in samples.
 const BELIEF: f64 = 200.0;
 /// Samples after which half of them are forgotten.
 const MEMORY: u32 = 1 << 20;
-/// Samples between two looks at the counts.
+/// Samples between two evaluations of the counts.
 const REFRESH: u32 = 4096;
-/// The weight of the tail: the density that is believed falls with this power of the distance.
+/// The weight of the tail: the prior density falls with this power of the distance.
 const TAIL: f64 = 3.0;
-/// What a sample can say at most: a natural logarithm.
+/// Largest evidence of a sample: a natural logarithm.
 const MOST: f64 = 7.0;
 
 /// The density of a fleet's jitter.
@@ -30,7 +30,7 @@ pub(crate) struct JitterShape {
     heights: Box<[f64]>,
 }
 
-/// The density that is believed before samples came: per spread, at this many spreads.
+/// The prior density: per spread, at this many spreads.
 fn believed(z: f64) -> f64 {
     (1.0 + z.abs() / 1.5).powf(-TAIL) * (TAIL - 1.0) / 3.0
 }
@@ -50,12 +50,12 @@ impl JitterShape {
         shape
     }
 
-    /// A flow's sample lay `off` nanoseconds from where its samples lie on average; they differ
-    /// from that by `spread` nanoseconds (above 0) on average.
+    /// A flow's sample was `off` nanoseconds from the flow's mean; their mean distance is `spread`
+    /// nanoseconds (above 0).
     pub(crate) fn learn(&mut self, off: i64, spread: i64) {
         let place = real_nanos(off) / real_nanos(spread) * FINENESS;
         let bin = nanos(place + middle_of(2 * SIDE) * FINENESS);
-        // What lies beyond the bins counts all the same: it makes the others less.
+        // Samples beyond the bins count too: they reduce the others.
         self.total += 1;
         if let Some(count) = usize::try_from(bin)
             .ok()
@@ -83,8 +83,8 @@ impl JitterShape {
         self.heights = heights.iter().map(|h| (h - highest).max(-MOST)).collect();
     }
 
-    /// The logarithm of the density of a sample that lies `off` nanoseconds from where it should, for
-    /// a flow of this `spread`: 0 where it is highest, and never below -[`MOST`].
+    /// The logarithm of the density of a sample `off` nanoseconds from its place, for a flow of this
+    /// `spread`: 0 at the highest, never below -[`MOST`].
     pub(crate) fn height(&self, off: i64, spread: i64) -> f64 {
         let z = real_nanos(off) / real_nanos(spread.max(1)) * FINENESS;
         let place = z + middle_of(2 * SIDE) * FINENESS;
@@ -99,7 +99,7 @@ impl JitterShape {
         if let (Some(here), Some(next)) = (at(bin), at(bin.saturating_add(1))) {
             return here + (next - here) * (place - below);
         }
-        // Beyond the bins a tail is believed, from where they end.
+        // Beyond the bins a tail is assumed, from where they end.
         let end = if z < 0.0 {
             self.heights.first()
         } else {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// One-sided jitter, even from 0 to 4 spreads: nothing lies below, and all above is alike.
+    /// One-sided jitter, uniform from 0 to 4 spreads: nothing lies below.
     #[test]
     fn the_shape_of_jitter_is_learnt() {
         let mut shape = JitterShape::new();

@@ -1,8 +1,8 @@
-//! How far two sets of levels lie apart, of which some may be above every number: what was lost has
-//! its place in the order there too.
+//! The difference of two sets of levels, some of which may be above every number: lost messages have a place
+//! in the order too.
 //!
-//! Owns what stands for a lost level in tests, which want numbers, and what their answers mean then.
-//! The tests are [`mann_whitney()`] and, of blocks, [`crate::PairedShift`].
+//! Owns the number that replaces a lost level in tests, and the meaning of their results. Does not own the
+//! tests: [`mann_whitney()`] and, for blocks, [`crate::PairedShift`].
 
 use crate::error::StatsError;
 use crate::interval::Interval;
@@ -11,19 +11,18 @@ use crate::quantile::{Level, median};
 use crate::shift::{Shift, ShiftTest};
 use crate::sorted::Sorted;
 
-/// What stands for a level above every number, and for the difference to one: more than anything
-/// that is measured, in whatever unit.
+/// Replaces a level above every number, and the difference to one: more than any measured value, in any unit.
 const ENDLESS: f64 = 1e12;
 
 /// How far a candidate's levels lie above a baseline's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelShift {
-    /// In the unit of the levels; the estimate and ends of the interval are infinite where levels
-    /// without a number decide them.
+    /// In the unit of the levels. The estimate and the ends of the interval are infinite where levels without
+    /// a number decide them.
     pub shift: Shift,
     /// Two-sided p value.
     pub p: f64,
-    /// How many levels it rests on: the candidate's and the baseline's.
+    /// Number of levels used: the candidate's and the baseline's.
     pub n: (usize, usize),
 }
 
@@ -43,13 +42,13 @@ impl LevelShift {
     }
 }
 
-/// Whether a block says how its two levels differ: one at least has a number.
-pub fn tells_apart((candidate, baseline): (Level, Level)) -> bool {
+/// Whether a block shows a difference of its two levels: at least one has a number.
+pub fn distinguishes((candidate, baseline): (Level, Level)) -> bool {
     difference((candidate, baseline)).is_some()
 }
 
-/// How far the candidate lies above the baseline, of levels that are not paired and in any order, by Mann
-/// and Whitney's test. Of paired ones [`crate::PairedShift`] is the test.
+/// How far the candidate lies above the baseline, for levels that are not paired and in any order, by the
+/// test of Mann and Whitney. For paired ones use [`crate::PairedShift`].
 ///
 /// # Errors
 /// [`StatsError::TooFew`] when a side is empty; [`StatsError::NotFinite`].
@@ -88,8 +87,8 @@ fn numbers(levels: &[Level]) -> Vec<f64> {
     levels.iter().map(number).collect()
 }
 
-/// What a test made of differences, infinite where endless ones decided it: the mean of two of which
-/// one is itself the mean of an endless and another one is about a quarter of [`ENDLESS`].
+/// Converts a test's result for differences: infinite where infinite ones decided it. The mean of two values,
+/// one of them itself the mean of an infinite and another one, is about a quarter of [`ENDLESS`].
 pub(crate) fn undone(value: f64) -> f64 {
     if value.abs() > ENDLESS / 8.0 {
         f64::INFINITY.copysign(value)
@@ -131,55 +130,55 @@ mod tests {
     }
 
     /// Both ends of the interval.
-    fn ends(told: &LevelShift) -> Option<(f64, f64)> {
-        told.shift.interval.map(|one| (one.low, one.high))
+    fn ends(reported: &LevelShift) -> Option<(f64, f64)> {
+        reported.shift.interval.map(|one| (one.low, one.high))
     }
 
     /// Differences of 1 to 6: twice one of 64 arrangements of signs, and the 11th of 21 means.
     #[test]
     fn blocks_are_compared_by_their_differences() {
         let mut blocks = paired(&at(&[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]), &at(&ONE_TO_SIX));
-        let told = shift_of_blocks(&blocks).unwrap();
-        assert_eq!((told.shift.estimate, told.p), (3.5, 0.03125));
-        assert_eq!((ends(&told), told.n), (Some((1.0, 6.0)), (6, 6)));
+        let reported = shift_of_blocks(&blocks).unwrap();
+        assert_eq!((reported.shift.estimate, reported.p), (3.5, 0.03125));
+        assert_eq!((ends(&reported), reported.n), (Some((1.0, 6.0)), (6, 6)));
         // A block in which neither has a number changes nothing.
         blocks.insert(2, (Level::Censored, Level::Censored));
-        assert_eq!(shift_of_blocks(&blocks), Ok(told));
-        assert_eq!(blocks.iter().filter(|one| tells_apart(**one)).count(), 6);
+        assert_eq!(shift_of_blocks(&blocks), Ok(reported));
+        assert_eq!(blocks.iter().filter(|one| distinguishes(**one)).count(), 6);
     }
 
-    /// The largest of six differences is without end, and so is its mean with each: the 11th of 21
-    /// means is one of the other differences, 1 to 5.
+    /// The largest of six differences is infinite, and so is its mean with each: the 11th of 21 means is one
+    /// of the other differences, 1 to 5.
     #[test]
     fn a_lost_level_is_above_all_and_leaves_numbers_where_it_does_not_decide() {
         let mut candidate = at(&[2.0, 4.0, 6.0, 8.0, 10.0]);
         candidate.push(Level::Censored);
-        let told = shift_of_blocks(&paired(&candidate, &at(&ONE_TO_SIX))).unwrap();
-        assert_eq!((told.shift.estimate, told.p), (3.5, 0.03125));
-        assert_eq!(ends(&told), Some((1.0, f64::INFINITY)));
+        let reported = shift_of_blocks(&paired(&candidate, &at(&ONE_TO_SIX))).unwrap();
+        assert_eq!((reported.shift.estimate, reported.p), (3.5, 0.03125));
+        assert_eq!(ends(&reported), Some((1.0, f64::INFINITY)));
         let turned = shift_of_blocks(&paired(&at(&ONE_TO_SIX), &candidate)).unwrap();
         assert_eq!(ends(&turned), Some((f64::NEG_INFINITY, -1.0)));
     }
 
-    /// Differences of -3, -1 and one without end: of six means the third is -1 and the fourth that of
-    /// -3 and what has no end.
+    /// Differences of -3, -1 and an infinite one: of six means the third is -1 and the fourth that of -3 and
+    /// the infinite one.
     #[test]
     fn half_way_to_what_has_no_end_there_is_no_number() {
         let candidate = [Level::At(1.0), Level::At(3.0), Level::Censored];
-        let told = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
-        assert_eq!(told.shift.estimate, f64::INFINITY);
+        let reported = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
+        assert_eq!(reported.shift.estimate, f64::INFINITY);
     }
 
-    /// 5, 6, 7 and a lost one against 1 to 4: of 16 differences the 8th and 9th are 4, the least is 1;
-    /// one of 70 arrangements is as extreme, at either end.
+    /// 5, 6, 7 and a lost one against 1 to 4: of 16 differences the 8th and 9th are 4, the least is 1. One of
+    /// 70 arrangements is as extreme, at either end.
     #[test]
     fn levels_that_are_not_paired_are_compared_each_with_each() {
         let mut candidate = at(&[5.0, 6.0, 7.0]);
         candidate.push(Level::Censored);
-        let told = shift_of_levels(&candidate, &at(&[1.0, 2.0, 3.0, 4.0])).unwrap();
-        assert_eq!((told.shift.estimate, told.n), (4.0, (4, 4)));
-        assert!((told.p - 2.0 / 70.0).abs() < 1e-15);
-        assert_eq!(ends(&told), Some((1.0, f64::INFINITY)));
+        let reported = shift_of_levels(&candidate, &at(&[1.0, 2.0, 3.0, 4.0])).unwrap();
+        assert_eq!((reported.shift.estimate, reported.n), (4.0, (4, 4)));
+        assert!((reported.p - 2.0 / 70.0).abs() < 1e-15);
+        assert_eq!(ends(&reported), Some((1.0, f64::INFINITY)));
     }
 
     #[test]
@@ -187,29 +186,32 @@ mod tests {
         let low = [10.0, 12.0, 11.0, 9.0, 13.0, 10.5, 11.5, 12.5];
         let high = at(&low.map(|value| value + 6.0));
         let low = at(&low);
-        let told = shift_of_blocks(&paired(&high, &low)).unwrap();
-        for told in [told, shift_of_levels(&high, &low).unwrap()] {
-            let shift = told.shift.estimate;
-            assert!((shift - 6.0).abs() < 1e-9 && told.p < 0.01, "{told:?}");
-            assert_eq!(told.n, (8, 8));
+        let reported = shift_of_blocks(&paired(&high, &low)).unwrap();
+        for reported in [reported, shift_of_levels(&high, &low).unwrap()] {
+            let shift = reported.shift.estimate;
+            assert!(
+                (shift - 6.0).abs() < 1e-9 && reported.p < 0.01,
+                "{reported:?}"
+            );
+            assert_eq!(reported.n, (8, 8));
         }
     }
 
     #[test]
     fn three_experiments_prove_nothing() {
         let (low, high) = (at(&[1.0, 2.0, 3.0]), at(&[7.0, 8.0, 9.0]));
-        let told = shift_of_levels(&high, &low);
-        assert!(told.is_err() || told.is_ok_and(|told| told.p > 0.05));
+        let reported = shift_of_levels(&high, &low);
+        assert!(reported.is_err() || reported.is_ok_and(|reported| reported.p > 0.05));
     }
 
     #[test]
     fn a_season_that_lost_too_much_for_a_number_is_worse_than_any_that_has_one() {
         let low = at(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]);
         let lost = vec![Level::Censored; 8];
-        let told = shift_of_blocks(&paired(&lost, &low)).unwrap();
-        for told in [told, shift_of_levels(&lost, &low).unwrap()] {
-            let shift = told.shift.estimate;
-            assert!(shift == f64::INFINITY && told.p < 0.01, "{told:?}");
+        let reported = shift_of_blocks(&paired(&lost, &low)).unwrap();
+        for reported in [reported, shift_of_levels(&lost, &low).unwrap()] {
+            let shift = reported.shift.estimate;
+            assert!(shift == f64::INFINITY && reported.p < 0.01, "{reported:?}");
         }
         assert!(shift_of_blocks(&paired(&lost, &lost)).is_err());
     }
@@ -232,11 +234,11 @@ mod tests {
         fn swapping_the_sides_turns_the_sign(
             pairs in prop::collection::vec((-9..9_i32, -9..9_i32), 1..40),
         ) {
-            // One in six or so was lost.
+            // About one in six was lost.
             let level = |one: i32| if one > 5 { Level::Censored } else { Level::At(one.into()) };
             let there: Vec<_> = pairs.iter().map(|(a, b)| (level(*a), level(*b))).collect();
             let back: Vec<_> = there.iter().map(|(a, b)| (*b, *a)).collect();
-            let turned = |told: LevelShift| (told.p, -told.shift.estimate);
+            let turned = |reported: LevelShift| (reported.p, -reported.shift.estimate);
             match (shift_of_blocks(&there), shift_of_blocks(&back)) {
                 (Ok(there), Ok(back)) => {
                     let (p, estimate) = turned(back);

@@ -1,4 +1,4 @@
-//! The levels at which flows of a fleet are or lately were: a path is a level that others have too.
+//! The current and recent levels of a fleet's flows: a path is a level that several flows have.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroI32;
@@ -7,19 +7,19 @@ use crate::path_choice::Place;
 use crate::real::{nanos, real_nanos};
 use crate::weight::Weight;
 
-/// Buckets in one tolerance: levels are kept this finely.
+/// Buckets in one tolerance: the resolution of levels.
 const FINENESS: i64 = 4;
 
-/// How long a level that nobody is at any more is remembered, nanoseconds.
+/// How long a level without flows is remembered, in nanoseconds.
 const MEMORY: i64 = 600_000_000_000;
 
-/// How long a level that all its flows left by degrees is taken to have a queue, nanoseconds.
+/// How long a level that all its flows left gradually is assumed to have a queue, in nanoseconds.
 const QUEUES_STAND: i64 = 30_000_000_000;
 
 /// After how many nanoseconds a sample counts for a third.
 const FORGETTING: f64 = 400_000_000.0;
 
-/// How often known levels are looked for, nanoseconds.
+/// How often known levels are searched, in nanoseconds.
 const REFRESH: i64 = 1_000_000_000;
 
 /// Flows after which a bucket's mean forgets.
@@ -27,17 +27,17 @@ const LONGEST_MEMORY: i64 = 64;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
-    /// Flows that are there.
+    /// Current flows.
     now: u32,
     /// Flows that came there since it was last forgotten.
     came: u32,
-    /// The same, forgotten by and by.
+    /// The same, with gradual forgetting.
     lately_came: f64,
-    /// The mean of the levels of flows that came, nanoseconds.
+    /// The mean of the levels of flows that came, in nanoseconds.
     level: i64,
-    /// When somebody was last known to be there.
+    /// When a flow was last known to be there.
     seen: i64,
-    /// How samples of the flows that are there have lain lately.
+    /// Recent samples of its flows.
     lately: Lately,
 }
 
@@ -84,26 +84,26 @@ impl Lately {
     }
 }
 
-/// How many flows are and were at which level.
+/// Current and earlier flows of each level.
 #[derive(Debug, Clone)]
 pub(crate) struct Levels {
     tolerance: i64,
     buckets: BTreeMap<i64, Bucket>,
     /// Of all levels.
     all: Weight,
-    /// The levels that are known, and when they were found.
+    /// The known levels, and when they were found.
     paths: Vec<Place>,
     found: Option<i64>,
-    /// Levels that all their flows left by degrees, and when they last did.
+    /// Levels that all their flows left gradually, and when they last did.
     congested: BTreeMap<i64, i64>,
 }
 
-/// A place among the levels, kept by the flow that is there.
+/// A place among the levels, kept by its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seat(NonZeroI32);
 
 impl Seat {
-    /// The seat of a bucket. No number is 0, so that having none takes no room.
+    /// The seat of a bucket. No number is 0, so that `None` takes no room.
     fn of(key: i64) -> Self {
         let key = if key < 0 { key } else { key.saturating_add(1) };
         let key = key.clamp(i32::MIN.into(), i32::MAX.into());
@@ -149,7 +149,7 @@ impl Levels {
         self.take(level, at)
     }
 
-    /// A flow that sits knows its level better now: it did not come anew.
+    /// A flow with a seat knows its level better now: it is not counted as new.
     pub(crate) fn sit_better(&mut self, seat: Seat, level: i64, at: i64) -> Seat {
         self.leave(seat, at);
         self.take(level, at)
@@ -166,7 +166,7 @@ impl Levels {
         Seat::of(key)
     }
 
-    /// It is no longer.
+    /// A flow left its seat.
     pub(crate) fn leave(&mut self, seat: Seat, at: i64) {
         if let Some(bucket) = self.buckets.get_mut(&seat.key()) {
             bucket.now = bucket.now.saturating_sub(1);
@@ -185,8 +185,8 @@ impl Levels {
         self.bucket(level) == seat.key()
     }
 
-    /// Whether enough flows are or were at `level`, give or take the tolerance: at least 2, and one
-    /// in a hundred of those that have a level.
+    /// Whether enough flows are or were at `level` within the tolerance: at least 2, and 1 % of those with a
+    /// level.
     pub(crate) fn known(&self, level: i64) -> bool {
         let range = self.bucket(level.saturating_sub(self.tolerance))
             ..=self.bucket(level.saturating_add(self.tolerance));
@@ -194,7 +194,7 @@ impl Levels {
         there.fold(Weight::default(), Weight::and).enough(&self.all)
     }
 
-    /// The levels that enough flows are or lately were at, more than the tolerance apart.
+    /// The current and recent levels of enough flows, more than the tolerance apart.
     pub(crate) fn paths(&mut self, at: i64) -> &[Place] {
         let passed = self.found.map(|found| at.saturating_sub(found));
         if passed.is_none_or(|passed| passed >= REFRESH) {
@@ -210,7 +210,7 @@ impl Levels {
         &self.paths
     }
 
-    /// The highest peak first, without what belongs to it, and so on.
+    /// The highest peak first, without its surroundings, and so on.
     fn find_paths(&self) -> Vec<Place> {
         let all = self.all;
         let mut left: BTreeMap<i64, (Weight, i64)> = self
@@ -223,8 +223,8 @@ impl Levels {
             weights.fold(Weight::default(), |sum, (_, &(weight, _))| sum.and(weight))
         };
         let around = |left: &BTreeMap<i64, (Weight, i64)>, key| within(left, key, FINENESS / 2);
-        // What is nearer counts more: between two paths that are little further apart than the
-        // tolerance, half of each lies as near as all of one does.
+        // Nearer levels count more: between two paths just further apart than the tolerance, half of each is
+        // as near as all of one.
         let peak = |left: &BTreeMap<i64, (Weight, i64)>, key| -> f64 {
             let reaches = 0..=FINENESS / 2;
             reaches
@@ -260,7 +260,7 @@ impl Levels {
         }
     }
 
-    /// The known level that `level` is nearest to, if it is one give or take the tolerance.
+    /// The known level nearest to `level` within the tolerance, if `level` is known.
     pub(crate) fn near(&self, level: i64) -> Option<i64> {
         if !self.known(level) {
             return None;
@@ -276,7 +276,7 @@ impl Levels {
             .min_by_key(|centre| centre.saturating_sub(level).abs())
     }
 
-    /// A flow that sits there had a sample, without jitter's part: at its own level or elsewhere.
+    /// A flow at that seat had a sample, without jitter: at its own level (`stayed`) or not.
     pub(crate) fn saw(&mut self, seat: Seat, at: i64, sample: i64, stayed: bool) {
         let astray = !stayed && !self.known(sample);
         let Some(bucket) = self.buckets.get_mut(&seat.key()) else {
@@ -312,7 +312,7 @@ impl Levels {
         }
     }
 
-    /// Whether all flows that were at `level` left it by degrees, and have not come back.
+    /// Whether all flows of `level` left it gradually, and have not come back.
     pub(crate) fn congested(&self, level: i64, at: i64) -> bool {
         let key = self.bucket(level);
         let range = key - FINENESS..=key + FINENESS;
@@ -321,7 +321,7 @@ impl Levels {
             .any(|(_, &since)| at.saturating_sub(since) < QUEUES_STAND)
     }
 
-    /// All levels become another by the same amount.
+    /// Shifts all levels by the same amount.
     pub(crate) fn shift(&mut self, by: i64) -> impl Fn(Seat) -> Seat + use<> {
         let steps = self.bucket(by);
         let moved = |(key, mut bucket): (i64, Bucket)| {

@@ -35,7 +35,7 @@ mod envelope;
 mod error;
 mod family;
 mod fleet_base;
-mod fleet_told;
+mod fleet_detection;
 mod flow_level;
 mod held;
 mod histogram;
@@ -81,7 +81,7 @@ pub use clustered::{
     GROUPS_NEEDED, Group, GroupedQuantile, GroupedShare, QuantileInterval, grouped_quantile,
     grouped_share,
 };
-pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
+pub use congestion::{Common, Congestion, LEAST_FLOWS, Reading as FlowsReading};
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
 pub use distribution::{
@@ -93,13 +93,13 @@ pub use envelope::{Envelope, Grid, Point, Reading, envelope};
 pub use error::StatsError;
 pub use family::{Claim, Judgement, blocks_needed, judge, simultaneous};
 pub use fleet_base::{FleetBase, Guard};
-pub use fleet_told::FleetTold;
-pub use flow_level::{Finding, Told};
+pub use fleet_detection::FleetDetection;
+pub use flow_level::{Finding, LevelDetection};
 pub use held::SETTLED;
 pub use histogram::{BucketCount, Histogram};
 pub use holm::holm;
 pub use interval::{CONFIDENCE, Interval};
-pub use level_shift::{LevelShift, median_of_levels, shift_of_levels, tells_apart};
+pub use level_shift::{LevelShift, distinguishes, median_of_levels, shift_of_levels};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
 pub use paired::PairedShift;

@@ -1,19 +1,18 @@
-//! How many flows it takes to know all paths behind a router (the stopping rule of multipath
-//! detection; Augustin, Friedman and Teixeira, "Multipath tracing with Paris traceroute", 2007).
+//! How many flows are needed to know all paths after a router (the stopping rule of multipath detection;
+//! Augustin, Friedman and Teixeira, "Multipath tracing with Paris traceroute", 2007).
 
-/// Flows that must have gone through a router with `known` next hops before a further one is ruled
-/// out: if there were `known + 1`, each chosen as often as the others, some would have been missed
-/// with a probability of at most `1 - confidence`. That is the coupon collector's question.
+/// Flows that must have passed a router with `known` next hops to rule out a further one. If there were
+/// `known + 1`, each equally likely, one would be missed with a probability of at most `1 - confidence`: the
+/// coupon collector's problem.
 ///
-/// `known` from 1 to 1000, `confidence` between 0 and 1, both exclusive at their wrong ends;
-/// `None` outside.
+/// `known` from 1 to 1000, `confidence` between 0 and 1, both exclusive; `None` outside.
 pub fn flows_to_rule_out(known: u32, confidence: f64) -> Option<u32> {
     let in_range = (1..=1000).contains(&known) && confidence > 0.0 && confidence < 1.0;
     if !in_range {
         return None;
     }
-    // The chances of having seen 0, 1, 2 ... of all next hops. Inclusion and exclusion would be a
-    // shorter formula, but its terms cancel each other beyond what floats hold.
+    // Probabilities of having seen 0, 1, 2 ... of all next hops. Inclusion and exclusion is shorter, but its
+    // terms cancel beyond the precision of floats.
     let all = usize::try_from(known).ok()? + 1;
     let total = f64::from(known + 1);
     let mut seen = vec![0.0; all + 1];
@@ -28,7 +27,7 @@ pub fn flows_to_rule_out(known: u32, confidence: f64) -> Option<u32> {
         }
         seen[0] = 0.0;
         flows += 1;
-        // With a confidence within a float's grain of 1 the sum may never reach it.
+        // With a confidence within float precision of 1 the sum may never reach it.
         if flows == 1_000_000 {
             return None;
         }
@@ -51,7 +50,7 @@ mod tests {
         // 95 %: the paper's own numbers.
         let published = [6, 11, 16, 21, 27, 33, 38, 44, 51, 57];
         assert_eq!(table(0.95), published.map(Some));
-        // 99 %: 2 / 2^7 is more than 1 %, 2 / 2^8 less; the others are held by the test below.
+        // 99 %: 2 / 2^7 is more than 1 %, 2 / 2^8 less; the test below checks the others.
         let derived = [8, 15, 21, 28, 36, 43, 51, 58, 66, 74];
         assert_eq!(table(0.99), derived.map(Some));
     }

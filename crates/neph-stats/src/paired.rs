@@ -1,11 +1,10 @@
-//! How far two scenarios lie apart that were measured in the same blocks: one procedure for p values
-//! against any limit and for intervals of any level, so that they never contradict each other.
+//! The difference of two scenarios that were measured in the same blocks: one procedure for p values against
+//! any limit and for intervals of any level, so they never contradict each other.
 //!
-//! It is Wilcoxon's signed-rank test, read from the counts of Walsh averages (Tukey 1949): with no
-//! ties its statistic is the number of averages above the limit. Averages that equal the limit count
-//! for neither side, which makes the test conservative where there are ties. It takes the
-//! differences as independent and symmetric around their centre; the estimate is the centre
-//! (Hodges-Lehmann), which of a skewed difference is its pseudo-median, not its median.
+//! It is Wilcoxon's signed-rank test by counts of Walsh averages (Tukey 1949). Without ties its statistic is
+//! the number of averages above the limit. Averages equal to the limit count for neither side, which is
+//! conservative with ties. It assumes differences that are independent and symmetric around their centre. The
+//! estimate is the centre (Hodges-Lehmann): of a skewed distribution the pseudo-median, not the median.
 
 use crate::error::StatsError;
 use crate::interval::Interval;
@@ -24,7 +23,7 @@ pub struct PairedShift {
     null: Null,
 }
 
-/// How likely a statistic of the signed ranks is where nothing differs.
+/// The distribution of the signed-rank statistic where nothing differs.
 #[derive(Debug, Clone, PartialEq)]
 enum Null {
     /// The share of arrangements with at most this sum, by sum.
@@ -33,8 +32,8 @@ enum Null {
 }
 
 impl PairedShift {
-    /// Of blocks, each with the candidate's level and the baseline's. Blocks in which neither has a
-    /// number do not count ([`crate::tells_apart`]).
+    /// From blocks, each with the candidate's level and the baseline's. Blocks in which neither has a number
+    /// do not count ([`crate::distinguishes`]).
     ///
     /// # Errors
     /// [`StatsError::TooFew`] where no block counts; [`StatsError::NotFinite`].
@@ -43,7 +42,7 @@ impl PairedShift {
         Self::of_differences(differences)
     }
 
-    /// Of differences, in any order.
+    /// From differences, in any order.
     ///
     /// # Errors
     /// [`StatsError::TooFew`] without any; [`StatsError::NotFinite`].
@@ -59,13 +58,13 @@ impl PairedShift {
         Ok(Self { differences, null })
     }
 
-    /// How many blocks it rests on.
+    /// Number of blocks used.
     pub fn n(&self) -> usize {
         self.differences.len()
     }
 
-    /// The centre of the differences: the median of all Walsh averages; infinite where levels without
-    /// a number decide it.
+    /// The centre of the differences: the median of all Walsh averages. Infinite where levels without a
+    /// number decide it.
     pub fn estimate(&self) -> f64 {
         undone(self.averages().median())
     }
@@ -81,8 +80,8 @@ impl PairedShift {
         self.up_to(averages.count() - averages.count_up_to(limit.next_down()))
     }
 
-    /// All shifts that neither one-sided test refuses at half of `alpha`: an interval of confidence
-    /// 1 - `alpha`. `None` where there are too few blocks for any.
+    /// All shifts that neither one-sided test rejects at half of `alpha`: an interval of confidence 1 -
+    /// `alpha`. `None` with too few blocks.
     pub fn interval(&self, alpha: f64) -> Option<Interval> {
         let averages = self.averages();
         let (mut rank, mut above) = (0, averages.count());
@@ -104,7 +103,7 @@ impl PairedShift {
         })
     }
 
-    /// The chance of so many averages or fewer on one side.
+    /// The probability of at most this many averages on one side.
     fn up_to(&self, count: usize) -> f64 {
         match &self.null {
             Null::Exact(shares) => shares.get(count).copied().unwrap_or(1.0),
@@ -117,7 +116,7 @@ impl PairedShift {
     }
 }
 
-/// The sum of the positive ranks of so many differences.
+/// The sum of the positive ranks of this many differences.
 fn approximation(n: usize) -> Approximation {
     let mean = 0.5 * triangle(n);
     Approximation {
@@ -150,8 +149,8 @@ mod tests {
         assert!(PairedShift::of_differences(Vec::new()).is_err());
     }
 
-    /// Against 2.5 the averages above it are those of 3 to 6 and (1,4)?, counted by hand: of 21
-    /// averages (1,1) 1, (1,2) 1.5, (1,3) 2, (1,4) 2.5, (2,2) 2, (2,3) 2.5 are not above it.
+    /// Against 2.5 the averages above it are those of 3 to 6 and (1,4)?, counted by hand: of 21 averages
+    /// (1,1) 1, (1,2) 1.5, (1,3) 2, (1,4) 2.5, (2,2) 2, (2,3) 2.5 are not above it.
     #[test]
     fn a_limit_is_tested_as_zero_is() {
         let six = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

@@ -1,21 +1,21 @@
-//! Which of the known paths the last samples of a flow came by, and since when: the likeliest way
-//! through the levels (Viterbi), of which the last stay is asked for.
+//! Which of the known paths the last samples of a flow took, and since when: the last stay of the likeliest
+//! sequence of levels (Viterbi).
 //!
-//! Being at no known level is a way too: a queue on its way up speaks for no path.
+//! No known level is a possible state too: a growing queue supports no path.
 
-/// What a change of level costs: the logarithm of how rare it is among samples.
+/// The cost of a change of level: the logarithm of how rare it is among samples.
 const SWITCH: f64 = 6.0;
-/// What a sample at no known level says, where the likeliest says 0.
+/// The evidence of a sample at no known level, where the likeliest has 0.
 const NOWHERE: f64 = -5.5;
-/// More places than these are not looked at.
+/// Places that are compared, at most.
 pub(crate) const MOST: usize = 16;
 
-/// A level that samples may lie at.
+/// A possible level of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Nanoseconds.
     pub(crate) level: i64,
-    /// How far flows that are there lie from it on average, nanoseconds.
+    /// Mean distance of its flows from it, in nanoseconds.
     pub(crate) slack: i64,
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct Choice {
     pub(crate) over_nowhere: f64,
 }
 
-/// The likeliest place at the end, of samples without jitter's mean that are given oldest first. The
-/// way began at the first place. `height` is the logarithm of the density so far from a level.
+/// The likeliest place at the end of samples without jitter's mean, oldest first. The sequence began at the
+/// first place. `height` is the logarithm of the density at a distance from a level.
 pub(crate) fn choose(
     samples: &[i64],
     places: &[Place],
@@ -41,7 +41,7 @@ pub(crate) fn choose(
 ) -> Option<Choice> {
     let places = &places[..places.len().min(MOST)];
     let nowhere = places.len();
-    // What the samples up to each say for each place.
+    // Evidence of the samples up to each one, for each place.
     let mut sums = vec![[0.0; MOST + 1]];
     let mut scores = [-SWITCH; MOST + 1];
     let mut began = [0; MOST + 1];
@@ -53,12 +53,12 @@ pub(crate) fn choose(
             if best > scores[state] {
                 (scores[state], began[state]) = (best, number);
             }
-            let says = places.get(state).map_or(NOWHERE, |place| {
+            let wording = places.get(state).map_or(NOWHERE, |place| {
                 let off = sample.saturating_sub(place.level);
                 height((off.abs() - place.slack).max(0) * off.signum())
             });
-            scores[state] += says;
-            sum[state] += says;
+            scores[state] += wording;
+            sum[state] += wording;
         }
         scores[nowhere + 1..].fill(f64::MIN);
         sums.push(sum);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     proptest! {
-        /// Give or take 1, which is a quarter of the least difference.
+        /// Within 1, which is a quarter of the least difference.
         #[test]
         fn a_move_is_found_with_its_first_sample(
             before in prop::collection::vec(-1..=1_i64, 1..8),

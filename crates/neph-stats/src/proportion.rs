@@ -5,7 +5,7 @@ use crate::error::StatsError;
 use crate::interval::{ALPHA, Interval};
 use crate::real::real;
 
-/// A share with its 95 % interval and the n it rests on. Only [`proportion`] makes one.
+/// A share with its 95 % interval and its n. Only [`proportion`] creates it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proportion {
     hits: usize,
@@ -19,7 +19,7 @@ impl Proportion {
         self.hits
     }
 
-    /// Of how many.
+    /// The number of messages.
     pub fn n(&self) -> usize {
         self.n
     }
@@ -29,8 +29,8 @@ impl Proportion {
         real(self.hits) / real(self.n)
     }
 
-    /// Wilson's 95 % interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n:
-    /// no loss seen is not no loss.
+    /// Wilson's 95 % interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n: no observed
+    /// loss does not mean no loss.
     pub fn interval(&self) -> Interval {
         self.interval
     }
@@ -52,8 +52,8 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
     Ok(Proportion { hits, n, interval })
 }
 
-/// Wilson's 95 % interval of a share that rests on `n` cases which do not depend on each other. It
-/// need not be a whole number: cases that happen together count as fewer.
+/// Wilson's 95 % interval of a share from `n` independent cases, which need not be a whole number: cases that
+/// happen together count as fewer.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless the share is within 0..=1 and `n` above 0.
@@ -75,7 +75,7 @@ pub fn share_interval(share: f64, n: f64) -> Result<Interval, StatsError> {
     let spread = z * z / n;
     let centre = (share + 0.5 * spread) / (1.0 + spread);
     let reach = z * (share * (1.0 - share) / n + 0.25 * spread / n).sqrt() / (1.0 + spread);
-    // At 0 and 1 the formula gives exactly these; only rounding says otherwise.
+    // At 0 and 1 the formula gives exactly these, except for rounding.
     let low = if share <= 0.0 {
         0.0
     } else {

@@ -1,13 +1,12 @@
-//! Sample quantiles with their distribution-free 95 % intervals. Owns the rule of how many messages
-//! a quantile needs; does not sort (see `Sorted`).
+//! Sample quantiles with their distribution-free 95 % intervals. Owns the rule of how many messages a
+//! quantile needs. Does not sort (see `Sorted`).
 //!
-//! The estimate is Hyndman and Fan's type 7, the default of `numpy`. The interval is made of two
-//! order statistics: with K, the number of values below the true quantile, binomial in (n, p), the
-//! chance that it lies between the l-th and the u-th value is P(l <= K < u). This is computed
-//! exactly for every n: even at a million values the search takes some 40 evaluations of the
-//! incomplete beta function, so no approximation is needed.
+//! The estimate is Hyndman and Fan's type 7, the default of `numpy`. The interval consists of two order
+//! statistics. K, the number of values below the true quantile, is binomial in (n, p). The quantile lies
+//! between the l-th and the u-th value with probability P(l <= K < u). This is exact for every n: even a
+//! million values take only some 40 evaluations of the incomplete beta function.
 //!
-//! The interval assumes independent values. Messages are not: theirs are `clustered.rs`'s.
+//! The interval assumes independent values. For messages, which are not, see `clustered.rs`.
 
 use crate::distribution::{binomial_above, binomial_up_to};
 use crate::error::StatsError;
@@ -15,7 +14,7 @@ use crate::interval::ALPHA;
 use crate::real::{real, whole};
 use crate::sorted::{Sorted, refuse_fewer};
 
-/// Values in ascending order, each known by its place.
+/// Values in ascending order, by place.
 pub(crate) trait Ranked {
     /// How many there are.
     fn len(&self) -> usize;
@@ -52,9 +51,9 @@ impl Level {
     }
 }
 
-/// A sample quantile, its 95 % interval, and the n it rests on.
+/// A sample quantile, its 95 % interval, and its n.
 ///
-/// Only [`quantile`] makes one, so none exists without enough messages behind it.
+/// Only [`quantile`] creates it, so it always has enough messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantile {
     p: f64,
@@ -71,7 +70,7 @@ impl Quantile {
         self.p
     }
 
-    /// How many messages it rests on, the lost ones included.
+    /// Number of messages, including lost ones.
     pub fn n(&self) -> usize {
         self.n
     }
@@ -97,8 +96,7 @@ impl Quantile {
     }
 }
 
-/// The quantile `p` of `replies` and of `lost` further messages, which count as larger than every
-/// reply.
+/// The quantile `p` of `replies` and of `lost` further messages, which count as larger than every reply.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless 0 < p < 1; [`StatsError::TooFew`] below [`quantile_needs`].
@@ -114,7 +112,7 @@ pub fn quantile(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Quantile, St
     quantile_of(&replies, lost, p)
 }
 
-/// As [`quantile()`], of values that are known by their ranks.
+/// As [`quantile()`], for values that are known by their ranks.
 pub(crate) fn quantile_of<R: Ranked>(
     replies: &R,
     lost: usize,
@@ -134,8 +132,8 @@ pub(crate) fn quantile_of<R: Ranked>(
     })
 }
 
-/// The type 7 median of one experiment's messages, however few: what a test over experiments, which
-/// has an n of its own, takes as its value.
+/// The type 7 median of one experiment's messages, however few: the value for a test over experiments, which
+/// has a separate n.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] without messages.
@@ -145,8 +143,8 @@ pub fn median(replies: Sorted<'_>, lost: usize) -> Result<Level, StatsError> {
     Ok(type_seven(&replies, n, 0.5))
 }
 
-/// The type 7 estimate of the quantile `p` of `replies` and of `lost` further messages, however few
-/// they are. [`quantile()`] is for telling.
+/// The type 7 estimate of the quantile `p` of `replies` and of `lost` further messages, however few. For
+/// reports use [`quantile()`].
 ///
 /// # Errors
 /// [`StatsError::TooFew`] without messages; [`StatsError::OutOfRange`] unless 0 < p < 1.
@@ -157,8 +155,8 @@ pub fn rough_level(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Level, St
     Ok(type_seven(&replies, n, p))
 }
 
-/// The type 7 estimate of the quantile `p` of a sample without loss, however few its values: to hold
-/// against a threshold. [`quantile()`] is for telling.
+/// The type 7 estimate of the quantile `p` of a sample without loss, however few its values: for comparison
+/// with a threshold. For reports use [`quantile()`].
 ///
 /// # Errors
 /// [`StatsError::TooFew`] without values; [`StatsError::OutOfRange`] unless 0 < p < 1.
@@ -168,8 +166,8 @@ pub fn rough_quantile(values: Sorted<'_>, p: f64) -> Result<f64, StatsError> {
     Ok(plain_quantile(values, p))
 }
 
-/// The smallest n for which some pair of order statistics covers the quantile `p` with 95 %:
-/// 6 for p50, 29 for p90, 299 for p99, 2995 for p99.9.
+/// The smallest n for which some pair of order statistics covers the quantile `p` with 95 %: 6 for p50, 29
+/// for p90, 299 for p99, 2995 for p99.9.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless 0 < p < 1.
@@ -206,10 +204,10 @@ pub(crate) fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
     }
 }
 
-/// Where type 7 looks among n values: an index from 0, and the share of the way to the next.
+/// The place of type 7 among n values: an index from 0, and the share of the distance to the next.
 pub(crate) fn type_seven_place(n: usize, p: f64) -> (usize, f64) {
     let place = real(n - 1) * p;
-    // 0.07 * 100 is 7.000000000000001: a place that is whole but for rounding is whole.
+    // 0.07 * 100 is 7.000000000000001: a place within rounding of a whole number is whole.
     let nearest = place.round();
     let place = if (place - nearest).abs() <= 4.0 * f64::EPSILON * place {
         nearest
@@ -219,7 +217,7 @@ pub(crate) fn type_seven_place(n: usize, p: f64) -> (usize, f64) {
     (whole(place), place - place.floor())
 }
 
-/// The point `share` of the way from `low` to `high`, never outside of the two.
+/// The point at `share` of the distance from `low` to `high`, never outside of the two.
 pub(crate) fn between(low: f64, high: f64, share: f64) -> f64 {
     (low + (high - low) * share).clamp(low, high)
 }
@@ -235,7 +233,7 @@ pub(crate) fn interval_ranks(n: usize, p: f64) -> (usize, usize) {
     let lower = lower_rank(n, p, half);
     let upper = upper_rank(n, p, half);
     if upper > n {
-        // Only the largest value is left for the upper end; what it misses is taken from the lower.
+        // Only the largest value is left for the upper end; the lower end takes what it misses.
         return (
             lower_rank(n, p, ALPHA - binomial_above(n - 1, n, p)).max(1),
             n,

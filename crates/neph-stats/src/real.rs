@@ -1,4 +1,4 @@
-//! Counts to floats and back. The only place of this crate where numbers are cast.
+//! Conversion between counts and floats. The only place of this crate with numeric casts.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ pub(crate) fn real(count: usize) -> f64 {
     count as f64
 }
 
-/// A difference of nanosecond stamps as a float; exact up to 104 days.
+/// A difference of nanosecond timestamps as a float; exact up to 104 days.
 #[expect(
     clippy::cast_precision_loss,
     reason = "differences stay below 2^53 ns, which is 104 days"
@@ -25,14 +25,14 @@ pub(crate) fn nanos(x: f64) -> i64 {
     x.round() as i64
 }
 
-/// A difference within 2 s either way; larger ones become that.
+/// A difference, limited to 2 s in both directions.
 pub(crate) fn short(nanos: i64) -> i32 {
     let limit = |limit: i32| i64::from(limit);
     let within = nanos.clamp(limit(i32::MIN), limit(i32::MAX));
     i32::try_from(within).unwrap_or(i32::MAX)
 }
 
-/// With half the digits, for what is kept many times.
+/// In single precision, for values that are stored many times.
 #[expect(clippy::cast_possible_truncation, reason = "seven digits are enough")]
 pub(crate) fn single(x: f64) -> f32 {
     x as f32

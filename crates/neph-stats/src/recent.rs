@@ -1,20 +1,20 @@
-//! What a flow measured lately, with times: for the source's rule, and for dating a change. Owns the
-//! packing, and nothing of what is concluded.
+//! The latest samples of a flow with their times: for the source's rule, and for dating a change. Owns the
+//! encoding. Draws no conclusions.
 //!
-//! A fleet has tens of thousands of these. So they stand inline, ten bytes a sample: the lower 48
+//! A fleet has tens of thousands of these. So they are stored inline with ten bytes per sample: the lower 48
 //! bits of the time, and the difference from the first sample.
 
 use crate::base_latency::{Detection, LARGEST_WINDOW, Stable, stable};
 use crate::real::short;
 
-/// How many samples are kept.
+/// Number of kept samples.
 pub(crate) const KEPT: usize = LARGEST_WINDOW as usize;
 const LENGTH: u8 = LARGEST_WINDOW;
 
-/// Times less than this many nanoseconds before the newest are told apart: 3 days.
+/// Times less than this many nanoseconds before the newest are distinguished: 3 days.
 const CYCLE: i64 = 1 << 48;
 
-/// The last samples of one flow with their times, nanoseconds.
+/// The last samples of one flow with their times, in nanoseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Recent {
     /// When the newest was sent.
@@ -39,7 +39,7 @@ impl Recent {
         }
     }
 
-    /// Takes the next sample, in the order of time.
+    /// Adds the next sample, in the order of time.
     pub(crate) fn push(&mut self, at: i64, sample: i64) {
         if self.held == 0 {
             self.origin = sample;
@@ -80,7 +80,7 @@ impl Recent {
         self.ago(detection.window() - 1).map(|(_, sample)| sample)
     }
 
-    /// What the rule's window says if it is full and stable.
+    /// The result of the rule's window if it is full and stable.
     pub(crate) fn stable(&self, detection: &Detection) -> Option<Stable> {
         stable(detection, |ago| self.ago(ago).map(|(_, sample)| sample))
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the clock's origin, and however far samples lie from each other within 2 s.
+        /// For any origin of the clock, and any samples within 2 s of each other.
         #[test]
         fn what_was_put_in_comes_out(
             start in -(1_i64 << 60)..1_i64 << 60,

@@ -1,17 +1,17 @@
-//! How regular a sequence of time stamps is: the skew of sends and of a server's stamps.
+//! The regularity of a sequence of timestamps: the skew of sends and of a server's timestamps.
 //!
-//! The skew of a stamp is its distance from the one before it minus what the schedule says that
-//! distance should be. Only differences of stamps of one clock enter, so a clock's offset does not.
+//! The skew of a timestamp is its distance from the one before it minus the scheduled distance. It uses only
+//! differences of one clock's timestamps, so a clock offset has no effect.
 
 use crate::describe::{Description, describe};
 use crate::error::StatsError;
 use crate::real::real_nanos;
 use crate::sorted::{Sorted, refuse_fewer};
 
-/// One stamp of a numbered message.
+/// One timestamp of a numbered message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// The message's number; where messages are missing, numbers are.
+    /// The message's number. Missing messages leave gaps in the numbers.
     pub sequence: u64,
     /// When, in nanoseconds of any one clock.
     pub nanos: i64,
@@ -29,21 +29,21 @@ pub struct Skew {
 /// The regularity of a sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regularity {
-    /// The skews, one for each gap, summarised in nanoseconds.
+    /// Summary of the skews, one for each gap, in nanoseconds.
     pub skew: Description,
-    /// How far the last stamp lies behind the first one's schedule, in nanoseconds: a sender that
-    /// keeps an absolute schedule does not drift.
+    /// How far the last timestamp is behind the schedule of the first, in nanoseconds: 0 for a sender with an
+    /// absolute schedule.
     pub drift: i64,
     /// The drift as a share of the time the schedule took; 1e-6 is 1 us per second.
     pub drift_rate: f64,
 }
 
-/// The skew of every gap of `stamps`, whose numbers ascend, against `interval` nanoseconds per
-/// message. A gap over missing messages is held against as many intervals.
+/// The skew of every gap of `stamps`, whose numbers ascend, against `interval` nanoseconds per message. A gap
+/// over missing messages is compared with as many intervals.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] for fewer than 2 stamps; [`StatsError::NotAscending`] for a number that
-/// does not; [`StatsError::OutOfRange`] unless the interval is above 0.
+/// [`StatsError::TooFew`] for fewer than 2 timestamps; [`StatsError::NotAscending`] for a number that does
+/// not ascend; [`StatsError::OutOfRange`] unless the interval is above 0.
 pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
     refuse_fewer("skew", 2, stamps.len())?;
     if interval <= 0 {
@@ -91,7 +91,7 @@ pub fn regularity(stamps: &[Stamp], interval: i64) -> Result<Regularity, StatsEr
     })
 }
 
-/// What the schedule puts between two messages.
+/// The scheduled time between two messages.
 fn nominal(first: Stamp, last: Stamp, interval: i64) -> i64 {
     i64::try_from(last.sequence - first.sequence)
         .unwrap_or(i64::MAX)
@@ -143,7 +143,7 @@ mod tests {
         assert!(skews(&stamps(&[(0, 0), (1, 5)]), 0).is_err());
     }
 
-    /// A server's stamps come from outside: absurd ones must not stop the report.
+    /// A server's timestamps come from outside: absurd ones must not stop the report.
     #[test]
     fn absurd_stamps_saturate() {
         let absurd = stamps(&[(0, i64::MIN), (u64::MAX, i64::MAX)]);

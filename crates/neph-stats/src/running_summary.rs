@@ -1,8 +1,8 @@
-//! A summary of values that arrive one by one: exact while they are few, in bounded memory beyond.
+//! A summary of values that arrive one by one: exact for few values, in bounded memory beyond.
 //!
-//! Owns which of both it is, and says so. n, mean, standard deviation, least and greatest value are
-//! always exact; quantiles are exact up to [`RunningSummary::EXACT`] values and within one part in 512
-//! beyond. Every value counts: nothing is sampled, so that values and losses have one population.
+//! Owns that choice, and reports it. n, mean, standard deviation, least and greatest value are always exact.
+//! Quantiles are exact up to [`RunningSummary::EXACT`] values and within one part in 512 beyond. Nothing is
+//! sampled, so values and losses have one population.
 
 use crate::error::StatsError;
 use crate::histogram::Histogram;
@@ -61,10 +61,10 @@ impl Ranked for Counted<'_> {
 }
 
 impl RunningSummary {
-    /// Up to so many values are kept as they are: 1.6 MB.
+    /// Up to this many values are kept unchanged: 1.6 MB.
     pub const EXACT: usize = 200_000;
 
-    /// Of no value yet.
+    /// Without values.
     pub const fn new() -> Self {
         Self {
             kept: Kept::All(Vec::new()),
@@ -76,7 +76,7 @@ impl RunningSummary {
         }
     }
 
-    /// Counts a value. Negative ones count as 0 in quantiles once values are no longer kept.
+    /// Adds a value. Negative ones count as 0 in quantiles once values are no longer kept.
     ///
     /// # Errors
     /// [`StatsError::NotFinite`] for a NaN or an infinity.
@@ -103,8 +103,8 @@ impl RunningSummary {
         Ok(())
     }
 
-    /// Counts all that `other` counted; the result does not depend on the order of merging, but for
-    /// rounding in mean and standard deviation.
+    /// Adds all values of `other`. The result does not depend on the order of merging, except for rounding in
+    /// mean and standard deviation.
     pub fn merge(&mut self, other: &Self) {
         if other.n == 0 {
             return;
@@ -132,7 +132,7 @@ impl RunningSummary {
         }
     }
 
-    /// How many values there were.
+    /// Number of values.
     pub const fn n(&self) -> usize {
         self.n
     }
@@ -142,12 +142,12 @@ impl RunningSummary {
         matches!(self.kept, Kept::All(_))
     }
 
-    /// Arithmetic mean; none without values.
+    /// Arithmetic mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0).then_some(self.mean)
     }
 
-    /// Standard deviation with divisor n - 1; none below two values.
+    /// Standard deviation with divisor n - 1; `None` below two values.
     pub fn sd(&self) -> Option<f64> {
         (self.n > 1).then(|| (self.squares / real(self.n - 1)).sqrt())
     }
@@ -167,11 +167,11 @@ impl RunningSummary {
         self.mean * real(self.n)
     }
 
-    /// The quantiles `levels` of the values and of `above` further messages that have none and rank
-    /// above all values.
+    /// The quantiles `levels` of the values and of `above` further messages without a value, which rank above
+    /// all values.
     ///
     /// # Errors
-    /// Of each as [`crate::quantile()`].
+    /// For each as [`crate::quantile()`].
     ///
     /// # Panics
     /// Never: every value was finite when it was added.
@@ -245,12 +245,12 @@ mod tests {
         summary
     }
 
-    /// As the issue has it: 3,000,000 messages, 0.5 % of them dropped.
+    /// As in the issue: 3,000,000 messages, 0.5 % of them dropped.
     #[test]
     fn losses_and_values_have_one_population_however_many_they_are() {
         let mut summary = RunningSummary::default();
         for number in 0..2_985_000_u32 {
-            // 10 us to 20 us, each as often as any other.
+            // 10 us to 20 us, all equally often.
             summary
                 .add(10_000.0 + f64::from(number % 10_000))
                 .expect("finite");

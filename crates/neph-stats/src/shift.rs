@@ -1,17 +1,17 @@
-//! What a test of two scenarios yields, and the exact null distribution of a rank sum that both
-//! tests share.
+//! The result of a test of two scenarios, and the exact null distribution of a rank sum that both tests
+//! share.
 
 use crate::interval::{ALPHA, Interval};
 use crate::real::real;
 
-/// Up to this many ranks the null distribution is counted out. All counts stay below 2^53, so the
-/// floats that hold them are exact.
+/// Up to this many ranks the null distribution is counted exactly. All counts stay below 2^53, so floats
+/// represent them exactly.
 pub(crate) const EXACT_UP_TO: usize = 50;
 
-/// How a p value came about.
+/// How a p value was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// Counted over all arrangements of the ranks at hand, ties included.
+    /// Counted over all arrangements of the given ranks, including ties.
     Exact,
     /// Normal approximation, corrected for ties and continuity.
     Normal,
@@ -22,22 +22,22 @@ pub enum Basis {
 pub struct Shift {
     /// The estimate; negative when the first argument of the test was the smaller one.
     pub estimate: f64,
-    /// Its 95 % interval; absent when there are too few experiments for any.
+    /// Its 95 % interval; absent with too few experiments.
     pub interval: Option<Interval>,
 }
 
 /// Result of a test of two scenarios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShiftTest {
-    /// How many values the test statistic rests on (for pairs: those that differ).
+    /// Number of values in the test statistic (for pairs: those that differ).
     pub n: usize,
     /// The test statistic, see the function that made it.
     pub statistic: f64,
     /// Two-sided p value.
     pub p: f64,
-    /// How p was found.
+    /// How p was computed.
     pub basis: Basis,
-    /// How far the two lie apart.
+    /// The difference of the two.
     pub shift: Shift,
 }
 
@@ -94,8 +94,8 @@ impl Arrangements {
         (2.0 * below.min(above) / total).min(1.0)
     }
 
-    /// How many sums from the smallest possible one on have together at most `tail`: the rank, from
-    /// 1, of the pair that ends the interval; 0 if even the smallest sum is too likely.
+    /// How many of the smallest sums have together at most `tail`: the rank, from 1, of the pair that ends
+    /// the interval; 0 if even the smallest sum is too likely.
     pub(crate) fn interval_rank(&self, tail: f64) -> usize {
         let total: f64 = self.0.iter().sum();
         let reached = |so_far: &mut f64, count: &f64| {
@@ -135,7 +135,7 @@ impl Approximation {
         (2.0 * crate::distribution::normal_above(distance / self.sd)).min(1.0)
     }
 
-    /// The chance of a statistic up to `count`, corrected for continuity by 1/2.
+    /// The probability of a statistic up to `count`, corrected for continuity by 1/2.
     pub(crate) fn up_to(self, count: usize) -> f64 {
         crate::distribution::normal_above((self.mean - real(count) - 0.5) / self.sd)
     }

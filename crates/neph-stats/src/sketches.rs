@@ -1,11 +1,10 @@
-//! Quantiles of several kinds of numbers among very many such samples: exact while there are few
-//! numbers, then as fine as a bounded number of buckets allows.
+//! Quantiles of several kinds of numbers, for very many such samples: exact for few numbers, then as fine as
+//! a bounded number of buckets allows.
 //!
-//! Owns how the buckets of a [`Precision`] are packed, and made coarser: all at once, each two of a
-//! doubling into one, so that the relative error is the same everywhere and known (as in `UDDSketch`,
-//! Epicoco et al. 2020).
-//! All kinds lie in one piece of memory: there are very many of these, and each piece that is looked
-//! at costs more than the looking. Therefore the latest numbers are put into buckets some at a time.
+//! Owns how the buckets of a [`Precision`] are encoded and made coarser: all at once, two neighbours of a
+//! doubling into one. So the relative error is known and the same for all sizes (as in `UDDSketch`, Epicoco
+//! et al. 2020). All kinds share one allocation: there are very many of these, and each access to memory
+//! costs more than the work. So the latest numbers are put into buckets several at a time.
 //! [`Histogram`](crate::Histogram) takes a hundred times the memory.
 
 mod buckets;
@@ -22,67 +21,67 @@ pub use selection::{Layout, Selection};
 
 use crate::precision::Precision;
 
-/// Numbers that are kept as they are, of all kinds together.
+/// Numbers that are kept unchanged, of all kinds together.
 const EXACT: usize = 32;
-/// Numbers that are put into buckets together: the more, the more buckets there are to go through for
-/// them. On 64 busy flows watching took a fifth more with 16 always.
+/// Numbers that are put into buckets together: more buckets to visit justify more numbers. On 64 busy flows
+/// watching took a fifth more time with a constant 16.
 const TOGETHER: RangeInclusive<usize> = 16..=128;
 /// Buckets of a sketch for each number that waits to be put into them.
 const BUCKETS_FOR_ONE: usize = 8;
-/// Of buckets at first.
+/// First precision of buckets.
 const FINE: Precision = Precision::one_part_in(1_024);
-/// No coarser than this, however far apart numbers are.
+/// Lowest precision, for any range of numbers.
 const COARSEST: Precision = Precision::one_part_in(16);
 /// Buckets of a kind, at most and on average, while they can be made coarser.
 const MANY: usize = 256;
-/// Words of a line of memory, as processors fetch it.
+/// Words of a cache line.
 const WORDS_OF_LINE: usize = 16;
-/// Words that memory is asked for at least.
+/// Least words of an allocation.
 const LEAST_ROOM: usize = 16;
 /// A word holds a kind, a bucket and a count, from its highest bit on.
 const KIND_BITS: u32 = 4;
 const COUNT_BITS: u32 = 13;
 const COUNT_MOST: u32 = (1 << COUNT_BITS) - 1;
-/// The largest number that is kept as it is, as two words; larger ones are taken for it.
+/// The largest number that is kept unchanged, as two words; larger ones are limited to it.
 const LARGEST: u64 = (1 << (64 - KIND_BITS)) - 1;
 
-/// How many numbers of which size there were of each kind.
+/// Counts of numbers by size for each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketches {
-    /// What is exact of each kind ([`Exact`]); behind it buckets, a word each, in their order; behind
-    /// these the latest numbers as they are, two words each, in the order of their coming. While there
-    /// are few, all are the latest.
+    /// First the exact values of each kind ([`Exact`]), then buckets, one word each, in order. Then the
+    /// latest numbers unchanged, two words each, in order of arrival. While there are few, all are the
+    /// latest.
     words: Vec<u32>,
-    /// What had no room in the count of a word, by its kind and bucket.
+    /// Counts that exceed the count of a word, by its kind and bucket.
     #[expect(clippy::box_collection, reason = "two words less in each of very many")]
     carried: Option<Box<BTreeMap<u32, u64>>>,
-    /// None while all numbers are kept as they are.
+    /// `None` while all numbers are kept unchanged.
     precision: Option<Precision>,
-    /// Kinds whose exact values are there.
+    /// Kinds with exact values.
     kinds: u8,
-    /// Numbers that are kept as they are.
+    /// Numbers that are kept unchanged.
     latest: u8,
 }
 
-/// Words that the exact values of a kind take: ends two each, how many two, their sum two, that of squares
-/// four.
+/// Words of a kind's exact values: two for each end, two for the count, two for the sum, four for the sum of
+/// squares.
 const EXACT_WORDS: usize = 12;
 
-/// What is kept exactly of the numbers of one kind, however coarse its buckets are.
+/// The exact values of one kind, at any precision of its buckets.
 #[derive(Clone, Copy, Debug)]
 struct Exact {
     kind: u8,
     least: u64,
     most: u64,
-    /// How many there are, each once however many it stands for.
+    /// Number of values, each once whatever its weight.
     numbers: u64,
     sum: u64,
-    /// Of squares.
+    /// Sum of squares.
     squares: u128,
 }
 
 impl Exact {
-    /// Of one number that is counted so many times.
+    /// For one number that is counted this many times.
     fn of(kind: u8, number: u64, times: u64) -> Self {
         Self {
             kind,
@@ -94,7 +93,7 @@ impl Exact {
         }
     }
 
-    /// Of numbers of one kind in their order, each once.
+    /// For numbers of one kind in their order, each once.
     fn of_sorted(kind: u8, numbers: impl ExactSizeIterator<Item = u64>) -> Self {
         let (count, mut least, mut most) = (numbers.len() as u64, None, 0);
         let (mut sum, mut squares) = (0_u128, 0_u128);
@@ -156,7 +155,7 @@ impl Exact {
 }
 
 impl Sketches {
-    /// Kinds that there can be.
+    /// Most kinds.
     pub const KINDS: u8 = 1 << KIND_BITS;
 
     /// Counts a number of a kind below [`Self::KINDS`].
@@ -171,7 +170,7 @@ impl Sketches {
         self.latest += 1;
     }
 
-    /// Counts a number of a kind that stands for `times` numbers of its size.
+    /// Counts a number of a kind that represents `times` numbers of its size.
     pub fn add_times(&mut self, kind: u8, number: u64, times: u64) {
         if times == 1 {
             return self.add(kind, number);
@@ -183,7 +182,7 @@ impl Sketches {
         );
     }
 
-    /// Counts all that `other` counted.
+    /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         let other = &*other.settled();
         let Some(finer) = other.precision else {
@@ -207,8 +206,7 @@ impl Sketches {
         self.thin_out();
     }
 
-    /// Puts the latest numbers to the others. What is asked does not depend on it, but is told without
-    /// a copy from then on.
+    /// Puts the latest numbers to the others. Results are the same, but later queries need no copy.
     pub fn settle(&mut self) {
         if self.precision.is_some() && self.latest > 0 {
             self.put_into_buckets();
@@ -224,13 +222,13 @@ impl Sketches {
         Cow::Owned(settled)
     }
 
-    /// Numbers of these kinds, together; `None` where there is none. Who asks for several selections
-    /// takes [`Self::layout`].
+    /// Numbers of these kinds, together; `None` where there is none. For several selections use
+    /// [`Self::layout`].
     pub fn of(&self, kinds: impl IntoIterator<Item = u8>) -> Option<Selection<'static>> {
         self.layout().of(kinds).map(Selection::into_owned)
     }
 
-    /// All numbers laid out, to be asked for selections.
+    /// All numbers in a form for several selections.
     pub fn layout(&self) -> Layout {
         Layout::of_settled(&self.settled())
     }
@@ -243,14 +241,13 @@ impl Sketches {
             || self.numbers().any(|(kind, _)| is_meant(kind))
     }
 
-    /// What quantiles may be off by: one part in so many, and not at all for numbers below it.
+    /// The error of quantiles: one part in this many. Smaller numbers are exact.
     pub fn one_part_in(&self) -> u64 {
         let precision = self.settled().precision;
         precision.map_or(LARGEST, Precision::parts)
     }
 
-    /// A word of each line of memory that the next number will need, nearly: for who fetches them in
-    /// time.
+    /// A word of nearly each cache line that the next number will need, for prefetching.
     #[inline]
     pub fn soon_needed(&self) -> impl Iterator<Item = &u32> {
         let are_all = usize::from(self.latest) + 2 >= self.most_latest();
@@ -259,13 +256,13 @@ impl Sketches {
         self.words[from..].iter().step_by(WORDS_OF_LINE)
     }
 
-    /// Bytes of memory beside the sketches themselves.
+    /// Memory in bytes without the sketches themselves.
     pub fn heap(&self) -> usize {
         let carried = self.carried.as_ref().map_or(0, |carried| carried.len());
         self.words.capacity() * size_of::<u32>() + carried * size_of::<(u32, u64)>()
     }
 
-    /// By half of what there is instead of all of it: there are very many of these.
+    /// Grows by half instead of doubling: there are very many of these.
     fn make_room(&mut self, more: usize) {
         if self.words.capacity() - self.words.len() < more {
             self.words
@@ -273,7 +270,7 @@ impl Sketches {
         }
     }
 
-    /// Numbers that are kept as they are before they are put into buckets.
+    /// Numbers that are kept unchanged before they are put into buckets.
     #[inline]
     fn most_latest(&self) -> usize {
         if self.precision.is_none() {
@@ -293,19 +290,19 @@ impl Sketches {
         self.words.len() - 2 * usize::from(self.latest)
     }
 
-    /// Those that are kept as they are.
+    /// Those that are kept unchanged.
     fn numbers(&self) -> impl Iterator<Item = (u8, u64)> {
         let latest = self.words[self.buckets_end()..].as_chunks::<2>().0;
         latest.iter().map(|words| apart(joined(*words)))
     }
 
-    /// What is exact of each kind.
+    /// The exact values of each kind.
     fn exact(&self) -> impl Iterator<Item = Exact> {
         let exact = self.words[..self.buckets()].as_chunks().0;
         exact.iter().map(Exact::read)
     }
 
-    /// Kind and bucket as one, and how many there are of them; in their order, but for what had no room.
+    /// Kind and bucket as one, and their counts; in order, except carried counts.
     fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
         let words = &self.words[self.buckets()..self.buckets_end()];
         let carried = self.carried.as_deref().into_iter().flatten();
@@ -318,7 +315,7 @@ impl Sketches {
     }
 }
 
-/// A bit for each kind that there can be.
+/// A bit for each possible kind.
 fn bits(kinds: impl IntoIterator<Item = u8>) -> u16 {
     let kinds = kinds.into_iter().filter(|kind| *kind < Sketches::KINDS);
     kinds.fold(0, |bits, kind| bits | 1 << kind)
@@ -353,7 +350,7 @@ fn label(kind: u8, number: u64, precision: Precision) -> u32 {
     u32::from(kind) << (32 - KIND_BITS - COUNT_BITS) | precision.place(number)
 }
 
-/// Buckets of one precision lie within those of a lower one as a whole.
+/// Buckets of one precision lie completely within those of a lower one.
 fn relabel(label: u32, from: Precision, to: Precision) -> u32 {
     let (kind, finer) = parts(label);
     self::label(kind, from.bucket(finer).from, to)

@@ -1,10 +1,10 @@
-//! The incomplete gamma and beta functions. Owns the numerics; the distributions made of them are
-//! in `distribution.rs`.
+//! The incomplete gamma and beta functions. Owns the numerics. Does not own the distributions
+//! (`distribution.rs`).
 //!
-//! The leading factors are computed as C. Loader does ("Fast and Accurate Computation of Binomial
-//! Probabilities", 2000): through the error of Stirling's formula and the deviance, so that large
-//! arguments do not cancel. `x^a e^-x / gamma(a)` written as `exp` of a difference of logarithms
-//! would have lost eight of its sixteen digits at a = 1e8.
+//! The leading factors are computed as by C. Loader ("Fast and Accurate Computation of Binomial
+//! Probabilities", 2000): with the error of Stirling's formula and the deviance, so that large arguments do
+//! not cancel. Writing `x^a e^-x / gamma(a)` as `exp` of a difference of logarithms would lose eight of
+//! sixteen digits at a = 1e8.
 
 #![expect(
     clippy::many_single_char_names,
@@ -17,10 +17,10 @@ use crate::real::real;
 
 /// Smallest step that still changes a sum near 1.
 const ENOUGH: f64 = 1e-17;
-/// Stands in for a zero denominator in Lentz's method.
+/// Replaces a zero denominator in Lentz's method.
 const TINY: f64 = 1e-300;
-/// The continued fractions need some multiple of the root of their largest argument; this is
-/// reached only for arguments beyond 1e10, which no sample has.
+/// The continued fractions need some multiple of the root of their largest argument. This limit is reached
+/// only beyond 1e10, which no sample has.
 const MOST_STEPS: usize = 1_000_000;
 
 /// ln(gamma(x + 1)) minus Stirling's (x + 1/2) ln x - x + ln(2 pi)/2, for x > 0.
@@ -80,7 +80,7 @@ fn beta_kernel(a: f64, b: f64, x: f64, y: f64) -> f64 {
 
 /// The upper regularised incomplete gamma function Q(a, x), for a > 0 and x >= 0.
 ///
-/// Held against SciPy's `gammaincc`: within 1e-12 relative, see `tests/reference`.
+/// Compared with SciPy's `gammaincc`: within 1e-12 relative, see `tests/reference`.
 pub fn incomplete_gamma_above(a: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;
@@ -131,9 +131,8 @@ fn gamma_fraction(a: f64, x: f64) -> f64 {
 
 /// The regularised incomplete beta function `I_x(a, b)`, for a, b > 0.
 ///
-/// Takes `x` and `y` = 1 - x apart, both in 0..=1, because whoever has a small one knows it better
-/// than 1 minus the large one does. Held against SciPy's `betainc`:
-/// within 1e-12 relative, see `tests/reference`.
+/// Takes `x` and `y` = 1 - x separately, both in 0..=1: a small one is more exact than 1 minus the large one.
+/// Compared with SciPy's `betainc`: within 1e-12 relative, see `tests/reference`.
 pub fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -149,10 +148,9 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     }
 }
 
-/// `I_x(a, b)` as a share of `beta_kernel`, for x below the mean: the continued fraction of
-/// A. R. `DiDonato` and A. H. Morris (ACM TOMS 708, 1992). The older one of Abramowitz and Stegun
-/// takes 1 minus something near 1 in each step: with a = 5e5 and x = 1 - 6e-6 that was measured to
-/// cost five digits.
+/// `I_x(a, b)` as a share of `beta_kernel`, for x below the mean: the continued fraction of A. R. `DiDonato`
+/// and A. H. Morris (ACM TOMS 708, 1992). The older one of Abramowitz and Stegun subtracts a value near 1
+/// from 1 in each step. With a = 5e5 and x = 1 - 6e-6 that cost five digits (measured).
 fn beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let tilt = a * y - b * x + 1.0;
     let mut value = away_from_zero(a * tilt / (a + 1.0));

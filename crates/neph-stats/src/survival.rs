@@ -1,7 +1,7 @@
-//! How long something lasts, where some were still lasting when they were last seen.
+//! Lifetimes, some of which had not ended at their last observation.
 //!
-//! The product-limit estimate of Kaplan and Meier (1958), with Greenwood's variance. The interval
-//! is taken on the scale of log(-log S) (Kalbfleisch and Prentice), so it stays inside 0..=1.
+//! The product-limit estimate of Kaplan and Meier (1958), with Greenwood's variance. The interval uses the
+//! scale of log(-log S) (Kalbfleisch and Prentice), so it stays inside 0..=1.
 
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
@@ -9,12 +9,12 @@ use crate::interval::{ALPHA, Interval};
 use crate::real::real;
 use crate::sorted::refuse_fewer;
 
-/// How long one lasted, and whether its end was seen.
+/// A lifetime, and whether its end was observed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lifetime {
     /// It ended after this long.
     Ended(f64),
-    /// It was still lasting after this long, when it was last seen.
+    /// It had not ended after this long, at its last observation.
     Lasting(f64),
 }
 
@@ -37,7 +37,7 @@ pub struct SurvivalStep {
     pub ended: usize,
     /// The share that lasts longer, 0..=1.
     pub survival: f64,
-    /// Greenwood's standard error of the share; 0 once nobody is left.
+    /// Greenwood's standard error of the share; 0 once none is left.
     pub error: f64,
 }
 
@@ -55,17 +55,17 @@ impl Survival {
         &self.steps
     }
 
-    /// How many lifetimes it rests on.
+    /// Number of lifetimes.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// The longest that anything was under observation: the curve says nothing beyond.
+    /// The longest observation: the curve is undefined beyond.
     pub fn seen(&self) -> f64 {
         self.seen
     }
 
-    /// The share that lasts longer than `time`; `None` beyond what was seen, unless all have ended.
+    /// The share that lasts longer than `time`; `None` beyond the longest observation, unless all have ended.
     pub fn at(&self, time: f64) -> Option<f64> {
         let step = self.step(time);
         if time > self.seen && step.is_none_or(|s| s.survival > 0.0) {
@@ -74,8 +74,8 @@ impl Survival {
         Some(step.map_or(1.0, |s| s.survival))
     }
 
-    /// The 95 % interval of the share; `None` where there is no share, or nothing ended before, or
-    /// nothing is left.
+    /// The 95 % interval of the share; `None` where there is no share, or nothing ended before, or nothing is
+    /// left.
     pub fn interval(&self, time: f64) -> Option<Interval> {
         self.at(time)?;
         let step = self.step(time)?;
@@ -90,7 +90,7 @@ impl Survival {
         })
     }
 
-    /// The time after which a share of at most `share` lasts; `None` if so few were never seen to.
+    /// The time after which a share of at most `share` lasts; `None` if this was never observed.
     pub fn time_until(&self, share: f64) -> Option<f64> {
         self.steps
             .iter()
@@ -104,15 +104,15 @@ impl Survival {
     }
 }
 
-/// A share is a product of fractions: one that is 1/2 exactly may come out above it by so much.
+/// A share is a product of fractions: an exact 1/2 may come out this much too large.
 const ROUNDING: f64 = 1e-12;
 
-/// The survival curve of `lifetimes`, each 0 or longer. One that was last seen at the moment of
-/// another's end counts as at risk there.
+/// The survival curve of `lifetimes`, each 0 or longer. One that was last observed at the moment of another's
+/// end counts as at risk there.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] without lifetimes; [`StatsError::NotFinite`];
-/// [`StatsError::OutOfRange`] for a negative one.
+/// [`StatsError::TooFew`] without lifetimes; [`StatsError::NotFinite`]; [`StatsError::OutOfRange`] for a
+/// negative one.
 pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
     const WHAT: &str = "lifetime";
     refuse_fewer(WHAT, 1, lifetimes.len())?;
@@ -167,15 +167,15 @@ mod tests {
     use super::Lifetime::{Ended, Lasting};
     use super::*;
 
-    /// After the 12th of 24 ends a half lasts, whatever the product of 23/24, 22/23 ... rounds to.
+    /// After the 12th of 24 ends a half lasts, in spite of the rounding of 23/24, 22/23 ...
     #[test]
     fn a_half_is_reached_when_half_have_ended() {
         let all: Vec<Lifetime> = (1..=24).map(|time| Ended(f64::from(time))).collect();
         assert_eq!(survival(&all).unwrap().time_until(0.5), Some(12.0));
     }
 
-    /// Remission under 6-MP, weeks (Freireich et al. 1963), the textbook case of Kaplan-Meier
-    /// curves: `survfit(Surv(weeks, ended) ~ 1)` of R prints these shares and errors.
+    /// Remission under 6-MP, weeks (Freireich et al. 1963), the textbook case of Kaplan-Meier curves:
+    /// `survfit(Surv(weeks, ended) ~ 1)` of R prints these shares and errors.
     #[test]
     fn gives_the_textbook_curve() {
         let ended = [6.0, 6.0, 6.0, 7.0, 10.0, 13.0, 16.0, 22.0, 23.0];

@@ -1,23 +1,23 @@
 //! Delay variation as the IETF defines it: RFC 3550's jitter, RFC 5481's PDV and IPDV.
 //!
-//! All of them are differences of one-way delays, so that a constant offset between the two clocks
-//! cancels; a drift does not. A peer's stamps come from outside: differences saturate.
+//! All are differences of one-way delays, so a constant clock offset cancels; a drift does not. A peer's
+//! timestamps come from outside: differences saturate.
 
 use crate::error::StatsError;
 use crate::real::real_nanos;
 use crate::sorted::refuse_fewer;
 
-/// One message's way: when it left and when it came, each in nanoseconds of its own clock.
+/// One message's departure and arrival, each in nanoseconds of its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transit {
-    /// The sender's stamp.
+    /// The sender's timestamp.
     pub sent: i64,
-    /// The receiver's stamp.
+    /// The receiver's timestamp.
     pub received: i64,
 }
 
-/// RFC 3550 (6.4.1, A.8) interarrival jitter in nanoseconds after the last of `transits`, which are
-/// in order of arrival: J = J + (|D| - J) / 16, from 0. Lost messages do not appear.
+/// RFC 3550 (6.4.1, A.8) interarrival jitter in nanoseconds after the last of `transits`, which are in order
+/// of arrival: J = J + (|D| - J) / 16, from 0. Lost messages are not included.
 ///
 /// Computed in floats, without the rounding of the RFC's integer example.
 ///
@@ -35,8 +35,8 @@ pub fn interarrival_jitter(transits: &[Transit]) -> Result<f64, StatsError> {
     }))
 }
 
-/// RFC 5481 (4.2) packet delay variation: each delay minus the smallest one, in nanoseconds; 0 or
-/// more. Lost messages have no delay and do not appear.
+/// RFC 5481 (4.2) packet delay variation: each delay minus the smallest one, in nanoseconds; 0 or more. Lost
+/// messages have no delay and are not included.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] without a delay.
@@ -53,10 +53,9 @@ pub fn pdv(delays: &[i64]) -> Result<Vec<i64>, StatsError> {
         .collect())
 }
 
-/// RFC 5481 (4.1) inter-packet delay variation: each delay minus that of the message sent before it,
-/// in nanoseconds. `delays` are in order of sending, absent where the message was lost; both
-/// differences of a lost message are absent (RFC 3393, 2.2: undefined), so the result is one
-/// shorter than `delays`.
+/// RFC 5481 (4.1) inter-packet delay variation: each delay minus that of the message sent before it, in
+/// nanoseconds. `delays` are in order of sending, absent where the message was lost. Both differences of a
+/// lost message are absent (RFC 3393, 2.2: undefined), so the result is one shorter than `delays`.
 pub fn ipdv(delays: &[Option<i64>]) -> Vec<Option<i64>> {
     delays
         .windows(2)

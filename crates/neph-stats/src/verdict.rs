@@ -1,23 +1,23 @@
 //! The verdict on two scenarios. Owns the words; the rule is `family.rs`.
 
-/// What may be said about a candidate beside its baseline.
+/// The verdict on a candidate, compared with its baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Shown to differ by more than what matters, in the wanted direction.
+    /// Significantly different by more than what matters, in the wanted direction.
     Better,
-    /// Shown to differ by more than what matters, in the other direction.
+    /// Significantly different by more than what matters, in the other direction.
     Worse,
-    /// Shown to differ by less than what matters.
+    /// Significantly different by less than what matters.
     Equivalent,
-    /// Neither can be said: more experiments are needed, or a coarser minimum effect.
+    /// Not significant: more experiments are needed, or a larger smallest difference.
     Inconclusive,
 }
 
-/// Which way is better.
+/// Which direction is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// Smaller values, as of a latency.
+    /// Smaller values, as for a latency.
     Lower,
-    /// Larger values, as of a throughput.
+    /// Larger values, as for a throughput.
     Higher,
 }

@@ -1,17 +1,16 @@
-//! How much a level weighs among all: by the flows that are there, and by those that came lately. Knows
-//! no level.
+//! The weight of a level among all: by its current and recent flows. Knows no level.
 
-/// Fewer flows than these have too little company to ask for it.
+/// With fewer flows than these, a level need not have several flows.
 const FEW: u32 = 16;
 
-/// How many flows are and lately were somewhere.
+/// Numbers of current and recent flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weight {
-    /// Flows that are there.
+    /// Current flows.
     pub(crate) now: u32,
     /// Flows that came there.
     pub(crate) came: u32,
-    /// The same, forgotten by and by.
+    /// The same, with gradual forgetting.
     pub(crate) lately: f64,
 }
 
@@ -25,14 +24,14 @@ impl Weight {
         }
     }
 
-    /// Which share of all this is, now or lately.
+    /// Its share of all, now or lately.
     pub(crate) fn share(&self, all: &Self) -> f64 {
         let now = f64::from(self.now) / f64::from(all.now.max(1));
         now.max(self.lately / all.lately.max(1.0))
     }
 
-    /// At least 2, and one in a hundred. Where few flows have a level, company cannot be asked for: a
-    /// flow that lasted at a level is enough, if only its own past knows it.
+    /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if
+    /// only its own past shows it.
     pub(crate) fn enough(&self, all: &Self) -> bool {
         let least = if all.now < FEW { 1 } else { 2 };
         self.now.max(self.came) >= least && self.share(all) >= 0.01

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant as Clock};
 use made_up::{Noise, campaign, provenance};
 use neph_model::{
     AtPeer, CampaignId, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
-    FleetOutcome, FleetReply, Instant, Lane, ProbeKind, ReadBy, Span,
+    FleetOutcome, FleetReply, Instant, ProbeKind, ReadBy, Slot, Span,
 };
 use neph_store::{Access, open};
 
@@ -31,19 +31,19 @@ fn main() {
     let count = std::env::args()
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(3_000_000);
-    for (lanes, interval) in [(512, 200), (50_000, 1_000)] {
-        measure(count, lanes, Span::from_millis(interval));
+    for (slots, interval) in [(512, 200), (50_000, 1_000)] {
+        measure(count, slots, Span::from_millis(interval));
     }
 }
 
-fn measure(count: u64, lanes: u32, interval: Span) {
+fn measure(count: u64, slots: u32, interval: Span) {
     let folder = tempfile::tempdir().unwrap();
     let begun = Clock::now();
-    let (making, longest) = record(folder.path(), count, (lanes, interval));
+    let (making, longest) = record(folder.path(), count, (slots, interval));
     let took = begun.elapsed().saturating_sub(making);
     let bytes = size(&folder.path().join("messages"));
     println!(
-        "{lanes:>6} flows every {interval}: {:>9.0} messages/s, longest call {:.1} ms, \
+        "{slots:>6} flows every {interval}: {:>9.0} messages/s, longest call {:.1} ms, \
          {:.1} bytes/message, {} in memory at the most",
         count as f64 / took.as_secs_f64(),
         longest.as_secs_f64() * 1e3,
@@ -52,16 +52,16 @@ fn measure(count: u64, lanes: u32, interval: Span) {
     );
 }
 
-/// The `number`th message: lanes in turn, on paths 0, 2, 4.5 and 8 ms longer than the first, with
+/// The `number`th message: slots in turn, on paths 0, 2, 4.5 and 8 ms longer than the first, with
 /// 150 us of jitter at either end and one in a thousand lost.
-fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMessage {
-    let lane = number % lanes;
-    let path = [0, 2_000_000, 4_500_000, 8_000_000][(lane * 7 % 4) as usize];
+fn message(number: u64, (slots, gap): (u64, i64), noise: &mut Noise) -> FleetMessage {
+    let slot = number % slots;
+    let path = [0, 2_000_000, 4_500_000, 8_000_000][(slot * 7 % 4) as usize];
     let lateness = 200 + noise.below(20_000);
     let sent = i64::try_from(number).unwrap() * gap + lateness + noise.below(6_000);
     let residence = 15_000 + noise.below(30_000);
     let there = 35_000_000 + path + noise.below(150_000);
-    let seq = u32::try_from(number / lanes).unwrap();
+    let seq = u32::try_from(number / slots).unwrap();
     let reply = FleetReply {
         round_trip: Span::from_nanos(there + residence + 35_000_000 + noise.below(150_000)),
         read_by: ReadBy::Kernel,
@@ -76,8 +76,8 @@ fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMes
         answer: None,
     };
     FleetMessage {
-        lane: Lane(u32::try_from(lane).unwrap()),
-        source_port: u16::try_from(10_000 + lane).unwrap(),
+        slot: Slot(u32::try_from(slot).unwrap()),
+        source_port: u16::try_from(10_000 + slot).unwrap(),
         seq,
         sent: Instant::from_nanos(sent),
         late: Span::from_nanos(lateness),
@@ -89,20 +89,20 @@ fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMes
 }
 
 /// How long it took to think the messages up, and the longest call.
-fn record(folder: &Path, count: u64, (lanes, interval): (u32, Span)) -> (Duration, Duration) {
+fn record(folder: &Path, count: u64, (slots, interval): (u32, Span)) -> (Duration, Duration) {
     let mut store = open(&folder.to_string_lossy(), Access::Write).unwrap();
     let campaign = campaign();
     store.add_campaign(&campaign, &[]).unwrap();
-    let mut experiment = experiment(campaign.id, (lanes, interval));
+    let mut experiment = experiment(campaign.id, (slots, interval));
     let mut recorder = store.begin(&experiment).unwrap();
-    let gap = interval.nanos() / i64::from(lanes);
+    let gap = interval.nanos() / i64::from(slots);
     let batch = u64::try_from(1_000_000_000 / gap / CALLS_A_SECOND).unwrap();
     let (mut noise, mut making, mut longest) = (Noise(7), Duration::ZERO, Duration::ZERO);
     let mut number = 0;
     while number < count {
         let before = Clock::now();
         let until = (number + batch).min(count);
-        let place = (u64::from(lanes), gap);
+        let place = (u64::from(slots), gap);
         let messages: Vec<FleetMessage> = (number..until)
             .map(|number| message(number, place, &mut noise))
             .collect();
@@ -134,17 +134,17 @@ fn memory() -> String {
     line.map_or_else(String::new, |line| line[6..].trim().to_owned())
 }
 
-fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experiment {
+fn experiment(campaign: CampaignId, (slots, interval): (u32, Span)) -> Experiment {
     Experiment {
         fleet: Some(Fleet {
             probe: ProbeKind::Udp,
-            lanes,
+            slots,
             endpoints: vec![FleetEndpoint {
                 name: "far".to_owned(),
                 address: ([192, 0, 2, 1], 862).into(),
             }],
             interval,
-            renewal: None,
+            lifetime: None,
             criteria: None,
         }),
         ..made_up::experiment(campaign)

@@ -91,7 +91,7 @@ impl Workspace {
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::Locked {
                     path: self.root.clone(),
-                    writer: writer_told_by(&mut file),
+                    writer: writer_named_by(&mut file),
                 });
             }
             Err(TryLockError::Error(source)) => {
@@ -139,7 +139,7 @@ fn try_for_a_moment(file: &File) -> Result<(), TryLockError> {
     }
 }
 
-fn writer_told_by(file: &mut File) -> String {
+fn writer_named_by(file: &mut File) -> String {
     let mut text = String::new();
     match file.read_to_string(&mut text) {
         Ok(_) if !text.is_empty() => format!(" (process {text})"),

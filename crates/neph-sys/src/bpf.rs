@@ -3,7 +3,10 @@
 //! Owns the system call. What a program does stands where it is used: [`crate::steer`] and [`Copier`].
 //! A link goes away with its descriptor, so that a process that is killed leaves nothing behind.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 pub(crate) mod assembly;
 mod copier;
@@ -124,8 +127,8 @@ pub(crate) fn load(kind: Kind, instructions: &[u64]) -> io::Result<OwnedFd> {
     // Its log is wanted, not its success.
     let _ = attempt(&mut log);
     let log = String::from_utf8_lossy(&log);
-    let mut said = log.trim_end_matches('\0').lines();
-    let last = said.rfind(|line| !line.starts_with("processed"));
+    let mut printed = log.trim_end_matches('\0').lines();
+    let last = printed.rfind(|line| !line.starts_with("processed"));
     Err(match last {
         Some(last) => io::Error::new(refused.kind(), format!("{refused} ({last})")),
         None => refused,

@@ -3,7 +3,10 @@
 //! The only module that reads clocks and sleeps: clippy.toml holds it. Durations are measured on `CLOCK_MONOTONIC_RAW`, which no
 //! daemon slews; the kernel stamps packets in `CLOCK_REALTIME`; [`pair`] reads both at one moment.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::time::Duration;
 
@@ -82,9 +85,9 @@ pub fn pair() -> Pair {
         if width < NARROW {
             break;
         }
-        let (again, pair) = read_pair();
-        if again < width {
-            (width, best) = (again, pair);
+        let (anew, pair) = read_pair();
+        if anew < width {
+            (width, best) = (anew, pair);
         }
     }
     best

@@ -5,7 +5,10 @@
 //! `IPV6_RECVPKTINFO` (ip(7), RFC 3542). On an IPv6 socket both serve IPv4 peers too, as mapped
 //! addresses.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 #![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
 
 use std::io;
@@ -79,27 +82,27 @@ pub fn send(
     header.msg_name = (&raw mut name).cast();
     header.msg_iov = &raw mut vector;
     header.msg_iovlen = 1;
-    let mut told = 0;
+    let mut reported = 0;
     if let Some(from) = from {
-        told = match from {
+        reported = match from {
             IpAddr::V4(from) => {
                 let (level, kind) = (libc::IPPROTO_IP, libc::IP_PKTINFO);
-                tell(&mut control, told, (level, kind), info4(from))
+                report(&mut control, reported, (level, kind), info4(from))
             }
             IpAddr::V6(from) => {
                 let (level, kind) = (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
-                tell(&mut control, told, (level, kind), info6(from))
+                report(&mut control, reported, (level, kind), info6(from))
             }
         };
     }
     if stamping == Stamping::Never {
         // Of the flags that a datagram may have for itself, none.
         let (level, kind) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
-        told = tell(&mut control, told, (level, kind), 0_u32);
+        reported = report(&mut control, reported, (level, kind), 0_u32);
     }
-    if told > 0 {
+    if reported > 0 {
         header.msg_control = control.0.as_mut_ptr().cast();
-        header.msg_controllen = told as _;
+        header.msg_controllen = reported as _;
     }
     // SAFETY: the header points at an address, a vector, the caller's bytes (only read) and a
     // control message, all alive for the call, and tells their true sizes.
@@ -116,11 +119,11 @@ struct Control([u8; SPACE]);
 
 /// Writes one control message behind `before` bytes of others; returns the length of all, with
 /// padding.
-fn tell<T>(
+fn report<T>(
     control: &mut Control,
     before: usize,
     (level, kind): (libc::c_int, libc::c_int),
-    told: T,
+    reported: T,
 ) -> usize {
     const HEAD: usize = size_of::<libc::cmsghdr>();
     const { assert!(HEAD.is_multiple_of(8) && align_of::<T>() <= 8) };
@@ -140,7 +143,7 @@ fn tell<T>(
     // before and of the head are multiples of 8 (asserted above).
     unsafe {
         at.write(head);
-        at.add(1).cast::<T>().write(told);
+        at.add(1).cast::<T>().write(reported);
     }
     all
 }

@@ -3,7 +3,10 @@
 //! Owns `epoll` (level-triggered). Does not own the descriptors that are watched: closing one ends
 //! its watch.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -1,6 +1,9 @@
 //! How many files this process may have open at the same time.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::fs;
 use std::io;
@@ -46,9 +49,9 @@ mod tests {
 
     #[test]
     fn both_limits_of_files_are_told_from_other_errors() {
-        let told = |code| is_limit(&io::Error::from_raw_os_error(code));
-        assert!(told(libc::EMFILE) && told(libc::ENFILE));
-        assert!(!told(libc::EADDRINUSE) && !is_limit(&io::ErrorKind::Other.into()));
+        let reported = |code| is_limit(&io::Error::from_raw_os_error(code));
+        assert!(reported(libc::EMFILE) && reported(libc::ENFILE));
+        assert!(!reported(libc::EADDRINUSE) && !is_limit(&io::ErrorKind::Other.into()));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! Owns the netlink socket and which interfaces there are. Does not change any, and needs no privilege.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -41,7 +44,7 @@ pub struct Links {
     /// By number.
     there: BTreeMap<u32, Link>,
     /// Which were heard of since all were asked for, until all are told.
-    heard: Option<BTreeSet<u32>>,
+    incoming: Option<BTreeSet<u32>>,
     /// Whether some of the news did not fit the socket's memory.
     has_missed: bool,
     /// For a datagram.
@@ -65,7 +68,7 @@ struct Link {
 
 /// What the kernel says of an interface.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum Reported {
     There(u32, Link),
     Gone(u32),
     /// All that are there were told.
@@ -92,7 +95,7 @@ impl Links {
         let mut links = Self {
             socket,
             there: BTreeMap::new(),
-            heard: None,
+            incoming: None,
             has_missed: false,
             room: vec![0; ROOM],
         };
@@ -132,7 +135,7 @@ impl Links {
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
-        (self.heard, self.has_missed) = (Some(BTreeSet::new()), false);
+        (self.incoming, self.has_missed) = (Some(BTreeSet::new()), false);
         Ok(())
     }
 
@@ -141,7 +144,7 @@ impl Links {
         let mut changes = self.take();
         // Only now: the kernel tells no news until what it has told already was taken. Who cannot be
         // asked now is asked the next time.
-        if self.has_missed && self.heard.is_none() && self.ask().is_ok() {
+        if self.has_missed && self.incoming.is_none() && self.ask().is_ok() {
             changes.extend(self.take());
         }
         changes
@@ -152,8 +155,8 @@ impl Links {
         let mut changes = Vec::new();
         let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
-            for told in links(&room[..length]) {
-                changes.extend(self.see(told));
+            for reported in links(&room[..length]) {
+                changes.extend(self.see(reported));
             }
         }
         self.room = room;
@@ -161,19 +164,20 @@ impl Links {
     }
 
     /// What this changes.
-    fn see(&mut self, told: Told) -> Vec<Change> {
-        if let (Some(heard), Told::There(number, _) | Told::Gone(number)) = (&mut self.heard, &told)
+    fn see(&mut self, reported: Reported) -> Vec<Change> {
+        if let (Some(incoming), Reported::There(number, _) | Reported::Gone(number)) =
+            (&mut self.incoming, &reported)
         {
-            heard.insert(*number);
+            incoming.insert(*number);
         }
-        let change = match told {
-            Told::There(number, link) => self.place(number, link),
-            Told::Gone(number) => self.there.remove(&number).and_then(Link::fallen),
-            Told::Torn => {
+        let change = match reported {
+            Reported::There(number, link) => self.place(number, link),
+            Reported::Gone(number) => self.there.remove(&number).and_then(Link::fallen),
+            Reported::Torn => {
                 self.has_missed = true;
                 None
             }
-            Told::All => return self.unheard(),
+            Reported::All => return self.unseen(),
         };
         change.into_iter().collect()
     }
@@ -190,14 +194,14 @@ impl Links {
     }
 
     /// What was up and is no longer there, unless more was missed since all were asked for.
-    fn unheard(&mut self) -> Vec<Change> {
-        let heard = self.heard.take().filter(|_| !self.has_missed);
-        let Some(heard) = heard else {
+    fn unseen(&mut self) -> Vec<Change> {
+        let incoming = self.incoming.take().filter(|_| !self.has_missed);
+        let Some(incoming) = incoming else {
             return Vec::new();
         };
         let gone = self
             .there
-            .extract_if(.., |number, _| !heard.contains(number));
+            .extract_if(.., |number, _| !incoming.contains(number));
         gone.filter_map(|(_, link)| link.fallen()).collect()
     }
 
@@ -247,7 +251,7 @@ fn bind(socket: &OwnedFd) -> io::Result<()> {
 }
 
 /// What a datagram of rtnetlink says of interfaces.
-fn links(mut datagram: &[u8]) -> Vec<Told> {
+fn links(mut datagram: &[u8]) -> Vec<Reported> {
     let mut links = Vec::new();
     while let Some(header) = datagram.get(..HEADER) {
         let length = usize::try_from(word(header, 0)).unwrap_or(usize::MAX);
@@ -255,10 +259,10 @@ fn links(mut datagram: &[u8]) -> Vec<Told> {
             break;
         };
         if half(header, 6) & TORN == TORN {
-            links.push(Told::Torn);
+            links.push(Reported::Torn);
         }
         if half(header, 4) == DONE {
-            links.push(Told::All);
+            links.push(Reported::All);
         }
         links.extend(link(half(header, 4), message));
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
@@ -267,20 +271,20 @@ fn links(mut datagram: &[u8]) -> Vec<Told> {
 }
 
 /// What a message says of an interface itself; nothing of one that is there and has no name.
-fn link(kind: u16, message: &[u8]) -> Option<Told> {
+fn link(kind: u16, message: &[u8]) -> Option<Reported> {
     let is_of_link = kind == NEW || kind == GONE;
     if !is_of_link || message.len() < ABOUT || message[0] != ITSELF {
         return None;
     }
     let number = word(message, 4);
     if kind == GONE {
-        return Some(Told::Gone(number));
+        return Some(Reported::Gone(number));
     }
     let link = Link {
         name: name(&message[ABOUT..])?,
         is_up: word(message, 8) & UP != 0,
     };
-    Some(Told::There(number, link))
+    Some(Reported::There(number, link))
 }
 
 /// The name among an interface's attributes.

@@ -4,7 +4,10 @@
 //! Owns the allocator of the program. Whoever can refuse something asks for memory in a way that may fail
 //! (`try_reserve`); this is for the small allocations that cannot.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;

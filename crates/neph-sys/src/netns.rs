@@ -4,7 +4,10 @@
 //! belongs to a namespace, not a process: sockets keep the namespace they were opened in, so a
 //! prober thread enters once and stays.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -299,8 +302,8 @@ mod tests {
         }
         let name = format!("nephtest-{}", std::process::id());
         let ns = NetNs::create(&name).expect("make");
-        let again = NetNs::create(&name).expect_err("the name is taken");
-        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        let anew = NetNs::create(&name).expect_err("the name is taken");
+        assert_eq!(anew.kind(), io::ErrorKind::AlreadyExists);
         let here = fs::read_link("/proc/thread-self/ns/net").expect("link");
         let there =
             with_namespace(&ns, || fs::read_link("/proc/thread-self/ns/net")).expect("enter");

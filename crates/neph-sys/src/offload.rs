@@ -4,7 +4,10 @@
 //! whose checksum was left to the device is lost when it passes through a packet socket, and a
 //! segmented one is 64 KiB long where the wire would show 45 packets (both measured on veth).
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::mem::zeroed;

@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_is_told_by_its_name() {
-        let told = Place::named("no-such-place").run(|| ()).expect_err("none");
-        assert!(told.to_string().contains("no-such-place"), "{told}");
+        let reported = Place::named("no-such-place").run(|| ()).expect_err("none");
+        assert!(reported.to_string().contains("no-such-place"), "{reported}");
         let escape = Place::named("../x").enter().expect_err("no name");
         assert!(matches!(
             escape,
@@ -160,12 +160,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("neph-place-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let place = Place::named("x").within(vec![folder.clone()]);
-        let said = |quota: &str| {
+        let printed = |quota: &str| {
             fs::write(folder.join("cpu.cfs_quota_us"), quota).expect("our own");
             place.is_rationed()
         };
         assert!(!place.is_rationed(), "a group of CPUs only");
-        assert_eq!((said("-1\n"), said("5000\n")), (false, true));
+        assert_eq!((printed("-1\n"), printed("5000\n")), (false, true));
         fs::remove_dir_all(&folder).expect("our own");
     }
 }

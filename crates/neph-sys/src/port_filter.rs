@@ -3,7 +3,10 @@
 //!
 //! Owns `SO_ATTACH_FILTER` with a program of classic BPF (Documentation/networking/filter.rst).
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::mem::size_of;
@@ -41,7 +44,7 @@ pub fn attach(
     #[expect(clippy::cast_possible_truncation, reason = "size of a small struct")]
     const SIZE: libc::socklen_t = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let mut program = program(family, ports);
-    let told = libc::sock_fprog {
+    let reported = libc::sock_fprog {
         len: STEPS,
         filter: program.as_mut_ptr(),
     };
@@ -52,7 +55,7 @@ pub fn attach(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_ATTACH_FILTER,
-            (&raw const told).cast(),
+            (&raw const reported).cast(),
             SIZE,
         )
     };

@@ -2,7 +2,10 @@
 //!
 //! Owns `ppoll`. Does not own the descriptors, and keeps no state between calls.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -129,14 +132,14 @@ mod tests {
 
     use crate::deadline::{Stopwatch, wait_until};
 
-    extern "C" fn heard(_: libc::c_int) {}
+    extern "C" fn received(_: libc::c_int) {}
 
     #[test]
     fn a_signal_does_not_end_a_wait_that_goes_through() {
         // SAFETY: a zeroed sigaction has no flags and an empty mask; the handler does nothing.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = heard as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            action.sa_sigaction = received as extern "C" fn(libc::c_int) as libc::sighandler_t;
             libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
         }
         let (reader, writer) = io::pipe().expect("a pipe");

@@ -3,7 +3,10 @@
 //! The only module that starts programs. Owns what is done between fork and exec, signals, and
 //! process descriptors. Does not decide which programs run.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::ffi::{CString, OsStr};
 use std::io;

@@ -2,7 +2,10 @@
 //!
 //! Owns where they are, and giving them back. They are the file's, and shared with all who run it.
 
-#![expect(unsafe_code, reason = "a system call; the block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "a system call; the block states why it is sound"
+)]
 
 use std::ffi::c_void;
 use std::fs;

@@ -3,7 +3,10 @@
 //! Owns the question for its queueing discipline (netlink). What listens before the queue and what
 //! listens behind it tell different times of the same packet.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -34,7 +37,7 @@ pub fn discipline(interface: &str) -> io::Result<String> {
     let mut answer = vec![0; 1 << 16];
     let length = ask(&request, &mut answer)?;
     find(&answer[..length.min(answer.len())])
-        .ok_or_else(|| io::Error::other("the kernel does not tell its queueing discipline"))
+        .ok_or_else(|| io::Error::other("the kernel does not report its queueing discipline"))
 }
 
 fn ask(request: &[u8], answer: &mut [u8]) -> io::Result<usize> {

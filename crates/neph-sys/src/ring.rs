@@ -4,7 +4,10 @@
 //! not wait: poll the descriptor ([`AsFd`]). Sending goes through the same socket. Who only listens
 //! takes a [`BlockRing`], which is woken by many packets at a time.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 mod blocks;
 mod frame;

@@ -4,7 +4,10 @@
 //! and they must sleep. `SCHED_FIFO` at full duty stalls for 50 ms in each second
 //! (`sched_rt_runtime_us`, measured), so a real-time thread never busy-polls without a budget.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -196,13 +199,13 @@ mod tests {
 
     #[test]
     fn another_thread_is_sent_back_and_fetched() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (report, reported) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
-            tell.send(Thread::this()).expect("somebody waits");
+            report.send(Thread::this()).expect("somebody waits");
             let _ = ended.recv();
         });
-        let thread = told.recv().expect("it tells");
+        let thread = reported.recv().expect("it tells");
         assert!(thread.is_normal());
         thread.use_idle().expect("always permitted");
         assert!(!thread.is_normal() && Thread::this().is_normal());

@@ -5,7 +5,10 @@
 //! privilege. The first milliseconds after the first socket of a machine asked may lack receive
 //! stamps (a static key is switched on by a work queue): [`KeepAwake`] avoids that.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 #![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
 
 mod asking;

@@ -6,7 +6,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "a system call before main; each block says why it is sound"
+    reason = "a system call before main; each block states why it is sound"
 )]
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,7 +5,10 @@
 //! thread's network namespace. The link goes away with its descriptor, so that a process that is
 //! killed leaves nothing behind. Needs `CAP_BPF` and `CAP_NET_ADMIN`.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 mod program;
 

@@ -3,7 +3,10 @@
 //! Owns `TCP_INFO`, `TCP_CONGESTION` and the statistics that come with a send stamp
 //! (`SCM_TIMESTAMPING_OPT_STATS`, attributes `TCP_NLA_*` of linux/tcp.h).
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 #![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
 
 use std::io;
@@ -96,15 +99,15 @@ impl TcpInfo {
 /// # Errors
 /// `EOPNOTSUPP` or `ENOTCONN`-like where the socket is no TCP socket.
 pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
-    let mut told = [0_u8; TCP_INFO_LEN];
-    let mut len = told.len() as libc::socklen_t;
-    // SAFETY: getsockopt writes at most `len` bytes into `told`, which is that long.
+    let mut reported = [0_u8; TCP_INFO_LEN];
+    let mut len = reported.len() as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `len` bytes into `reported`, which is that long.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            told.as_mut_ptr().cast(),
+            reported.as_mut_ptr().cast(),
             &raw mut len,
         )
     };
@@ -112,7 +115,10 @@ pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         return Err(io::Error::last_os_error());
     }
     let len = len as usize;
-    Ok(TcpInfo { bytes: told, len })
+    Ok(TcpInfo {
+        bytes: reported,
+        len,
+    })
 }
 
 /// Asks for the connection's state now (0.8 us here).
@@ -120,10 +126,17 @@ pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
 /// # Errors
 /// Those of [`info`].
 pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
-    let told = info(socket)?.bytes;
-    let word = |at: usize| u32::from_ne_bytes([told[at], told[at + 1], told[at + 2], told[at + 3]]);
+    let reported = info(socket)?.bytes;
+    let word = |at: usize| {
+        u32::from_ne_bytes([
+            reported[at],
+            reported[at + 1],
+            reported[at + 2],
+            reported[at + 3],
+        ])
+    };
     let long = |at: usize| {
-        let bytes = told[at..].first_chunk().copied();
+        let bytes = reported[at..].first_chunk().copied();
         bytes.map_or(0, u64::from_ne_bytes)
     };
     Ok(TcpStats {
@@ -216,8 +229,8 @@ mod tests {
         std::io::Read::read_exact(&mut &stream, &mut [0]).expect("read");
         let after = stats(stream.as_fd()).expect("told");
         // Linux 4.1 gives 136 bytes at least; each kernel gives as many as it knows.
-        let told = info(stream.as_fd()).expect("told");
-        assert!((136..=TCP_INFO_LEN).contains(&told.bytes().len()));
+        let reported = info(stream.as_fd()).expect("told");
+        assert!((136..=TCP_INFO_LEN).contains(&reported.bytes().len()));
         assert_eq!(after.bytes_acked - before.bytes_acked, 5000);
         assert!(after.srtt_us > 0 && after.min_rtt_us > 0);
         assert!(set_congestion_control(stream.as_fd(), "nonesuch").is_err());

@@ -3,7 +3,10 @@
 //! Owns attaching to an interface that somebody made (`ip tuntap add dev NAME mode tun`). Does not
 //! make or remove interfaces, and knows nothing of what is in a packet.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::whole::beside;
+use crate::whole::alongside;
 
 /// A file or folder of our own could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ pub fn remove_folder(path: &Path) -> Result<(), DiskError> {
 /// # Errors
 /// The disk refuses.
 pub fn write_durable(path: &Path, content: &[u8]) -> io::Result<()> {
-    let partial = beside(path)?;
+    let partial = alongside(path)?;
     let mut options = OpenOptions::new();
     options.create(true).truncate(true).write(true).mode(0o600);
     let mut file = options.open(&partial)?;

@@ -44,5 +44,5 @@ pub use source::Source;
 pub use suggest::{did_you_mean, nearest};
 pub use take::{BitsPerSecond, Bytes, Nanos, Percent, Port, Take, choice};
 pub use toml::{parse_toml, table_of};
-pub use whole::{Existing, Kept, WholeFile, beside, check_output, create_output, write_whole};
+pub use whole::{Existing, Kept, WholeFile, alongside, check_output, create_output, write_whole};
 pub use yaml::parse_yaml;

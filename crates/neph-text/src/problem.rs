@@ -159,7 +159,7 @@ impl<'s> Problems<'s> {
             file: fit_to_show(self.source.name()),
             place: self.source.place(end..end),
             what: count,
-            remedy: "mend the first ones and check again".to_owned(),
+            remedy: "correct the first ones and check again".to_owned(),
         });
         Err(found)
     }

@@ -112,7 +112,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
         }
         Found::Old => {
             // The earlier file goes only when the new one is there.
-            let (file, place) = create_beside(path)?;
+            let (file, place) = create_temporary(path)?;
             let renamed = fs::rename(&place, path);
             renamed.inspect_err(|_| {
                 let _ = fs::remove_file(&place);
@@ -132,8 +132,8 @@ fn open_through(path: &Path, to: &fs::Metadata) -> io::Result<File> {
 }
 
 /// Makes an empty file next to `path`; returns it with its path.
-fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
-    let place = beside(path)?;
+fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
+    let place = alongside(path)?;
     // What a killed process left; a link is removed, not followed.
     match fs::remove_file(&place) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -165,7 +165,7 @@ impl WholeFile {
                 name: None,
             });
         }
-        let (file, place) = create_beside(path)?;
+        let (file, place) = create_temporary(path)?;
         Ok(Self {
             file,
             place,
@@ -230,7 +230,7 @@ pub fn write_whole(path: &Path, content: &[u8], existing: Existing) -> io::Resul
 ///
 /// # Errors
 /// `path` ends in no name.
-pub fn beside(path: &Path) -> io::Result<PathBuf> {
+pub fn alongside(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(ErrorKind::InvalidInput, "it names no file"));
     };
@@ -313,7 +313,7 @@ mod tests {
         }
         let path = folder.path().join("out");
         fs::write(&to, "precious").expect("a file");
-        symlink("to", beside(&path).expect("it has a name")).expect("a link");
+        symlink("to", alongside(&path).expect("it has a name")).expect("a link");
         write_whole(&path, b"whole", Existing::Keep).expect("written");
         assert_eq!(fs::read(&to).expect("it is there"), b"precious");
     }
@@ -384,6 +384,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let refused = write_whole(folder.path(), b"x", Existing::Replace).expect_err("refused");
         assert_eq!(refused.kind(), ErrorKind::IsADirectory);
-        beside(Path::new("..")).expect_err("no name");
+        alongside(Path::new("..")).expect_err("no name");
     }
 }

@@ -283,15 +283,19 @@ mod tests {
 
     #[test]
     fn only_what_answers_a_syn_is_an_answer() {
-        let told = |flags: u8| {
+        let reported = |flags: u8| {
             let mut out = Vec::new();
             segment(&both(80, 40_000)[0], &bare(9, flags), &mut out);
             out[8..12].copy_from_slice(&7_u32.to_be_bytes());
             parse_answer(&out).map(|answer| (answer.verdict, answer.seq))
         };
-        assert_eq!(told(0x12), Some((Verdict::Accepted, 6)));
-        assert_eq!(told(0x14), Some((Verdict::Refused, 6)));
-        assert_eq!(told(0x52), Some((Verdict::Accepted, 6)), "ECN beside it");
+        assert_eq!(reported(0x12), Some((Verdict::Accepted, 6)));
+        assert_eq!(reported(0x14), Some((Verdict::Refused, 6)));
+        assert_eq!(
+            reported(0x52),
+            Some((Verdict::Accepted, 6)),
+            "ECN beside it"
+        );
         for (flags, what) in [
             (0x10, "a challenge ACK"),
             (0x02, "a SYN"),
@@ -299,7 +303,7 @@ mod tests {
             (0x11, "an end"),
             (0x16, "nonsense"),
         ] {
-            assert_eq!(told(flags), None, "{what}");
+            assert_eq!(reported(flags), None, "{what}");
         }
     }
 

@@ -317,7 +317,7 @@ fn write_policy(folder: &Path) -> Result<(), Failure> {
     let written = write_whole(&path, DEFAULT_POLICY.as_bytes(), Existing::Keep);
     written.map_err(|error| Failure::refused(format!("write {}: {error}", path.display())))?;
     output::say(&format!(
-        "neph agent: what it may do stands in {}; change it as you like and start the agent anew",
+        "neph agent: its policy is {}; change it as needed and restart the agent",
         path.display()
     ));
     Ok(())

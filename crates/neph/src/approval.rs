@@ -63,10 +63,10 @@ impl Approval {
                 list.len()
             )));
         }
-        output::say_lines(&list);
+        output::report_lines(&list);
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(Failure::Usage(format!(
-                "{file}: nobody approved these commands in this folder; read them, then add --yes to run them as root"
+                "{file}: these commands are not approved in this folder; read them, then add --yes to run them as root"
             )));
         }
         output::rewrite("run these commands? [y/N] ");
@@ -96,7 +96,7 @@ fn working_folder() -> PathBuf {
 pub(crate) fn note<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topology>) {
     let commands = commands(topologies);
     if !commands.is_empty() {
-        output::say_lines(&listed(file, &commands));
+        output::report_lines(&listed(file, &commands));
     }
 }
 

@@ -24,12 +24,12 @@ impl AwakeChoice {
             return None;
         }
         let kept = Awake::keep();
-        output::say(&told(kept.as_ref().map(|_| ())));
+        output::say(&reported(kept.as_ref().map(|_| ())));
         kept.ok()
     }
 }
 
-fn told(kept: Result<(), &std::io::Error>) -> String {
+fn reported(kept: Result<(), &std::io::Error>) -> String {
     match kept {
         Ok(()) => "neph: all cores of this machine are kept awake".to_owned(),
         Err(error) => format!(
@@ -50,9 +50,9 @@ mod tests {
     #[test]
     fn what_is_not_permitted_is_said_with_its_remedy() {
         let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        let told = told(Err(&error));
-        assert!(told.contains("cores may sleep as ever"), "{told}");
-        assert!(told.ends_with("run it as root"), "{told}");
-        assert!(!told.contains('\n'), "{told}");
+        let reported = reported(Err(&error));
+        assert!(reported.contains("cores may sleep as ever"), "{reported}");
+        assert!(reported.ends_with("run it as root"), "{reported}");
+        assert!(!reported.contains('\n'), "{reported}");
     }
 }

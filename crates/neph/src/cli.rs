@@ -1,18 +1,22 @@
-//! The commands, in the order of a first day with neph. Each command's options stand beside what
-//! it does; help, man pages and completions are made from them.
+//! The commands, in the order in which a new user needs them.
+//!
+//! Owns their names and first lines. The options of a command are in its own file. Help, man pages and completions
+//! are generated from both.
 
 use clap::{Parser, Subcommand};
 
 use crate::{
-    agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, health, hops,
-    import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress, throughput,
-    tidy, trace, version, watch,
+    agent, campaign, clock, control, demo, diagnose, execute, explain, export, flows, gallery,
+    health, hops, import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress,
+    throughput, tidy, trace, version, watch,
 };
 
-/// Measures latency in cloud networks, layer by layer, and says where the time went.
+/// Measures network latency layer by layer, and reports where the time goes.
 #[derive(Debug, Parser)]
 #[command(name = "neph", version = version::VERSION, long_version = version::LONG)]
-#[command(after_help = "Start with: neph demo\nManual: neph man --help, and docs/ of the source.")]
+#[command(
+    after_help = "First try: neph demo\nGuides and reference: docs/ of the source. Man pages: neph man --output FOLDER."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -20,66 +24,68 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// A first campaign: an emulated network, measurements over it, a report; about 90 seconds.
+    /// Measures an emulated network and writes a report, as a first try (about 90 s).
     Demo(demo::Args),
-    /// Published findings, each in its emulated network: what neph says of it, and whether it is right.
+    /// Reproduces published findings, each in an emulated network, with a control.
     Gallery(gallery::Args),
-    /// A layered ping: application, TCP and ICMP round trips and each message's ledger.
+    /// Measures the latency of a target by layer (application, TCP, ICMP), for every message.
     Ping(Box<ping::Args>),
-    /// Thousands of flows to a target: which are slow, when paths change, which source port is best.
+    /// Measures many flows to a target: slow flows, path changes, the best source port.
     Flows(Box<flows::Args>),
-    /// The route of each flow, and all paths where routers balance by flow.
+    /// Traces the route of each flow, and all paths behind load balancers.
     Trace(Box<trace::Args>),
-    /// Round trips of what captures hold, without sending a packet: path and programs told apart.
+    /// Reports passive RTT from captures, split into network path and server processing.
     Read(read::Args),
-    /// Round trips of what passes an interface, live, without sending a packet.
+    /// Reports passive RTT at an interface, live, with alarms.
     Watch(Box<watch::Args>),
-    /// How far a peer's clock is from ours, and how fast they drift apart: each with its bound.
+    /// Measures clock offset and drift of a peer, with error bounds.
     Clock(Box<clock::Args>),
-    /// What each part of a path adds to each packet, from captures at two to eight points of it.
+    /// Reports delay and loss of each segment of a path, from captures at 2 to 8 points.
     Hops(Box<hops::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
-    /// Checks whether a reflector or a controller answers: exit status 0 or 1, for health checks.
+    /// Checks whether a reflector or a controller answers (exit status 0 or 1).
     Health(health::Args),
-    /// Checks a plan: every mistake with its line, column and remedy.
+    /// Checks a plan and lists every mistake with its line and remedy.
     Check(campaign::PlanArgs),
-    /// Shows what a plan would do: scenarios, order, messages, bytes, minutes.
+    /// Shows what a plan would run: scenarios, order, messages, bytes, duration.
     Plan(campaign::PreviewArgs),
-    /// Carries a plan out.
+    /// Runs a plan.
     Run(campaign::RunArgs),
-    /// Goes on with a campaign after ctrl-C, a failure or a crash.
+    /// Continues a campaign after ctrl-C, a failure or a crash.
     Resume(campaign::ResumeArgs),
-    /// Writes a campaign's report: page, figures, tables.
+    /// Writes the report of a campaign: page, figures, tables.
     Report(report::Args),
-    /// Names the causes that a campaign's measurements show, each with evidence and remedy.
+    /// Lists the root causes of a campaign's latency, with evidence and remedy.
     Diagnose(diagnose::Args),
     /// Lists campaigns, or the experiments of one.
     List(list::Args),
-    /// Shows everything that is known about a campaign or an experiment.
+    /// Shows a campaign or an experiment in full.
     Show(show::Args),
-    /// Replaces messages that were kept long enough by a histogram for each minute, and removes old histograms.
+    /// Replaces old messages by a histogram per minute, and removes old histograms.
     Tidy(tidy::Args),
-    /// Writes a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's folder.
+    /// Exports the messages of a campaign: CSV, JSON lines, Parquet, Latency Tester folder.
     Export(export::Args),
-    /// Reads a Latency Tester's output folder, so that old measurements get the new report.
+    /// Imports an output folder of the Latency Tester.
     Import(import::Args),
-    /// Emulated networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
+    /// Emulates networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
     Lab(lab::Args),
-    /// Goodput of a path over TCP or UDP, and what limits it.
+    /// Measures goodput over TCP or UDP, and what limits it.
     Throughput(Box<throughput::Args>),
-    /// Transactions per second and round-trip times: one request at a time, as fast as replies come.
+    /// Measures transactions per second and RTT of requests and replies in turn.
     Rr(Box<rr::Args>),
-    /// Media streams over RTP: bit rate, jitter, loss, late frames, stalls, estimated video quality.
+    /// Measures media streams over RTP: bit rate, jitter, loss, late frames, stalls, video quality.
     Media(Box<media::Args>),
-    /// Load for machines that are measured: a share of their processors' time, or traffic.
+    /// Generates background load: CPU time or traffic.
     Stress(stress::Args),
-    /// The controller of agents at other sites: serve, invite, revoke, schedule.
+    /// Runs the controller of agents at other sites: serve, invite, revoke, schedule.
     Control(control::Args),
-    /// Lists the agents of a controller, or shows all that is known of one.
+    /// Lists the agents of a controller, or shows one of them.
     Agents(control::AgentsArgs),
-    /// Carries out orders of a controller at this host, until ctrl-C.
+    /// Carries out orders of a controller on this host, until ctrl-C.
     Agent(agent::Args),
+    /// Explains a warning by its code, or lists all warnings.
+    Explain(explain::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),
     /// Writes the man pages.

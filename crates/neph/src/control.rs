@@ -229,8 +229,8 @@ fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
 /// Starts what is due. A disk that refuses is reported, and tried later: agents stay connected.
 fn turn(runner: &mut Runner) {
     match runner.turn(now()) {
-        Ok(news) => {
-            for one in news {
+        Ok(events) => {
+            for one in events {
                 output::say(&format!("neph control: {one}"));
             }
         }

@@ -24,7 +24,7 @@ const BYTES_A_MESSAGE: u64 = 400;
 /// Options of `neph diagnose`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit status: 0 the rules have looked, 1 nothing was measured, 2 usage. docs/diagnosis.md tells what each rule looks at."
+    after_help = "Exit status: 0 the rules were evaluated, 1 nothing was measured, 2 usage. docs/diagnosis.md describes each rule."
 )]
 pub(crate) struct Args {
     /// The campaign: its id, the beginning of it, its name, or the last one
@@ -97,9 +97,9 @@ pub(crate) fn after_run(store: &dyn Store, campaign: &Campaign) -> Result<(), Fa
     if data.experiments.is_empty() {
         return Ok(());
     }
-    let told = diagnose(&data, &PlotSettings::default());
+    let reported = diagnose(&data, &PlotSettings::default());
     let mut out = output::data();
-    write!(out, "{}", diagnoses_in_brief(&told, output::width()))?;
+    write!(out, "{}", diagnoses_in_brief(&reported, output::width()))?;
     out.flush()?;
     Ok(())
 }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_long_run_ends_without_causes_and_says_what_they_would_take() {
         assert_eq!(later(MESSAGES_AFTER_A_RUN), None);
-        let told = later(10_000_000).expect("too many");
-        assert!(told.contains("4000 MB"), "{told}");
+        let reported = later(10_000_000).expect("too many");
+        assert!(reported.contains("4000 MB"), "{reported}");
     }
 }

@@ -149,7 +149,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     }
     if error.use_stderr() {
-        output::say_clap(&error.render());
+        output::report_clap(&error.render());
         return ExitCode::from(2);
     }
     // Help for a closed pipe helps nobody.
@@ -312,7 +312,7 @@ fn show(source: &Source, problem: &Problem) {
     .with_help(problem.remedy.clone())
     .with_label(excerpt.label());
     // What is from outside was escaped: in the excerpt and in the problem.
-    output::say_coloured(&format!(
+    output::report_coloured(&format!(
         "{:?}",
         Report::new(diagnostic).with_source_code(excerpt)
     ));
@@ -329,27 +329,27 @@ mod tests {
     fn a_command_that_runs_at_no_site_says_how_it_is_started_there() {
         let words = ["neph", "reflect", "--site", "server"];
         let error = Cli::try_parse_from(words).expect_err("it has no such option");
-        let told = plain(&error).expect("told");
-        assert!(told.contains("neph lab run SITE -- neph"), "{told}");
+        let reported = plain(&error).expect("told");
+        assert!(reported.contains("neph lab run SITE -- neph"), "{reported}");
     }
 
     #[test]
     fn an_option_that_needs_another_is_named() {
-        let told = |words: &[&str]| {
+        let reported = |words: &[&str]| {
             let error = Cli::try_parse_from(words).expect_err("one is missing");
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
             lacking(&error, &words)
         };
-        let every = told(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("told");
+        let every = reported(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("told");
         assert!(
             every.starts_with("--every means nothing without --record"),
             "{every}"
         );
-        let size = told(&["neph", "flows", "h", "--transfer-size=9"]).expect("told");
+        let size = reported(&["neph", "flows", "h", "--transfer-size=9"]).expect("told");
         assert!(
             size.starts_with("--transfer-size means nothing without --transfers"),
             "{size}"
         );
-        assert_eq!(told(&["neph", "flows"]), None);
+        assert_eq!(reported(&["neph", "flows"]), None);
     }
 }

@@ -18,7 +18,7 @@ use neph_store::{
     Store, StoreError, export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet,
     export_jsonl, export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
-use neph_text::{WholeFile, beside};
+use neph_text::{WholeFile, alongside};
 
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         to_path(store.as_ref(), &chosen, args)?
     };
-    output::say(&told(rows, &chosen, args));
+    output::say(&reported(rows, &chosen, args));
     if args.what().of == Of::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
@@ -235,7 +235,7 @@ impl Args {
     }
 }
 
-fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
+fn reported(rows: u64, chosen: &Chosen, args: &Args) -> String {
     let row = match args.what().of {
         Of::SingleFlows | Of::Fleets => "message",
         Of::Changes(_) => "path change",
@@ -316,7 +316,7 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
             "{path} is there already; give the name of a new folder"
         )));
     }
-    let partial = beside(path).map_err(refused)?;
+    let partial = alongside(path).map_err(refused)?;
     fs::create_dir(&partial).map_err(refused)?;
     let written =
         export_latency_tester_folder(store, &chosen.campaign, &chosen.experiments, &partial)

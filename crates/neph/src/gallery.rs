@@ -35,7 +35,7 @@ pub(crate) struct Args {
     all: bool,
     /// With --all: the finished ones too
     #[arg(long, requires = "all")]
-    again: bool,
+    repeats: bool,
     /// Folder for plans, measurements and reports
     #[arg(long, value_name = "FOLDER", default_value = "neph-gallery")]
     folder: PathBuf,
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             };
             one(&gallery, named(name)?, side)
         }
-        None if args.all && args.again => all(&gallery, Which::Every),
+        None if args.all && args.repeats => all(&gallery, Which::Every),
         None if args.all => all(&gallery, Which::Unfinished),
         None => show::list(args.format),
     }
@@ -167,15 +167,15 @@ mod tests {
         for entry in entries() {
             for side in [Side::Finding, Side::Control] {
                 let [plan, lab] = entry.shipped(side);
-                let told = format!("{}{}: {plan:?}", entry.name, side.suffix());
-                let plan = plan::read(&Source::new("plan.toml", plan.text)).expect(&told);
+                let reported = format!("{}{}: {plan:?}", entry.name, side.suffix());
+                let plan = plan::read(&Source::new("plan.toml", plan.text)).expect(&reported);
                 let name = format!("gallery {}{}", entry.name, side.suffix());
                 assert_eq!(plan.name, name);
-                let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&told);
+                let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&reported);
                 let wanted = plan.lab.as_ref().expect("a lab");
                 assert_eq!(wanted.topology.value, lab.file);
                 for site in wanted.reflectors.iter().map(|one| &one.site) {
-                    assert!(topology.site_index(&site.value).is_some(), "{told}");
+                    assert!(topology.site_index(&site.value).is_some(), "{reported}");
                 }
                 let whole = estimate(&plan, &expand::scenarios(&plan)).whole;
                 assert!(whole.secs_f64() < 150.0, "{name} takes {whole}");

@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 use neph_text::counted::counted;
 
 /// Problems told one by one; the rest is counted.
-const TOLD: usize = 10;
+const REPORTED: usize = 10;
 
 /// Options of `neph import`.
 #[derive(Debug, ClapArgs)]
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let report = output
         .with_settings(known.unwrap_or_default())
         .import_into(store.as_mut())?;
-    tell(&report);
+    print_report(&report);
     Ok(Outcome::Done)
 }
 
@@ -84,13 +84,13 @@ fn settings(path: &Path, text: &str) -> ImportedSettings {
     }
 }
 
-fn tell(report: &ImportReport) {
-    for problem in report.problems.iter().take(TOLD) {
+fn print_report(report: &ImportReport) {
+    for problem in report.problems.iter().take(REPORTED) {
         let line = problem.line.map(|line| format!(":{line}"));
         let (path, line) = (problem.path.display(), line.unwrap_or_default());
         output::say(&format!("{path}{line}: {}", problem.what));
     }
-    let shown = report.problems.len().min(TOLD) as u64;
+    let shown = report.problems.len().min(REPORTED) as u64;
     if report.problem_count > shown {
         let more = report.problem_count - shown;
         output::say(&format!("... and {more} more problems of this sort"));
@@ -111,11 +111,11 @@ fn tell(report: &ImportReport) {
     for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("{count} {what}: not kept"));
     }
-    output::say(&told(report));
+    output::say(&reported(report));
 }
 
 /// What came of it. The campaign is named: `last` is the latest measured, and these are old.
-fn told(report: &ImportReport) -> String {
+fn reported(report: &ImportReport) -> String {
     let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
     let messages: u64 = sum(|one| one.messages);
     let mut line = format!(

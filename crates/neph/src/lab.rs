@@ -147,11 +147,11 @@ fn all_down() -> Result<Outcome, Failure> {
     if labs.is_empty() {
         output::say("neph lab: there is no lab on this machine");
     }
-    let mut is_fine = tell(&others);
+    let mut is_fine = report(&others);
     for lab in labs {
         match Lab::down_by_name(&lab.name) {
             Ok(()) => output::say(&format!("neph lab: {} is down", lab.name)),
-            Err(error) => is_fine = tell(&[error]),
+            Err(error) => is_fine = report(&[error]),
         }
     }
     Ok(outcome(is_fine))
@@ -163,11 +163,11 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(&labs, args.format, &mut out)?;
     out.flush()?;
-    Ok(outcome(tell(&others)))
+    Ok(outcome(report(&others)))
 }
 
 /// Says what is wrong with each entry; whether there is none.
-fn tell(others: &[LabError]) -> bool {
+fn report(others: &[LabError]) -> bool {
     let sentences: BTreeSet<String> = others.iter().map(LabError::to_string).collect();
     for sentence in sentences {
         output::say(&format!("neph: {sentence}"));
@@ -204,7 +204,7 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
 }
 
 /// Says which guests this machine could not run, and why.
-pub(crate) fn tell_stand_ins(lab: &Lab) {
+pub(crate) fn report_fallbacks(lab: &Lab) {
     for stand_in in lab.stand_ins() {
         output::say(&format!("neph lab: {stand_in}"));
     }

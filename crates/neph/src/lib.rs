@@ -17,6 +17,7 @@ mod demo;
 mod diagnose;
 mod execute;
 mod exit;
+mod explain;
 mod export;
 mod flows;
 mod format;
@@ -28,6 +29,7 @@ mod interrupt;
 mod ip_choice;
 mod lab;
 mod list;
+mod log_output;
 mod media;
 mod metrics;
 mod operator;
@@ -47,7 +49,6 @@ mod shipped;
 mod show;
 mod sink;
 mod stress;
-mod telling;
 mod text_file;
 mod throughput;
 mod tidy;
@@ -68,7 +69,7 @@ use crate::exit::{Failure, Outcome};
 
 /// Reads the command line and carries it out.
 pub fn main() -> ExitCode {
-    telling::begin();
+    log_output::begin();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
@@ -105,6 +106,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Rr(args) => rr::run(&args),
         Command::Media(args) => media::run(&args),
         Command::Stress(args) => stress::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => shell::completions(&args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),
         Command::Control(args) => control::run(&args),

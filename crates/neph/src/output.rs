@@ -24,17 +24,17 @@ pub(crate) fn say(sentence: &str) {
 }
 
 /// Prints text that is known to have several lines.
-pub(crate) fn say_lines(text: &str) {
+pub(crate) fn report_lines(text: &str) {
     print(&several_lines(text, LONGEST_TEXT));
 }
 
 /// Prints text in several lines, in which a library of ours has put colours.
-pub(crate) fn say_coloured(text: &str) {
+pub(crate) fn report_coloured(text: &str) {
     print(&coloured(text));
 }
 
 /// Prints why clap refused a command line: what was typed stands in it.
-pub(crate) fn say_clap(why: &StyledStr) {
+pub(crate) fn report_clap(why: &StyledStr) {
     // A line break that was typed is none of clap's: all is one line then.
     if std::env::args_os().any(|typed| typed.as_encoded_bytes().contains(&b'\n')) {
         say(why.to_string().trim_end());
@@ -42,9 +42,9 @@ pub(crate) fn say_clap(why: &StyledStr) {
     }
     let has_colours = is_lively() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     if has_colours {
-        say_coloured(why.ansi().to_string().trim_end());
+        report_coloured(why.ansi().to_string().trim_end());
     } else {
-        say_lines(why.to_string().trim_end());
+        report_lines(why.to_string().trim_end());
     }
 }
 
@@ -143,9 +143,10 @@ pub(crate) fn height() -> Option<usize> {
 
 /// How many columns the reader's terminal has; 100 where it is none.
 pub(crate) fn width() -> usize {
-    let told = std::env::var("COLUMNS")
+    let reported = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
-    told.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+    reported
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .unwrap_or(100)
 }

@@ -68,11 +68,7 @@ mod tests {
     #[test]
     fn what_is_no_address_of_one_host_and_no_port_is_told_how_to_write_it() {
         for (option, wrong, remedy) in [
-            (
-                "--host",
-                "foo",
-                "write its address, as getent hosts foo tells it",
-            ),
+            ("--host", "foo", "write the address (getent hosts foo)"),
             (
                 "--host",
                 "10.0.0.0/8",
@@ -82,19 +78,19 @@ mod tests {
             ("--port", "0", "from 1 to 65535"),
             ("--port", "70000", "from 1 to 65535"),
         ] {
-            let told = match Line::try_parse_from(["neph", option, wrong]) {
+            let reported = match Line::try_parse_from(["neph", option, wrong]) {
                 Ok(_) => panic!("{wrong} is taken"),
                 Err(error) => error.to_string(),
             };
-            assert!(told.contains(remedy), "{told}");
+            assert!(reported.contains(remedy), "{reported}");
         }
     }
 
     #[test]
     fn others_are_told_the_same() {
-        let told = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
-        let meant = choice(&format!("neph {told}"));
-        assert_eq!(meant.options().join(" "), told);
+        let reported = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
+        let meant = choice(&format!("neph {reported}"));
+        assert_eq!(meant.options().join(" "), reported);
         assert_eq!(
             meant.expression(),
             "(host 10.0.0.7 or host fd00::7) and (port 443) and (tcp or icmp or icmp6)"

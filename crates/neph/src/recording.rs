@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn what_only_live_points_have_is_refused_for_files() {
-        let told = |words: &str| {
+        let reported = |words: &str| {
             let line = Line::try_parse_from(["neph"].into_iter().chain(words.split_whitespace()));
-            let Err(Failure::Usage(told)) = line.expect("options").options.refuse_for_files()
+            let Err(Failure::Usage(reported)) = line.expect("options").options.refuse_for_files()
             else {
                 panic!("{words} is taken");
             };
-            told
+            reported
         };
         for words in [
             "-w 1s",
@@ -139,8 +139,8 @@ mod tests {
             "--port 1",
             "--proto udp",
         ] {
-            assert!(told(words).contains("is for live points"), "{words}");
+            assert!(reported(words).contains("is for live points"), "{words}");
         }
-        assert!(told("--proto udp --port 53").starts_with("--port 53 is for live points"));
+        assert!(reported("--proto udp --port 53").starts_with("--port 53 is for live points"));
     }
 }

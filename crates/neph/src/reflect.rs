@@ -23,13 +23,13 @@ use crate::ping::TlsChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::service::Service;
 use crate::{format, interrupt, value};
-use lines::{not_started, say_what_fits, show_start, tell};
+use lines::{not_started, report, report_what_fits, show_start};
 use neph_documents::Format;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
 
 /// How often what was refused is told, while it grows.
-const TELL: Duration = Duration::from_secs(10);
+const REPORT: Duration = Duration::from_secs(10);
 /// Files that are no connections: sockets, standard ones, /proc; and connections that are about to end.
 const FILES_KEPT: u64 = 64;
 
@@ -168,7 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         spec.caps.connections = spec.caps.connections.min(most);
     }
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
-    let beside = Bound::beside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
+    let alongside = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
     let _awake = args.awake.keep();
     // No thread runs yet, and nothing more is opened but connections that come.
     let force = Needs::of(&Row::REFLECT)
@@ -176,32 +176,32 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .without_connections()
         .restrict(&args.user)?;
     let reflector = bound.answer()?;
-    let beside: Result<Vec<Serving>, ReflectingError> =
-        beside.into_iter().map(Bound::serve).collect();
-    let beside = beside.map_err(Failure::refused)?;
+    let alongside: Result<Vec<Serving>, ReflectingError> =
+        alongside.into_iter().map(Bound::serve).collect();
+    let alongside = alongside.map_err(Failure::refused)?;
     if !args.quiet {
-        show_start(&reflector, &beside, &force, args.format)?;
-        say_what_fits(&asked, &fitting_caps(spec.caps));
+        show_start(&reflector, &alongside, &force, args.format)?;
+        report_what_fits(&asked, &fitting_caps(spec.caps));
     }
     service.ready(
         &format!("answers at {}", reflector.address()),
         reflector.pulses().to_vec(),
     );
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
         const TICK: Duration = Duration::from_millis(50);
         clock::nap(TICK);
         waited += TICK;
-        if waited >= TELL && !args.quiet {
+        if waited >= REPORT && !args.quiet {
             waited = Duration::ZERO;
-            tell(&mut told, reflector.counted(), args.format)?;
+            report(&mut reported, reflector.counted(), args.format)?;
         }
     }
-    drop((service, beside));
+    drop((service, alongside));
     let counted = reflector.stop();
     if !args.quiet {
-        tell(&mut Vec::new(), counted, args.format)?;
+        report(&mut Vec::new(), counted, args.format)?;
     }
     Ok(Outcome::Done)
 }

@@ -172,16 +172,17 @@ pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
 
 fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
     use std::io::Write;
-    let told = diagnose(data, settings);
-    let written = write_report(data, settings, &told, folder).map_err(|error| refused(&error))?;
+    let reported = diagnose(data, settings);
+    let written =
+        write_report(data, settings, &reported, folder).map_err(|error| refused(&error))?;
     let mut out = output::data();
     write!(
         out,
         "{}",
-        neph_report::text(data, settings, &told, output::width())
+        neph_report::text(data, settings, &reported, output::width())
     )?;
     if !data.experiments.is_empty() {
-        write!(out, "\n{}", diagnoses_in_brief(&told, output::width()))?;
+        write!(out, "\n{}", diagnoses_in_brief(&reported, output::width()))?;
     }
     if let Some(page) = written.first() {
         writeln!(out, "\nreport: {}", page.display())?;

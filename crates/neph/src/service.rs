@@ -174,7 +174,7 @@ mod tests {
         }
 
         /// Whether this comes within 20 s; what comes before it is left out.
-        fn hears(&self, text: &str) -> bool {
+        fn listener(&self, text: &str) -> bool {
             let mut bytes = [0; 512];
             wait_until(Duration::from_secs(20), || {
                 let count = self.socket.recv(&mut bytes).unwrap_or(0);
@@ -192,10 +192,10 @@ mod tests {
     fn ready_a_status_and_the_end_are_reported() {
         let mut manager = Manager::new("all", Duration::from_mins(1));
         manager.service.ready("listens", vec![Pulse::new("loop")]);
-        assert!(manager.hears("READY=1\nSTATUS=listens"));
-        assert!(manager.hears("WATCHDOG=1"), "at once");
+        assert!(manager.listener("READY=1\nSTATUS=listens"));
+        assert!(manager.listener("WATCHDOG=1"), "at once");
         manager.service.status("busy");
-        assert!(manager.hears("STATUS=busy"));
+        assert!(manager.listener("STATUS=busy"));
         let Manager { socket, service } = manager;
         drop(service);
         let mut bytes = [0; 512];
@@ -217,7 +217,7 @@ mod tests {
             })
         });
         manager.service.ready("", vec![turns, stands.clone()]);
-        assert!(manager.hears("WATCHDOG=1"));
+        assert!(manager.listener("WATCHDOG=1"));
         // It stands still from now on: what was sent before that was seen is left out.
         assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval));
         manager.drain();
@@ -228,7 +228,7 @@ mod tests {
             "nothing is answered"
         );
         stands.beat();
-        assert!(manager.hears("WATCHDOG=1"), "it turns");
+        assert!(manager.listener("WATCHDOG=1"), "it turns");
         stop.set();
         assert!(turning.join().expect("it ends"), "it was asked to end");
     }

@@ -82,7 +82,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
             "name a place that you may write into".to_owned()
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "free space, or name a place elsewhere".to_owned()
+            "free space, or name another place".to_owned()
         }
         _ => "name another place".to_owned(),
     };

@@ -6,8 +6,8 @@
 mod aim;
 mod cpu;
 mod flow;
+mod reporting;
 mod stream;
-mod telling;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_agent::LoadDone;
@@ -16,7 +16,7 @@ use neph_model::LoadOrder;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt;
 use crate::privileges::{Needs, Row, UserChoice};
-use telling::Telling;
+use reporting::LoadReporting;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]
@@ -37,29 +37,33 @@ enum Command {
 
 /// Makes a load that was ordered: prints when it works, and writes what it did as JSON.
 pub(crate) fn carry_out(order: &LoadOrder) -> Result<Outcome, Failure> {
-    make(order, &Telling::ORDERED, &UserChoice::default())
+    make(order, &LoadReporting::ORDERED, &UserChoice::default())
 }
 
 /// Makes the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
-        Command::Cpu(args) => make(&args.order(), &args.telling(), &args.user),
-        Command::Flow(args) => make(&args.order()?, &args.telling(), &args.user),
-        Command::Stream(args) => make(&args.order()?, &args.telling(), &args.user),
+        Command::Cpu(args) => make(&args.order(), &args.reporting(), &args.user),
+        Command::Flow(args) => make(&args.order()?, &args.reporting(), &args.user),
+        Command::Stream(args) => make(&args.order()?, &args.reporting(), &args.user),
     }
 }
 
 /// Makes a load until its time is over or ctrl-C, and shows what it did.
-fn make(order: &LoadOrder, telling: &Telling, user: &UserChoice) -> Result<Outcome, Failure> {
+fn make(
+    order: &LoadOrder,
+    reporting: &LoadReporting,
+    user: &UserChoice,
+) -> Result<Outcome, Failure> {
     Needs::of(&Row::STRESS).restrict(user)?;
     let ready = aim::ready(order)?;
-    let crowd = cpu::crowd(order, ready.threads());
+    let overcommit = cpu::overcommit(order, ready.threads());
     let stop = interrupt::stop_on_ctrl_c()?;
-    let done = ready.run(&|| telling.works(), &stop);
+    let done = ready.run(&|| reporting.works(), &stop);
     let is_stopped = || stop.is_set();
     match done.map_err(cpu::failure)? {
-        LoadDone::Cpu(done) => cpu::show(&done, telling, crowd.as_ref(), is_stopped),
-        LoadDone::Flow(done) => flow::show(done, telling, is_stopped),
-        LoadDone::Stream(done) => stream::show(&done, telling, is_stopped),
+        LoadDone::Cpu(done) => cpu::show(&done, reporting, overcommit.as_ref(), is_stopped),
+        LoadDone::Flow(done) => flow::show(done, reporting, is_stopped),
+        LoadDone::Stream(done) => stream::show(&done, reporting, is_stopped),
     }
 }

@@ -173,8 +173,8 @@ mod tests {
                 keep_messages: kept(text).expect("a length"),
                 keep_minutes: kept("1h").expect("a length"),
             };
-            let again = kept(&args.arguments()[1]).expect("it reads back");
-            assert_eq!(again.0, span);
+            let repeats = kept(&args.arguments()[1]).expect("it reads back");
+            assert_eq!(repeats.0, span);
         }
         assert!(kept("never").is_err());
     }

@@ -54,7 +54,7 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
                 format!("packets have addresses without an interface; write {host} without %{zone}")
             }
             (None, None) => {
-                format!("no name is taken; write its address, as getent hosts {text} tells it")
+                format!("names are not accepted; write the address (getent hosts {text})")
             }
         })
 }

@@ -45,6 +45,8 @@ mod files;
 mod fleets;
 #[path = "cli/follows.rs"]
 mod follows;
+#[path = "cli/strays.rs"]
+mod foreign;
 #[path = "cli/guests.rs"]
 mod guests;
 #[path = "cli/hops/mod.rs"]
@@ -137,8 +139,6 @@ mod stalls;
 mod star;
 #[path = "cli/stops.rs"]
 mod stops;
-#[path = "cli/strays.rs"]
-mod strays;
 #[path = "cli/stresses.rs"]
 mod stresses;
 #[path = "cli/stresses_planned.rs"]

@@ -35,7 +35,7 @@ fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_
     let url = format!("udp://{}", silent.local_addr().expect("bound"));
     let fleet = fleet_order(&url);
     let mut alone = fleet.clone();
-    for name in [ParameterName::Flows, ParameterName::Renewal] {
+    for name in [ParameterName::Flows, ParameterName::FlowLifetime] {
         alone.scenario.parameters.remove(name);
     }
     for order in [fleet, alone] {
@@ -49,7 +49,7 @@ fn a_port_unreachable_is_no_answer_of_the_endpoint() {
     let url = format!("udp://{}", closed.local_addr().expect("bound"));
     drop(closed);
     let mut order = fleet_order(&url);
-    for name in [ParameterName::Flows, ParameterName::Renewal] {
+    for name in [ParameterName::Flows, ParameterName::FlowLifetime] {
         order.scenario.parameters.remove(name);
     }
     given_up(
@@ -63,7 +63,7 @@ fn given_up(mut order: ExperimentOrder, expected: &str) {
     order.scenario.messages = 100_000;
     let mut ready =
         flows::ready(&order, None, &Permit::ANYTHING).expect("silence is an answer for UDP");
-    ready.origin.at = ready.origin.at - HOPE;
+    ready.origin.at = ready.origin.at - PATIENCE_FOR_FIRST;
     let (desk, _updates) = desk();
     let mut courses = [Course::begin(&order, ready, &desk)];
     run(&mut courses, &desk);

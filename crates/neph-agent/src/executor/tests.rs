@@ -147,8 +147,8 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         .expect("the main flow is fine")
         .end(&around, Vec::new());
     assert_eq!(whole.ending, Ending::Complete);
-    let told = recorded(&updates);
-    let failed = told
+    let reported = recorded(&updates);
+    let failed = reported
         .events
         .iter()
         .filter(|e| e.kind == EventKind::FlowFailed);
@@ -170,11 +170,11 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
 pub(crate) fn fleet_order(url: &str) -> ExperimentOrder {
     let mut order = order(url);
     let flows = NonZeroU32::new(16).expect("some");
-    let renewal = Lifetime(Span::from_millis(100));
+    let lifetime = Lifetime(Span::from_millis(100));
     order
         .scenario
         .parameters
-        .extend([Parameter::Flows(flows), Parameter::Renewal(renewal)]);
+        .extend([Parameter::Flows(flows), Parameter::FlowLifetime(lifetime)]);
     order.scenario.interval = Span::from_millis(20);
     order.scenario.messages = 20;
     order.timeout = Span::from_millis(500);
@@ -189,10 +189,10 @@ fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_star
     let prepared = ran.prepared[0].as_ref().expect("a reflector is there");
     let fleet = prepared.fleet.as_ref().expect("a fleet");
     assert_eq!(
-        (fleet.lanes, fleet.endpoints[0].address),
+        (fleet.slots, fleet.endpoints[0].address),
         (16, ours.address())
     );
-    assert_eq!(fleet.renewal, Some(Span::from_millis(100)));
+    assert_eq!(fleet.lifetime, Some(Span::from_millis(100)));
     assert!(prepared.flows.is_empty(), "no companion was asked for");
     let whole = ran.result();
     assert_eq!(whole.ending, Ending::Complete);
@@ -247,7 +247,7 @@ fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
     let ran = run(&order);
     let mut last = std::collections::BTreeMap::new();
     for message in ran.fleet() {
-        last.insert(message.lane, message.source_port);
+        last.insert(message.slot, message.source_port);
     }
     let trace = ran
         .result()
@@ -307,7 +307,7 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         .map(|one| one.as_ref().expect("silence is not refused").started)
         .collect();
     assert_eq!(started, [started[0]; 3], "one moment for all");
-    let (all, told) = (ran.results, ran.records);
+    let (all, reported) = (ran.results, ran.records);
     let endings = all.into_iter().map(|one| one.expect("it ran").ending);
     let endings: Vec<Ending> = endings.collect();
     assert!(
@@ -317,12 +317,16 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         ),
         "{endings:?}"
     );
-    assert!(told.iter().all(|told| told.fleet.len() == 16 * 20));
+    assert!(
+        reported
+            .iter()
+            .all(|reported| reported.fleet.len() == 16 * 20)
+    );
     // Each begins before another could have ended its 400 ms.
-    let first = |told: &Records| told.fleet.iter().map(|m| m.sent.nanos()).min();
-    let last = |told: &Records| told.fleet.iter().map(|m| m.sent.nanos()).max();
-    let latest_begin = told.iter().filter_map(first).max();
-    let earliest_end = told.iter().filter_map(last).min();
+    let first = |reported: &Records| reported.fleet.iter().map(|m| m.sent.nanos()).min();
+    let last = |reported: &Records| reported.fleet.iter().map(|m| m.sent.nanos()).max();
+    let latest_begin = reported.iter().filter_map(first).max();
+    let earliest_end = reported.iter().filter_map(last).min();
     assert!(
         latest_begin < earliest_end,
         "{latest_begin:?} {earliest_end:?}"
@@ -368,8 +372,8 @@ fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_ref
     let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
-    let (all, told) = (ran.results, ran.records);
-    let lost = told.iter().flat_map(|told| &told.fleet);
+    let (all, reported) = (ran.results, ran.records);
+    let lost = reported.iter().flat_map(|reported| &reported.fleet);
     let lost = lost.filter(|one| one.reply().is_none()).count() as u64;
     for one in all {
         let warnings = one.expect("it can be").warnings;

@@ -54,8 +54,8 @@ impl Intake {
                 let traced = self.traced;
                 self.so_far.ended += messages.len() as u64;
                 self.so_far.answered |= messages.iter().any(|one| one.reply().is_some());
-                for message in messages.iter().filter(|one| one.lane.0 < traced) {
-                    self.ports.insert(message.lane, message.source_port);
+                for message in messages.iter().filter(|one| one.slot.0 < traced) {
+                    self.ports.insert(message.slot, message.source_port);
                 }
                 self.of_fleet
                     .extend(messages.into_iter().map(|mut message| {
@@ -99,7 +99,7 @@ impl Intake {
     }
 
     /// Whether each of so many flows had its chance, and nobody replied to any.
-    pub(crate) const fn is_unheard(&self, flows: u32) -> bool {
+    pub(crate) const fn is_unseen(&self, flows: u32) -> bool {
         let enough = if flows as u64 > LEAST {
             flows as u64
         } else {
@@ -108,7 +108,7 @@ impl Intake {
         !self.so_far.answered && self.so_far.ended >= enough
     }
 
-    /// The source ports of the latest flows that are to be traced, by lane.
+    /// The source ports of the latest flows that are to be traced, by slot.
     pub(crate) fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.ports.values().copied()
     }

@@ -56,10 +56,11 @@ impl Stressing {
             let number = u16::try_from(self.running.len() + 1).unwrap_or(u16::MAX);
             let ended = neph_probe::now();
             match running.end(lab) {
-                Ok(told) => {
+                Ok(reported) => {
                     let late = is_late.then(|| held::late(&asked));
-                    done.warnings.extend(held::judge(&asked, &told).or(late));
-                    done.seconds.extend(by_second::of(&told, number, ended));
+                    done.warnings
+                        .extend(held::judge(&asked, &reported).or(late));
+                    done.seconds.extend(by_second::of(&reported, number, ended));
                 }
                 Err(error) => {
                     let site = asked.site;
@@ -82,8 +83,7 @@ impl Stressing {
             if !works {
                 running.is_late = true;
                 tracing::warn!(
-                    "the load {} does not work as asked after {WITHIN}; what is measured now is \
-                     measured beside what it does",
+                    "the load {} has not reached its target after {WITHIN}; the measurement continues with the load as it is",
                     running.asked
                 );
             }

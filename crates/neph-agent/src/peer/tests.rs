@@ -44,12 +44,13 @@ const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 fn where_nobody_can_be_asked_the_experiment_fails_and_says_so() {
     for scheme in ["ws", "http", "tcp"] {
         let address = nobody();
-        let told = prepared(&order(&format!("{scheme}://{address}"))).expect_err("nobody there");
+        let reported =
+            prepared(&order(&format!("{scheme}://{address}"))).expect_err("nobody there");
         assert!(
-            told.contains(&format!("{address} who it is failed")),
-            "{told}"
+            reported.contains(&format!("{address} who it is failed")),
+            "{reported}"
         );
-        assert!(told.contains("refused"), "{told}");
+        assert!(reported.contains("refused"), "{reported}");
     }
     // A reflector of STAMP that is not ours listens on UDP alone.
     let udp = prepared(&order(&format!("udp://{}", nobody())));
@@ -79,8 +80,11 @@ fn a_stranger_in_a_reflectors_place_is_not_measured() {
     for scheme in ["ws", "http", "tcp", "udp"] {
         let mut order = order(&format!("{scheme}://{}", stranger(ANSWER)));
         order.reflector = true;
-        let told = prepared(&order).expect_err("the reflector is gone");
-        assert!(told.ends_with("and somebody else answers"), "{told}");
+        let reported = prepared(&order).expect_err("the reflector is gone");
+        assert!(
+            reported.ends_with("where a reflector of this campaign should be"),
+            "{reported}"
+        );
     }
 }
 

@@ -77,13 +77,13 @@ impl Kind {
             },
             Order::Capture(_) => vec![Self::Capture],
             Order::Reflector(order) => {
-                let beside = [
+                let alongside = [
                     (order.spec.throughput.is_some(), Self::Throughput),
                     (order.spec.media.is_some(), Self::Media),
                 ];
-                let beside = beside.into_iter().filter(|(is_served, _)| *is_served);
-                let beside = beside.map(|(_, kind)| kind);
-                std::iter::once(Self::Reflector).chain(beside).collect()
+                let alongside = alongside.into_iter().filter(|(is_served, _)| *is_served);
+                let alongside = alongside.map(|(_, kind)| kind);
+                std::iter::once(Self::Reflector).chain(alongside).collect()
             }
         }
     }

@@ -28,7 +28,7 @@ pub enum Refusal {
     Replay,
     /// What it does is not among the kinds that are allowed.
     #[error(
-        "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and start the agent anew"
+        "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and restart the agent"
     )]
     Kind(&'static str),
     /// More messages or bytes a second than are allowed.
@@ -68,7 +68,7 @@ pub enum Refusal {
     File(String),
     /// It listens.
     #[error(
-        "it listens at port {0}, which this agent's policy does not allow; add it to listen in its agent.toml, and start the agent anew"
+        "it listens at port {0}, which this agent's policy does not allow; add it to listen in its agent.toml, and restart the agent"
     )]
     Port(u16),
     /// It names a site, a load at sites or a season of a lab.

@@ -15,35 +15,35 @@ pub(crate) use resent::Resent;
 /// One message of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
-    /// Its number.
+    /// The number of the message.
     pub seq: Seq,
     /// How it ended.
     pub outcome: Outcome,
-    /// When the schedule said it should go.
+    /// The scheduled send time.
     pub intended: Instant<Own>,
-    /// When the program began with it.
+    /// When the client application started to send it.
     pub begun: Option<Instant<Own>>,
-    /// When the peer's program had read it, on the peer's clock.
+    /// When the server application had read it, on the peer's clock.
     pub peer_app_rx: Option<Instant<Peer>>,
-    /// From `intended` to the reply; `None` without one.
+    /// From `intended` to the reply; `None` without a reply.
     pub response: Option<Span>,
-    /// From `begun` to the reply; `None` without one.
+    /// From `begun` to the reply; `None` without a reply.
     pub service: Option<Span>,
-    /// From the last byte's departure to its acknowledgement by the peer's TCP.
+    /// From the departure of the last byte to its acknowledgement by the peer's TCP.
     pub ack: Option<Span>,
     /// Congestion window in segments when the last byte left.
     pub cwnd: Option<u32>,
     /// Congestion window in segments when the last byte was acknowledged.
     pub cwnd_after: Option<u32>,
-    /// The least round trip that its connection's TCP had seen by then, handshake included.
+    /// The least round trip that TCP had measured on the connection by then, including the handshake.
     pub least_rtt: Option<Span>,
-    /// Segments that its connection had retransmitted until its last byte was acknowledged.
+    /// Segments that the connection had retransmitted until the last byte was acknowledged.
     pub retransmissions: Option<u32>,
     /// Segments that the peer had reported as received twice (DSACK) until then.
     pub dsack_duplicates: u32,
-    /// Which connection carried it, from 0.
+    /// The connection that carried the message, counted from 0.
     pub connection: u32,
-    /// The reply came after the reply of a later message.
+    /// The reply arrived after the reply of a later message.
     pub reordered: bool,
     layout: u16,
     first: u32,
@@ -56,15 +56,15 @@ pub struct FlowData {
     pub flow: Flow,
     /// Its messages.
     pub exchanges: Vec<Exchange>,
-    /// The few orders of ledger entries that occur in a flow; a message points to its own.
+    /// The few orders of ledger entries that occur in a flow; a message refers to one of them.
     layouts: Vec<Vec<StageSet>>,
     times: Vec<Span>,
-    /// When messages passed both kernels, of those of which all four moments are known; in any order.
+    /// Kernel timestamps of the messages that have all four, in any order.
     pub(crate) stamps: Vec<FourStamps>,
 }
 
 impl FlowData {
-    /// A flow without messages yet.
+    /// A flow that has no messages yet.
     pub const fn new(flow: Flow) -> Self {
         Self {
             flow,
@@ -75,7 +75,7 @@ impl FlowData {
         }
     }
 
-    /// Adds the flow's own messages out of an experiment's, in any order.
+    /// Adds those messages of an experiment that belong to this flow, in any order.
     pub fn add(&mut self, messages: &[Message]) {
         let mine = self.flow.index;
         for message in messages.iter().filter(|message| message.flow == mine) {
@@ -135,11 +135,11 @@ impl FlowData {
             self.layouts.push(sets().collect());
             self.layouts.len() - 1
         });
-        // Ten marks can be absent or not: at most 2^11 layouts exist.
+        // Each of ten timestamps is present or absent, so at most 2^11 layouts exist.
         u16::try_from(index).expect("there are fewer layouts than marks can be absent")
     }
 
-    /// A message's ledger: its entries in order of time; none without a reply.
+    /// A message's ledger: its entries in order of time; empty without a reply.
     pub fn ledger(&self, exchange: &Exchange) -> impl Iterator<Item = (StageSet, Span)> {
         let sets = &self.layouts[usize::from(exchange.layout)];
         let first = exchange.first as usize;
@@ -152,31 +152,30 @@ impl FlowData {
         self.layouts.iter().flatten().copied()
     }
 
-    /// The round trip through the network by kernel stamps: the network stage where it stands
-    /// alone.
+    /// RTT through the network by kernel timestamps. `None` if the network stage was not measured separately.
     pub fn network(&self, exchange: &Exchange) -> Option<Span> {
         let alone = StageSet::only(Stage::Network);
         let mut entries = self.ledger(exchange);
         entries.find(|(set, _)| *set == alone).map(|(_, time)| time)
     }
 
-    /// The shortest round trip that the flow's stamps give: the network alone, else the service
-    /// time. For ICMP, whose peer adds next to nothing, that is the network.
+    /// The shortest RTT that the timestamps give: the network stage alone, else the service time. An ICMP
+    /// peer adds almost nothing, so its service time is close to the network stage.
     pub fn round_trip(&self, exchange: &Exchange) -> Option<Span> {
         self.network(exchange).or(exchange.service)
     }
 
-    /// How many messages ended without a reply in time although they were sent.
+    /// Number of messages that were sent and got no reply in time.
     pub fn lost(&self) -> usize {
         self.ended(Outcome::Lost)
     }
 
-    /// How many messages were answered, but not as expected.
+    /// Number of messages with an unexpected reply.
     pub fn errors(&self) -> usize {
         self.ended(Outcome::Error)
     }
 
-    /// How many messages could not be sent at all.
+    /// Number of messages that could not be sent.
     pub fn failed(&self) -> usize {
         self.ended(Outcome::Failed)
     }
@@ -186,14 +185,14 @@ impl FlowData {
         self.exchanges.iter().filter(ended).count()
     }
 
-    /// Each message with what its connection's counters say of retransmissions.
+    /// Each message with the growth of the connection's retransmission counters.
     pub(crate) fn resent(&self) -> impl Iterator<Item = (&Exchange, Resent)> {
         self.exchanges.iter().zip(resent::count(&self.exchanges))
     }
 
-    /// Each message, and whether its connection sent segments again while it was under way. The
-    /// counter is read when a message is acknowledged: those that were under way then as well may
-    /// have been sent again with it.
+    /// Each message, and whether its connection retransmitted segments while the message was under way. The
+    /// counter is read when a message is acknowledged. Other messages that were under way then may also have
+    /// been retransmitted.
     pub(crate) fn resent_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
         let mut until: BTreeMap<u32, Instant<Own>> = BTreeMap::new();
         self.resent().map(move |(exchange, resent)| {
@@ -209,13 +208,13 @@ impl FlowData {
         })
     }
 
-    /// When lost segments were retransmitted, and how many: the moments at which a connection's
-    /// counter had grown from one message to the next. Spurious ones are not among them.
+    /// When lost segments were retransmitted, and how many. A retransmission shows as growth of the
+    /// connection's counter from one message to the next. Spurious retransmissions are not included.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
         self.counted(|resent| resent.segments)
     }
 
-    /// When segments were retransmitted that the peer had received already, and how many.
+    /// When segments were retransmitted that the peer had already received, and how many.
     pub fn spurious_retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
         self.counted(|resent| resent.spurious)
     }
@@ -228,7 +227,7 @@ impl FlowData {
     }
 }
 
-/// When a message left and came, by the kernels of both ends.
+/// When a message departed and arrived, by kernel timestamps of both hosts.
 fn kernel_stamps(marks: &Marks) -> Option<FourStamps> {
     Some(FourStamps {
         sent: marks.nic_tx?.nanos(),
@@ -242,7 +241,7 @@ fn kernel_stamps(marks: &Marks) -> Option<FourStamps> {
 mod tests {
     use super::*;
 
-    /// A million messages have to fit into the memory of a small machine.
+    /// A million messages must fit into the memory of a small host.
     #[test]
     fn a_message_stays_small() {
         assert!(size_of::<Exchange>() <= 168, "{}", size_of::<Exchange>());

@@ -1,13 +1,13 @@
-//! Factors: what differs between a campaign's scenarios, and the points of view that follow.
+//! Factors: parameters that differ between the scenarios of a campaign.
 
 use std::collections::BTreeSet;
 
 use neph_model::{ParameterName, Scenario};
 
-/// Something that a plan varies.
+/// A parameter that a plan varies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Factor {
-    /// Whom we talk to.
+    /// The endpoint that is measured.
     Endpoint,
     /// Time between two requests.
     Interval,
@@ -18,7 +18,7 @@ pub enum Factor {
 }
 
 impl Factor {
-    /// Its name on screen.
+    /// The name on screen.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Endpoint => "endpoint",
@@ -28,7 +28,7 @@ impl Factor {
         }
     }
 
-    /// Whether it says where was measured, and not how: another endpoint or site is another network.
+    /// Whether the factor is a place (endpoint or site). Another place is another network.
     pub(crate) fn is_place(&self) -> bool {
         match self {
             Self::Endpoint => true,
@@ -37,7 +37,7 @@ impl Factor {
         }
     }
 
-    /// Its level in a scenario, as people read it. Levels are compared by it: it rounds nothing.
+    /// The level in a scenario, as text. Levels are compared by this text, so nothing is rounded.
     pub fn level(&self, scenario: &Scenario) -> String {
         match self {
             Self::Endpoint => scenario.endpoint.clone(),
@@ -50,7 +50,7 @@ impl Factor {
         }
     }
 
-    /// What orders its levels: numbers as numbers, the rest as the plan lists it.
+    /// Sort key of the levels: numbers by value, the others in the order of the plan.
     pub(crate) fn rank(&self, scenario: &Scenario) -> u64 {
         match self {
             Self::Interval => u64::try_from(scenario.interval.nanos()).unwrap_or(0),
@@ -60,7 +60,7 @@ impl Factor {
     }
 }
 
-/// The factors of which the scenarios have more than one level; the endpoint if there is none.
+/// The factors with more than one level in the scenarios; the endpoint if there is none.
 pub fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
     let varied: BTreeSet<ParameterName> = scenarios
         .iter()

@@ -1,17 +1,17 @@
-//! From a fleet's messages to what figures and tables are drawn from, in two passes: one that
-//! finds everything that is bounded, and one that picks the messages of a few flows.
+//! Reduces the messages of a fleet to the data of figures and tables, in two passes. The first pass collects
+//! everything of bounded size; the second collects the messages of a few flows.
 
 use neph_flows::{Digest, Dissector, FleetView, Settings, StatsError, advise};
 use neph_model::{Fleet, FleetMessage};
 
-/// So many flows are taken apart, message by message.
+/// Number of flows that are dissected message by message.
 const DISSECTED: usize = 3;
 
-/// Reads a fleet. `visit` hands every message, in the order of sending, to what it is given; it is
-/// called twice and has to hand out the same.
+/// Reads a fleet. `visit` passes every message, in the order of sending, to the given function. It is called
+/// twice and must pass the same messages both times.
 ///
 /// # Errors
-/// What `visit` refused, or that the numbers of the detection do not fit together.
+/// The error of `visit`, or an inconsistent number in the detection.
 pub fn read_fleet<E: From<StatsError>>(
     fleet: &Fleet,
     settings: Settings,
@@ -27,7 +27,7 @@ pub fn read_fleet<E: From<StatsError>>(
     Ok(view)
 }
 
-/// The first of the two passes: everything that is bounded. `visit` is called once.
+/// The first pass: everything of bounded size. `visit` is called once.
 ///
 /// # Errors
 /// As [`read_fleet`].
@@ -36,7 +36,7 @@ pub(crate) fn digest_fleet<E: From<StatsError>>(
     settings: Settings,
     visit: impl FnOnce(&mut dyn FnMut(&FleetMessage)) -> Result<(), E>,
 ) -> Result<FleetView, E> {
-    let mut digest = Digest::new(fleet, settings)?.without_news();
+    let mut digest = Digest::new(fleet, settings)?.without_events();
     visit(&mut |message| digest.push(message))?;
     digest.finish();
     Ok(digest.view())

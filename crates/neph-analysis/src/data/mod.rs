@@ -1,7 +1,7 @@
-//! What a report is made from: a campaign as plain values, held compactly.
+//! The data of a report: a campaign as plain values, in compact form.
 //!
-//! Owns the per-message record that figures and tables need (about 220 bytes a message with all
-//! its stages, half of a full message). Reads no store (see `load.rs`) and calculates no statistics.
+//! Owns the per-message record of figures and tables (about 220 bytes with all stages, half of a full
+//! message). Does not read the store (see `load.rs`) and calculates no statistics.
 
 mod addresses;
 mod exchange;
@@ -28,31 +28,31 @@ pub(crate) use traced::Verdicts;
 
 use crate::PlotSettings;
 
-/// One experiment with everything that was measured in it.
+/// One experiment with all its measurements.
 #[derive(Clone, Debug)]
 pub struct ExperimentData {
     /// Its place in the catalog.
     pub experiment: Experiment,
     /// Index of its scenario in [`CampaignData::scenarios`].
     pub scenario: usize,
-    /// What is needed to doubt it.
+    /// Provenance: what a reader needs to judge the result.
     pub provenance: Option<Provenance>,
-    /// What happened besides its messages, by time.
+    /// Events of the experiment other than messages, by time.
     pub events: Vec<Event>,
     /// Series, by name and time.
     pub samples: Vec<Sample>,
-    /// Its flows with their messages, the main one first.
+    /// Flows with their messages, the main flow first.
     pub flows: Vec<FlowData>,
-    /// What its fleet's messages say, if it is a fleet's.
+    /// The evaluation of the fleet's messages; `None` if the experiment is no fleet.
     pub fleet: Option<FleetView>,
-    /// Routes of its flows, by time.
+    /// Routes of the flows, by time.
     pub traces: Vec<FlowTrace>,
     /// Transfers on the ports of its fleet's classes, by time.
     pub transfers: Vec<ClassTransfer>,
 }
 
 impl ExperimentData {
-    /// Sorts messages, in any order, to their flows.
+    /// Assigns messages, in any order, to their flows.
     pub fn new(experiment: Experiment, scenario: usize, messages: &[Message]) -> Self {
         let flows = experiment
             .flows
@@ -75,18 +75,18 @@ impl ExperimentData {
         data
     }
 
-    /// Adds more messages, so that a long experiment need never be held in full.
+    /// Adds more messages, so that a long experiment need not be in memory as a whole.
     pub fn add(&mut self, messages: &[Message]) {
         for flow in &mut self.flows {
             flow.add(messages);
         }
     }
 
-    /// The flow that the scenario asked for.
+    /// The flow of the scenario itself.
     pub fn main(&self) -> Option<&FlowData> {
         self.flow(FlowRole::Main)
     }
-    /// The ICMP echo beside it.
+    /// The ICMP echoes that were sent alongside the main flow.
     pub fn companion(&self) -> Option<&FlowData> {
         self.flow(FlowRole::Companion)
     }
@@ -97,16 +97,16 @@ impl ExperimentData {
     fn flow(&self, role: FlowRole) -> Option<&FlowData> {
         self.of_role(role).next()
     }
-    /// The flows that are there for that reason.
+    /// The flows with that role.
     pub fn of_role(&self, role: FlowRole) -> impl Iterator<Item = &FlowData> {
         self.flows.iter().filter(move |data| data.flow.role == role)
     }
-    /// Whether it is a fleet without a flow of its own, which echoes at most go on beside.
+    /// Whether the experiment is a fleet without a main flow; ICMP echoes may run alongside.
     fn is_fleet_alone(&self) -> bool {
         let is_fleet = self.fleet.is_some() || self.experiment.fleet.is_some();
         is_fleet && self.main().is_none_or(|main| main.exchanges.is_empty())
     }
-    /// The block as people count, from 1.
+    /// The block number, from 1.
     pub fn block(&self) -> u32 {
         self.experiment.block.saturating_add(1)
     }
@@ -115,7 +115,7 @@ impl ExperimentData {
         let lost = |event: &&Event| event.kind == EventKind::ConnectionLost;
         self.events.iter().filter(lost).map(|event| event.at)
     }
-    /// From when until when alarms were raised, in nanoseconds since the start; `None`: to its end.
+    /// Start and end of each alarm, in nanoseconds since the start; `None`: until the end of the experiment.
     pub fn alarms(&self) -> Vec<(i64, Option<i64>)> {
         let rule = |event: &Event| event.text.split(';').next().map(str::to_owned);
         let mut spans = Vec::new();
@@ -129,8 +129,8 @@ impl ExperimentData {
         }
         spans
     }
-    /// When segments of the main flow were sent again, and how many: as its sockets counted them,
-    /// or as the capture beside an imported measurement saw them.
+    /// When segments of the main flow were retransmitted, and how many. Counted by its sockets, or by the
+    /// capture of an imported measurement.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
         let mut counted = self.main().map_or_else(Vec::new, FlowData::retransmissions);
         let seen = |event: &&Event| event.kind == EventKind::Retransmitted;
@@ -146,11 +146,11 @@ impl ExperimentData {
 pub struct CampaignData {
     /// The campaign.
     pub campaign: Campaign,
-    /// Its matrix, by index.
+    /// The scenarios of the plan, by index.
     pub scenarios: Vec<Scenario>,
     /// Its experiments, by block, position and attempt.
     pub experiments: Vec<ExperimentData>,
-    /// Experiments of which nothing is shown, because they are not complete.
+    /// Experiments that are not shown because they are incomplete.
     pub left_out: Vec<Experiment>,
     /// Throughput checks, by time.
     pub throughputs: Vec<Throughput>,
@@ -159,30 +159,30 @@ pub struct CampaignData {
 }
 
 impl CampaignData {
-    /// Whether it was measured by somebody else's tool, whose files hold the replies and nothing of
-    /// lost messages, the schedule or the host.
+    /// Whether another tool measured the campaign. Its files have replies only: no lost messages, no schedule
+    /// and nothing about the host.
     pub fn is_imported(&self) -> bool {
         self.campaign.status == CampaignStatus::Imported
     }
 
-    /// The labels of its matrix, by scenario, without what all scenarios share: what each of them is to be
-    /// distinguished from where it is cut.
+    /// The labels of the scenarios, by index, without the parts that all scenarios share.
     pub fn labels(&self) -> Vec<String> {
         Scenario::labels_apart(&self.scenarios)
     }
 
-    /// A scenario's label, without what all scenarios share.
+    /// A scenario's label, without the parts that all scenarios share.
     pub fn label(&self, scenario: usize) -> String {
         self.labels().swap_remove(scenario)
     }
 
-    /// `Of all scenarios: every 100 ms · 1 KiB.`: what labels leave out; nothing where they do not.
+    /// The shared parts of all labels: `Of all scenarios: every 100 ms · 1 KiB.`; `None` if nothing is
+    /// shared.
     pub fn shared_label(&self) -> Option<String> {
         let shared = Scenario::shared_parts(&self.scenarios);
         (!shared.is_empty()).then(|| format!("Of all scenarios: {}.", shared.join(" · ")))
     }
 
-    /// The blocks that something was measured in, counted from 1.
+    /// The blocks that have measurements, counted from 1.
     pub fn blocks(&self) -> BTreeSet<u32> {
         self.experiments.iter().map(ExperimentData::block).collect()
     }
@@ -207,13 +207,13 @@ impl CampaignData {
             .filter_map(ExperimentData::main)
     }
 
-    /// Whether a scenario measures a transfer in the place of messages.
+    /// Whether a scenario measures a transfer instead of messages.
     pub(crate) fn is_transfer(&self, scenario: usize) -> bool {
         self.scenarios[scenario].measure().is_transfer()
     }
 
-    /// Indices of the scenarios of messages that have at least one experiment to show; those of transfers
-    /// have their own ([`Self::transfers`]).
+    /// Indices of the message scenarios that have at least one experiment to show. For transfers see
+    /// [`Self::transfers`].
     pub fn measured(&self, settings: &PlotSettings) -> Vec<usize> {
         (0..self.scenarios.len())
             .filter(|index| {
@@ -222,10 +222,10 @@ impl CampaignData {
             .collect()
     }
 
-    /// Indices of the scenarios of which single messages can be shown: of a fleet without any, its
-    /// own figures tell.
-    pub fn told_by_message(&self, settings: &PlotSettings) -> Vec<usize> {
-        let is_told = |experiment: &ExperimentData| {
+    /// Indices of the scenarios whose single messages can be shown. Fleets are left out: they have figures of
+    /// their own.
+    pub fn determined_by_message(&self, settings: &PlotSettings) -> Vec<usize> {
+        let is_reported = |experiment: &ExperimentData| {
             experiment.fleet.is_none()
                 || experiment
                     .flows
@@ -233,13 +233,13 @@ impl CampaignData {
                     .any(|flow| !flow.exchanges.is_empty())
         };
         let mut shown = self.measured(settings);
-        shown.retain(|index| self.experiments_of(*index, settings).any(is_told));
+        shown.retain(|index| self.experiments_of(*index, settings).any(is_reported));
         shown
     }
 
-    /// Indices of the scenarios of which the messages of one flow can be compared. Echoes beside a
-    /// fleet are no such messages.
-    pub fn told_by_main(&self, settings: &PlotSettings) -> Vec<usize> {
+    /// Indices of the scenarios whose messages can be compared within one flow. The echoes alongside a fleet
+    /// do not count.
+    pub fn determined_by_main(&self, settings: &PlotSettings) -> Vec<usize> {
         let mut shown = self.measured(settings);
         shown.retain(|index| {
             let mut experiments = self.experiments_of(*index, settings);
@@ -248,18 +248,18 @@ impl CampaignData {
         shown
     }
 
-    /// Whether all that the settings show are fleets, of which nothing is said message by message.
+    /// Whether the settings show fleets only, which are not evaluated message by message.
     pub(crate) fn is_fleets_alone(&self, settings: &PlotSettings) -> bool {
-        !self.measured(settings).is_empty() && self.told_by_main(settings).is_empty()
+        !self.measured(settings).is_empty() && self.determined_by_main(settings).is_empty()
     }
 
-    /// The warnings of a scenario's experiments, each with its block (from 1).
+    /// The warnings of a scenario's experiments, each with the block number (from 1).
     pub fn flags(&self, scenario: usize, settings: &PlotSettings) -> Vec<(u32, &Warning)> {
         let flagged = self.flagged(scenario, settings);
         flagged.map(|(one, w)| (one.block(), w)).collect()
     }
 
-    /// The same, each with its experiment.
+    /// The warnings of a scenario's experiments, each with the experiment.
     pub(crate) fn flagged(
         &self,
         scenario: usize,

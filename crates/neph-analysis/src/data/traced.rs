@@ -1,17 +1,17 @@
-//! What the traces of a fleet's flows say of its path changes, told to the changes they were made
-//! for.
+//! Assigns the traces of a fleet's flows to the path changes that triggered them. A trace confirms or
+//! contradicts its path change.
 
 use std::collections::BTreeMap;
 
 use neph_flows::PathChange;
 use neph_model::{ChangeId, TracedRoute};
 
-/// The changes of a fleet, which traces speak for or against. However many routes there are, only
-/// the places of the changes are held.
+/// The path changes of a fleet, with the verdicts of traces. Memory depends on the number of changes, not on
+/// the number of routes.
 #[derive(Debug)]
 pub(crate) struct Verdicts<'a> {
     changes: &'a mut [PathChange],
-    /// Where each change stands; empty until a trace asks for one.
+    /// The index of each change; empty until a trace refers to one.
     places: BTreeMap<ChangeId, usize>,
 }
 
@@ -23,8 +23,8 @@ impl<'a> Verdicts<'a> {
         }
     }
 
-    /// Takes in routes, by time; those that follow no change, had nothing to be compared with, or
-    /// whose change is not told any more, say nothing.
+    /// Adds routes, by time. Ignores routes that follow no change, that have no earlier route to compare
+    /// with, or whose change is no longer reported.
     pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
         for traced in routes {
             let others = traced.change.and_then(|change| change.others);
@@ -48,25 +48,25 @@ impl<'a> Verdicts<'a> {
 #[cfg(test)]
 mod tests {
     use neph_flows::Evidence;
-    use neph_model::{FlowRoute, Instant, Lane, PathHash, Span, TraceEnd, TracedChange};
+    use neph_model::{FlowRoute, Instant, PathHash, Slot, Span, TraceEnd, TracedChange};
 
     use super::*;
 
-    fn change(lane: u32, at: i64) -> PathChange {
+    fn change(slot: u32, at: i64) -> PathChange {
         PathChange {
-            lane: Lane(lane),
+            slot: Slot(slot),
             source_port: 9,
             at: Instant::from_nanos(at),
-            told: Instant::from_nanos(at),
+            reported: Instant::from_nanos(at),
             before: Span::from_millis(1),
             after: Span::from_millis(2),
             evidence: Evidence::default(),
         }
     }
 
-    fn traced(lane: u32, at: i64, others: Option<bool>) -> TracedRoute {
+    fn traced(slot: u32, at: i64, others: Option<bool>) -> TracedRoute {
         TracedRoute {
-            lane: Lane(lane),
+            slot: Slot(slot),
             at: Instant::from_nanos(at + 5),
             route: FlowRoute {
                 source_port: 9,
@@ -88,7 +88,7 @@ mod tests {
         let mut verdicts = Verdicts::on(&mut changes);
         verdicts.take(&[traced(0, 1, Some(false)), traced(1, 1, None)]);
         verdicts.take(&[traced(7, 1, Some(true)), traced(0, 2, Some(true))]);
-        let told = changes.map(|change| change.evidence.trace);
-        assert_eq!(told, [Some(false), None, Some(true), None]);
+        let reported = changes.map(|change| change.evidence.trace);
+        assert_eq!(reported, [Some(false), None, Some(true), None]);
     }
 }

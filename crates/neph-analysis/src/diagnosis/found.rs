@@ -1,4 +1,4 @@
-//! What a rule says before it gets the rule's name.
+//! The result of a rule, before the name of the rule is added.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use serde::Serialize;
 
 use super::{Confidence, Run};
 
-/// Experiments and messages that are named as examples, at most so many.
+/// Maximum number of experiments and of messages that are named as examples.
 const EXAMPLES: usize = 6;
 
-/// A number that a diagnosis rests on.
+/// A number that supports a diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// What it is.
+    /// The name of the quantity.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what: `ms`, `segments`, `Mbit/s`, `messages`; a share has none.
+    /// The unit: `ms`, `segments`, `Mbit/s`, `messages`; empty for a share.
     pub unit: &'static str,
 }
 
-/// Where a diagnosis can be looked at.
+/// Where a diagnosis can be observed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Seen {
     /// The experiment.
     pub experiment: ExperimentId,
     /// Its scenario's label.
     pub scenario: String,
-    /// Its block, from 1.
+    /// The block, from 1.
     pub block: u32,
-    /// Numbers of messages of its main flow; none where all of them show it.
+    /// Numbers of messages of the main flow; empty if all messages show it.
     pub messages: Vec<u64>,
 }
 
-/// A cause, as a rule found it.
+/// A root cause, as a rule found it.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub cause: String,
@@ -61,30 +61,30 @@ impl Found {
             is_note: false,
         }
     }
-    /// No cause, because it changes no figure, or none so far or so surely that it counts.
+    /// Turns it into a note: it changes no figure, or not by enough, or not with enough confidence.
     pub(crate) const fn into_note(mut self) -> Self {
         self.is_note = true;
         self
     }
-    /// What it adds to a message, in milliseconds.
+    /// Sets the latency that it adds to a message, in milliseconds.
     pub(crate) const fn costing(mut self, millis: f64) -> Self {
         self.cost = millis;
         self
     }
-    /// With one more number.
+    /// Adds a number.
     pub(crate) fn with(mut self, name: &str, value: f64, unit: &'static str) -> Self {
         let name = name.to_owned();
         self.evidence.push(Evidence { name, value, unit });
         self
     }
-    /// Seen in all messages of these experiments.
+    /// Marks it as observed in all messages of these experiments.
     pub(crate) fn seen_in<'a>(mut self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> Self {
         for run in runs {
             self = self.seen_at(run, &[]);
         }
         self
     }
-    /// Explaining at most so many milliseconds of a message of this experiment's scenario.
+    /// Sets how many milliseconds of a message of this experiment's scenario it explains at most.
     pub(crate) fn explaining(mut self, run: &Run<'_>, millis: f64) -> Self {
         let explained = self.scenarios.entry(run.experiment.scenario);
         let explained = explained.or_insert(millis);
@@ -93,7 +93,7 @@ impl Found {
         }
         self
     }
-    /// Seen in an experiment, best in these messages.
+    /// Marks it as observed in an experiment, most clearly in these messages.
     pub(crate) fn seen_at(mut self, run: &Run<'_>, messages: &[Seq]) -> Self {
         let explained = self.scenarios.entry(run.experiment.scenario);
         explained.or_insert(f64::INFINITY);

@@ -1,7 +1,6 @@
-//! The load that the plan itself makes (`stress`): whose doing it is what shows under it.
+//! Decides whether an effect is due to the load that the plan generates (`stress`).
 //!
-//! Owns the comparison with the same scenario without it. How much of an effect there is, and what to
-//! say of it, is the rules'.
+//! Owns the comparison with the same scenario without load. The rules measure the effect and write the text.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +8,18 @@ use neph_model::Stress;
 
 use super::{Place, Run, Sight};
 
-/// Whose doing an effect is.
+/// What causes an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Doing<'s> {
-    /// Not the load's: the plan makes none, or there is as much without it.
+    /// Not the load: the plan generates none, or the effect is as large without it.
     Own,
-    /// The load's: without it there is so much.
+    /// The load (by name): without it the effect has this size.
     Load(&'s str, f64),
-    /// Nobody can tell: the plan measures nothing without its load.
+    /// Unknown: the plan measures nothing without its load.
     Unknown(&'s str),
 }
 
-/// Without the load there is less than this share of what it does.
+/// The load is the cause if the effect without it is less than this share of the effect with it.
 const LESS: f64 = 0.5;
 
 impl Doing<'_> {
@@ -28,8 +27,8 @@ impl Doing<'_> {
         matches!(self, Self::Load(..))
     }
 
-    /// What to do: `own` where it is not the load's doing, `of_load` where it is; where nobody can
-    /// tell, to measure without the load, and `own` if that shows as much.
+    /// The remedy: `own` if the load is not the cause, `of_load` if it is. If the cause is unknown: measure
+    /// without the load, and apply `own` if the effect remains.
     pub(crate) fn remedy(&self, own: &str, of_load: &str) -> String {
         match self {
             Self::Own => own.to_owned(),
@@ -40,8 +39,8 @@ impl Doing<'_> {
 }
 
 impl<'a> Sight<'a> {
-    /// Whose doing it is that there is so much of an effect in a scenario's experiments, of which this is
-    /// one; `without` tells how much of it others have.
+    /// Decides what causes an effect of this size in a scenario's experiments; `run` is one of them.
+    /// `without` measures the effect in other experiments.
     pub(crate) fn whose(
         &self,
         run: &Run<'a>,
@@ -49,7 +48,7 @@ impl<'a> Sight<'a> {
         without: impl FnOnce(&[&Run<'a>]) -> Option<f64>,
     ) -> Doing<'a> {
         let load = run.scenario.stress();
-        // Where none was made, whatever was asked, it can have done nothing.
+        // A load that was requested but not generated has no effect.
         let Some(load) = load.filter(|_| run.experiment.experiment.load_made(load).is_some())
         else {
             return Doing::Own;
@@ -62,8 +61,8 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// The experiments by where they went; where a place was measured without the plan's load too, those
-    /// alone. What is always there (a proxy, a slow link) is there then, and nothing that a load adds.
+    /// The experiments by place. A place that was also measured without the plan's load has those experiments
+    /// only. They show what is permanent (a proxy, a slow link) without the effects of the load.
     pub(crate) fn places_at_rest(&self) -> BTreeMap<Place, Vec<&Run<'a>>> {
         let mut places = self.places();
         for runs in places.values_mut() {
@@ -74,26 +73,26 @@ impl<'a> Sight<'a> {
         places
     }
 
-    /// The experiments of the same scenario, from the same site, in which the plan makes no load.
+    /// The experiments of the same scenario and site in which the plan generates no load.
     fn without_load(&self, run: &Run<'a>) -> Vec<&Run<'a>> {
         let is_twin = |other: &&Run<'a>| {
             other.scenario.stress().is_none()
                 && other.site() == run.site()
-                && other.scenario.is_alike_but_for_stress(run.scenario)
+                && other.scenario.is_identical_but_for_stress(run.scenario)
         };
         self.runs.iter().filter(is_twin).collect()
     }
 }
 
-/// Whether so much under a load, and so much without it, is the load's doing.
+/// Whether an effect of size `with` under load, and `without` without it, is due to the load.
 pub(crate) fn is_by_load(with: f64, without: f64) -> bool {
     without < LESS * with
 }
 
-/// What to do where nobody can tell whether the load does it: where it does not, what is the path's `own`.
+/// The remedy if it is unknown whether the load is the cause; `own` applies if it is not.
 pub(crate) fn measure_without(own: &str) -> String {
     format!(
-        "measure the same with stress = \"{}\" beside it, which tells whether the load does it; if not, {own}",
+        "to check whether the load causes it, add a scenario with stress = \"{}\"; if it does not, {own}",
         Stress::NONE
     )
 }

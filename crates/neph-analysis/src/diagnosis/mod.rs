@@ -1,10 +1,8 @@
-//! Diagnosis: named causes, each with what it was seen by, how sure it is, what to do about it and
-//! what it cannot tell.
+//! Diagnosis: root causes with evidence, confidence, remedy and limits.
 //!
-//! Owns the rules and the order in which their causes are told. A rule looks at measurements only,
-//! never at a lab's truth, and speaks only where its mechanism is visible, not because nothing else
-//! is left. What is a distribution or a comparison is a finding (see `findings`); what is a cause
-//! is told here.
+//! Owns the rules and the order of their results. A rule uses measurements only, never the true values of a
+//! lab. It reports a root cause only if its mechanism is visible, not because nothing else is left.
+//! Distributions and comparisons are findings (see `findings`).
 
 mod confidence;
 mod found;
@@ -32,8 +30,8 @@ pub use confidence::{Confidence, Level};
 pub(crate) use found::Found;
 pub use found::{Evidence, Seen};
 pub(crate) use load::{Doing, is_by_load, measure_without};
-pub use needs::Blind;
 pub(crate) use needs::Need;
+pub use needs::NotEvaluated;
 pub(crate) use ordered::Ordered;
 pub(crate) use peer::{Peer, is_imported, peer};
 pub use rules::RULES;
@@ -41,45 +39,45 @@ pub(crate) use sight::{Crossing, Leaving, Place, Run, Sight};
 pub(crate) use stall::{Stall, slope, waits};
 pub(crate) use times::Times;
 
-/// A mechanism that makes messages slow, and how it is found.
+/// A mechanism that adds latency, and how to find it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its name in files: `slow-start-after-idle`.
+    /// The name in files: `slow-start-after-idle`.
     pub name: &'static str,
-    /// Its name on screen.
+    /// The name on screen.
     pub title: &'static str,
-    /// What it cannot tell.
+    /// What the rule cannot detect.
     pub limits: &'static str,
-    /// The topics of findings that say less of the same scenarios (see [`crate::Finding::topic`]).
+    /// Topics of findings that this rule replaces for the same scenarios (see [`crate::Finding::topic`]).
     pub(crate) covers: &'static [&'static str],
-    /// Without which it cannot look.
+    /// The data that the rule requires.
     pub(crate) needs: &'static [Need],
     pub(crate) look: fn(&Sight<'_>) -> Vec<Found>,
 }
 
-/// A cause that a rule has found.
+/// A root cause that a rule has found.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// The rule's name.
     pub rule: &'static str,
     /// The rule's name on screen.
     pub title: &'static str,
-    /// Who, where and how much, in a sentence.
+    /// What adds latency, where and how much, in a sentence.
     pub cause: String,
-    /// The numbers that it rests on, by name with their unit.
+    /// The numbers that support it, by name with unit.
     pub evidence: Vec<Evidence>,
     /// The experiments and messages that show it best.
     pub seen: Vec<Seen>,
-    /// How sure it is, and why.
+    /// The confidence, with its reason.
     pub confidence: Confidence,
     /// What to do about it.
     pub remedy: String,
-    /// What the rule cannot tell.
+    /// What the rule cannot detect.
     pub limits: &'static str,
-    /// What it costs a message that it concerns, in milliseconds; what orders diagnoses.
-    pub cost_ms: f64,
-    /// The scenarios that it concerns, by index, with the milliseconds that it explains at most of
-    /// a message's there; infinite where no rule calculates them.
+    /// Latency that it adds to an affected message, in milliseconds; diagnoses are ordered by it.
+    pub added_ms: f64,
+    /// The affected scenarios, by index, with the milliseconds of a message that it explains at most;
+    /// infinite where no rule calculates them.
     #[serde(skip)]
     pub scenarios: BTreeMap<usize, f64>,
     #[serde(skip)]
@@ -97,49 +95,49 @@ impl Diagnosis {
             confidence: found.confidence,
             remedy: found.remedy,
             limits: rule.limits,
-            cost_ms: found.cost,
+            added_ms: found.cost,
             scenarios: found.scenarios,
             covers: rule.covers,
         }
     }
 
-    /// How many milliseconds of the scenario's messages it explains at most, where it says what
-    /// findings of that topic would say of them.
+    /// How many milliseconds of the scenario's messages it explains at most; `None` if it does not replace
+    /// findings of that topic.
     pub(crate) fn explains(&self, topic: &str, scenario: usize) -> Option<f64> {
         let explained = self.scenarios.get(&scenario).copied();
         explained.filter(|_| self.covers.contains(&topic))
     }
 }
 
-/// What a rule has seen that is no cause, because it changes no figure, or none so far or so surely
-/// that it counts.
+/// An observation of a rule that is no root cause: it changes no figure, or not by enough, or not with enough
+/// confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
     /// The rule's name.
     pub rule: &'static str,
-    /// Who and how much, in a sentence.
+    /// What was observed and how much, in a sentence.
     pub text: String,
-    /// The numbers that it rests on, by name with their unit.
+    /// The numbers that support it, by name with unit.
     pub evidence: Vec<Evidence>,
     /// The experiments and messages that show it best.
     pub seen: Vec<Seen>,
 }
 
-/// What all rules say of a campaign.
+/// The results of all rules for a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Diagnoses {
-    /// Every cause that a rule sees, the costliest first.
+    /// Every root cause, ordered by added latency.
     #[serde(rename = "diagnoses")]
     pub causes: Vec<Diagnosis>,
-    /// What is no cause and worth knowing.
+    /// Observations that are no root cause.
     pub notes: Vec<Note>,
-    /// The rules that could not look, in their order.
-    pub blind: Vec<Blind>,
-    /// Only fleets were measured: no rule is about them, so none is blind either.
+    /// The rules that were not evaluated, in their order.
+    pub not_evaluated: Vec<NotEvaluated>,
+    /// Only fleets were measured. No rule applies to them, so no rule counts as not evaluated.
     pub fleets_only: bool,
 }
 
-/// What the rules see in a campaign, and which of them could not look.
+/// Evaluates all rules on a campaign; reports root causes, notes and the rules that were not evaluated.
 pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
     if data.is_fleets_alone(settings) {
         return Diagnoses {
@@ -152,7 +150,7 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
     for rule in RULES {
         let seen = (rule.look)(&sight);
         if seen.is_empty() {
-            all.blind.extend(Blind::of(rule, &sight));
+            all.not_evaluated.extend(NotEvaluated::of(rule, &sight));
         }
         let (notes, causes): (Vec<Found>, Vec<Found>) =
             seen.into_iter().partition(|found| found.is_note);
@@ -166,6 +164,6 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
             seen: found.seen,
         }));
     }
-    all.causes.sort_by(|a, b| b.cost_ms.total_cmp(&a.cost_ms));
+    all.causes.sort_by(|a, b| b.added_ms.total_cmp(&a.added_ms));
     all
 }

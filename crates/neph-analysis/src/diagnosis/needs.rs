@@ -1,5 +1,5 @@
-//! What rules need before they can look: where it was not measured, a rule that is silent has said
-//! nothing, and what it needs is told.
+//! The data that rules require. If it was not measured, the rule is not evaluated, and the report lists what
+//! is missing.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,44 @@ use serde::Serialize;
 use super::{Rule, Run, Sight, is_imported, peer};
 use crate::words::plural;
 
-/// Something without which a rule cannot look.
+/// Data that a rule requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// So many replies in an experiment.
+    /// Minimum number of replies in an experiment.
     Replies(usize),
-    /// The network's time told alone.
+    /// The network stage, measured separately.
     Network,
-    /// When what was sent left, over TCP.
+    /// Departure timestamps of what was sent, over TCP.
     SendStamps,
-    /// What TCP told beside the stamps; datagrams do without.
+    /// TCP statistics in addition to timestamps; not required for datagrams.
     TcpStatistics,
     /// Requests of two sizes to one endpoint.
     Sizes,
-    /// So many connections to one address from ports that are known.
+    /// Minimum number of connections to one address from known ports.
     Flows(usize),
-    /// ICMP echoes beside the messages.
+    /// ICMP echoes alongside the messages.
     Echoes,
-    /// The peer's marks.
+    /// Timestamps of the peer.
     PeerMarks,
-    /// Messages of a segment at most each way.
+    /// Messages of at most one segment in each direction.
     OneSegment,
-    /// The wall clock, read now and then.
+    /// Periodic readings of the wall clock.
     WallClock,
 }
 
-/// A rule that could not look, and why.
+/// A rule that was not evaluated, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Blind {
+pub struct NotEvaluated {
     /// The rule's name.
     pub rule: &'static str,
     /// The rule's name on screen.
     pub title: &'static str,
-    /// What it needs and did not have.
+    /// The data that was missing.
     pub needs: Vec<String>,
 }
 
-impl Blind {
-    /// What the rule needs and a campaign does not have, if anything.
+impl NotEvaluated {
+    /// The data that the rule requires and the campaign does not have; `None` if nothing is missing.
     pub(crate) fn of(rule: &Rule, sight: &Sight<'_>) -> Option<Self> {
         let unmet: Vec<Need> = rule
             .needs
@@ -59,7 +59,7 @@ impl Blind {
         let mut needs: Vec<String> = Vec::new();
         for need in unmet {
             let words = match need.follows_from(sight) {
-                // So many of them are asked for already.
+                // Another need already asks for a number of replies.
                 Some(Lack::Reply) if counts_replies => continue,
                 Some(lack) => lack.in_words().to_owned(),
                 None => need.in_words(),
@@ -75,25 +75,25 @@ impl Blind {
         })
     }
 
-    /// `needs: which rules`, those with the same needs together.
+    /// `needs: which rules`; rules with the same needs are combined.
     pub(crate) fn in_words(all: &[Self]) -> Vec<String> {
-        let mut alike: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
+        let mut identical: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
         for one in all {
-            alike.entry(&one.needs).or_default().push(one.title);
+            identical.entry(&one.needs).or_default().push(one.title);
         }
-        let alike = alike.into_iter();
-        alike
+        let identical = identical.into_iter();
+        identical
             .map(|(needs, titles)| format!("{}: needs {}.", titles.join(", "), needs.join("; ")))
             .collect()
     }
 }
 
-/// What several needs follow from: without it nothing is known of them, and nothing is to blame.
+/// A lack that several unmet needs follow from. Without messages the other needs are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     /// No message was replied to.
     Reply,
-    /// The messages over TCP were connection attempts, which send nothing.
+    /// The messages over TCP were connection attempts, which send no data.
     Request,
 }
 
@@ -107,7 +107,7 @@ impl Lack {
 }
 
 impl Need {
-    /// What is lacking if this need is unmet for want of messages, and not of what they would show.
+    /// What is lacking, if the need is unmet for lack of messages, not because of their content.
     fn follows_from(self, sight: &Sight<'_>) -> Option<Lack> {
         let is_about = |run: &&Run<'_>| match self {
             Self::Network | Self::PeerMarks => true,
@@ -135,10 +135,10 @@ impl Need {
             Self::Replies(least) => any(&|run| run.replies().nth(least - 1).is_some()),
             Self::Network => any(&|run| !run.crossings.is_empty()),
             Self::SendStamps => {
-                let tells = |set: StageSet| {
+                let is_shown = |set: StageSet| {
                     set.contains(Stage::SendWindow) && !set.contains(Stage::Network)
                 };
-                !any(&is_tcp) || any(&|run| is_tcp(run) && run.flow.stage_sets().any(tells))
+                !any(&is_tcp) || any(&|run| is_tcp(run) && run.flow.stage_sets().any(is_shown))
             }
             Self::TcpStatistics => any(&|run| {
                 let mut all = run.flow.exchanges.iter();
@@ -150,14 +150,14 @@ impl Need {
                     let source = run.flow.flow.source;
                     source.is_some_and(|source| source.port() > 0) || is_imported(run)
                 };
-                let alike = sight.grouped(|run| (run.site().to_owned(), peer(run)));
-                let mut alike = alike.values();
-                alike.any(|runs| runs.iter().filter(has_port).count() >= least)
+                let identical = sight.grouped(|run| (run.site().to_owned(), peer(run)));
+                let mut identical = identical.values();
+                identical.any(|runs| runs.iter().filter(has_port).count() >= least)
             }
             Self::Echoes => any(&|run| run.echoes().len() > 0),
             Self::PeerMarks => any(&|run| {
-                let mut told = run.flow.stage_sets();
-                told.any(|set| set == StageSet::only(Stage::PeerApp))
+                let mut reported = run.flow.stage_sets();
+                reported.any(|set| set == StageSet::only(Stage::PeerApp))
             }),
             Self::OneSegment => any(&|run| {
                 let scenario = run.scenario;
@@ -174,27 +174,24 @@ impl Need {
         match self {
             Self::Replies(least) => format!("{least} replies in an experiment"),
             Self::Network => {
-                "the network's time alone (a neph reflector at the other end, and the kernel's stamps)"
+                "a network stage of its own (a neph reflector as peer, and kernel timestamps)"
                     .to_owned()
             }
             Self::SendStamps => {
-                "the kernel's stamps of what is sent (Linux; some sandboxes tell none)".to_owned()
+                "kernel timestamps of sent data (Linux; some sandboxes have none)".to_owned()
             }
-            Self::TcpStatistics => {
-                "TCP's statistics (Linux; some sandboxes tell none)".to_owned()
-            }
+            Self::TcpStatistics => "TCP statistics (Linux; some sandboxes have none)".to_owned(),
             Self::Sizes => "requests of two sizes to the same endpoint".to_owned(),
             Self::Flows(least) => format!(
                 "{} to the same address (more blocks, or several source ports)",
                 plural(least, "connection")
             ),
-            Self::Echoes => {
-                "ICMP echoes beside the messages (as root, or within net.ipv4.ping_group_range)"
-                    .to_owned()
+            Self::Echoes => "ICMP echoes (as root, or within net.ipv4.ping_group_range)".to_owned(),
+            Self::PeerMarks => "a neph reflector as peer".to_owned(),
+            Self::OneSegment => {
+                format!("messages of at most {} in each direction", SEGMENT.exact())
             }
-            Self::PeerMarks => "a neph reflector at the other end".to_owned(),
-            Self::OneSegment => format!("messages of at most {} each way", SEGMENT.exact()),
-            Self::WallClock => "the wall clock beside the messages (neph run stores it)".to_owned(),
+            Self::WallClock => "readings of the wall clock (neph run stores them)".to_owned(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Who answers a flow, where rules compare flows to the same peer.
+//! The peer of a flow, for rules that compare flows to the same peer.
 
 use std::net::SocketAddr;
 
 use super::sight::Run;
 
-/// Whom flows reach: an address, and the endpoint's name where an imported file does not tell the address.
+/// The peer: its address, and the endpoint's name if an imported file has no address.
 pub(crate) type Peer = (SocketAddr, Option<String>);
 
 /// The peer of a flow.
@@ -14,7 +14,7 @@ pub(crate) fn peer(run: &Run<'_>) -> Peer {
     (target, is_unknown.then(|| run.scenario.endpoint.clone()))
 }
 
-/// Whether somebody else's tool measured it.
+/// Whether another tool measured it.
 pub(crate) fn is_imported(run: &Run<'_>) -> bool {
     run.scenario.parameters.imported().is_some()
 }

@@ -1,5 +1,4 @@
-//! What rules look at: a campaign's experiments with their main flow's crossings of the network,
-//! grouped by where they went.
+//! The input of rules: a campaign's experiments with the network times of their main flow, grouped by place.
 
 use crate::diagnosis::Ordered;
 use crate::diagnosis::Times;
@@ -12,7 +11,7 @@ use super::stall::{self, PeerStalls, Stall};
 use crate::data::{Exchange, ExperimentData, FlowData};
 use crate::{CampaignData, PlotSettings};
 
-/// A campaign as rules see it.
+/// A campaign as the input of rules.
 #[derive(Debug)]
 pub(crate) struct Sight<'a> {
     pub(crate) data: &'a CampaignData,
@@ -26,46 +25,46 @@ pub(crate) struct Run<'a> {
     pub(crate) experiment: &'a ExperimentData,
     pub(crate) scenario: &'a Scenario,
     pub(crate) flow: &'a FlowData,
-    /// Its replied messages whose time in the network is told alone, in order; without those that
-    /// waited for the end of a stall, of which the network's part is the peer's.
+    /// Replied messages with a network stage of their own, in order. Messages that waited for the end of a
+    /// stall are left out: their network stage contains the stall.
     pub(crate) crossings: Vec<Crossing>,
     pub(crate) stalls: Stalls,
 }
 
-/// A message's way through the network and back.
+/// The network time of a message, forward and reverse path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
     pub seq: Seq,
-    /// When it was meant to go, in seconds since the experiment's start.
+    /// Scheduled send time, in seconds since the experiment's start.
     pub(crate) at: f64,
     /// Both directions together, in milliseconds.
     pub(crate) network: f64,
-    /// The waits before it, for TCP's window and in our own queue, in milliseconds.
+    /// The waits before it, for TCP's window and in the client's queue, in milliseconds.
     pub(crate) waited: f64,
-    /// Its connection sent segments again while it was under way: it may have been among them.
+    /// Its connection retransmitted segments while it was under way, possibly its own.
     pub(crate) is_resent: bool,
 }
 
-/// How long a message waited in our own host once it was written, in milliseconds.
+/// How long a written message waited in the client host, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaving {
-    /// Until its last byte left, as far as stamps tell.
+    /// Until its last byte departed, as far as timestamps show.
     pub(crate) waited: f64,
-    /// Of that, in the interface's queue, where that is told alone.
+    /// The part in the interface's queue, if it was measured separately.
     pub(crate) queued: f64,
 }
 
 /// The stalls of both sides of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct Stalls {
-    /// Of the peer, as the messages show them, and the echoes beside them.
+    /// Stalls of the peer, from the messages and the echoes alongside.
     pub(crate) peer: PeerStalls,
     pub(crate) echoes: PeerStalls,
-    /// Of our own program.
+    /// Stalls of the client application.
     pub(crate) client: Vec<Stall>,
-    /// The messages that waited for the peer in one, or for the window that it left closed.
+    /// The messages that waited for the peer in a stall, or for the window that it left closed.
     pub(crate) waited: BTreeSet<Seq>,
-    /// Those that waited for our own program in one: to be sent, or to be read.
+    /// The messages that waited for the client application in a stall: to be sent, or to be read.
     pub(crate) waited_for_client: BTreeSet<Seq>,
 }
 
@@ -85,10 +84,10 @@ impl Stalls {
     }
 }
 
-/// From where to where: what experiments have in common that share a path, ports aside.
+/// A path from site to peer, without ports.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    /// The site it was measured from; empty where the plan names none.
+    /// The site of the measurement; empty if the plan names none.
     pub(crate) site: String,
     pub(crate) endpoint: String,
     pub(crate) target: SocketAddr,
@@ -113,12 +112,12 @@ impl<'a> Sight<'a> {
         Self { data, runs }
     }
 
-    /// The experiments by where they went.
+    /// The experiments by place.
     pub(crate) fn places(&self) -> BTreeMap<Place, Vec<&Run<'a>>> {
         self.grouped(Run::place)
     }
 
-    /// The experiments by what they have in common.
+    /// The experiments by a common key.
     pub(crate) fn grouped<K: Ord>(
         &self,
         key: impl Fn(&Run<'a>) -> K,
@@ -130,7 +129,7 @@ impl<'a> Sight<'a> {
         found
     }
 
-    /// A place's name on screen; the site is told only where there are several.
+    /// A place's name on screen; includes the site only if there are several.
     pub(crate) fn name(&self, place: &Place) -> String {
         let sites: BTreeSet<&str> = self.runs.iter().map(Run::site).collect();
         if sites.len() > 1 && !place.site.is_empty() {
@@ -142,7 +141,7 @@ impl<'a> Sight<'a> {
 }
 
 impl Run<'_> {
-    /// The site it was measured from; empty where the plan names none.
+    /// The site of the measurement; empty if the plan names none.
     pub(crate) fn site(&self) -> &str {
         let ran = self.experiment.provenance.as_ref();
         let ran = ran.and_then(|provenance| provenance.site.as_deref());
@@ -157,24 +156,24 @@ impl Run<'_> {
         }
     }
 
-    /// Its crossings' times in order.
+    /// Its network times in order.
     pub(crate) fn networks(&self) -> Ordered {
         self.crossings.iter().map(|one| one.network).collect()
     }
 
-    /// The least round trip that its TCP has seen, handshake included, in milliseconds.
+    /// The least round trip that TCP has measured, including the handshake, in milliseconds.
     pub(crate) fn tcp_least(&self) -> Option<f64> {
         let seen = self.flow.exchanges.iter().filter_map(|one| one.least_rtt);
         seen.min().map(Span::millis_f64)
     }
 
-    /// The round trips of the ICMP echoes beside it, in milliseconds.
+    /// The round trips of the ICMP echoes alongside, in milliseconds.
     pub(crate) fn echoes(&self) -> Ordered {
         self.echoes_that(|_, _| true)
     }
 
-    /// Those that were not under way while the peer stood still. Echoes come at an even pace, and so may
-    /// stalls: then all echoes wait, or none.
+    /// Echoes that were not under way during a stall of the peer. Both echoes and stalls may be periodic:
+    /// then all echoes wait, or none.
     pub(crate) fn echoes_at_rest(&self) -> Ordered {
         let Stalls { peer, echoes, .. } = &self.stalls;
         self.echoes_that(|one, took| {
@@ -185,7 +184,7 @@ impl Run<'_> {
         })
     }
 
-    /// The round trips of those echoes for which this holds of the echo and its round trip.
+    /// The round trips of echoes that match a condition on the echo and its round trip.
     fn echoes_that(&self, is: impl Fn(&Exchange, f64) -> bool) -> Ordered {
         let Some(flow) = self.experiment.companion() else {
             return Ordered::default();
@@ -197,8 +196,7 @@ impl Run<'_> {
         times.collect()
     }
 
-    /// The path alone: TCP's least round trip, or the messages', or an echo's, which may go
-    /// another way.
+    /// The least round trip of the path: of TCP, the messages or an echo, which may use another path.
     pub(crate) fn path(&self) -> Option<f64> {
         let seen = self.tcp_least().or_else(|| self.networks().least());
         seen.or_else(|| self.echoes().least())
@@ -226,8 +224,8 @@ impl Run<'_> {
 }
 
 impl Leaving {
-    /// Marks between the two may be absent; without any stamp of sending, the waits are told with the
-    /// network, and nobody knows.
+    /// Timestamps between the two may be absent. Without a timestamp of sending, the waits are part of the
+    /// network stage: `None`.
     pub(crate) fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
         let waits =
             |set: StageSet| set.contains(Stage::SendWindow) || set.contains(Stage::SendQueue);
@@ -251,15 +249,15 @@ impl Leaving {
     }
 }
 
-/// Whether nobody's program is among the stages: the network alone, or with the peer's send path,
-/// whose end only the next reply tells.
+/// Whether the stages contain no application: the network alone, or with the peer's send path, whose end only
+/// the next reply shows.
 fn is_network(set: StageSet) -> bool {
     let alone = StageSet::only(Stage::Network);
     set == alone || set == alone.with(Stage::PeerSend)
 }
 
 fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
-    // An echo or a SYN is answered by the peer's kernel, which adds next to nothing.
+    // The peer's kernel answers an echo or a SYN and adds almost nothing.
     let is_echo = flow.flow.probe.facts().is_answered_by_kernel;
     let one = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);

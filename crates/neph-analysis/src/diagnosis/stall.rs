@@ -1,8 +1,8 @@
-//! Stalls: times in which one side did nothing although something was due, and after which it did
-//! all of it at once.
+//! Stalls: times in which one side did nothing although tasks were due, and after which it did all of them at
+//! once.
 //!
-//! The wait of what was due jumps to the whole stall at once and falls by a millisecond in each
-//! millisecond: a saw tooth. A queue rises with the load and lets packets through meanwhile.
+//! The wait of due tasks jumps to the whole stall and falls by a millisecond per millisecond (a sawtooth). A
+//! queue grows with the load and lets packets pass meanwhile.
 
 mod peer;
 
@@ -15,38 +15,38 @@ use crate::data::{Exchange, FlowData};
 
 pub(crate) use peer::{PeerStalls, of_peer};
 
-/// A scheduler lets a program wait for some milliseconds; a stall is longer.
+/// A scheduler delays a process by some milliseconds; a stall is longer.
 const LEAST_MS: f64 = 10.0;
-/// So many have to be due within it: two that are done together are chance.
+/// Minimum number of tasks that are due within it: two that are done together may be random.
 const FEW: usize = 3;
-/// What was due is done within this share of the stall afterwards ...
+/// The due tasks are done within this share of the stall afterwards ...
 const BURST: f64 = 0.25;
-/// ... or within this time: a program takes a moment for each.
+/// ... or within this time: an application needs a moment for each.
 const BURST_MS: f64 = 1.0;
-/// So much of it, that is: single ones get lost, or belong to another connection.
+/// Minimum share of the due tasks: single ones are lost, or belong to another connection.
 const TOGETHER: f64 = 0.8;
-/// What was done last before it had waited for less than this share of it: the wait jumps ...
+/// The last task before the stall waited for less than this share of it: the wait jumps ...
 const JUMP: f64 = 0.3;
-/// What becomes due within so many lengths after it ...
+/// Tasks that become due within this multiple of the stall after it ...
 const NEXT: f64 = 1.5;
-/// ... waits for less than this share of it: at the latest at the end of a next one.
+/// ... wait for less than this share of it, or until the end of the next stall at the latest.
 const RECOVERED: f64 = 0.1;
-/// Something becomes due all the time: no pause is longer than this share. What waits together for
-/// something else becomes due together.
+/// Tasks become due continuously: no pause is longer than this share. Tasks that wait together for another
+/// event become due together.
 const PAUSE: f64 = 0.45;
 
-/// Something that is due at a time and done later, in milliseconds of the experiment.
+/// A task with its due time and its actual time, in milliseconds of the experiment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub seq: Seq,
-    /// When it would have been due if nothing had held it back on our own side: `due`, or earlier.
+    /// Its due time if the local side had not held it back: `due`, or earlier.
     pub(crate) asked: f64,
     pub(crate) due: f64,
-    /// `None`: never.
+    /// `None`: never done.
     pub(crate) done: Option<f64>,
 }
 
-/// What waited in a stall, and for how long in milliseconds.
+/// A message that waited in a stall, and how long in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Waited {
     pub seq: Seq,
@@ -56,15 +56,16 @@ pub(crate) struct Waited {
 /// One stall, in milliseconds of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stall {
-    /// What was done last before it.
+    /// Time of the last task before it.
     pub from: f64,
-    /// What was done first after it.
+    /// Time of the first task after it.
     pub(crate) until: f64,
-    /// What waited for its end, in order of being due; what never came waited until then.
+    /// The tasks that waited for its end, by due time; tasks that were never done count as waiting until
+    /// then.
     pub(crate) waited: Vec<Waited>,
-    /// What was held back on our own side until its end, by TCP's window for instance.
+    /// The tasks that the local side held back until its end, for example by TCP's window.
     pub(crate) held: Vec<Seq>,
-    /// From its end until all of that was done.
+    /// From its end until all of these were done.
     pub(crate) burst: f64,
 }
 
@@ -79,30 +80,30 @@ impl Stall {
         waited.chain(self.held.iter().copied())
     }
 
-    /// Whether it ended with or before what comes after a silence from `at` on.
+    /// Whether it ended at or before the end of a pause that begins at `at`.
     fn reaches(&self, at: f64) -> bool {
         self.until + self.burst >= at - BURST_MS
     }
 }
 
-/// What is outstanding when a silence ends.
+/// The tasks that are outstanding at the end of a pause.
 struct Outstanding<'t> {
     tasks: Vec<&'t Task>,
-    /// When those would have become due that did within the silence, had they not waited for the window: it
-    /// opens with the first acknowledgement, which may come before the first reply.
+    /// When tasks would have become due within the pause without TCP's window. The first acknowledgement
+    /// opens the window, possibly before the first reply.
     fresh: Vec<f64>,
-    /// What our own side held back until its end, although it was asked for within the silence.
+    /// Tasks that were requested within the pause and held back by the local side until its end.
     held: Vec<&'t Task>,
-    /// Something becomes due after it.
+    /// Other tasks become due after it.
     goes_on: bool,
 }
 
-/// The stalls among tasks. `others` are times at which the same side is seen to do something else.
+/// Finds the stalls in tasks. `others` are times of other activity of the same side.
 pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
     let mut tasks: Vec<Task> = tasks.to_vec();
     tasks.sort_by(|a, b| a.due.total_cmp(&b.due));
     let done = tasks.iter().filter_map(|task| task.done);
-    // Before the first is due nobody knows of a stall.
+    // Before the first due time a stall is not visible.
     let begun = tasks.first().map(|task| task.due);
     let mut acts: Vec<f64> = begun
         .into_iter()
@@ -111,7 +112,7 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
         .collect();
     acts.sort_by(f64::total_cmp);
     let mut found: Vec<Stall> = Vec::new();
-    // What everything waited before the last silence: a longer path, or a queue.
+    // The wait of all tasks before the last pause: a longer path, or a queue.
     let mut level = 0.0;
     for pair in acts.windows(2) {
         let &[from, until] = pair else { continue };
@@ -134,10 +135,10 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
     found
 }
 
-/// What waits in a silence for longer than everything did before it, which was `level` milliseconds.
+/// The tasks that wait in a pause for longer than all tasks before it, which waited `level` milliseconds.
 fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstanding<'_> {
     let due = |task: &Task| task.due + level;
-    // What has been due for much longer is lost, or waits for something else.
+    // Tasks that have been due for much longer are lost, or wait for another event.
     let first = all.partition_point(|task| due(task) < from - (until - from));
     let after = all.partition_point(|task| due(task) < until);
     let goes_on = after < all.len();
@@ -146,7 +147,7 @@ fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstandi
         .filter(|task| task.done.is_none_or(|done| done >= until));
     let tasks: Vec<&Task> = open.collect();
     let fresh = tasks.iter().filter(|task| due(task) > from);
-    // The window closes because nothing is acknowledged: not before the first of them has waited.
+    // The window closes because nothing is acknowledged: not before the first task has waited.
     let closed = fresh.clone().next().map_or(until, |task| due(task));
     let fresh: Vec<f64> = fresh
         .map(|task| due(task).min(task.asked.max(closed)))
@@ -160,7 +161,7 @@ fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstandi
     }
 }
 
-/// How long what was done last before a silence had waited; 0 of nothing.
+/// How long the last task before a pause had waited; 0 without one.
 fn waited_before(tasks: &[Task], from: f64, until: f64) -> f64 {
     let first = tasks.partition_point(|task| task.due < from - 2.0 * (until - from));
     let earlier = tasks[first..].iter().take_while(|task| task.due <= from);
@@ -171,8 +172,8 @@ fn waited_before(tasks: &[Task], from: f64, until: f64) -> f64 {
     waited.unwrap_or(0.0).max(0.0)
 }
 
-/// Whether something that becomes due after a silence hardly waits any more; so does what is due at the
-/// end of a next one. Behind a queue or on a longer path everything goes on waiting.
+/// Whether tasks that become due after a pause hardly wait, or are done at the end of the next one. Behind a
+/// queue or on a longer path all tasks keep waiting.
 fn recovers(tasks: &[Task], (from, until): (f64, f64), level: f64) -> bool {
     let length = until - from;
     let first = tasks.partition_point(|task| task.due < until);
@@ -185,7 +186,7 @@ fn recovers(tasks: &[Task], (from, until): (f64, f64), level: f64) -> bool {
     waited.peek().is_none() || waited.any(|waited| waited <= level + RECOVERED * length)
 }
 
-/// How long after a stall of a length what was due in it is done, at most.
+/// Time after a stall of this length within which its tasks are done, at most.
 const fn within(length: f64) -> f64 {
     BURST_MS.max(BURST * length)
 }
@@ -230,8 +231,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
     })
 }
 
-/// The slope of the wait within stalls, in milliseconds per millisecond; by least squares over all of
-/// them.
+/// Slope of the wait within stalls, in milliseconds per millisecond (least squares over all stalls).
 pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
     let due: std::collections::BTreeMap<Seq, f64> =
         tasks.iter().map(|task| (task.seq, task.due)).collect();
@@ -251,7 +251,7 @@ pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
     (below > 0.0).then(|| above / below)
 }
 
-/// Stalls of our own program: it neither sent what was due nor read.
+/// Stalls of the client application: it neither sent due messages nor read.
 pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
     let tasks: Vec<Task> = flow
         .exchanges
@@ -270,7 +270,7 @@ pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
     found
 }
 
-/// The messages that waited for our program in its stalls: to be sent, or to be read.
+/// The messages that waited for the client application in its stalls: to be sent, or to be read.
 pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<Seq> {
     let unsent = stalls.iter().flat_map(|stall| &stall.waited);
     let mut found: BTreeSet<Seq> = unsent.map(|one| one.seq).collect();
@@ -287,8 +287,8 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
     found
 }
 
-/// Whether nothing failed in it for want of a connection: those before and after it are the same, where
-/// one carries many messages.
+/// Whether the connection is the same before and after the stall, if one carries many messages. Otherwise
+/// messages failed because there was no connection.
 fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     let failed = |seq: Seq| {
         let place = flow.exchanges.partition_point(|one| one.seq < seq);
@@ -309,7 +309,7 @@ fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     before.last().map(connection) == after.next().map(connection)
 }
 
-/// When our program had read a reply.
+/// When the client application had read a reply.
 fn read(one: &Exchange) -> Option<f64> {
     Some(millis(one.intended) + one.response?.millis_f64())
 }
@@ -318,7 +318,7 @@ pub(crate) fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 
-/// A quantile of the waits of stalls, in milliseconds.
+/// The waits of stalls, in milliseconds.
 pub(crate) fn waits<'s>(stalls: impl IntoIterator<Item = &'s Stall>) -> Ordered {
     let waited = stalls.into_iter().flat_map(|stall| &stall.waited);
     waited.map(|one| one.time).collect()

@@ -1,27 +1,27 @@
-//! Diagnoses in words, for whatever shows them.
+//! Diagnoses as text, for every output.
 
-use super::{Blind, Diagnoses, Evidence, RULES, Seen};
+use super::{Diagnoses, Evidence, NotEvaluated, RULES, Seen};
 
 impl Diagnoses {
-    /// That none of the rules speaks, of those that could look.
+    /// States that no evaluated rule found a root cause.
     pub fn no_cause(&self) -> String {
         if self.fleets_only {
-            return "No cause was looked for: the rules look at the messages of single flows, and only \
-                    fleets were measured."
+            return "Not evaluated: the rules need messages of single flows, and only fleets were measured."
                 .to_owned();
         }
         let all = RULES.len();
-        let looked = all - self.blind.len();
+        let looked = all - self.not_evaluated.len();
         if looked == all {
-            format!("No cause found: none of the {all} rules speaks.")
+            format!("No root cause found by the {all} rules.")
         } else {
-            format!("No cause found: none of the {looked} rules that could look speaks.")
+            format!("No root cause found by the {looked} rules that were evaluated.")
         }
     }
 
-    /// Which rules could not look and what they need, a sentence each; nothing where all could.
-    pub fn blind_in_words(&self) -> Vec<String> {
-        Blind::in_words(&self.blind)
+    /// Rules that were not evaluated and the data that they need, a sentence each; empty if all were
+    /// evaluated.
+    pub fn not_evaluated_text(&self) -> Vec<String> {
+        NotEvaluated::in_words(&self.not_evaluated)
     }
 }
 

@@ -1,5 +1,5 @@
-//! What takes much longer than an ICMP echo beside it, and whom that may be blamed on: the network
-//! only where its stage stands apart from everybody else's.
+//! Messages that take much longer than an ICMP echo alongside, and why. The network is blamed only if its
+//! stage was measured separately.
 
 use neph_model::{Span, Stage, StageSet};
 
@@ -10,30 +10,30 @@ use crate::numbers::millis;
 use crate::words::{plural, real};
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
-/// A round trip that takes this many times an echo's carries more than distance.
+/// Minimum ratio of a round trip to an echo that distance does not explain.
 const FAR_BEYOND: f64 = 2.0;
-/// Milliseconds below which that is not worth a sentence.
-const WORTH_TELLING: f64 = 1.0;
-/// What causes may explain.
+/// Smallest difference that is reported, in milliseconds.
+const WORTH_REPORTING: f64 = 1.0;
+/// Topic that root causes may explain.
 const TRANSMISSION: &str = "transmission";
 
-/// A scenario whose messages are under way much longer than its echoes.
+/// A scenario whose messages are under way for much longer than its echoes.
 struct Beyond {
     scenario: usize,
-    /// The stages that the time is told of.
+    /// The stages that the time covers.
     set: StageSet,
-    /// The median of the entry with the network in milliseconds.
+    /// Median of the ledger entry with the network, in milliseconds.
     network: f64,
-    /// The same with the wait for TCP's window, which fills behind the same bottleneck, where the
-    /// network is told alone.
+    /// The same with the wait for TCP's window, which fills behind the same bottleneck, if the network was
+    /// measured separately.
     time: f64,
-    /// The quickest echo in milliseconds: an echo beside the messages waits in the same queue, so
-    /// that only this one is the path alone.
+    /// The fastest echo in milliseconds. Echoes alongside messages wait in the same queue, so only the
+    /// fastest shows the path alone.
     echo: f64,
 }
 
 impl Beyond {
-    /// What is not distance, in milliseconds.
+    /// The time above the echo, in milliseconds.
     fn excess(&self) -> f64 {
         self.time - self.echo
     }
@@ -42,24 +42,23 @@ impl Beyond {
         is_network(self.set)
     }
 
-    /// Whether what is left of the network without so many milliseconds is far beyond an echo. Of the
-    /// network alone: waiting for the window on a path without a queue is round trips, which are
-    /// distance.
+    /// Whether the network stage, less the explained milliseconds, is still far above an echo. The wait for
+    /// the window does not count: on a path without a queue it consists of round trips.
     fn is_far_without(&self, explained: f64) -> bool {
         let left = self.network - explained;
-        left > self.echo * FAR_BEYOND && left - self.echo > WORTH_TELLING
+        left > self.echo * FAR_BEYOND && left - self.echo > WORTH_REPORTING
     }
 }
 
-/// Whether nobody's program is among the stages: the network alone, or with the peer's send path,
-/// whose end only the next reply tells.
+/// Whether the stages contain no application: the network alone, or with the peer's send path, whose end only
+/// the next reply shows.
 fn is_network(set: StageSet) -> bool {
     let alone = StageSet::only(Stage::Network);
     set == alone || set == alone.with(Stage::PeerSend)
 }
 
-/// One sentence about the network where it is told alone and no cause explains it, one where it is
-/// told with others.
+/// One sentence about network stages that no root cause explains, one about network stages merged with
+/// others.
 pub(crate) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -81,14 +80,15 @@ pub(crate) fn findings(
         .collect()
 }
 
-/// What causes explain of a scenario's messages, in milliseconds.
+/// How many milliseconds of a scenario's messages root causes explain.
 fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
-    let told = causes.iter();
-    told.filter_map(|cause| cause.explains(TRANSMISSION, scenario))
+    let reported = causes.iter();
+    reported
+        .filter_map(|cause| cause.explains(TRANSMISSION, scenario))
         .sum()
 }
 
-/// The first one's sentence, with the number of the others.
+/// The sentence of the first one, with the number of the others.
 fn first(
     data: &CampaignData,
     members: &[Beyond],
@@ -124,7 +124,7 @@ fn transmission(data: &CampaignData, one: &Beyond) -> String {
 
 fn undecided(data: &CampaignData, one: &Beyond) -> String {
     format!(
-        "In {} the median of {} is {}, while the quickest ICMP echo takes {}: at least {} of it is not the path as ping sees it. Whether {} took that cannot be told here, because the marks between them are missing.",
+        "In {} the median of {} is {}, the minimum ICMP RTT {}: at least {} of it is not path latency as ping measures it. It is unknown whether {} added it, because timestamps between them are missing.",
         data.scenarios[one.scenario].label(),
         one.set,
         millis(one.time),
@@ -134,7 +134,7 @@ fn undecided(data: &CampaignData, one: &Beyond) -> String {
     )
 }
 
-/// Who may have taken the time of an entry: `the network or the server`.
+/// What may have caused the time of an entry: `the network or the server`.
 fn suspects(set: StageSet) -> String {
     let server = [Stage::PeerKernel, Stage::PeerApp, Stage::PeerSend];
     let is_of = |others: &[Stage]| others.iter().any(|stage| set.contains(*stage));
@@ -147,7 +147,7 @@ fn suspects(set: StageSet) -> String {
         names.push("the server");
     }
     if is_of(&own) {
-        names.push("our own host");
+        names.push("the client host");
     }
     names.join(" or ")
 }
@@ -171,7 +171,7 @@ fn beyond(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Opti
     found.is_far_without(0.0).then_some(found)
 }
 
-/// A message's entry that holds the network.
+/// A message's entry that contains the network.
 struct UnderWay {
     set: StageSet,
     network: Span,
@@ -194,9 +194,9 @@ impl UnderWay {
     }
 }
 
-/// The stages that the messages' time under way is told of, the median of their entries and the
-/// same with the wait for the window: the network's own entries where most messages have one, else
-/// everything that some message's entry mixes with it.
+/// The stages that cover the time under way, the median of their entries, and the same with the wait for the
+/// window. Uses the network's own entries if most messages have one, else all stages that some message merges
+/// with it.
 fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet, f64, f64)> {
     let mut entries: Vec<UnderWay> = flows
         .flat_map(|flow| flow.exchanges.iter().map(move |one| (flow, one)))

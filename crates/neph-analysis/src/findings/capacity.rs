@@ -1,7 +1,7 @@
-//! What a pair's link carries, as far as its throughput checks and its own messages tell.
+//! The capacity of a pair's link, from its throughput checks and messages.
 //!
-//! Owns when a check's figure is what the link carries, and when the link carries that at least:
-//! where messages got more through, or where the check ended before it had filled the link.
+//! Owns when a check's result is the capacity, and when it is a lower limit: if messages achieved more, or if
+//! the check ended before it had filled the link.
 
 use neph_model::{SEGMENT, Span, Throughput};
 
@@ -10,36 +10,36 @@ use crate::data::ExperimentData;
 use crate::words::real;
 use crate::{CampaignData, PlotSettings};
 
-/// A check is less than what got through from this share more on: both have their headers.
+/// A check is too low if the messages achieved more by this factor: both include headers.
 const MORE: f64 = 1.1;
-/// Without losses, a window that would carry so many times what was carried has not been used yet.
+/// Without losses, a window of this many times the achieved rate is not used yet.
 const UNUSED: f64 = 2.0;
-/// A full link without losses has a queue: it makes the round trip longer by this share.
+/// A full link without losses has a queue that increases the RTT by this factor.
 const QUEUED: f64 = 1.25;
 
 #[expect(clippy::cast_precision_loss, reason = "a segment")]
 const SEGMENT_BITS: f64 = SEGMENT.bytes() as f64 * 8.0;
 
-/// Bits of payload per second.
+/// Capacity in bits of payload per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Capacity {
-    /// What the checks found.
+    /// The result of the checks.
     Found(f64),
-    /// It is more than what the checks found, or may be.
+    /// The result of the checks is a lower limit.
     AtLeast(f64),
 }
 
-/// What a pair's messages tell of its link.
+/// What the messages of a pair show of its link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
-    /// The most of their payload that got through in one experiment, bits per second.
+    /// Highest payload rate in an experiment, bits per second.
     carried: f64,
     /// The shortest round trip of all.
     base: Option<Span>,
 }
 
 impl Capacity {
-    /// By the checks that have a figure; none without them.
+    /// By the checks that have a result; `None` without one.
     pub(crate) fn of(checks: &[&Throughput], traffic: Traffic) -> Option<Self> {
         let most = checks.iter().map(|check| goodput(check)).reduce(f64::max)?;
         let filled = checks.iter().filter(|check| {
@@ -53,7 +53,7 @@ impl Capacity {
 }
 
 impl Traffic {
-    /// Of these experiments, each with the payload of its requests in bytes.
+    /// From these experiments, each with the payload of its requests in bytes.
     pub(crate) fn of<'a>(experiments: impl Iterator<Item = (u64, &'a ExperimentData)>) -> Self {
         experiments.fold(Self::default(), |so_far, (bytes, experiment)| Self {
             carried: so_far.carried.max(carried(bytes, experiment)),
@@ -61,7 +61,7 @@ impl Traffic {
         })
     }
 
-    /// Of all experiments of an endpoint, from a site, where one is named.
+    /// From all experiments of an endpoint, and of a site if one is named.
     pub(crate) fn between(
         data: &CampaignData,
         settings: &PlotSettings,
@@ -76,8 +76,8 @@ impl Traffic {
     }
 }
 
-/// Whether a check ended before it had filled the link: nothing was lost, and its window was still
-/// growing, or no queue had come to be.
+/// Whether a check ended before it had filled the link: no losses, and the window was still growing or no
+/// queue had formed.
 pub(crate) fn ended_early(check: &Throughput, traffic: Traffic) -> bool {
     let Some(last) = check.seconds.last() else {
         return false;
@@ -92,7 +92,7 @@ pub(crate) fn ended_early(check: &Throughput, traffic: Traffic) -> bool {
     {
         return false;
     }
-    // A segment that is larger leaves more of the window unused.
+    // With larger segments, more of the window is unused.
     let window = f64::from(last.cwnd_segments.unwrap_or(0)) * SEGMENT_BITS;
     let is_growing = window / srtt.secs_f64() > UNUSED * goodput(check);
     let has_no_queue = |base: Span| srtt.secs_f64() < QUEUED * base.secs_f64();
@@ -104,7 +104,7 @@ fn goodput(check: &Throughput) -> f64 {
     check.goodput.bits_per_second() as f64
 }
 
-/// From when the first request was due until the last answer was there.
+/// Rate from when the first request was due until the last reply.
 #[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
 fn carried(bytes: u64, experiment: &ExperimentData) -> f64 {
     let messages = experiment.main().map_or(&[][..], |flow| &flow.exchanges);
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    fn told(checks: &[(u64, u32, u32, i64)], carried_mbit: f64) -> Capacity {
+    fn reported(checks: &[(u64, u32, u32, i64)], carried_mbit: f64) -> Capacity {
         let checks: Vec<Throughput> = checks.iter().copied().map(check).collect();
         let traffic = Traffic {
             carried: carried_mbit * 1e6,
@@ -167,26 +167,32 @@ mod tests {
 
     #[test]
     fn a_check_that_lost_nothing_and_met_no_queue_found_what_the_link_carries_at_least() {
-        // The window is still growing; it fits, but nothing queues.
+        // The window is still growing; it fits, but there is no queue.
         for early in [(40, 0, 2671, 60), (14, 0, 50, 41)] {
             assert!(
-                matches!(told(&[early], 1.0), Capacity::AtLeast(_)),
+                matches!(reported(&[early], 1.0), Capacity::AtLeast(_)),
                 "{early:?}"
             );
         }
-        // Losses, and a standing queue, are of a full link.
+        // Losses and a standing queue show a full link.
         for full in [(40, 7, 2671, 60), (3, 0, 46, 177)] {
-            assert!(matches!(told(&[full], 1.0), Capacity::Found(_)), "{full:?}");
+            assert!(
+                matches!(reported(&[full], 1.0), Capacity::Found(_)),
+                "{full:?}"
+            );
         }
         // One that filled the link is enough.
-        let told = told(&[(40, 0, 2671, 48), (295, 831, 1579, 43)], 1.0);
-        assert_eq!(told, Capacity::Found(295e6));
+        let reported = reported(&[(40, 0, 2671, 48), (295, 831, 1579, 43)], 1.0);
+        assert_eq!(reported, Capacity::Found(295e6));
     }
 
     #[test]
     fn what_got_through_is_carried_whatever_a_check_found() {
-        assert_eq!(told(&[(14, 9, 50, 60)], 33.0), Capacity::AtLeast(33e6));
-        assert_eq!(told(&[(30, 9, 50, 60)], 32.0), Capacity::Found(30e6));
-        assert_eq!(told(&[(40, 0, 2671, 48)], 33.0), Capacity::AtLeast(40e6));
+        assert_eq!(reported(&[(14, 9, 50, 60)], 33.0), Capacity::AtLeast(33e6));
+        assert_eq!(reported(&[(30, 9, 50, 60)], 32.0), Capacity::Found(30e6));
+        assert_eq!(
+            reported(&[(40, 0, 2671, 48)], 33.0),
+            Capacity::AtLeast(40e6)
+        );
     }
 }

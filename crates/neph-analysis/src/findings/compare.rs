@@ -1,33 +1,33 @@
-//! Comparing two scenarios block by block: medians of experiments, paired by block.
+//! Compares two scenarios block by block: medians of experiments, paired by block.
 //!
-//! Owns the medians, the family in which all comparisons of a report are judged together, and the words
-//! for what was found. The test and the verdict are `neph_stats`' ([`judge`]).
+//! Owns the medians, the family of comparisons that are judged together, and the text of the results. The
+//! test and the verdict are those of `neph_stats` ([`judge`]).
 //!
-//! A message without an answer lies above every reply, so that a block of which half went
-//! unanswered has a median above every number; a difference to it is infinite.
+//! A message without a reply counts as slower than every reply. If half of a block has no reply, its median
+//! is above every number, and a difference to it is infinite.
 
 use std::collections::BTreeMap;
 
 use neph_stats::{
-    Claim, Interval, Judgement, Level, PairedShift, Sorted, Verdict, Wanted, blocks_needed, judge,
-    median_of_levels, tells_apart,
+    Claim, Interval, Judgement, Level, PairedShift, Sorted, Verdict, Wanted, blocks_needed,
+    distinguishes, judge, median_of_levels,
 };
 
 use crate::latencies::Latencies;
 use crate::numbers::millis;
 use crate::{CampaignData, Layer, PlotSettings};
 
-/// The smallest difference that is worth a verdict.
+/// The smallest difference that matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LeastEffect {
     /// As a share of the baseline's median.
     pub share: f64,
-    /// And at least so many milliseconds.
+    /// Minimum in milliseconds.
     pub(crate) millis: f64,
 }
 
 impl LeastEffect {
-    fn beside(self, baseline: f64) -> f64 {
+    fn alongside(self, baseline: f64) -> f64 {
         if baseline.is_finite() {
             self.millis.max(self.share * baseline)
         } else {
@@ -40,18 +40,18 @@ impl LeastEffect {
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     claims: Vec<Claim>,
-    /// Of each claim, what it compares; nothing for what is compared once only.
+    /// What each claim compares; `None` for claims that occur once only.
     subjects: Vec<Option<Subject>>,
 }
 
-/// What is compared: two scenarios by their indices.
+/// The subject of a comparison: two scenarios by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Subject {
     candidate: usize,
     baseline: usize,
 }
 
-/// Where a comparison stands in its family.
+/// The index of a comparison in its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
@@ -63,7 +63,7 @@ impl Family {
         Place(self.claims.len() - 1)
     }
 
-    /// Adds a claim, or finds the same one: two sentences about the same are one test.
+    /// Adds a claim, or returns the same one: two sentences about the same claim are one test.
     fn add_once(&mut self, subject: Subject, claim: Claim) -> Place {
         let known = self
             .subjects
@@ -78,7 +78,7 @@ impl Family {
         place
     }
 
-    /// What may be said of each.
+    /// The judgement of each claim.
     pub(crate) fn judged(self) -> Judged {
         Judged(judge(&self.claims))
     }
@@ -93,7 +93,7 @@ impl Judged {
         self.0[place.0]
     }
 
-    /// A comparison with what may be said of it.
+    /// A comparison with its judgement.
     pub(crate) fn of(&self, comparison: Comparison) -> Decided {
         Decided {
             comparison,
@@ -101,7 +101,7 @@ impl Judged {
         }
     }
 
-    /// Several of them.
+    /// Several comparisons with their judgements.
     pub(crate) fn all(&self, comparisons: impl IntoIterator<Item = Comparison>) -> Vec<Decided> {
         comparisons.into_iter().map(|one| self.of(one)).collect()
     }
@@ -110,19 +110,19 @@ impl Judged {
 /// One scenario against another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Comparison {
-    /// Candidate minus baseline in milliseconds: Hodges-Lehmann over blocks, or the one block's
-    /// difference.
+    /// Candidate minus baseline in milliseconds: Hodges-Lehmann over blocks, or the difference of a single
+    /// block.
     pub shift: f64,
-    /// How many blocks both have.
+    /// Number of blocks that both have.
     pub blocks: usize,
     /// The baseline's median over blocks in milliseconds.
     pub(crate) baseline: f64,
-    /// The smallest difference in milliseconds that matters here.
+    /// The smallest difference in milliseconds that matters.
     pub least: f64,
     place: Place,
 }
 
-/// A comparison, judged.
+/// A comparison with its judgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Decided {
     pub(crate) comparison: Comparison,
@@ -143,7 +143,7 @@ impl Decided {
         self.judgement.interval
     }
 
-    /// The other one against this one.
+    /// Swaps the two scenarios.
     pub(crate) fn turned(mut self) -> Self {
         self.comparison.baseline += self.comparison.shift;
         self.comparison.shift = -self.comparison.shift;
@@ -156,18 +156,18 @@ impl Decided {
         self
     }
 
-    /// How far the two lie from each other: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the
-    /// interval where there is none.
+    /// The size of the difference: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the interval if
+    /// there is none.
     fn size_in_words(&self) -> String {
         let shift = self.comparison.shift;
         if shift.is_infinite() {
             return IMMEASURABLY.to_owned();
         }
-        let interval = interval_in_words(shift, self.interval(), told);
-        format!("{}{interval}", told(shift.abs()))
+        let interval = interval_in_words(shift, self.interval(), reported);
+        format!("{}{interval}", reported(shift.abs()))
     }
 
-    /// What may be said of the two by their names; `slower` and `faster` only with a verdict.
+    /// The result with both names; `slower` and `faster` only with a verdict.
     pub(crate) fn in_words(&self, name: &str, other: &str) -> String {
         let size = self.size_in_words();
         match self.verdict() {
@@ -185,15 +185,15 @@ impl Decided {
     }
 }
 
-/// How far what has no number lies from what has one.
+/// The size of an infinite difference.
 pub(crate) const IMMEASURABLY: &str = "immeasurably";
 
-/// ` (95 % interval 11.8 ms to 12.3 ms)` of how far two lie from each other, without its sign;
-/// nothing where there is none.
+/// The interval of a difference, without its sign: ` (95 % interval 11.8 ms to 12.3 ms)`; empty if there is
+/// none.
 pub(crate) fn interval_in_words(
     shift: f64,
     interval: Option<Interval>,
-    told: impl Fn(f64) -> String,
+    reported: impl Fn(f64) -> String,
 ) -> String {
     let Some(interval) = interval else {
         return String::new();
@@ -203,25 +203,25 @@ pub(crate) fn interval_in_words(
     } else {
         interval
     };
-    let (low, high) = (told(interval.low), told(interval.high));
+    let (low, high) = (reported(interval.low), reported(interval.high));
     format!(" (95 % interval {low} to {high})")
 }
 
-/// A difference, or that there is no end to it.
-pub(crate) fn told_by(value: f64, told: impl Fn(f64) -> String) -> String {
+/// A difference, or [`IMMEASURABLY`] if it is infinite.
+pub(crate) fn determined_by(value: f64, reported: impl Fn(f64) -> String) -> String {
     match value {
         f64::INFINITY => "∞".to_owned(),
         f64::NEG_INFINITY => "−∞".to_owned(),
-        value => told(value),
+        value => reported(value),
     }
 }
 
-/// Milliseconds, or that there is no end to them.
-pub(crate) fn told(value: f64) -> String {
-    told_by(value, millis)
+/// Milliseconds, or a word for infinity.
+pub(crate) fn reported(value: f64) -> String {
+    determined_by(value, millis)
 }
 
-/// A sentence about what has no number; nothing if everything has one.
+/// A sentence that explains infinite values; empty if there are none.
 pub(crate) fn why_infinite(decided: &[Decided]) -> &'static str {
     if decided.iter().any(|one| one.comparison.shift.is_infinite()) {
         " Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
@@ -230,13 +230,13 @@ pub(crate) fn why_infinite(decided: &[Decided]) -> &'static str {
     }
 }
 
-/// The middle value; `None` without values.
+/// The median; `None` without values.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     let sample = Sorted::sort(values).ok()?;
     neph_stats::median(sample, 0).ok()?.number()
 }
 
-/// A scenario with each block's median.
+/// A scenario with the median of each block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Medians {
     /// Index of the scenario.
@@ -245,7 +245,7 @@ pub(crate) struct Medians {
 }
 
 impl Medians {
-    /// A scenario's; an experiment without messages has none.
+    /// Medians of a scenario; an experiment without messages has none.
     pub(crate) fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
         let by_block = data
             .experiments_of(scenario, settings)
@@ -259,8 +259,8 @@ impl Medians {
         }
     }
 
-    /// A scenario's in one layer. Below the response time an experiment has none in which no message
-    /// has that layer: kernel stamps may be missing, which says nothing of the network.
+    /// Medians of a scenario in one layer. Below the response time, an experiment without messages in that
+    /// layer has none: missing kernel timestamps say nothing about the network.
     pub(crate) fn of_layer(
         data: &CampaignData,
         settings: &PlotSettings,
@@ -283,7 +283,7 @@ impl Medians {
         }
     }
 
-    /// The logarithm of each block's median, where it has a number above zero.
+    /// The logarithm of each block's median, if that is a number above zero.
     pub(crate) fn logarithms(&self) -> BTreeMap<u32, f64> {
         let numbers = self.by_block.iter();
         let numbers = numbers.filter_map(|(block, level)| Some((*block, level.number()?)));
@@ -293,21 +293,21 @@ impl Medians {
             .collect()
     }
 
-    /// The blocks that both have and in which either has a median: this one's, and the other one's.
+    /// The blocks that both have and in which at least one has a median; returns both values.
     fn with(&self, other: &Self) -> Vec<(Level, Level)> {
         let both = self.by_block.iter();
         let both = both.filter_map(|(block, one)| Some((*one, *other.by_block.get(block)?)));
-        both.filter(|block| tells_apart(*block)).collect()
+        both.filter(|block| distinguishes(*block)).collect()
     }
 
-    /// How far it lies above another one; `None` without a block in which either has a median.
+    /// The shift against another scenario; `None` without a block in which at least one has a median.
     pub(crate) fn shift_from(&self, other: &Self) -> Option<PairedShift> {
         PairedShift::of_blocks(&self.with(other)).ok()
     }
 }
 
-/// Compares the blocks that both scenarios have, as part of the report's family; `None` without one in
-/// which either has a median.
+/// Compares the blocks that both scenarios have, as part of the report's family. `None` without a block in
+/// which at least one has a median.
 pub(crate) fn compare(
     family: &mut Family,
     candidate: &Medians,
@@ -321,9 +321,9 @@ pub(crate) fn compare(
         baseline: baseline.scenario,
     };
     let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
-    // Infinite where those without a number decide it.
+    // Infinite if messages without a reply decide it.
     let baseline = baseline.number().unwrap_or(f64::INFINITY);
-    let least = least.beside(baseline);
+    let least = least.alongside(baseline);
     Some(Comparison {
         shift: shift.estimate(),
         blocks: shift.n(),
@@ -340,7 +340,7 @@ pub(crate) fn compare(
     })
 }
 
-/// How sure a set of comparisons is: a clause to end a sentence with.
+/// How certain a set of comparisons is, as the end of a sentence.
 pub(crate) fn sureness(decided: &[Decided]) -> String {
     let sure = decided.iter().map(|one| Certainty {
         blocks: one.comparison.blocks,
@@ -350,18 +350,18 @@ pub(crate) fn sureness(decided: &[Decided]) -> String {
     certainty(&sure.collect::<Vec<_>>())
 }
 
-/// What the certainty of a comparison rests on.
+/// What the certainty of a comparison depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Certainty {
-    /// How many blocks both have.
+    /// Number of blocks that both have.
     pub(crate) blocks: usize,
-    /// What may be said of it.
+    /// The judgement.
     pub(crate) judgement: Judgement,
     /// The smallest difference that matters, with its unit.
     pub(crate) least: String,
 }
 
-/// How sure a set of comparisons is: a clause to end a sentence with.
+/// How certain a set of comparisons is, as the end of a sentence.
 pub(crate) fn certainty(decided: &[Certainty]) -> String {
     let blocks = decided.iter().map(|one| one.blocks).min();
     let blocks = blocks.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Where the time goes: which stage takes most of it in which scenario.
+//! The dominant stage: which stage takes most of the time in which scenario.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use crate::numbers::{millis, percent};
 use crate::words::plural;
 use crate::{CampaignData, PlotSettings};
 
-/// Scenarios are named one by one up to this many.
+/// Maximum number of scenarios that are listed by name.
 const NAMED: usize = 3;
 
-/// The stage that takes most of a scenario's mean time.
+/// The stage with the largest share of a scenario's mean time.
 struct Heaviest {
     scenario: usize,
     set: StageSet,
@@ -38,7 +38,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .into_iter()
         .filter_map(|scenario| heaviest(data, settings, scenario))
         .collect();
-    // Those of which it is most before those of which it is merely the largest part.
+    // Stages that take more than half of the time come first.
     let mut by_set: BTreeMap<(Reverse<bool>, StageSet), Vec<&Heaviest>> = BTreeMap::new();
     for one in &all {
         let group = (Reverse(one.is_most()), one.set);
@@ -63,7 +63,7 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
         .entries
         .iter()
         .all(|(other, mean)| *other == set || *mean == 0.0);
-    // That the whole is the whole tells nothing.
+    // A merged stage that is the whole time is no result.
     (!set.is_merged() || !is_everything).then_some(Heaviest {
         scenario,
         set,
@@ -72,7 +72,7 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
     })
 }
 
-/// A sentence about scenarios of the same stage, of which it is most or not in all alike.
+/// A sentence about scenarios with the same dominant stage; `all` is the number of scenarios.
 fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Finding {
     let set = members[0].set;
     let part = if members[0].is_most() {

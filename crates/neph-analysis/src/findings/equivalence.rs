@@ -1,9 +1,9 @@
-//! That endpoints do not differ: shown by intervals that lie within a margin, which the plan states
-//! beforehand. That no difference was found is no sentence of this kind.
+//! Equivalence of endpoints: intervals that lie within a margin, which the plan states in advance. A
+//! non-significant difference is no equivalence.
 
 use neph_stats::{Claim, Interval, PairedShift, Verdict, blocks_needed, simultaneous};
 
-use super::compare::{Family, Judged, Medians, Place, told};
+use super::compare::{Family, Judged, Medians, Place, reported};
 use super::levels::{Compared, compared_by};
 use super::{Finding, FindingKind};
 use crate::data::Factor;
@@ -12,10 +12,10 @@ use crate::settings::Margin;
 use crate::words::{plural, real};
 use crate::{CampaignData, Layer, PlotSettings};
 
-/// Names are told one by one up to this many.
+/// Maximum number of names that are listed.
 const NAMED: usize = 4;
 
-/// Two endpoints of a group, held against the margin.
+/// Two endpoints of a group, compared with the margin.
 #[derive(Debug)]
 struct Pair {
     group: String,
@@ -24,28 +24,28 @@ struct Pair {
 }
 
 impl Pair {
-    /// The interval that a statement among so many rests on.
+    /// The interval for a family of this many statements.
     fn interval(&self, family: usize) -> Option<Interval> {
         self.shift.interval(simultaneous(family))
     }
 
-    /// How far from each other the two may be, in milliseconds.
+    /// The largest possible difference, in milliseconds.
     fn reach(&self, family: usize) -> f64 {
         let interval = self.interval(family);
         interval.map_or(f64::INFINITY, |one| one.low.abs().max(one.high.abs()))
     }
 }
 
-/// A margin of the plan, and every two endpoints that it is about.
+/// A margin of the plan, with all pairs of endpoints that it covers.
 #[derive(Debug)]
 pub(crate) struct Held {
     margin: Margin,
     pairs: Vec<Pair>,
-    /// Where the statement that all pairs lie within it stands; none without a pair.
+    /// The place of the statement that all pairs lie within the margin; `None` without a pair.
     place: Option<Place>,
 }
 
-/// Each margin that the plan states.
+/// Every margin of the plan.
 pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -53,7 +53,7 @@ pub(crate) fn prepare(
 ) -> Vec<Held> {
     let held = |margin: &Margin| {
         let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
-            // A plan may have a margin for each few of its endpoints.
+            // A plan may have several margins, each for some of its endpoints.
             if margin.is_about(&data.scenarios[scenario].endpoint) {
                 Medians::of_layer(data, settings, scenario, &margin.layer)
             } else {
@@ -81,7 +81,7 @@ pub(crate) fn findings(held: &[Held], judged: &Judged) -> Vec<Finding> {
         .collect()
 }
 
-/// Every two endpoints that the margin is about.
+/// Every pair of endpoints that the margin covers.
 fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
     let mut found = Vec::new();
     for group in groups {
@@ -177,16 +177,16 @@ fn who(pairs: &[Pair]) -> String {
     }
 }
 
-/// What a plan wanted to be compared, and nobody saw.
+/// A comparison that the plan asks for and that has no data.
 fn unseen(layer: &Layer) -> Finding {
     let text = format!(
-        "Whether the {} is equivalent cannot be told: no two endpoints have it in the same block. Kernel stamps are needed for it, and root for some of them.",
+        "Equivalence of the {} was not evaluated: no two endpoints have it in the same block. It needs kernel timestamps, and root for some of them.",
         layer.name()
     );
     Finding::new(FindingKind::StandsOut, "no_equivalence", text)
 }
 
-/// What the medians are of, where it is not what a sentence speaks of by itself.
+/// The layer of the medians, if it is not the default one.
 fn of_what(layer: &Layer) -> String {
     match layer {
         Layer::Response => String::new(),
@@ -194,21 +194,21 @@ fn of_what(layer: &Layer) -> String {
     }
 }
 
-/// The two that may be farthest apart.
+/// The pair with the largest possible difference.
 fn farthest(pair: &Pair, family: usize) -> String {
     let [name, other] = &pair.names;
     let blocks = plural(pair.shift.n(), "block");
     let how_far = match pair.interval(family) {
         Some(interval) => format!(
             "differ by {}, with 95 % confidence by {} to {} ({}; {blocks})",
-            told(pair.shift.estimate()),
-            told(interval.low),
-            told(interval.high),
+            reported(pair.shift.estimate()),
+            reported(interval.low),
+            reported(interval.high),
             pair.group,
         ),
         None => format!(
             "differ by {}, of which {blocks} allow no interval: it takes {} ({})",
-            told(pair.shift.estimate()),
+            reported(pair.shift.estimate()),
             blocks_needed(family),
             pair.group,
         ),

@@ -43,9 +43,9 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
     } else {
         // What was measured without a plan has nothing to go on with.
         let then = if data.campaign.plan_text.is_empty() {
-            " What to do: mend the cause and measure again."
+            " Remedy: remove the cause and repeat."
         } else {
-            " What to do: mend the cause; neph resume tries them again."
+            " Remedy: remove the cause, then run neph resume."
         };
         (left, "failed", then)
     };

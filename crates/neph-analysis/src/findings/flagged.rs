@@ -1,4 +1,4 @@
-//! What was flagged: warnings of the same kind in one sentence, with what to do about it.
+//! Warnings of a campaign: those with the same code in one sentence, with the remedy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,13 @@ use super::{Finding, FindingKind};
 use crate::words::{first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
 
-/// The experiments with one kind of warning; those of a busy host apart in which the plan itself makes
-/// a load.
+/// The experiments with one kind of warning; those of a busy host are separate where the plan generates a load.
 struct Flagged<'a> {
     worst: &'a Warning,
     /// Where it was at its worst.
     scenario: usize,
     scenarios: BTreeSet<usize>,
-    /// What the plan itself made meanwhile, by scenario.
+    /// The load that the plan generated, by scenario.
     loads: BTreeMap<usize, String>,
     experiments: usize,
 }
@@ -52,9 +51,9 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             return Vec::new();
         }
         let text = if data.is_imported() {
-            "Nothing could be flagged: the imported files tell nothing of the sender's schedule, its host's load or kernel stamps."
+            "Warnings are not available: imported files contain no sender lateness, host load or kernel timestamps."
         } else {
-            "Nothing was flagged: the sender kept its schedule, the host had time, and no stamps were missing."
+            "No warnings: messages were sent on schedule, the client host had idle CPU time, and kernel timestamps are complete."
         };
         return vec![Finding::new(FindingKind::Flagged, "none", text.to_owned())];
     }
@@ -75,11 +74,11 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let advice = flagged.worst.advice_under(&loads(flagged));
     let label = |index: &usize| data.scenarios[*index].label();
-    let (fact, reason) = told(flagged.worst);
+    let (fact, reason) = reported(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));
     if flagged.experiments > 1 {
         what.push_str(&format!(
-            ", and alike in {}",
+            ", and in {}",
             plural(flagged.experiments - 1, "more experiment")
         ));
         let others = flagged.scenarios.iter();
@@ -93,7 +92,7 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     // Some reasons ask.
     let close = if reason.ends_with('?') { "" } else { "." };
     let text = format!(
-        "{}{reason}{close} What to do: {advice}.",
+        "{}{reason}{close} Remedy: {advice}.",
         crate::words::capital(&what)
     );
     Finding::new(FindingKind::Flagged, "warning", text)
@@ -101,7 +100,7 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
         .with("scenarios", real(flagged.scenarios.len()))
 }
 
-/// What the plan itself made meanwhile, that of the worst first.
+/// The loads that the plan generated, that of the worst warning first.
 fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
     let worst = flagged.loads.get(&flagged.scenario).into_iter();
     let mut found: Vec<&str> = Vec::new();
@@ -113,9 +112,9 @@ fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
     found
 }
 
-/// What was flagged, and why where that is a sentence of its own: it stands last, because no place
-/// can follow it.
-fn told(warning: &Warning) -> (String, String) {
+/// The text of a warning, and its reason where that is a sentence of its own: it comes last, because no place can
+/// follow it.
+fn reported(warning: &Warning) -> (String, String) {
     let why = warning
         .why()
         .map_or_else(String::new, |why| format!(": {why}"));
@@ -132,10 +131,13 @@ mod tests {
             names: vec!["home".to_owned()],
             why: "run this, or use another probe".to_owned(),
         };
-        let (fact, reason) = told(&missing);
-        assert_eq!(fact, "ICMP echo to home could not be sent");
+        let (fact, reason) = reported(&missing);
+        assert_eq!(fact, "W014 echo-missing: no ICMP echo to home");
         assert_eq!(reason, ": run this, or use another probe");
         let few = Warning::FewMessages { replies: 1 };
-        assert_eq!(told(&few), ("only 1 reply".to_owned(), String::new()));
+        assert_eq!(
+            reported(&few),
+            ("W011 few-messages: only 1 reply".to_owned(), String::new())
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Fleets: the paths of each pair, how much they differ, and how long flows stay on them.
 //!
-//! A pair is told once, over all of its blocks.
+//! One sentence per pair, over all of its blocks.
 
 use super::{Finding, FindingKind};
 use crate::fleet::Inflated;
@@ -11,17 +11,17 @@ use crate::numbers::{count, millis, percent};
 use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
-/// So many pairs have a sentence of their own: those that stand out most.
-const TOLD: usize = 10;
+/// Maximum number of pairs with a sentence of their own, largest effect first.
+const REPORTED: usize = 10;
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let found = pairs(data, settings);
     let mut all = Pooled::all(&found);
     all.retain(|pair| pair.flows > 0);
-    let mut told: Vec<Finding> = Inflated::all(&all).iter().map(inflated).collect();
+    let mut reported: Vec<Finding> = Inflated::all(&all).iter().map(inflated).collect();
     all.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    told.extend(all.iter().take(TOLD).map(one));
-    let rest = all.get(TOLD..).unwrap_or_default();
+    reported.extend(all.iter().take(REPORTED).map(one));
+    let rest = all.get(REPORTED..).unwrap_or_default();
     if let Some(first) = rest.first() {
         let most = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
@@ -30,12 +30,12 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             percent(first.inflation.unwrap_or(0.0)),
             plural(most, "path change"),
         );
-        told.push(Finding::new(FindingKind::StandsOut, "flows", text));
+        reported.push(Finding::new(FindingKind::StandsOut, "flows", text));
     }
-    told
+    reported
 }
 
-/// The share of pairs with more than an inflation, of those that were measured alike.
+/// The share of pairs with more than an inflation, of those that were measured in the same way.
 fn inflated(set: &Inflated<'_>) -> Finding {
     let of = match set.setting() {
         "" => String::new(),
@@ -69,14 +69,14 @@ fn one(pair: &Pooled<'_>) -> Finding {
         text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
         if pair.unrated > 0 {
             text.push_str(&format!(
-                " without {} of them, told for what a queue hid or before a flow's first level was learnt",
+                " without {} of them, detected while a queue hid changes or before a flow's first base latency",
                 count(pair.unrated)
             ));
         }
     } else if pair.mostly_lost {
-        text.push_str("; where most messages were lost no rate is told");
+        text.push_str("; no rate, because most messages were lost");
     } else if let Some(what) = pair.too_short {
-        text.push_str(&format!("; {what} too short for all to be told"));
+        text.push_str(&format!("; {what} too short to detect all"));
     }
     if let Some(share) = pair.left_soon {
         text.push_str(&format!(
@@ -100,7 +100,7 @@ fn one(pair: &Pooled<'_>) -> Finding {
 fn classes(pair: &Pooled<'_>) -> String {
     let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
         return if pair.mostly_lost {
-            ", without classes: more than half of the messages were lost or late, and what came back says little of paths"
+            ", without classes: more than half of the messages were lost or late"
         } else {
             ", none of which had a stable latency"
         }
@@ -123,7 +123,7 @@ fn classes(pair: &Pooled<'_>) -> String {
     )
 }
 
-/// Less than this is not worth a sentence.
+/// A smaller unfairness is not reported.
 const HARDLY_UNFAIR: f64 = 0.01;
 
 /// ` In bins of 20 s the slowest 5 % of the flows have 12 % more latency than the median flow,
@@ -162,7 +162,7 @@ fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {
         ("inflation", pair.inflation.filter(|_| several)),
         ("unfairness", pair.unfairness),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
-        ("leave_soon", pair.left_soon.map(|share| share.share)),
+        ("leave_share", pair.left_soon.map(|share| share.share)),
     ];
     let known = known.into_iter();
     known

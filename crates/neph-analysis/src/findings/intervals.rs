@@ -1,10 +1,10 @@
-//! The effect of the interval with size and endpoint the same: a connection that idles between
-//! messages loses its congestion window (RFC 2861, RFC 5681 section 4.1) and pays round trips.
+//! The effect of the interval, with equal size and endpoint. A connection that is idle between messages
+//! resets its congestion window (RFC 2861, RFC 5681 section 4.1), which costs round trips.
 
 use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, median, sureness, told,
+    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, median, reported, sureness,
     why_infinite,
 };
 use super::{Finding, FindingKind};
@@ -13,11 +13,11 @@ use crate::view::groups;
 use crate::words::plural;
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
-/// The topic; a cause may tell why.
+/// The topic; a root cause may explain it.
 const INTERVAL: &str = "interval";
-/// Sentences for the strongest effects; the others are counted.
-const TOLD: usize = 3;
-/// From a fifth of the shorter interval's median on the interval matters.
+/// Maximum number of sentences, strongest effects first; the others are counted.
+const REPORTED: usize = 3;
+/// The interval matters from 20 % of the shorter interval's median on.
 const MATTERS: LeastEffect = LeastEffect {
     share: 0.2,
     millis: 0.5,
@@ -72,10 +72,10 @@ pub(crate) fn findings(
     large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
     let mut found: Vec<Finding> = large
         .iter()
-        .take(TOLD)
+        .take(REPORTED)
         .map(|effect| sentence(data, settings, causes, effect, judged.of(effect.compared)))
         .collect();
-    let more = large.len().saturating_sub(TOLD);
+    let more = large.len().saturating_sub(REPORTED);
     if more > 0 {
         let text = format!(
             "The median also differs by 20 % or more between intervals in {}.",
@@ -86,7 +86,7 @@ pub(crate) fn findings(
     found
 }
 
-/// That no difference was seen, and of how many comparisons it is sure that there is none.
+/// States that no difference was found, and how many comparisons prove that there is none.
 fn no_effect(small: &[Decided]) -> Option<Finding> {
     let equal = |one: &&Decided| one.verdict() == Verdict::Equivalent;
     let sure = small.iter().filter(equal).count();
@@ -125,7 +125,7 @@ fn sentence(
     let text = format!(
         "{}: {how} (median {} there); {}.{why}{}",
         effect.group,
-        told(compared.baseline),
+        reported(compared.baseline),
         sureness(&[decided]),
         why_infinite(&[decided]),
     );
@@ -143,7 +143,7 @@ fn sentence(
     finding
 }
 
-/// Why the longer interval is slower, where the windows show it.
+/// Why the longer interval is slower, if the windows show it.
 fn cause(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -160,8 +160,8 @@ fn cause(
         Growth::First => Some(format!(
             "{windows}it was still growing for the first time since the connection began; a longer experiment leaves that behind."
         )),
-        // A cause tells it with more in it; that a window grows for the first time it does not tell.
-        Growth::Again if is_told(causes, effect.scenario) => None,
+        // A root cause covers a window that grows after a reset, but not the first growth.
+        Growth::Again if is_reported(causes, effect.scenario) => None,
         Growth::Again if restarts(data, settings, effect.scenario) => Some(format!(
             "{windows}TCP begins slowly again after idling, and {} need several round trips.",
             data.scenarios[effect.scenario].request_size.exact()
@@ -170,13 +170,12 @@ fn cause(
     }
 }
 
-fn is_told(causes: &[Diagnosis], scenario: usize) -> bool {
+fn is_reported(causes: &[Diagnosis], scenario: usize) -> bool {
     let mut causes = causes.iter();
     causes.any(|cause| cause.explains(INTERVAL, scenario).is_some())
 }
 
-/// Whether the hosts that sent forget the window while idle; one that tells nothing does, as Linux
-/// does unless told otherwise.
+/// Whether the sending hosts reset the window while idle; unknown hosts count as the Linux default: yes.
 fn restarts(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> bool {
     let setting = "net.ipv4.tcp_slow_start_after_idle";
     data.experiments_of(scenario, settings)
@@ -184,19 +183,18 @@ fn restarts(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> bo
         .all(|value| value.trim() != "0")
 }
 
-/// How the congestion window went from message to message.
+/// How the congestion window developed from message to message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Growth {
-    /// For most messages it was larger than ever before in their connection.
+    /// For most messages it was larger than ever before in the connection.
     First,
-    /// It came back to where it had been before.
+    /// It returned to an earlier size.
     Again,
 }
 
 impl Growth {
-    /// A window that is so many times every earlier one has gone on growing. One that began again
-    /// ends each message a little above the last one, as the slow start's threshold rises: not by
-    /// this much.
+    /// Minimum ratio to every earlier window that shows first growth. After a reset the window ends slightly
+    /// higher with each message, as the slow start threshold rises, but not by this factor.
     const GROWN: f64 = 1.5;
 
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
@@ -208,7 +206,7 @@ impl Growth {
                     continue;
                 };
                 let earlier = largest.filter(|(connection, _)| *connection == exchange.connection);
-                // A connection's first window is larger than none.
+                // The first window of a connection has no predecessor.
                 let earlier = earlier.map_or(0.0, |(_, window)| window);
                 grown += usize::from(window > earlier * Self::GROWN);
                 all += 1;

@@ -5,7 +5,7 @@ use neph_model::Scenario;
 use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, sureness, told,
+    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, reported, sureness,
     why_infinite,
 };
 use super::{Finding, FindingKind};
@@ -103,8 +103,8 @@ pub(crate) fn prepare(
 
 /// One sentence for each.
 pub(crate) fn findings(levels: &[Level], judged: &Judged) -> Vec<Finding> {
-    let told = levels.iter().filter_map(|level| level.sentence(judged));
-    told.collect()
+    let reported = levels.iter().filter_map(|level| level.sentence(judged));
+    reported.collect()
 }
 
 /// Whether sentences compare the levels of this factor with a baseline.
@@ -195,9 +195,9 @@ impl Level {
             format!(
                 "{} goes from {} ({}) to {} ({}) over {}",
                 counted(name, baseline, &decided),
-                told(least.1.shift),
+                reported(least.1.shift),
                 least.0,
-                told(most.1.shift),
+                reported(most.1.shift),
                 most.0,
                 plural(pairs.len(), "combination"),
             )

@@ -1,4 +1,4 @@
-//! Generated traffic: how the rate at which a load is received differs between the levels of a factor.
+//! Generated traffic: how the received rate of a load differs between the levels of a factor.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ struct Shared {
     factors: Vec<Factor>,
 }
 
-/// Every load that several scenarios have, in the order of the plan.
+/// Every load of several scenarios, in the order of the plan.
 fn shared(scenarios: &[Scenario]) -> Vec<Shared> {
     let mut all: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, scenario) in scenarios.iter().enumerate() {
@@ -47,7 +47,7 @@ fn shared(scenarios: &[Scenario]) -> Vec<Shared> {
     all.filter(|one| !one.factors.is_empty()).collect()
 }
 
-/// How often and how large messages are is no level of the load beside them.
+/// Interval and size of messages are no levels of the background load.
 const fn is_compared(factor: &Factor) -> bool {
     !matches!(
         factor,
@@ -55,7 +55,7 @@ const fn is_compared(factor: &Factor) -> bool {
     )
 }
 
-/// How many comparisons a report of these scenarios makes of loads.
+/// Number of load comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let of = |one: Shared| {
         let all = one.factors.iter();
@@ -103,7 +103,7 @@ pub(crate) fn prepare(
     found
 }
 
-/// What was received of a load beside a scenario, by block.
+/// The received rate of a scenario's load, by block.
 fn by_block(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -118,7 +118,8 @@ fn by_block(
 
 /// One sentence for each comparison.
 pub(crate) fn findings(shifts: &[QuantityShift], judged: &Judged) -> Vec<Finding> {
-    let told = shifts.iter();
-    told.filter_map(|one| one.sentence("load", judged))
+    let reported = shifts.iter();
+    reported
+        .filter_map(|one| one.sentence("load", judged))
         .collect()
 }

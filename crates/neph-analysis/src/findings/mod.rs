@@ -1,6 +1,6 @@
-//! Findings: sentences from data. Each is made of numbers first and can be checked by them.
+//! Findings: sentences from data, each with the numbers that support it.
 //!
-//! Owns what is worth saying and how sure it is. The tests behind it are `neph-stats`'.
+//! Owns which findings are reported and how certain they are. The tests are those of `neph-stats`.
 
 mod alarms;
 mod beyond_ping;
@@ -41,32 +41,32 @@ pub use spread::spread;
 use crate::{CampaignData, Diagnosis, PlotSettings};
 use quantity_shift::QuantityShift;
 
-/// Which part of a report's beginning a finding belongs to.
+/// The part of the report's summary that a finding belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// What was measured.
     Measured,
-    /// What stands out.
+    /// Notable results.
     StandsOut,
-    /// What was flagged.
+    /// Warnings.
     Flagged,
 }
 
-/// A sentence and the numbers it rests on.
+/// A sentence and the numbers that support it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// Where it belongs.
+    /// The part that it belongs to.
     pub kind: FindingKind,
-    /// What it is about, in a word: `ledger`, `endpoint`, `interval`, `loss`, `throughput` ...
+    /// Its topic, a word: `ledger`, `endpoint`, `interval`, `loss`, `throughput` ...
     pub topic: &'static str,
-    /// What it speaks of, by the names that the plan and the ledger have for it: endpoints, levels
-    /// of a parameter, stages; what is compared comes before what it is compared with.
+    /// Its subjects, by the names of plan and ledger: endpoints, levels of a parameter, stages. In a
+    /// comparison the candidate precedes the baseline.
     pub about: Vec<String>,
     /// The sentence.
     pub text: String,
-    /// The numbers in it, by name with the unit; infinite (`null` in json) where messages without an
-    /// answer decide.
+    /// The numbers in it, by name with the unit; infinite (`null` in JSON) if messages without a reply
+    /// decide.
     pub evidence: BTreeMap<String, f64>,
 }
 
@@ -80,25 +80,25 @@ impl Finding {
             evidence: BTreeMap::new(),
         }
     }
-    /// Speaking of one thing more.
+    /// Adds a subject.
     pub(crate) fn about(mut self, name: &str) -> Self {
         self.about.push(name.to_owned());
         self
     }
-    /// With one more number.
+    /// Adds a number.
     pub(crate) fn with(mut self, name: &str, value: f64) -> Self {
         self.evidence.insert(name.to_owned(), value);
         self
     }
 }
 
-/// Everything worth saying about a campaign, in the order of the report.
+/// All findings of a campaign, in the order of the report.
 pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    findings_beside(data, settings, &[], &Statements::of(data, settings))
+    findings_of(data, settings, &[], &Statements::of(data, settings))
 }
 
-/// Everything of a report that carries a verdict, judged together: one family, so that the chance of a
-/// false verdict is that of the report and not of a sentence.
+/// All statements of a report with a verdict, judged together. As one family, they limit the probability of a
+/// false verdict in the whole report.
 #[derive(Debug)]
 pub struct Statements {
     levels: Vec<levels::Level>,
@@ -139,8 +139,8 @@ impl Statements {
     }
 }
 
-/// What is worth saying beside diagnoses, which say the rest.
-pub fn findings_beside(
+/// The findings that diagnoses do not already cover.
+pub fn findings_of(
     data: &CampaignData,
     settings: &PlotSettings,
     causes: &[Diagnosis],
@@ -175,7 +175,7 @@ pub fn findings_beside(
         &statements.intervals,
         judged,
     ));
-    // What a plan was made to compare comes before what each of the compared is alone.
+    // Comparisons that the plan asks for precede results of single levels.
     found.extend(fleet_levels::findings(&statements.fleets));
     found.extend(fleets::findings(data, settings));
     found.extend(loss::findings(data, settings));

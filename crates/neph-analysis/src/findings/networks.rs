@@ -65,10 +65,10 @@ pub(crate) fn prepare(
 
 /// One sentence for each.
 pub(crate) fn findings(shifts: &[QuantityShift], judged: &Judged) -> Vec<Finding> {
-    let told = shifts
+    let reported = shifts
         .iter()
         .filter_map(|one| one.sentence("network", judged));
-    told.collect()
+    reported.collect()
 }
 
 /// How many comparisons a report of these scenarios makes of networks.

@@ -1,5 +1,4 @@
-//! Endpoints that are nearer on the map and slower all the same: how far a packet travels is not how
-//! far a place is.
+//! Endpoints that are nearer by distance and still slower: packets may travel a detour.
 
 use neph_model::{Scenario, Span};
 use neph_stats::Verdict;
@@ -11,18 +10,17 @@ use crate::data::Factor;
 use crate::numbers::millis;
 use crate::{CampaignData, PlotSettings};
 
-/// How far there and back light in glass comes within a millisecond, in kilometres: 200,000 km/s,
-/// one way.
+/// Distance for a round trip of 1 ms in optical fibre, in kilometres: 200,000 km/s, both directions.
 const KM_PER_MS: f64 = 100.0;
 
-/// An endpoint whose distance the plan names.
+/// An endpoint with a distance in the plan.
 #[derive(Clone, Debug)]
 struct Placed {
     name: String,
     km: f64,
 }
 
-/// One endpoint that is nearer than another one, and how they compare with everything else the same.
+/// An endpoint that is nearer than another one, and their comparison with all other parameters equal.
 #[derive(Debug)]
 pub(crate) struct Pair {
     near: Placed,
@@ -30,14 +28,14 @@ pub(crate) struct Pair {
     compared: Comparison,
 }
 
-/// How many pairs there are among endpoints of these names of which one is nearer.
+/// Number of pairs of these endpoints of which one is nearer.
 pub(crate) fn pairs_among(scenarios: &[Scenario], names: &[&str]) -> usize {
     let mut places = places(scenarios);
     places.retain(|place| names.contains(&place.name.as_str()));
     pairs(&places).count()
 }
 
-/// Every two endpoints of which one is nearer.
+/// Every pair of endpoints of which one is nearer.
 pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -59,7 +57,7 @@ pub(crate) fn prepare(
     found
 }
 
-/// The endpoints of which the plan names the distance.
+/// The endpoints with a distance in the plan.
 fn places(scenarios: &[Scenario]) -> Vec<Placed> {
     let mut places: Vec<Placed> = Vec::new();
     for scenario in scenarios {
@@ -90,7 +88,7 @@ pub(crate) fn findings(
     Some(sentence(pair, &decided, quickest))
 }
 
-/// Every two of which the first is nearer.
+/// Every pair of which the first is nearer.
 fn pairs(places: &[Placed]) -> impl Iterator<Item = (&Placed, &Placed)> {
     places.iter().flat_map(|near| {
         let farther = places.iter().filter(|far| far.km > near.km);
@@ -98,8 +96,8 @@ fn pairs(places: &[Placed]) -> impl Iterator<Item = (&Placed, &Placed)> {
     })
 }
 
-/// The quickest round trip to an endpoint in milliseconds: of an echo beside the messages where
-/// there is one, else of a message.
+/// The fastest round trip to an endpoint in milliseconds: of an echo alongside the messages if there is one,
+/// else of a message.
 fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
     let there = data.measured(settings).into_iter();
     let there = there.filter(|index| data.scenarios[*index].endpoint == endpoint);

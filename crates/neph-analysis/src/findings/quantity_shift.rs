@@ -1,4 +1,4 @@
-//! One quantity of one scenario against another's, block by block, and the sentence of several such pairs.
+//! Compares one quantity of two scenarios block by block; one sentence covers several such pairs.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::levels::LEAST_SHARE;
 use super::{Finding, FindingKind};
 use crate::words::{plural, real};
 
-/// A name against a baseline, in everything that both were measured in.
+/// A name against a baseline, in all scenarios that both were measured in.
 #[derive(Debug)]
 pub(crate) struct QuantityShift {
     pub(crate) quantity: Quantity,
-    /// What else the quantity is of, to tell it from others: a measure; may be empty.
+    /// What distinguishes the quantity from others: a measure; may be empty.
     pub(crate) of: String,
     pub(crate) name: String,
     pub(crate) baseline: String,
@@ -24,7 +24,7 @@ pub(crate) struct QuantityShift {
 /// Two scenarios.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    /// What is the same.
+    /// What both have in common.
     title: String,
     shift: f64,
     baseline: f64,
@@ -71,7 +71,7 @@ impl Pair {
         })
     }
 
-    /// The shift as a share of the baseline, where there is one.
+    /// The shift as a share of the baseline, if there is one.
     fn share(&self) -> Option<f64> {
         let share = self.shift / self.baseline;
         (self.baseline.is_finite() && share.is_finite()).then_some(share)
@@ -123,7 +123,7 @@ impl QuantityShift {
         }
     }
 
-    fn told(&self, value: f64) -> String {
+    fn reported(&self, value: f64) -> String {
         if value.is_finite() {
             self.quantity.in_words(value.abs())
         } else {
@@ -137,7 +137,7 @@ impl QuantityShift {
         let end = |value: f64| {
             let sign = if value < 0.0 { "−" } else { "" };
             if value.is_finite() {
-                format!("{sign}{}", self.told(value))
+                format!("{sign}{}", self.reported(value))
             } else {
                 format!("{sign}∞")
             }
@@ -145,11 +145,11 @@ impl QuantityShift {
         let interval = interval_in_words(only.shift, judgement.interval, end);
         let (title, size, base) = (
             self.title(),
-            self.told(only.shift),
-            self.told(only.baseline),
+            self.reported(only.shift),
+            self.reported(only.baseline),
         );
         if judgement.verdict == Verdict::Equivalent {
-            let least = self.told(only.least);
+            let least = self.reported(only.least);
             return format!(
                 "The {title} of {name} and {baseline} differ by {size}{interval}, less than the {least} that matter"
             );
@@ -158,7 +158,7 @@ impl QuantityShift {
         format!("The {title} of {name} is {size}{interval} {way} that of {baseline}, {base}")
     }
 
-    /// From the least to the most, and how many are better, worse or alike.
+    /// From the smallest to the largest shift; how many are better, worse or equal.
     fn of_several(&self, least: &Pair, most: &Pair, sure: &[Certainty]) -> String {
         let count = |wanted: Verdict| {
             let of_kind = sure.iter().filter(|one| one.judgement.verdict == wanted);
@@ -193,7 +193,7 @@ impl QuantityShift {
             let share = share.map(|share| format!(" ({:.1} %)", share.abs() * 100.0));
             format!(
                 "{}{} {} ({})",
-                self.told(pair.shift),
+                self.reported(pair.shift),
                 share.unwrap_or_default(),
                 way(pair.shift),
                 pair.title

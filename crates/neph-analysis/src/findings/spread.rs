@@ -6,9 +6,8 @@ use super::compare::Medians;
 use crate::words::real;
 use crate::{CampaignData, PlotSettings};
 
-/// The standard deviation of the experiments' medians as a share of the median, without what all
-/// experiments of a block share: what is left of their logarithms after each scenario's and each
-/// block's mean. `None` below two scenarios or two blocks with medians of all of them.
+/// The relative standard deviation of the experiments' medians, without the effects of scenarios and blocks.
+/// Calculated from the logarithms. `None` below two scenarios or two blocks with medians of all of them.
 pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
     let scenarios = data.measured(settings);
     let medians: Vec<BTreeMap<u32, f64>> = scenarios

@@ -1,4 +1,4 @@
-//! Whether the network carries what the scenarios ask of it.
+//! Whether the network has the capacity that the scenarios need.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let shared = shared(data, settings);
     let crowded: Vec<Finding> = loads.iter().filter_map(Load::crowds).collect();
     if crowded.is_empty() {
-        // What a link carries at least says little of how full it is.
+        // A lower limit of the capacity does not show the utilisation.
         let known = loads.iter().find(|load| load.is_known());
         let most = known.or_else(|| loads.first()).map(Load::asks_most);
         return most.into_iter().chain(shared).collect();
@@ -38,7 +38,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     crowded.into_iter().chain(shared).collect()
 }
 
-/// The scenario of a pair that asks most of its link.
+/// The scenario of a pair that needs the highest rate.
 struct Load<'a> {
     scenario: &'a Scenario,
     /// Bits per second.
@@ -58,12 +58,12 @@ fn load<'a>(
         .iter()
         .map(|scenario| (*scenario, needed(scenario)));
     let (scenario, needed) = loads.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    // More than what a link carries at least says nothing of what it carries.
-    let is_told = match capacity {
+    // A need above a lower limit of the capacity proves nothing.
+    let is_reported = match capacity {
         Capacity::Found(_) => true,
         Capacity::AtLeast(least) => needed < least,
     };
-    is_told.then_some(Load {
+    is_reported.then_some(Load {
         scenario,
         needed,
         capacity,
@@ -100,7 +100,7 @@ impl Load<'_> {
         self.finding(&format!("asks most of its link, with {}.", self.of_link()))
     }
 
-    /// How much, of how much.
+    /// The need and the capacity, as text.
     fn of_link(&self) -> String {
         let (needed, all, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
         if self.is_known() {
@@ -110,29 +110,28 @@ impl Load<'_> {
         }
     }
 
-    fn finding(&self, said: &str) -> Finding {
-        let text = format!("{} {said}", self.scenario.label());
+    fn finding(&self, printed: &str) -> Finding {
+        let text = format!("{} {printed}", self.scenario.label());
         Finding::new(FindingKind::StandsOut, "throughput", text)
             .with("needed_bit_s", self.needed)
             .with("goodput_bit_s", self.rate())
     }
 }
 
-/// Of each pair, the check that found the least, where that is as if others shared the link of which
-/// the best one found the capacity.
+/// For each pair, the check with the lowest result, if it suggests that other traffic shared the link.
 fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut pairs: BTreeMap<Pair<'_>, Vec<&Throughput>> = BTreeMap::new();
     for check in data.shown_figures(settings) {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         pairs.entry(pair).or_default().push(check);
     }
-    let told = pairs.into_iter().filter_map(|(pair, mut checks)| {
-        // One that never filled the link had less of it than there was.
+    let reported = pairs.into_iter().filter_map(|(pair, mut checks)| {
+        // A check that never filled the link does not show its capacity.
         let traffic = Traffic::between(data, settings, pair.0, pair.1);
         checks.retain(|check| !ended_early(check, traffic));
         least(&checks)
     });
-    told.collect()
+    reported.collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bits per second")]
@@ -165,15 +164,15 @@ fn needed(scenario: &Scenario) -> f64 {
     scenario.request_size.bytes() as f64 * 8.0 / seconds
 }
 
-/// The site that a scenario's experiments ran in.
+/// The site of a scenario's experiments.
 fn site_of(data: &CampaignData, scenario: usize) -> Option<&str> {
     let experiments = data.experiments.iter();
     let mut own = experiments.filter(|one| one.scenario == scenario);
     own.find_map(|one| one.provenance.as_ref()?.site.as_deref())
 }
 
-/// A pair's checks that have a figure. One that tells no site is of the host as it is, or of an older
-/// version that measured from one site only.
+/// A pair's checks that have a result. A check without a site ran on the host itself, or in an older version
+/// with a single site.
 fn checks<'a>(
     data: &'a CampaignData,
     settings: &PlotSettings,
@@ -185,7 +184,7 @@ fn checks<'a>(
     own.collect()
 }
 
-/// To three significant digits, as the model prints rates.
+/// Rounds to three significant digits, as the model prints rates.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

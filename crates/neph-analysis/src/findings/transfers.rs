@@ -1,4 +1,4 @@
-//! Transfers: how many there were, and how their goodput differs between the levels of a factor.
+//! Transfers: their number, and how their goodput differs between the levels of a factor.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::view::groups;
 use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
-/// What is compared.
+/// The quantities that are compared.
 const COMPARED: [Quantity; 6] = [
     Quantity::MediaRate,
     Quantity::Transactions,
@@ -25,7 +25,8 @@ const COMPARED: [Quantity; 6] = [
     Quantity::DownGoodput,
 ];
 
-/// Every level of each factor against the first. Where circuits are compared over networks, those tell.
+/// Every level of each factor against the first. If circuits are compared over networks, those comparisons
+/// replace these.
 pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -45,7 +46,7 @@ pub(crate) fn prepare(
     found.flatten().collect()
 }
 
-/// What transfers are compared by: another transfer is another question, and no other level of one.
+/// The factors by which transfers are compared. Another kind of transfer is no level of a factor.
 fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator<Item = Factor> {
     let all = factors(scenarios).into_iter();
     all.filter(move |factor| match factor {
@@ -54,7 +55,7 @@ fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator
     })
 }
 
-/// How many comparisons a report of these scenarios makes of transfers.
+/// Number of transfer comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let transfers = scenarios.iter().enumerate();
     let shown = transfers.filter(|(_, one)| one.measure().is_transfer());
@@ -106,7 +107,7 @@ fn of_factor(
     shifts.collect()
 }
 
-/// How many transfers there were, and one sentence for each comparison.
+/// The number of transfers, and one sentence for each comparison.
 pub(crate) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -114,10 +115,10 @@ pub(crate) fn findings(
     judged: &Judged,
 ) -> Vec<Finding> {
     let counted = counted(data, settings).into_iter();
-    let told = shifts
+    let reported = shifts
         .iter()
         .filter_map(|one| one.sentence("transfer", judged));
-    counted.chain(told).collect()
+    counted.chain(reported).collect()
 }
 
 fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
@@ -127,7 +128,7 @@ fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
         .flat_map(|index| data.quantities(*index, settings));
     let blocks: Vec<u32> = all.map(|(block, _)| block).collect();
     let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
-    // Where there are messages, what is missing stands with them.
+    // With messages, their findings state what is missing.
     let missing = if data.measured(settings).is_empty() {
         missing(data, settings, shown.len())
     } else {

@@ -1,4 +1,4 @@
-//! What the figures of fleets compare: pairs, each as one experiment saw it.
+//! The pairs that figures of fleets compare, one for each experiment.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,23 @@ use crate::clock_time::ClockTimes;
 use crate::data::{ExperimentData, Factor, factors};
 use crate::{CampaignData, PlotSettings};
 
-/// The flows from one place to one endpoint in one experiment.
+/// The flows from one site to one endpoint in one experiment.
 #[derive(Clone, Debug)]
 pub struct Pair<'a> {
-    /// What tells it from the others: as much of scenario, endpoint and block as that takes.
+    /// A unique label: scenario, endpoint and block, as far as needed.
     pub label: String,
-    /// The same without the block.
+    /// The label without the block.
     pub short: String,
-    /// The same without the block, for sentences: it names the endpoint, whether or not others are asked.
+    /// The label without the block, for sentences: it always contains the endpoint.
     pub name: String,
-    /// How it was measured: the levels of what the plan varies beside endpoints and the sites that it
-    /// measures from, such as the season.
+    /// The levels of the plan's parameters other than endpoints and sites, such as the season.
     pub setting: String,
     pub scenario: usize,
     /// The label of its scenario.
     pub(crate) scenario_label: String,
     /// The block, from 1.
     pub block: u32,
-    /// When its fleet's first message was sent, `14:05:03 UTC`.
+    /// When the fleet's first message was sent, `14:05:03 UTC`.
     pub began: String,
     pub view: &'a FleetView,
     /// Index of the endpoint in the fleet.
@@ -40,7 +39,7 @@ impl<'a> Pair<'a> {
     pub(crate) fn endpoint_name(&self) -> String {
         named(self.known, self.view, self.endpoint)
     }
-    /// What is advised, if anybody asked.
+    /// The advice; `None` if it was not requested.
     pub(crate) fn advice(&self) -> Option<&'a Advice> {
         self.view.advice.get(self.endpoint)
     }
@@ -50,16 +49,16 @@ impl<'a> Pair<'a> {
             .get(self.endpoint)
             .map_or(&[], Vec::as_slice)
     }
-    /// Transfers on the ports of its flows.
+    /// Transfers on the ports of the flows.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = &'a ClassTransfer> {
         let made = self.experiment.transfers.iter();
         let endpoint = self.endpoint;
         made.filter(move |one| one.endpoint == endpoint)
     }
-    /// The path changes of its flows, by time.
+    /// The path changes of the flows, by time.
     pub(crate) fn changes(&self) -> impl Iterator<Item = &'a PathChange> {
         let (view, endpoint) = (self.view, self.endpoint);
-        let is_own = move |change: &&PathChange| view.fleet.endpoint_of(change.lane) == endpoint;
+        let is_own = move |change: &&PathChange| view.fleet.endpoint_of(change.slot) == endpoint;
         view.changes.iter().filter(is_own)
     }
     pub fn fairness(&self) -> &'a [Fairness] {
@@ -93,8 +92,8 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
         let levels: Vec<String> = varied.iter().map(level).collect();
-        let beside = varied.iter().filter(|factor| !factor.is_place());
-        let setting = beside.map(level).collect::<Vec<_>>().join(" · ");
+        let alongside = varied.iter().filter(|factor| !factor.is_place());
+        let setting = alongside.map(level).collect::<Vec<_>>().join(" · ");
         let blocks_of = fleets(*scenario).map(|(experiment, _)| experiment);
         let times = ClockTimes::of(blocks_of, settings.utc_offset);
         for (experiment, view) in fleets(*scenario) {
@@ -152,7 +151,7 @@ fn block(experiment: &ExperimentData, times: ClockTimes) -> String {
     format!("block {}, {started}", experiment.block())
 }
 
-/// `Nov 25 14:05:03 UTC`, with the date where the fleet ran past midnight.
+/// `Nov 25 14:05:03 UTC`, with the date if the fleet ran past midnight.
 fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
     let wall = |at: Instant<Own>| experiment.experiment.started + Span::from_nanos(at.nanos());
     let (first, last) = (wall(view.from), wall(view.until));

@@ -1,5 +1,5 @@
-//! A pair over all of its blocks: sums of what was counted, medians of what was compared. Owns no
-//! curves, which are never mixed.
+//! A pair over all of its blocks: sums of counts, medians of comparisons. Owns no curves, which are never
+//! combined.
 
 use crate::CampaignData;
 use crate::words::plural;
@@ -13,42 +13,42 @@ use super::effect::Effect;
 use super::pair::Pair;
 use crate::findings::median;
 
-/// A pair, once, whatever the number of its blocks.
+/// A pair, once, for all of its blocks.
 #[derive(Clone, Debug)]
 pub struct Pooled<'a> {
     /// Its first block, for its names.
     pub pair: &'a Pair<'a>,
     pub blocks: usize,
-    /// The most flows that a block had.
+    /// The largest number of flows in a block.
     pub flows: usize,
-    /// The fewest and the most classes.
+    /// The smallest and the largest number of classes.
     pub classes: (usize, usize),
-    /// The lowest class and the highest, over all blocks; none where no flow had a base latency.
+    /// The lowest and the highest class, over all blocks; `None` if no flow had a base latency.
     pub ends: Option<(Span, Span)>,
-    /// Highest class over lowest, less one: the median over blocks, which are no pairs of their own.
+    /// Inflation: highest class over lowest, minus one; median over the blocks.
     pub inflation: Option<f64>,
-    /// How much more latency the slowest twentieth of the flows has than the median one in each
-    /// bin of time, a share: the median over blocks. None where flows are too few for it.
+    /// Unfairness: additional latency of the flows at p95 against the median flow, per bin of time, as a
+    /// share; median over blocks. `None` with too few flows.
     pub(crate) unfairness: Option<f64>,
-    /// Path changes, all together.
+    /// Number of path changes.
     pub(crate) changes: usize,
-    /// For each flow and hour in which they could be told; none before any flow was watched, and where
-    /// flows are too short for all changes to be told.
+    /// Path changes per flow and hour of observable time. `None` without such time, and if flows are too
+    /// short to detect all changes.
     pub changes_per_flow_hour: Option<f64>,
-    /// Of the path changes, those told for time that is in no rate: what queues hid, and what flows'
-    /// first levels took to be learnt.
+    /// Path changes outside of the observable time: a queue hid changes, or the first base latency of a flow
+    /// was not known yet.
     pub(crate) unrated: usize,
-    /// What was too short for all path changes to be told, in words.
+    /// What was too short to detect all path changes, as text.
     pub(crate) too_short: Option<&'static str>,
-    /// In some block most messages were lost, so that nothing is said of paths there.
+    /// Most messages were lost in some block, so that its paths are unknown.
     pub(crate) mostly_lost: bool,
-    /// Whether the oldest path changes were more than are kept: `changes` lacks them.
+    /// Whether `changes` lacks the oldest path changes because more occurred than are kept.
     pub(crate) forgotten: bool,
-    /// Of the stays in a class that were watched long enough, the share that ended soon.
+    /// Share of the sufficiently long observed stays in a class that ended soon.
     pub left_soon: Option<Share>,
-    /// How soon that is.
+    /// The limit for "soon".
     pub soon: Span,
-    /// The source ports that are advised at the end of its last block; none where none are.
+    /// The source ports that are advised at the end of the last block; may be empty.
     pub ports: Vec<u16>,
 }
 
@@ -60,7 +60,7 @@ fn ports(pair: &Pair<'_>) -> Vec<u16> {
 }
 
 impl<'a> Pooled<'a> {
-    /// By what it stands out among others.
+    /// The effect by which pairs are ordered.
     pub fn effect(&self) -> Effect {
         Effect::new(self.inflation, self.changes as u64)
     }
@@ -104,7 +104,7 @@ impl<'a> Pooled<'a> {
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
             unrated: whole(known().map(|one| one.hidden.changes).sum()),
             too_short: blocks.iter().find(|one| one.known.too_short).map(|one| {
-                if one.view.renewal_ends_flows() {
+                if one.view.lifetime_ends_flows() {
                     "flows lived"
                 } else {
                     "the measurement was"
@@ -112,14 +112,14 @@ impl<'a> Pooled<'a> {
             }),
             mostly_lost: known().any(|one| one.mostly_lost),
             forgotten: known().any(|one| one.forgotten.is_some()),
-            left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
+            left_soon: Share::together(known().filter_map(|one| one.leave_share)),
             soon: pair.view.settings.soon,
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })
     }
 }
 
-/// Absent where it cannot be measured, and where lost flows decide it.
+/// `None` if it cannot be measured, or if lost flows decide it.
 fn unfairness(pair: &Pair<'_>) -> Option<f64> {
     match Measure::Unfairness.of(pair.view, pair.endpoint) {
         Ok(Level::At(share)) => Some(share),
@@ -131,17 +131,17 @@ fn whole(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// What is one pair, however often and in how many ways it was measured.
+/// The identity of a pair over all of its measurements.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    /// None where the plan names no site.
+    /// `None` if the plan names no site.
     site: Option<String>,
     scenario_endpoint: String,
     /// A fleet may have several.
     endpoint: String,
 }
 
-/// From where to where it leads, however it was measured: two seasons of a pair are one pair.
+/// Site and endpoint of a pair: two seasons of a pair are one pair.
 fn place(pair: &Pair<'_>, data: &CampaignData) -> Place {
     let scenario = &data.scenarios[pair.scenario];
     Place {
@@ -151,7 +151,7 @@ fn place(pair: &Pair<'_>, data: &CampaignData) -> Place {
     }
 }
 
-/// `512 flows, 4 pairs`, for captions; with settings and blocks, where there are several.
+/// `512 flows, 4 pairs`, for captions; with settings and blocks, if there are several.
 pub fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
     let apart = Pooled::all(pairs);
     let mut flows: BTreeMap<Place, usize> = BTreeMap::new();

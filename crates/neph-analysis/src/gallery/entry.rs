@@ -1,21 +1,21 @@
-//! An entry of the gallery: a published finding, the network that shows it, and what neph is to
-//! say of it.
+//! An entry of the gallery: a published finding, a network that shows it, and the results that neph must
+//! report.
 
 use serde::Deserialize;
 
 use super::expectation::Expectation;
-use super::said::Topic;
+use super::statement::Topic;
 
-/// A text that is written into an entry's folder.
+/// A text file in an entry's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text {
     /// The name of its file.
     pub file: &'static str,
-    /// What stands in it.
+    /// Its content.
     pub text: &'static str,
 }
 
-/// The texts that an entry is made of.
+/// The texts of an entry.
 pub(super) struct Source {
     pub(super) name: &'static str,
     pub(super) entry: &'static str,
@@ -25,10 +25,10 @@ pub(super) struct Source {
     pub(super) seasons: &'static [Text],
 }
 
-/// What `entry.toml` says.
+/// The content of `entry.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct AsWritten {
     finding: String,
     published: String,
     figure: String,
@@ -40,42 +40,41 @@ struct Told {
     of_control: Vec<Expectation>,
 }
 
-/// A published finding, to be seen again.
+/// A published finding to reproduce.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its name on the command line, and of its folder in gallery/.
+    /// Its name on the command line and of its folder in gallery/.
     pub name: &'static str,
     /// The finding in a few words.
     pub finding: String,
     /// Where it is published.
     pub published: String,
-    /// The plan, whose lab is in `lab.toml` beside it.
+    /// The plan, which uses the lab of `lab.toml`.
     pub plan: &'static str,
     /// The topology.
     pub lab: &'static str,
-    /// The topologies of the plan's seasons beside it.
+    /// The topologies of the plan's seasons.
     pub seasons: &'static [Text],
     /// The same without the cause.
     pub control: Control,
-    /// The figure that shows it, by the name of its file: the kind, and what it compares.
+    /// The figure that shows it, by file name: the kind, and what it compares.
     pub figure: String,
-    /// What neph is to say; a control must not say it.
+    /// Results that neph must report, and must not report for the control.
     pub expected: Vec<Expectation>,
-    /// What was calculated of the control: that its network is as fast as it was built.
+    /// Results that neph must report for the control: its network is as fast as built.
     pub of_control: Vec<Expectation>,
-    /// Rules of causes that are in the entry's network and in its control's too, besides the one
-    /// that it is about: neph may name them.
+    /// Rules of other causes in the entry's network and in its control: neph may report them.
     pub also: Vec<String>,
-    /// Endpoints that are without any cause: neph must not name one there.
+    /// Endpoints without any cause: neph must report none there.
     pub innocent: Vec<String>,
 }
 
-/// What takes the cause away.
+/// How the control removes the cause.
 #[derive(Clone, Copy, Debug)]
 pub enum Control {
-    /// The same plan over another network.
+    /// The same plan with another network.
     Lab(&'static str),
-    /// Another plan over the same network.
+    /// Another plan with the same network.
     Plan(&'static str),
 }
 
@@ -89,7 +88,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// What stands behind the entry's name where both are shown.
+    /// The suffix of the entry's name if both are shown.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Finding => "",
@@ -103,12 +102,12 @@ const CONTROL_FILE: &str = "control.toml";
 const LAB_FILE: &str = "lab.toml";
 const CONTROL_LAB_FILE: &str = "control.lab.toml";
 
-/// A text that is written into the entry's folder.
+/// A text file for the entry's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shipped {
     /// The name of its file.
     pub file: &'static str,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
 }
 
@@ -123,11 +122,11 @@ impl From<Text> for Shipped {
 
 impl From<&Source> for Entry {
     fn from(source: &Source) -> Self {
-        let told: Told = toml::from_str(source.entry).expect("a test reads every entry");
+        let reported: AsWritten = toml::from_str(source.entry).expect("a test reads every entry");
         Self {
             name: source.name,
-            finding: told.finding,
-            published: told.published,
+            finding: reported.finding,
+            published: reported.published,
             plan: source.plan,
             lab: source.lab,
             seasons: source.seasons,
@@ -136,17 +135,17 @@ impl From<&Source> for Entry {
             } else {
                 Control::Lab(source.control.text)
             },
-            figure: told.figure,
-            expected: told.expected,
-            of_control: told.of_control,
-            also: told.also,
-            innocent: told.innocent,
+            figure: reported.figure,
+            expected: reported.expected,
+            of_control: reported.of_control,
+            also: reported.also,
+            innocent: reported.innocent,
         }
     }
 }
 
 impl Entry {
-    /// Whether the cause that `rule` sees is in the network of that side.
+    /// Whether the network of that side has the cause that `rule` detects.
     pub fn has(&self, rule: &str, side: Side) -> bool {
         let expected = self.expected.iter();
         let mut expected = expected.filter(|_| side == Side::Finding);
@@ -154,7 +153,7 @@ impl Entry {
             || expected.any(|one| matches!(&one.topic, Topic::Cause(name) if name == rule))
     }
 
-    /// Whether some of what a cause is said to be about is without any.
+    /// Whether any subject of a root cause is an endpoint without a cause.
     pub fn is_innocent(&self, about: &[String]) -> bool {
         about.iter().any(|name| self.innocent.contains(name))
     }

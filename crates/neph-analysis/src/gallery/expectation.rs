@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::said::{Said, Topic};
+use super::statement::{Statement, Topic};
 
 /// The number of a scenario's median.
 const MEDIAN: &str = "median_ms";
@@ -36,19 +36,19 @@ impl Number {
     }
 
     /// The same number in a sentence; nothing if it does not hold it.
-    fn measured(&self, said: &Said) -> Option<f64> {
-        said.numbers.get(&self.name).copied()
+    fn measured(&self, statement: &Statement) -> Option<f64> {
+        statement.numbers.get(&self.name).copied()
     }
 
-    fn holds(&self, said: &Said) -> bool {
-        let measured = self.measured(said);
+    fn holds(&self, statement: &Statement) -> bool {
+        let measured = self.measured(statement);
         measured.is_some_and(|value| (self.low..=self.high).contains(&value))
     }
 }
 
 /// A sentence that an entry ends with.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Told")]
+#[serde(try_from = "AsWritten")]
 pub struct Expectation {
     /// A finding's topic, or the rule that names a cause.
     pub topic: Topic,
@@ -64,7 +64,7 @@ pub struct Expectation {
 /// As an entry writes it: a number is `[least]` or `[least, most]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct AsWritten {
     finding: Option<String>,
     cause: Option<String>,
     median_ms: Option<[f64; 2]>,
@@ -76,23 +76,23 @@ struct Told {
     numbers: Numbers,
 }
 
-impl TryFrom<Told> for Expectation {
+impl TryFrom<AsWritten> for Expectation {
     type Error = String;
 
-    fn try_from(told: Told) -> Result<Self, String> {
-        let topic = match (told.finding, told.cause, told.median_ms) {
+    fn try_from(reported: AsWritten) -> Result<Self, String> {
+        let topic = match (reported.finding, reported.cause, reported.median_ms) {
             (Some(topic), None, None) => Topic::Finding(topic),
             (None, Some(rule), None) => Topic::Cause(rule),
             (None, None, Some(_)) => Topic::Median,
             _ => return Err("an expectation has finding, cause or median_ms".to_owned()),
         };
-        let mut numbers = told.numbers.0;
-        let median = told.median_ms;
+        let mut numbers = reported.numbers.0;
+        let median = reported.median_ms;
         numbers.extend(median.map(|[low, high]| Number::between(MEDIAN, low, high)));
         Ok(Self {
             topic,
-            about: told.about,
-            claim: told.claim.0,
+            about: reported.about,
+            claim: reported.claim.0,
             numbers,
         })
     }
@@ -149,7 +149,7 @@ pub struct Judged<'s> {
     /// Whether the sentence is to be there.
     pub is_wanted: bool,
     /// The sentence that it was found in; none if neph wrote no such sentence.
-    pub said: Option<&'s Said>,
+    pub statement: Option<&'s Statement>,
     /// Each of its numbers.
     pub numbers: Vec<Compared>,
     /// Whether all is as it should be.
@@ -158,44 +158,49 @@ pub struct Judged<'s> {
 
 impl Expectation {
     /// Whether a sentence is this one, whatever its numbers are.
-    fn is_claimed_by(&self, said: &Said) -> bool {
-        let speaks_of = |name: &String| said.about.contains(name);
-        said.topic == self.topic
+    fn is_claimed_by(&self, statement: &Statement) -> bool {
+        let speaks_of = |name: &String| statement.about.contains(name);
+        statement.topic == self.topic
             && self.about.iter().all(speaks_of)
-            && self.claim.iter().all(|number| number.holds(said))
+            && self.claim.iter().all(|number| number.holds(statement))
     }
 
     /// Looks for the sentence, and holds its numbers against what was calculated.
-    pub fn judge<'s>(&'s self, everything: &'s [Said]) -> Judged<'s> {
-        let right = |said: &&Said| self.numbers.iter().filter(|n| n.holds(said)).count();
-        let claimed = everything.iter().filter(|said| self.is_claimed_by(said));
-        let said = claimed.max_by_key(right);
+    pub fn judge<'s>(&'s self, everything: &'s [Statement]) -> Judged<'s> {
+        let right =
+            |statement: &&Statement| self.numbers.iter().filter(|n| n.holds(statement)).count();
+        let claimed = everything
+            .iter()
+            .filter(|statement| self.is_claimed_by(statement));
+        let statement = claimed.max_by_key(right);
         let all = self.claim.iter().chain(&self.numbers);
         let numbers: Vec<Compared> = all
             .map(|number| Compared {
                 number: number.clone(),
-                measured: said.and_then(|said| number.measured(said)),
-                holds: said.is_some_and(|said| number.holds(said)),
+                measured: statement.and_then(|statement| number.measured(statement)),
+                holds: statement.is_some_and(|statement| number.holds(statement)),
             })
             .collect();
         Judged {
             expectation: self,
             is_wanted: true,
-            said,
-            is_right: said.is_some() && numbers.iter().all(|one| one.holds),
+            statement,
+            is_right: statement.is_some() && numbers.iter().all(|one| one.holds),
             numbers,
         }
     }
 
     /// Makes sure that the sentence is absent, as where its cause is.
-    pub fn judge_absent<'s>(&'s self, everything: &'s [Said]) -> Judged<'s> {
-        let said = everything.iter().find(|said| self.is_claimed_by(said));
+    pub fn judge_absent<'s>(&'s self, everything: &'s [Statement]) -> Judged<'s> {
+        let statement = everything
+            .iter()
+            .find(|statement| self.is_claimed_by(statement));
         Judged {
             expectation: self,
             is_wanted: false,
-            said,
+            statement,
             numbers: Vec::new(),
-            is_right: said.is_none(),
+            is_right: statement.is_none(),
         }
     }
 }
@@ -210,8 +215,8 @@ mod tests {
         toml::from_str(text).expect("as entries write it")
     }
 
-    fn said(about: [&str; 2], slower: f64, shift: f64) -> Said {
-        Said {
+    fn statement(about: [&str; 2], slower: f64, shift: f64) -> Statement {
+        Statement {
             topic: Topic::Finding("endpoint".to_owned()),
             about: about.map(str::to_owned).to_vec(),
             text: "a sentence".to_owned(),
@@ -226,31 +231,31 @@ mod tests {
     #[test]
     fn a_sentence_is_right_if_it_is_there_and_its_numbers_are_as_calculated() {
         let rest = ["REST", "persistent"];
-        let right = [said(rest, 1.0, 8.1)];
+        let right = [statement(rest, 1.0, 8.1)];
         assert!(slower().judge(&right).is_right);
-        let too_much = [said(rest, 1.0, 12.0)];
+        let too_much = [statement(rest, 1.0, 12.0)];
         let meant = slower();
         let judged = meant.judge(&too_much);
-        assert!(!judged.is_right && judged.said.is_some());
+        assert!(!judged.is_right && judged.statement.is_some());
         assert_eq!(
             (judged.numbers[1].measured, judged.numbers[1].holds),
             (Some(12.0), false)
         );
         // About something else, or without the verdict, it is another sentence.
         let others = [
-            said(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
-            said(rest, 0.0, 8.1),
+            statement(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
+            statement(rest, 0.0, 8.1),
         ];
         let judged = meant.judge(&others);
-        assert!(!judged.is_right && judged.said.is_none());
+        assert!(!judged.is_right && judged.statement.is_none());
         assert_eq!(judged.numbers[0].measured, None);
     }
 
     #[test]
     fn a_cause_is_no_finding_of_that_name() {
-        let cause = Said {
+        let cause = Statement {
             topic: Topic::Cause("endpoint".to_owned()),
-            ..said(["REST", "persistent"], 1.0, 8.1)
+            ..statement(["REST", "persistent"], 1.0, 8.1)
         };
         assert!(!slower().judge(std::slice::from_ref(&cause)).is_right);
         assert!(slower().judge_absent(&[cause]).is_right);
@@ -259,19 +264,19 @@ mod tests {
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
         let rest = ["REST", "persistent"];
-        let found = [said(rest, 1.0, 30.0), said(rest, 1.0, 8.0)];
+        let found = [statement(rest, 1.0, 30.0), statement(rest, 1.0, 8.0)];
         assert!(slower().judge(&found).is_right);
     }
 
     #[test]
     fn a_control_is_right_without_the_claim_whatever_its_numbers() {
         let rest = ["REST", "persistent"];
-        let equal = [said(rest, 0.0, 8.1)];
+        let equal = [statement(rest, 0.0, 8.1)];
         assert!(slower().judge_absent(&equal).is_right);
         assert!(slower().judge_absent(&[]).is_right);
-        let claims = [said(rest, 1.0, 0.3)];
+        let claims = [statement(rest, 1.0, 0.3)];
         let meant = slower();
         let judged = meant.judge_absent(&claims);
-        assert!(!judged.is_right && judged.said.is_some());
+        assert!(!judged.is_right && judged.statement.is_some());
     }
 }

@@ -1,19 +1,19 @@
-//! The gallery: published findings, each with what neph is to say of the network that shows it.
+//! The gallery: published findings, each with the results that neph must report for its network.
 //!
-//! Owns the entries (a folder of `gallery/` each, with a row in the table here) and the judgement:
-//! whether what neph says of a campaign is what was calculated. Carries nothing out.
+//! Owns the entries (a folder of `gallery/` each, with a row in the table here) and the judgement of neph's
+//! results for a campaign. Runs nothing.
 
 mod entry;
 mod expectation;
-mod said;
 mod shown;
+mod statement;
 
 use std::sync::LazyLock;
 
 pub use entry::{Control, Entry, Shipped, Side, Text};
 pub use expectation::{Compared, Expectation, Judged, Number};
-pub use said::{Said, Topic, everything};
 pub use shown::Shown;
+pub use statement::{Statement, Topic, everything};
 
 /// The texts of an entry: its name, the file of its control (a plan `control.toml`, or a topology
 /// `control.lab.toml`), and the topologies of its plan's seasons.
@@ -69,7 +69,7 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// The entry of that name.
+/// The entry with that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     entries().iter().find(|entry| entry.name == name)
 }

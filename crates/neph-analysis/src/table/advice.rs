@@ -19,8 +19,8 @@ pub(crate) const COLUMNS: [&str; 10] = [
     "note",
 ];
 
-/// Ports, connections of which the best is kept, and how the advice would have fared; or why there
-/// is none. Nothing where nobody asked for advice.
+/// Ports, connections of which the best is kept, and the backtest of the advice; or the reason for no advice.
+/// Empty if no advice was requested.
 pub(crate) fn rows(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     match pair.advice().map(|advice| &advice.counsel) {
         None => Vec::new(),
@@ -29,7 +29,7 @@ pub(crate) fn rows(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     }
 }
 
-/// What a row holds beside its words.
+/// The numbers of a row.
 #[derive(Default)]
 struct Numbers {
     share: Option<(f64, Option<(f64, f64)>)>,
@@ -85,7 +85,10 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
                 .map(|p50| (p50.random, tested.p99.map(|p99| p99.random))),
         };
         let of = format!("{:.0} s later", tested.after.secs_f64());
-        let note = format!("{} times; by chance {:.3}", share.n, tested.random_on_low);
+        let note = format!(
+            "{} times; expected at random {:.3}",
+            share.n, tested.random_on_lowest_class
+        );
         row("tested", &of, &numbers, &note)
     }));
     rows

@@ -1,4 +1,4 @@
-//! Fleets that differ in one parameter only, such as the season, held against each other in numbers.
+//! Comparison of fleets that differ in one parameter only, such as the season, in numbers.
 
 use neph_flows::Measure;
 use neph_stats::{Interval, Level, Verdict};
@@ -28,15 +28,15 @@ const COLUMNS: [&str; 17] = [
 
 const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of what it is held against. shift: level minus against (Hodges and Lehmann) with a 95 % interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
 
-/// A row for each measure of each level beside the first; none where nothing is compared.
+/// A row for each measure of each level other than the first; empty if nothing is compared.
 pub(crate) fn table(all: &[Against]) -> Table {
     let rows = all
         .iter()
         .flat_map(|against| against.compared.iter().map(move |one| row(against, one)));
     let mut notes = vec![NOTE.to_owned()];
     let limits = all.iter().flat_map(|against| {
-        let told = against.limits.iter();
-        told.map(|limit| format!("{}, {}: {limit}.", against.title, against.level))
+        let reported = against.limits.iter();
+        reported.map(|limit| format!("{}, {}: {limit}.", against.title, against.level))
     });
     notes.extend(limits);
     Table {
@@ -84,7 +84,7 @@ fn row(against: &Against, one: &Compared) -> Vec<Cell> {
     ]
 }
 
-/// Inflation is kept as a ratio and told as a share, as everywhere in a report.
+/// Inflation is stored as a ratio and shown as a share, as in the rest of a report.
 fn of(measure: Measure, level: Level) -> Cell {
     match (level, measure) {
         (Level::Censored, _) => Cell::Censored(LOST_FLOWS),
@@ -93,7 +93,7 @@ fn of(measure: Measure, level: Level) -> Cell {
     }
 }
 
-/// Without end where lost flows decide it: json has no such number.
+/// Infinite if lost flows decide it: JSON has no such number.
 fn difference(value: f64) -> Cell {
     match value {
         f64::INFINITY => Cell::Text("inf".to_owned()),

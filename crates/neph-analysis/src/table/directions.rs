@@ -1,4 +1,4 @@
-//! Delays there and back in numbers: a row for each scenario whose peers give kernel stamps.
+//! One-way delays in numbers: a row for each scenario whose peers give kernel stamps.
 
 use neph_model::Span;
 use neph_stats::{Level, Sorted, quantile_needs, rough_level};
@@ -12,10 +12,10 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "scenario",
         "experiments",
         "n",
-        "there_p50_ms",
-        "there_p99_ms",
-        "back_p50_ms",
-        "back_p99_ms",
+        "forward_p50_ms",
+        "forward_p99_ms",
+        "reverse_p50_ms",
+        "reverse_p99_ms",
         "bound_ms",
         "without_delay",
     ];
@@ -26,14 +26,11 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     });
     Table {
         name: "directions",
-        title: "Delays there and back",
+        title: "One-way delays",
         columns: columns.map(Column).to_vec(),
         rows: rows.collect(),
         notes: vec![
-            "Through the network, from the stamp of the sending kernel to that of the receiving kernel; of messages \
-             that were answered. Each delay may be wrong by bound_ms, the widest of all messages: what is too \
-             long there is too short back. It is 0 where both ends read one clock. without_delay counts messages \
-             for which the clocks could not be compared."
+            "Delay through the network, from the timestamp of the sending kernel to that of the receiving kernel, of answered messages. bound_ms is the largest error bound: an error of one direction has the opposite sign in the other. It is 0 where both ends read one clock. without_delay counts messages whose clocks could not be compared."
                 .to_owned(),
         ],
     }

@@ -31,7 +31,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-pairs",
         title: "Flows and path changes",
         columns: &PAIRS,
-        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows; p95 takes 59 flows, p99 299. A flow that lost half of its messages in a bin or more counts as slower than all others there: a quantile that falls on it is lost; most_lost_flows: in one bin at most. Changes for each flow and hour: of the time in which no shared queue hid them. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
+        note: "Inflation: highest over lowest class, minus one. Unfairness: median over bins of the percentiles over flows; p95 needs 59 flows, p99 299. A flow that lost half of its messages in a bin, or more, counts as slower than all others in that bin. A percentile of such a flow is lost; most_lost_flows is the largest number in one bin. Changes per flow and hour exclude the time in which a shared queue hid them. dip_p: p-value of Hartigan's dip test for one group.",
         rows: |pair| vec![of_pair(pair)],
     },
     Kind {
@@ -52,7 +52,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-loss",
         title: "Loss by direction",
         columns: &LOSS,
-        note: "Lost: not back within the timeout. Came late: of these, back after it (empty where several targets were asked), so lost on neither way. Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
+        note: "Lost: no reply within the timeout. Came late: the reply arrived after it, so no direction lost it (empty with several targets). Directions are known where the peer counts what it receives. Loss: share of sent messages, with its 95 % interval (Wilson). Reordered: replies that arrived after the reply to a later request. By direction as in RFC 4737, where the peer's counter and timestamps show it.",
         rows: |pair| vec![loss(pair)],
     },
     Kind {
@@ -137,7 +137,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
     let known = pair.known;
     let inflation = known.inflation;
     let ms = |span: Span| span.millis_f64();
-    let quantile = |of: FlowQuantile| told(OverBins::median(pair.fairness(), of), 1e-6);
+    let quantile = |of: FlowQuantile| reported(OverBins::median(pair.fairness(), of), 1e-6);
     let apart = OverBins::ratio(pair.fairness(), FlowQuantile::P99, FlowQuantile::P50);
     let most_lost = pair.fairness().iter().map(|bin| u64::from(bin.lost)).max();
     vec![
@@ -150,7 +150,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         quantile(FlowQuantile::P50),
         quantile(FlowQuantile::P95),
         quantile(FlowQuantile::P99),
-        told(apart, 1.0),
+        reported(apart, 1.0),
         Cell::Integer(most_lost.unwrap_or(0)),
         Cell::real(known.bimodality.map(|test| test.dip)),
         Cell::real(known.bimodality.map(|test| test.p)),
@@ -158,7 +158,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
 }
 
 /// A median over bins in the column's unit, of which there are so many in its own.
-fn told(median: Option<OverBins>, unit: f64) -> Cell {
+fn reported(median: Option<OverBins>, unit: f64) -> Cell {
     match median.map(|median| median.level) {
         Some(Level::At(value)) => Cell::Real(value * unit),
         Some(Level::Censored) => Cell::Censored(LOST_FLOWS),
@@ -230,11 +230,12 @@ fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let curves = [
         ("from a path change to the next", &known.between),
         ("in a class", &known.persistence),
-        ("on the way there alone", &known.persistence_forward),
-        ("on the way back alone", &known.persistence_reverse),
+        ("forward path only", &known.persistence_forward),
+        ("reverse path only", &known.persistence_reverse),
     ];
-    let told = curves.into_iter();
-    told.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
+    let reported = curves.into_iter();
+    reported
+        .filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
         .collect()
 }
 

@@ -1,5 +1,5 @@
-//! What was found beside a fleet's messages: transfers on the ports of its classes, and what traces
-//! say of its path changes.
+//! Additional data of a fleet: transfers on the ports of its classes, and the verdicts of traces on its path
+//! changes.
 
 use neph_flows::{Compared, Completion, completions};
 use neph_model::Span;
@@ -19,7 +19,7 @@ pub(crate) const TRANSFERS: [&str; 9] = [
     "ratio",
 ];
 
-/// A row for each class. All transfers of a measurement ask for the same size.
+/// A row for each class. All transfers of a measurement have the same size.
 pub(crate) fn transfers(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let size = pair.transfers().next().map(|one| one.size.bytes());
     let all = completions(pair.transfers());
@@ -43,7 +43,7 @@ fn completion(one: &Completion, size: Option<u64>) -> Vec<Cell> {
 
 pub(crate) const TRACED: [&str; 4] = ["changes", "compared", "other_routers", "same_routers"];
 
-/// One row; none where the routes of no change were compared.
+/// One row; none if no change has routes to compare.
 pub(crate) fn traced(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let changes = pair.changes().count() as u64;
     let compared = Compared::of(pair.changes().map(|change| change.evidence.trace));

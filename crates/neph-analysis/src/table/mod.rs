@@ -1,5 +1,5 @@
-//! Tables: numbers per scenario and layer, throughput checks and routes, each with the same
-//! content in every format. Owns what is in them; `neph-stats` calculates it.
+//! Tables: numbers per scenario and layer, throughput checks and routes, with the same content in every
+//! format. Owns their content; `neph-stats` calculates it.
 
 mod advice;
 mod cells;
@@ -25,12 +25,12 @@ pub use summary::{QUANTILES, notes};
 use crate::findings::{Against, Statements};
 use crate::{CampaignData, PlotSettings};
 
-/// Every table of a report, in its order. Tables that have nothing to tell are left out.
+/// Every table of a report, in its order. Empty tables are left out.
 pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
     tables_with(data, settings, &Statements::of(data, settings).fleets)
 }
 
-/// The same, where fleets are compared already.
+/// The same, with an existing comparison of fleets.
 pub fn tables_with(
     data: &CampaignData,
     settings: &PlotSettings,

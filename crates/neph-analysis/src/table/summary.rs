@@ -1,4 +1,4 @@
-//! The summary: every layer of every scenario in numbers, each with the interval it deserves.
+//! The summary: every layer of every scenario in numbers, with intervals.
 
 use neph_model::Unanswered;
 use neph_stats::{
@@ -13,9 +13,9 @@ use crate::Layer;
 use crate::words::real;
 use crate::{CampaignData, PlotSettings};
 
-/// The quantiles that the summary tells.
+/// The quantiles of the summary.
 pub const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
-/// Where the median stands among them.
+/// The index of the median in `QUANTILES`.
 const MEDIAN: usize = 0;
 
 /// A share of lost messages.
@@ -23,23 +23,23 @@ const MEDIAN: usize = 0;
 pub struct LossCell {
     /// The share, 0 to 1.
     pub share: f64,
-    /// Its 95 % interval; absent where it is not known how losses come together.
+    /// Its 95 % interval; `None` if the correlation of losses is unknown.
     pub interval: Option<Interval>,
 }
 
 /// A quantile in milliseconds, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuantileCell {
-    /// The value; [`Level::Censored`] where messages without an answer decide.
+    /// The value; [`Level::Censored`] if messages without a reply decide it.
     Known {
         /// The estimate.
         value: Level,
-        /// Its 95 % interval; absent where too little is independent for one.
+        /// Its 95 % interval; `None` with too few independent values.
         interval: Option<QuantileInterval>,
     },
     /// Too few messages.
     Refused {
-        /// How many it takes.
+        /// The minimum number of messages.
         need: usize,
     },
 }
@@ -49,21 +49,21 @@ pub enum QuantileCell {
 pub struct SummaryRow {
     /// Index of the scenario.
     pub scenario: usize,
-    /// Its label.
+    /// The label of the scenario.
     pub label: String,
     /// The layer.
     pub layer: Layer,
-    /// How many experiments it rests on.
+    /// Number of experiments.
     pub experiments: usize,
-    /// How many messages: those with a value, and those without an answer where they count.
+    /// Number of messages: those with a value, and those without a reply if they count.
     pub n: usize,
-    /// How many of these were lost; absent for layers that do not count loss.
+    /// Number of lost messages; `None` for layers that do not count loss.
     pub lost: Option<usize>,
-    /// How many of these were answered, but not as expected; absent for layers that do not count loss.
+    /// Number of messages with an unexpected reply; `None` for layers that do not count loss.
     pub errors: Option<usize>,
-    /// How many of these could not be sent; absent for layers that do not begin with the schedule.
+    /// Number of messages that could not be sent; `None` for layers that do not begin with the schedule.
     pub not_sent: Option<usize>,
-    /// The share of messages sent that were lost; absent for layers that do not count loss.
+    /// The share of sent messages that were lost; `None` for layers that do not count loss.
     pub loss: Option<LossCell>,
     /// Mean of the values in milliseconds.
     pub mean: Option<f64>,
@@ -71,9 +71,9 @@ pub struct SummaryRow {
     pub sd: Option<f64>,
     /// p50, p90 and p99.
     pub quantiles: [QuantileCell; 3],
-    /// What the intervals come from.
+    /// The unit that the intervals are calculated from.
     pub unit: Unit,
-    /// How many independent messages know the median as well; absent without an interval.
+    /// Number of independent messages that give the same accuracy of the median; `None` without an interval.
     pub effective: Option<f64>,
     /// Whether any of its experiments is flagged.
     pub flagged: bool,
@@ -91,7 +91,7 @@ impl SummaryRow {
     }
 }
 
-/// Every layer of every measured scenario. A layer without a single value is left out.
+/// Every layer of every measured scenario. A layer without values is left out.
 pub fn summary(data: &CampaignData, settings: &PlotSettings) -> Vec<SummaryRow> {
     let mut rows = Vec::new();
     for scenario in data.measured(settings) {
@@ -201,7 +201,7 @@ pub(crate) fn table(rows: &[SummaryRow]) -> Table {
         "p99_low_ms",
         "p99_high_ms",
         "flagged",
-        // Behind what older versions had: columns keep their places.
+        // New columns come last, so that columns of older versions keep their places.
         "errors",
         "intervals_from",
         "effective_n",
@@ -259,10 +259,10 @@ const fn level(level: Level, without: Unanswered) -> Cell {
     }
 }
 
-/// What a reader of the summary has to know; says of refused quantiles how many messages they need.
+/// Notes on the summary, including the number of messages that refused quantiles need.
 pub fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
-        "All times in milliseconds. Intervals are for a confidence of 95 %. They come from how much experiments differ (6 at least), or in a single experiment from how much ten stretches of it do: effective_n is the number of independent messages that would know the median as well. Where one has no upper end, the quantile may lie beyond all that was measured. There is none for two to five experiments, and none of loss where no message was lost.".to_owned(),
+        "All times in milliseconds. Intervals have a confidence of 95 %. They come from the differences between experiments (at least 6), or between ten parts of a single experiment. effective_n is the number of independent messages with the same precision of the median. Without an upper end, the percentile may lie beyond all measured values. There is no interval for two to five experiments, and none of loss where no message was lost.".to_owned(),
         "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {

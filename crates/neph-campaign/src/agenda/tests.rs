@@ -42,7 +42,7 @@ impl World {
         for past in &self.history {
             self.agenda.note(*past);
         }
-        self.agenda.allow_again();
+        self.agenda.allow_retry();
     }
     fn run(&mut self, status: ExperimentStatus) -> Option<Slot> {
         let slot = self.agenda.next()?;
@@ -88,9 +88,9 @@ fn what_failed_is_tried_between_blocks_least_completed_first() {
     let failed = world.run(Failed).expect("a slot").scenario;
     world.run(Complete);
     // Between block 0 and block 1: again, and again it fails; then block 1, where it fails too.
-    let again = world.run(Failed).expect("a slot");
+    let anew = world.run(Failed).expect("a slot");
     assert_eq!(
-        (again.block, again.scenario, again.attempt, again.position),
+        (anew.block, anew.scenario, anew.attempt, anew.position),
         (0, failed, 1, 2)
     );
     for _ in 0..2 {

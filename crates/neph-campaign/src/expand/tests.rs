@@ -119,14 +119,14 @@ fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
         .map(|s| s.request_size.bytes())
         .collect();
     assert_eq!(sizes, [104, 44]);
-    let told = plan.notes.join("\n");
+    let reported = plan.notes.join("\n");
     assert!(
-        told.contains("endpoint 'u': udp: 16 B is sent as 104 B"),
-        "{told}"
+        reported.contains("endpoint 'u': udp: 16 B is sent as 104 B"),
+        "{reported}"
     );
     assert!(
-        told.contains("56 B is sent as 104 B") && !told.contains("44 B is sent"),
-        "{told}"
+        reported.contains("56 B is sent as 104 B") && !reported.contains("44 B is sent"),
+        "{reported}"
     );
 }
 
@@ -199,8 +199,8 @@ fn a_load_s_name_is_refused_where_it_would_not_say_which_load() {
         ("[\"a = vm1 8%\"]", "is no load"),
     ] {
         let found = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(told.len(), 1, "{stress}: {told:#?}");
-        assert!(told[0].contains(what), "{stress}: {told:#?}");
+        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(reported.len(), 1, "{stress}: {reported:#?}");
+        assert!(reported[0].contains(what), "{stress}: {reported:#?}");
     }
 }

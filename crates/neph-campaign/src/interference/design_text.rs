@@ -15,7 +15,7 @@ use crate::plan::{Plan, PlannedCircuit};
 struct Part {
     circuit: usize,
     /// The circuit beside it, if there is one.
-    beside: Option<usize>,
+    alongside: Option<usize>,
     /// Its pair, and which of both it is.
     side: Option<(usize, bool)>,
 }
@@ -60,23 +60,23 @@ fn parts(design: &Design) -> Vec<Part> {
     let measured: BTreeSet<usize> = pairs.flat_map(|(a, b)| [*a, *b]).collect();
     let alone = measured.into_iter().map(|circuit| Part {
         circuit,
-        beside: None,
+        alongside: None,
         side: None,
     });
-    let beside = design.pairs.iter().enumerate();
-    let beside = beside.flat_map(|(pair, (a, b))| {
+    let alongside = design.pairs.iter().enumerate();
+    let alongside = alongside.flat_map(|(pair, (a, b))| {
         [(*a, *b, false), (*b, *a, true)].map(|(circuit, other, is_second)| Part {
             circuit,
-            beside: Some(other),
+            alongside: Some(other),
             side: Some((pair, is_second)),
         })
     });
-    alone.chain(beside).collect()
+    alone.chain(alongside).collect()
 }
 
 impl Part {
     fn network(&self, design: &Design) -> String {
-        match self.beside {
+        match self.alongside {
             None => ALONE.to_owned(),
             Some(other) => format!("{WITH}{}", circuit_name(&design.circuits[other])),
         }

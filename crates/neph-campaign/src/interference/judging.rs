@@ -116,9 +116,10 @@ pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
 
 /// Each pair once, by name: readings come in random order.
 fn pairs(readings: &[Reading]) -> BTreeSet<(&str, &str)> {
-    let beside = readings.iter();
-    let beside = beside.filter_map(|one| Some((&*one.circuit, one.network.strip_prefix(WITH)?)));
-    beside.map(|(a, b)| (a.min(b), a.max(b))).collect()
+    let alongside = readings.iter();
+    let alongside =
+        alongside.filter_map(|one| Some((&*one.circuit, one.network.strip_prefix(WITH)?)));
+    alongside.map(|(a, b)| (a.min(b), a.max(b))).collect()
 }
 
 fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> Side {
@@ -128,10 +129,10 @@ fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> 
     let theirs = of.get(&(other, back.as_str()));
     let mut logs = Vec::new();
     for (block, one) in own.into_iter().flatten() {
-        let beside = theirs.and_then(|theirs| theirs.get(block));
+        let alongside = theirs.and_then(|theirs| theirs.get(block));
         let before = alone.and_then(|alone| alone.get(block));
-        if let (Some(beside), Some(before)) = (beside, before)
-            && are_together(one, beside)
+        if let (Some(alongside), Some(before)) = (alongside, before)
+            && are_together(one, alongside)
         {
             logs.push((one.goodput.max(LEAST) / before.goodput.max(LEAST)).ln());
         }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use neph_model::{
     ByteSize, CampaignStatus, Ending, ExperimentStatus, FleetEndpoint, FleetMessage, FleetOutcome,
-    FleetReply, HostFacts, Lane, Load, Parameters, ProbeKind, ReadBy, ScenarioId, Span, Targets,
+    FleetReply, HostFacts, Load, Parameters, ProbeKind, ReadBy, ScenarioId, Slot, Span, Targets,
     Wall, Warning,
 };
 use neph_store::{Access, SentWithin};
@@ -19,10 +19,10 @@ fn endpoint(name: &str) -> FleetEndpoint {
 fn fleet() -> Fleet {
     Fleet {
         probe: ProbeKind::Udp,
-        lanes: 4,
+        slots: 4,
         endpoints: vec![endpoint("udp://a"), endpoint("udp://b")],
         interval: Span::from_millis(100),
-        renewal: None,
+        lifetime: None,
         criteria: Some(neph_model::Criteria {
             window: 8,
             ..neph_model::Criteria::after(Span::from_secs(1))
@@ -72,10 +72,10 @@ fn measured(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
     keeper
 }
 
-/// Two messages of each lane, 100 ms apart, the first 5 ms after the start.
+/// Two messages of each slot, 100 ms apart, the first 5 ms after the start.
 fn messages(outcome: FleetOutcome) -> Records {
     let message = |n: u32| FleetMessage {
-        lane: Lane(n % 4),
+        slot: Slot(n % 4),
         source_port: 10_000,
         seq: n / 4,
         sent: Instant::from_nanos(5_000_000 + 100_000_000 * i64::from(n / 4)),
@@ -226,7 +226,7 @@ fn traced(origin: Anchor<Own>) -> TracedRoute {
         others: None,
     };
     TracedRoute {
-        lane: Lane(0),
+        slot: Slot(0),
         at: origin.at + Span::from_nanos(7),
         route: neph_model::FlowRoute {
             source_port: 10_000,
@@ -291,8 +291,8 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
             drop(begin(folder.path(), origin()));
         }
         let (campaign, experiment, _) = read(folder.path());
-        let told = (campaign.status, experiment.status);
-        assert_eq!(told, (wanted, ExperimentStatus::Complete));
+        let reported = (campaign.status, experiment.status);
+        assert_eq!(reported, (wanted, ExperimentStatus::Complete));
         let store = opened(folder.path(), Access::Read);
         let kept = store.transfers(experiment.id).expect("transfers");
         assert_eq!(kept, [transfer(9)], "marks count from the start");

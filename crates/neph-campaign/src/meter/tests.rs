@@ -153,9 +153,12 @@ fn quantiles_are_those_of_a_report() {
         meter.figures()
     };
     // To three digits: type 7 lies between two messages.
-    let near = |told: Option<Span>, wanted: f64| {
-        let told = told.expect("there are enough").millis_f64();
-        assert!((told / wanted - 1.0).abs() < 1e-3, "{told} {wanted}");
+    let near = |reported: Option<Span>, wanted: f64| {
+        let reported = reported.expect("there are enough").millis_f64();
+        assert!(
+            (reported / wanted - 1.0).abs() < 1e-3,
+            "{reported} {wanted}"
+        );
     };
     near(of(2).median, 1.5);
     near(of(4).median, 2.5);

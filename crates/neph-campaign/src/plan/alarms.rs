@@ -96,7 +96,7 @@ fn why_never(rule: &Rule<Judged>, axes: &Axes) -> Option<Fault> {
     let longest = Span::from_nanos(longest);
     (longest < rule.length).then(|| {
         let what = format!(
-            "this alarm is raised after {}, and an experiment takes {longest}: each begins anew",
+            "this alarm needs {}, but an experiment takes only {longest}",
             rule.length
         );
         Fault::new(
@@ -120,8 +120,9 @@ mod tests {
              [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
              [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{other}\n"
         );
-        let told = |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
-        parse(&Source::new("p.toml", text)).map_err(told)
+        let reported =
+            |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
+        parse(&Source::new("p.toml", text)).map_err(reported)
     }
 
     fn texts(plan: &Plan) -> Vec<Vec<&str>> {
@@ -152,8 +153,8 @@ mod tests {
         assert_eq!(texts(&plan), [vec!["round_trip > 2ms p99"], vec![]]);
         // What is too short for the others is told, whatever the one without would allow.
         let long = "alarm = \"round_trip > 2ms p99 for 2min\"";
-        let told = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
-        assert!(told[0].contains("raised after 120.000 s"), "{told:?}");
+        let reported = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
+        assert!(reported[0].contains("needs 120.000 s"), "{reported:?}");
         // At the top it says what is so without it.
         let plan = read("alarm = []", rule).expect("a good plan");
         assert_eq!(texts(&plan), [vec![], vec!["round_trip > 2ms p99"]]);
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_where_it_stands() {
-        for (rule, said) in [
+        for (rule, printed) in [
             (
                 "path > 2ms p99",
                 "'path' is not what it is about; known here: round_trip, network",
@@ -177,15 +178,17 @@ mod tests {
             ),
             (
                 "round_trip > 2ms p50 for 61s",
-                "raised after 61.000 s, and an experiment takes 60",
+                "needs 61.000 s, but an experiment takes only 60",
             ),
         ] {
             let line = format!("alarm = \"{rule}\"");
             for (read, place) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
-                let told = read.expect_err("a mistake");
+                let reported = read.expect_err("a mistake");
                 let place = format!("p.toml:{place}: ");
-                let one = told.len() == 1 && told[0].starts_with(&place) && told[0].contains(said);
-                assert!(one, "{rule}: {told:?}");
+                let one = reported.len() == 1
+                    && reported[0].starts_with(&place)
+                    && reported[0].contains(printed);
+                assert!(one, "{rule}: {reported:?}");
             }
         }
     }
@@ -195,10 +198,10 @@ mod tests {
         let rule = "alarm = \"round_trip > 2ms p99\"";
         let few = "messages = 99";
         assert!(read(rule, few).is_ok());
-        let told = read("", &format!("{few}\n{rule}")).expect_err("never");
+        let reported = read("", &format!("{few}\n{rule}")).expect_err("never");
         assert!(
-            told[0].contains("p99 needs 299 messages, and an experiment has 99"),
-            "{told:?}"
+            reported[0].contains("p99 needs 299 messages, and an experiment has 99"),
+            "{reported:?}"
         );
         // Those of all flows together.
         assert!(read("", &format!("{few}\nflows = [2, 8]\n{rule}")).is_ok());

@@ -52,7 +52,7 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
     let margin = fields.required_with("margin", positive);
     if let Some([only]) = endpoints.as_deref() {
         let what = "one endpoint cannot be compared";
-        fields.fault(only.span.clone(), what, "name another one beside it");
+        fields.fault(only.span.clone(), what, "name another one as well");
     }
     let written_at = fields.span();
     fields.finish();
@@ -170,12 +170,15 @@ url = "ws://10.0.0.2"
             format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
         for text in [alone, twice] {
             let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            let told = found[0].to_string();
+            let reported = found[0].to_string();
             let refused = [
                 "no two endpoints to compare",
                 "one endpoint cannot be compared",
             ];
-            assert!(refused.iter().any(|part| told.contains(part)), "{told}");
+            assert!(
+                refused.iter().any(|part| reported.contains(part)),
+                "{reported}"
+            );
         }
     }
 
@@ -186,8 +189,8 @@ url = "ws://10.0.0.2"
              [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\nlayer = \"netwrk\"\n[[compare]]\n"
         );
         let found = parse(&Source::new("p.toml", text)).expect_err("mistakes");
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let told = told.join("\n");
+        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let reported = reported.join("\n");
         for part in [
             "there is no endpoint 'othr' to compare",
             "one endpoint cannot be compared",
@@ -195,7 +198,7 @@ url = "ws://10.0.0.2"
             "'margin' is missing",
             "netwrk",
         ] {
-            assert!(told.contains(part), "{part} in {told}");
+            assert!(reported.contains(part), "{part} in {reported}");
         }
     }
 }

@@ -23,7 +23,7 @@ const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
     ),
     (
         ParameterName::NewConnection,
-        "its flows keep their connections; renewal = \"30s\" begins new ones",
+        "its flows keep their connections; renewal = \"30s\" replaces them",
     ),
     (ParameterName::Spin, "it spins for none of its sends"),
     (
@@ -63,25 +63,25 @@ pub(crate) fn rate_cap(node: &Node) -> Result<Parameter, Fault> {
 }
 
 /// How long a flow lives.
-pub(crate) fn renewal(node: &Node) -> Result<Parameter, Fault> {
+pub(crate) fn lifetime(node: &Node) -> Result<Parameter, Fault> {
     match Nanos::take(node)? {
         Nanos(0) => Err(Fault::new(
             "a flow cannot live for no time",
-            "write for example \"30s\"; without 'renewal' flows are never renewed",
+            "write for example \"30s\"; without 'renewal' flows are never replaced",
         )),
-        Nanos(nanos) => Ok(Parameter::Renewal(Lifetime(Span::from_nanos(nanos)))),
+        Nanos(nanos) => Ok(Parameter::FlowLifetime(Lifetime(Span::from_nanos(nanos)))),
     }
 }
 
 /// What contradicts itself among the values of one endpoint, and what to do; with the parameter at
 /// whose place it is told.
 pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
-    let renewal = ParameterName::Renewal;
+    let lifetime = ParameterName::FlowLifetime;
     let Some(flows) = most_flows(axes) else {
-        return axes.parameters.contains_key(&renewal).then(|| {
+        return axes.parameters.contains_key(&lifetime).then(|| {
             let what = "'renewal' is for fleets, and 'flows' is not given";
             let fault = Fault::new(what, "add flows = 512, or remove renewal");
-            (renewal, fault)
+            (lifetime, fault)
         });
     };
     for (name, why) in NOT_FOR_FLEETS {
@@ -91,7 +91,7 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
         }
     }
     let ports = ports_left(axes, flows).map(|fault| (ParameterName::SourcePort, fault));
-    ports.or_else(|| short_life(axes).map(|fault| (renewal, fault)))
+    ports.or_else(|| short_life(axes).map(|fault| (lifetime, fault)))
 }
 
 /// Why a fleet's flows do not fit between their first port and the last there is.
@@ -108,7 +108,7 @@ fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
 /// Why flows that live so long send nothing at the longest interval.
 fn short_life(axes: &Axes) -> Option<Fault> {
     let longest = axes.intervals.iter().max()?;
-    let Lifetime(shortest_life) = axes.values(Parameter::renewal).min()?;
+    let Lifetime(shortest_life) = axes.values(Parameter::lifetime).min()?;
     (shortest_life < longest).then(|| {
         let (life, interval) = (shortest_life.exact(), longest.exact());
         let what = format!("flows that live {life} send nothing every {interval}");

@@ -101,8 +101,8 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
 /// Sizes that are not sent as the plan asks for them.
 fn raised(endpoints: &[Endpoint]) -> impl Iterator<Item = String> {
     endpoints.iter().flat_map(|endpoint| {
-        let told = endpoint.axes.raised.iter();
-        told.map(|why| format!("endpoint '{}': {why}", endpoint.name))
+        let reported = endpoint.axes.raised.iter();
+        reported.map(|why| format!("endpoint '{}': {why}", endpoint.name))
     })
 }
 
@@ -369,7 +369,7 @@ fn check_matrix(
         if !expand::matches_any(plan, skip) {
             let fault = Fault::new(
                 "this skip matches no scenario",
-                "remove it or mend its values",
+                "remove it or correct its values",
             );
             problems.add(span.clone(), fault);
         }

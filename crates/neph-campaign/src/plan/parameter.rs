@@ -34,7 +34,7 @@ pub struct PlanParameter {
 pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::CaFile,
-        about: "a file (PEM) with certificate authorities that are trusted beside the public ones",
+        about: "a file (PEM) with certificate authorities that are trusted in addition to the public ones",
         fits: Target::is_secure,
         unfit: "only targets over TLS have a certificate",
         read: |node| word(node).map(Parameter::CaFile),
@@ -55,7 +55,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     },
     PlanParameter {
         name: ParameterName::Distance,
-        about: "how far the endpoint is on the map, in kilometres: compared with what is measured",
+        about: "distance to the endpoint in kilometres, to compare with the measured latency",
         fits: |_| true,
         unfit: "",
         read: distance,
@@ -152,11 +152,11 @@ pub const PARAMETERS: &[PlanParameter] = &[
         read: fleet::rate_cap,
     },
     PlanParameter {
-        name: ParameterName::Renewal,
+        name: ParameterName::FlowLifetime,
         about: "how long a flow of a fleet lives before another source port takes its place",
         fits: fleet::fits,
         unfit: "only udp://, tcp:// and syn:// carry a fleet",
-        read: fleet::renewal,
+        read: fleet::lifetime,
     },
     PlanParameter {
         name: ParameterName::Season,
@@ -181,7 +181,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     },
     PlanParameter {
         name: ParameterName::Stress,
-        about: "the load at sites of the lab meanwhile, such as \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\" }, whose labels are its name; \"none\" for none",
+        about: "background load at sites of the lab, such as \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\" }, whose labels are its name; \"none\" for none",
         fits: |_| true,
         unfit: "",
         read: |node| crate::stress::read(node).map(Parameter::Stress),

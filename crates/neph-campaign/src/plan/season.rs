@@ -203,8 +203,7 @@ fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
     let fault = if !sections.has_lab {
         Fault::new("a season has a topology, but there is no lab", "add [lab]")
     } else if sections.throughput.is_some() || sections.traceroute.is_some() {
-        let what = "throughput checks and traceroutes are made once per block, in whatever \
-                    topology is up then";
+        let what = "throughput checks and traceroutes run once per block, in the topology that is up at that time";
         Fault::new(what, "remove them, or give each topology a plan of its own")
     } else {
         return;

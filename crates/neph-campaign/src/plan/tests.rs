@@ -224,7 +224,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "",
         "[[skip]]\nrequest_size = \"1MiB\"",
-        "p.toml:11:1: this skip matches no scenario; remove it or mend its values",
+        "p.toml:11:1: this skip matches no scenario; remove it or correct its values",
     ),
     (
         "",

@@ -139,13 +139,13 @@ mod tests {
             let mut begun = read(more);
             begun.trust(&Certificates::Any);
             let measured = scenarios(&begun);
-            let mut again = read(more);
-            again.trust_as_in(&measured);
-            assert_eq!(scenarios(&again), measured, "{more}");
+            let mut anew = read(more);
+            anew.trust_as_in(&measured);
+            assert_eq!(scenarios(&anew), measured, "{more}");
         }
         let varied = scenarios(&read("insecure = [true, false]\n"));
-        let mut again = read("insecure = [true, false]\n");
-        again.trust_as_in(&varied);
-        assert_eq!(scenarios(&again), varied);
+        let mut anew = read("insecure = [true, false]\n");
+        anew.trust_as_in(&varied);
+        assert_eq!(scenarios(&anew), varied);
     }
 }

@@ -7,7 +7,7 @@ use neph_model::{
 };
 
 use super::{Run, RunError, storing};
-use crate::observer::News;
+use crate::observer::CampaignEvent;
 use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
 /// When blocks with a period begin: at the first one's start and every period after it.
@@ -66,7 +66,9 @@ impl Run<'_, '_> {
             _ => *before + self.plan.block_interval,
         };
         if until > self.crew.clock.now() {
-            self.crew.observer.tell(&News::Waiting { block, until });
+            self.crew
+                .observer
+                .report(&CampaignEvent::Waiting { block, until });
             self.wait_until(block, until)?;
         }
         Ok(())
@@ -127,7 +129,9 @@ impl Run<'_, '_> {
                 tool: check.tool,
                 site: site.clone(),
             };
-            self.crew.observer.tell(&News::CheckBegun(&order));
+            self.crew
+                .observer
+                .report(&CampaignEvent::CheckBegun(&order));
             let result = Throughput {
                 site,
                 ..self.checked(&order)?
@@ -138,7 +142,7 @@ impl Run<'_, '_> {
             }
             let added = self.crew.store.add_throughput(id, &result);
             storing("add a throughput check", added)?;
-            self.crew.observer.tell(&News::Checked(&result));
+            self.crew.observer.report(&CampaignEvent::Checked(&result));
         }
         Ok(())
     }
@@ -175,7 +179,7 @@ impl Run<'_, '_> {
             }
             let added = self.crew.store.add_traceroute(id, &result);
             storing("add a traceroute", added)?;
-            self.crew.observer.tell(&News::Traced(&result));
+            self.crew.observer.report(&CampaignEvent::Traced(&result));
         }
         Ok(())
     }

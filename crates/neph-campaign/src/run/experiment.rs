@@ -16,7 +16,7 @@ use super::{Build, Run, RunError, address_of, reflector_of, storing};
 use crate::agenda::{Past, Slot};
 use crate::judge::Judge;
 use crate::meter::{Meter, lock};
-use crate::observer::{News, Observer};
+use crate::observer::{CampaignEvent, Observer};
 use crate::pairs::site_of;
 use crate::plan::Limits;
 use crate::warnings::warnings;
@@ -126,10 +126,10 @@ impl Run<'_, '_> {
         };
         let observer = &mut *self.crew.observer;
         for one in &running {
-            tell_alarms(observer, &one.order, &one.meter);
+            report_alarms(observer, &one.order, &one.meter);
         }
         let figures = running.iter().map(|one| lock(&one.meter).figures());
-        observer.tell(&News::Running {
+        observer.report(&CampaignEvent::Running {
             scenario: &first.order.scenario,
             progress,
             figures: &figures.collect::<Vec<_>>(),
@@ -163,7 +163,7 @@ impl Run<'_, '_> {
             let begun = self.crew.store.begin(&order.experiment);
             Recording::live(storing("begin an experiment", begun)?, &meter)
         };
-        self.crew.observer.tell(&News::ExperimentBegun {
+        self.crew.observer.report(&CampaignEvent::ExperimentBegun {
             experiment: &order.experiment,
             scenario: &order.scenario,
             standing,
@@ -208,7 +208,7 @@ impl Run<'_, '_> {
             end,
         } = begun;
         storing("record its alarms", recording.recorder().finish())?;
-        tell_alarms(self.crew.observer, &order, &meter);
+        report_alarms(self.crew.observer, &order, &meter);
         let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
@@ -233,7 +233,7 @@ impl Run<'_, '_> {
             self.failed.insert(pair, self.crew.clock.now());
         }
         self.agenda.note(Past::from(&order.experiment));
-        self.crew.observer.tell(&News::ExperimentEnded {
+        self.crew.observer.report(&CampaignEvent::ExperimentEnded {
             experiment: &order.experiment,
             scenario: &order.scenario,
             figures: meter.figures(),
@@ -293,10 +293,10 @@ impl Run<'_, '_> {
 }
 
 /// Tells what an experiment's alarms found since the last time.
-fn tell_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &Mutex<Meter>) {
-    let untold = lock(meter).judge().untold();
-    for change in &untold {
-        observer.tell(&News::Alarm {
+fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &Mutex<Meter>) {
+    let unreported = lock(meter).judge().unreported();
+    for change in &unreported {
+        observer.report(&CampaignEvent::Alarm {
             experiment: &order.experiment,
             scenario: &order.scenario,
             change,

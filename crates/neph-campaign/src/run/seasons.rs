@@ -6,7 +6,7 @@ use super::{Run, RunError};
 use crate::agenda::{Agenda, Slot};
 use crate::estimate::length;
 use crate::expand::scenarios;
-use crate::observer::News;
+use crate::observer::CampaignEvent;
 use crate::plan::{Plan, Season};
 
 /// The season of what [`super::resume`] would carry out first at `now`, after the experiments `past`:
@@ -51,7 +51,7 @@ impl Run<'_, '_> {
                 return Ok(None);
             };
             let season = season.to_owned();
-            self.crew.observer.tell(&News::OutOfSeason {
+            self.crew.observer.report(&CampaignEvent::OutOfSeason {
                 season: &season,
                 until,
             });

@@ -41,27 +41,27 @@ const TOPOLOGY: &str = "version = 1\n";
 struct Diary(Vec<String>);
 
 impl Observer for Diary {
-    fn tell(&mut self, news: &News<'_>) {
-        let line = match news {
-            News::Begun { standing, left, .. } => {
+    fn report(&mut self, events: &CampaignEvent<'_>) {
+        let line = match events {
+            CampaignEvent::Begun { standing, left, .. } => {
                 format!("begun {} open, {left} left", standing.open)
             }
-            News::Waiting { block, until } => {
+            CampaignEvent::Waiting { block, until } => {
                 format!("block {block} at {} s", until.unix_nanos() / 1_000_000_000)
             }
-            News::OutOfSeason { season, until } => {
+            CampaignEvent::OutOfSeason { season, until } => {
                 let until = until.unix_nanos() / 1_000_000_000;
                 format!("out of season until {season} at {until} s")
             }
-            News::ExperimentBegun { left, .. } => format!("{left} left"),
-            News::Running { figures, .. } => {
+            CampaignEvent::ExperimentBegun { left, .. } => format!("{left} left"),
+            CampaignEvent::Running { figures, .. } => {
                 format!("running {} replies", figures[0].tally.replies)
             }
-            News::Alarm { change, .. } => {
+            CampaignEvent::Alarm { change, .. } => {
                 let what = if change.is_raised { "alarm" } else { "over" };
                 format!("{what} at {} s", change.at.nanos() / 1_000_000_000)
             }
-            News::Ended { status, .. } => format!("ended {}", status.name()),
+            CampaignEvent::Ended { status, .. } => format!("ended {}", status.name()),
             _ => return,
         };
         self.0.push(line);

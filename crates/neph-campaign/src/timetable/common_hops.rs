@@ -126,12 +126,12 @@ fn note(
     let Some(circuits) = circuits.filter(|circuits| circuits.len() > 1) else {
         return;
     };
-    let has_strangers = circuits.iter().any(|one| {
+    let has_unmatched = circuits.iter().any(|one| {
         let mut others = circuits.iter();
         others.any(|other| one != other && !routes[*one].meets(&routes[*other]))
     });
     let is_known = found.iter().any(|known| known.routers == run);
-    if has_strangers && !is_known {
+    if has_unmatched && !is_known {
         found.push(SharedHops {
             routers: run.to_vec(),
             circuits: circuits.iter().copied().collect(),

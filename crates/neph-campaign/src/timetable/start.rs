@@ -151,11 +151,11 @@ pub struct Agreement {
 impl Agreement {
     /// A slot of which nothing was heard.
     pub fn new(times: SlotTimes, guard: Guard, parties: impl IntoIterator<Item = String>) -> Self {
-        let unheard = parties.into_iter().map(|party| (party, Standing::Unheard));
+        let unseen = parties.into_iter().map(|party| (party, Standing::Unheard));
         Self {
             times,
             guard,
-            parties: unheard.collect(),
+            parties: unseen.collect(),
             decided: None,
         }
     }

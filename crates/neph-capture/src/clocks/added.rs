@@ -1,20 +1,20 @@
-//! What lies between the clocks of two captures and their steady times, in which they are compared.
+//! Conversion of clock fits and steps from steady time back to the timestamps of the captures.
 //!
-//! Owns bringing back what steady time leaves out of steps back, so that what is told is of the stamps.
+//! Captures are compared in steady time, which leaves out steps back of a clock.
 
 use crate::SetBack;
 use neph_stats::{ClockCut, ClockFit, ClockStep};
 
-/// Where clocks were set back, in the order of time.
+/// The moments at which clocks were set back, ascending.
 #[derive(Debug, Clone, Default)]
 pub struct Added {
     set: Vec<SetBack>,
-    /// What all of them up to each add, in nanoseconds.
+    /// Sum of all steps up to each one, in nanoseconds.
     sums: Vec<i64>,
 }
 
 impl Added {
-    /// By these.
+    /// Builds the conversion from these steps.
     pub fn of(set: Vec<SetBack>) -> Self {
         let sums = set.iter().scan(0_i64, |sum, set| {
             *sum = sum.saturating_add(set.by);
@@ -26,12 +26,12 @@ impl Added {
         }
     }
 
-    /// Where the limits are of other clocks.
+    /// The moments at which the offset limits change to those of other clocks.
     pub fn cuts(&self) -> Vec<ClockCut> {
         self.set.iter().map(|set| set.cut).collect()
     }
 
-    /// The clocks of a fit in steady time.
+    /// Converts a fit from steady time to the timestamps.
     pub fn fit(&self, fit: ClockFit) -> ClockFit {
         let before = self.set.partition_point(|set| set.cut.from <= fit.at);
         ClockFit {
@@ -40,7 +40,7 @@ impl Added {
         }
     }
 
-    /// A step of the clocks; `None` where captures stand one behind the other, and no clock was set.
+    /// Converts a step. `None` where one capture follows the other and no clock was set.
     pub fn step(&self, step: ClockStep) -> Option<ClockStep> {
         let first = self
             .set

@@ -1,6 +1,6 @@
-//! What the exchanges with a peer show of its clocks: the raw ones and the ones on the wall.
+//! All exchanges with a peer, and what they show of its raw clock and its wall clock.
 //!
-//! Owns bringing stamps, limits and wall clocks together. Does no input or output and reads no clock.
+//! Owns combining timestamps, limits and wall clocks. Does no input or output and reads no clock.
 
 use std::collections::BTreeMap;
 
@@ -9,37 +9,37 @@ use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset};
 
 use super::peer_clock::{DOUBT, PeerClock};
 
-/// Readings of a machine's two clocks that are this near to a line are not kept.
+/// A reading of two clocks is dropped if it is this close to the line through the others.
 const SAME: Span = Span::from_nanos(10);
 
-/// Everything that was exchanged with a peer.
+/// All exchanges with a peer.
 #[derive(Clone, Debug)]
 pub struct Book {
     pub raw: PeerClock,
     own: WallCourse<Own>,
     peer: WallCourse<Peer>,
-    /// Each exchange's offset by the formula: of the raw clocks, and of the ones on the wall.
+    /// Mean offset of the exchanges with four timestamps: of the raw clocks, of the wall clocks.
     pub raw_mean: MeanOffset,
     pub wall_mean: MeanOffset,
-    /// The peer is no reflector of ours: the clock that it tells is the one on its wall.
+    /// The peer is not a neph reflector: the clock that it sends is its wall clock.
     pub is_foreign: bool,
     pub exchanges: u64,
     pub shortest: Option<i64>,
     pub latest: Option<i64>,
-    /// The same exchange by exchange: of the clocks on the wall, and of the raw ones.
+    /// Offset of each exchange: of the wall clocks and of the raw clocks.
     pub dots: Dots,
     pub raw_dots: Dots,
     pub steps: Vec<Step>,
-    /// Exchanges that were answered and are not over: messages are told in order, and the one that waits
-    /// for its timeout holds up all behind it.
+    /// Exchanges that were answered but are not over. Messages are reported in order, so one that waits for
+    /// its timeout delays all later ones.
     answered: BTreeMap<Seq, Message>,
 }
 
-/// A wall clock was set, on either side.
+/// A step of a wall clock, on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     pub is_peers: bool,
-    /// Not before this moment, and not after that, in nanoseconds of our raw clock.
+    /// The step is after this moment and before the next field, in nanoseconds of the local raw clock.
     pub after: i64,
     pub before: i64,
     pub by: Span,
@@ -48,9 +48,9 @@ pub struct Step {
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
-    /// Of the raw clocks.
+    /// Fit of the raw clocks.
     pub raw: ClockFit,
-    /// The peer's wall clock minus ours, in nanoseconds, with the bound that holds for it.
+    /// The peer's wall clock minus the local one, and its error bound, in nanoseconds.
     pub wall: Option<(i64, i64)>,
 }
 
@@ -73,7 +73,7 @@ impl Book {
         }
     }
 
-    /// A reading of our two clocks.
+    /// Adds a reading of the two local clocks.
     pub fn anchor(&mut self, reading: Anchor<Own>) {
         if let Some(WallStep { after, before, by }) = self.own.read(reading) {
             self.steps.push(Step {
@@ -85,12 +85,12 @@ impl Book {
         }
     }
 
-    /// An exchange that was answered; better stamps may follow when it is over.
+    /// Adds an exchange that was answered. Better timestamps may follow when it is over.
     pub fn answered(&mut self, message: &Message) {
         self.answered.insert(message.seq, *message);
     }
 
-    /// Everything that is known now, with what was answered and is not over.
+    /// Everything known now, including exchanges that were answered but are not over.
     #[must_use]
     pub fn so_far(&self) -> Self {
         let mut all = self.clone();
@@ -100,7 +100,7 @@ impl Book {
         all
     }
 
-    /// An exchange that is over; whether it had all four stamps.
+    /// Adds an exchange that is over. Returns whether it has all four timestamps.
     pub fn message(&mut self, message: &Message) -> bool {
         self.answered.remove(&message.seq);
         let Some(stamps) = self.raw.message(&message.marks) else {
@@ -129,12 +129,12 @@ impl Book {
         else {
             return;
         };
-        // Who tells the time on the wall for raw time as well tells nothing else.
+        // A peer that sends its wall clock as raw time has no separate wall clock.
         self.is_foreign = apart == 0;
         let wall = Wall::from_unix_nanos(read.nanos().saturating_add(apart));
         let step = self.peer.read(Anchor { at: read, wall });
         if let Some(WallStep { after, before, by }) = step {
-            // When on our clock: as long before this exchange as the peer says.
+            // On the local clock: the step is as long before this exchange as on the peer's clock.
             let since = (before - after).nanos();
             self.steps.push(Step {
                 is_peers: true,
@@ -145,12 +145,12 @@ impl Book {
         }
     }
 
-    /// The clocks at a moment of our raw clock, from what was exchanged around it.
+    /// The clocks at a moment of the local raw clock, estimated from the exchanges around it.
     pub fn reading(&self, at: i64) -> Option<Reading> {
         Some(self.with_wall(self.raw.fit(at)?))
     }
 
-    /// What the raw clocks say, with what the ones on the wall do beside it.
+    /// Completes a fit of the raw clocks with the wall clocks at that moment.
     pub fn with_wall(&self, raw: ClockFit) -> Reading {
         let own = self.own.offset(Instant::from_nanos(raw.at));
         let there = raw.at.saturating_add(raw.offset);
@@ -164,7 +164,7 @@ impl Book {
     }
 }
 
-/// Each exchange's own offset, or every second, fourth ... one's: as many as a figure can show.
+/// Offsets of single exchanges, thinned to every second, fourth and so on: as many as a figure can show.
 #[derive(Debug, Clone, Default)]
 pub struct Dots {
     pub kept: Vec<(i64, i64)>,
@@ -175,7 +175,7 @@ pub struct Dots {
 impl Dots {
     const MOST: usize = 4_096;
 
-    /// At a moment, an offset; both in nanoseconds.
+    /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
         if self.seen.is_multiple_of(every) {

@@ -1,58 +1,58 @@
-//! One clock against another over the whole time: its course, steps, drift and wander.
+//! One clock against another over the whole time: course, steps, drift and wander.
 //!
-//! Owns at which moments a course is told and which its drift is; the fit is neph-stats', what is known
-//! of a drift its own (drift).
+//! Owns the moments at which a course is reported and the time over which its drift is taken. Does not own
+//! the fit (neph-stats) and the rules for a drift (drift).
 
 use neph_model::Span;
 use neph_stats::{
     ClockFit, ClockNature, ClockStep, OffsetLimits, StatsError, clock_course_between,
 };
 
+use super::active_time::ActiveTime;
 use super::added::Added;
 use super::drift::Drift;
-use super::heard::Heard;
 
-/// Moments of a course that are told, at most.
+/// Moments of a course that are reported, at most.
 const MOMENTS: i64 = 2_000;
-/// Moments of a course that are drawn, beside those around steps.
+/// Moments of a course that are drawn, without those around steps.
 const DRAWN: i64 = 300;
 
-/// So many steps one way may be no steps, but a clock that runs at another rate.
+/// From this many steps in one direction on, they may be no steps: the clock may run at another rate.
 const STEPS: usize = 3;
 
-/// The peer's clock against ours from the first limit to the last.
+/// The peer's clock against the local one, from the first limit to the last.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// When it begins and ends, in nanoseconds of our clock.
+    /// Begin and end, in nanoseconds of the local clock.
     pub from: i64,
     pub until: i64,
-    /// The offset at even moments; none where nothing spoke of them.
+    /// Offsets at regular moments. Moments without data are left out.
     pub fits: Vec<ClockFit>,
-    /// The same at as many moments as a figure can show, and right before and behind each step.
+    /// Offsets for a figure: at as many moments as it can show, and right before and after each step.
     pub drawn: Vec<ClockFit>,
-    /// Where the clocks jumped against each other.
+    /// Steps of one clock against the other.
     pub steps: Vec<ClockStep>,
-    /// Since the last step.
+    /// Drift since the last step.
     pub drift: Option<Drift>,
-    /// How fast they parted from beginning to end, as a fraction, where no clock drifts so and steps one
-    /// way make it up.
+    /// Mean rate from begin to end, as a fraction. Set where it consists of steps in one direction and is
+    /// larger than any drift.
     pub parted: Option<f64>,
-    /// The least and the largest rate over long stretches, as fractions, where there are several.
+    /// Smallest and largest rate over long stretches, as fractions. `None` with fewer than two stretches.
     pub rates: Option<(f64, f64)>,
 }
 
-/// What may be told of a drift.
+/// What is known of a drift.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Drifted {
-    /// So fast from beginning to end, as no clock drifts.
+    /// Mean rate from begin to end that is larger than any drift.
     Parted(f64),
-    /// No faster than so, which says nothing.
+    /// Upper limit of the drift, too large to be useful.
     Unknown(f64),
     Known(Drift),
 }
 
 impl Course {
-    /// `None` where nothing spoke of it.
+    /// The drift. `None` where there is no data.
     pub fn drifted(&self, nature: ClockNature) -> Option<Drifted> {
         if let Some(rate) = self.parted {
             return Some(Drifted::Parted(rate));
@@ -63,13 +63,13 @@ impl Course {
         Some(drift.known(nature).map_or(unknown, Drifted::Known))
     }
 
-    /// How long it lasted since the last step, in nanoseconds.
+    /// Time since the last step, in nanoseconds.
     pub fn long(&self) -> i64 {
         self.until.saturating_sub(since(&self.steps, self.from))
     }
 
-    /// What these limits prove, told every so many nanoseconds; what is told of the clocks is of their
-    /// stamps, where `added` says what steady time leaves out.
+    /// Fits these limits at regular moments. The result refers to the timestamps of the clocks: `added` has
+    /// what steady time leaves out.
     ///
     /// # Errors
     /// Those of [`neph_stats::clock_course`], and too few limits.
@@ -91,15 +91,17 @@ impl Course {
             });
         };
         let (from, until) = (first.min(other_first), last.max(other_last));
-        let heard = Heard::of(limits, nature.horizon);
+        let active_time = ActiveTime::of(limits, nature.horizon);
         let at = |moment| course.at(moment);
         let shown = |moment| course.at(moment).map(|fit| added.fit(fit));
-        let every = every.max(heard.long / MOMENTS).max(1);
-        let all = (0, heard.long);
-        let fits = heard.moments(all, every).filter_map(shown).collect();
+        let every = every.max(active_time.long / MOMENTS).max(1);
+        let all = (0, active_time.long);
+        let fits = active_time.moments(all, every).filter_map(shown).collect();
         let found = course.steps();
         let steps: Vec<ClockStep> = found.iter().filter_map(|step| added.step(*step)).collect();
-        let mut drawn: Vec<i64> = heard.moments(all, (heard.long / DRAWN).max(1)).collect();
+        let mut drawn: Vec<i64> = active_time
+            .moments(all, (active_time.long / DRAWN).max(1))
+            .collect();
         drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         drawn.sort_unstable();
         drawn.dedup();
@@ -112,18 +114,18 @@ impl Course {
             parted: parted(&drawn, &steps, nature),
             drawn,
             drift: Drift::over(at, (since, until), nature),
-            rates: rates(at, &heard, since, nature),
+            rates: rates(at, &active_time, since, nature),
             steps,
         })
     }
 }
 
-/// Behind the last step, or where all begins.
+/// Moment of the last step, or the begin.
 fn since(steps: &[ClockStep], from: i64) -> i64 {
     steps.last().map_or(from, |step| step.before)
 }
 
-/// Several steps one way, and from the first moment to the last more than a drift can be.
+/// The mean rate if all steps have one direction and it is larger than a drift can be.
 fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Option<f64> {
     let is_one_way = steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
     let (first, last) = drawn.first().zip(drawn.last())?;
@@ -135,17 +137,17 @@ fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Optio
     (rate.abs() > nature.steepest).then_some(rate)
 }
 
-/// The extremes of the rate at moments a horizon apart; `None` of fewer than two such.
+/// Smallest and largest rate at moments one horizon apart. `None` with fewer than two moments.
 fn rates(
     at: impl Fn(i64) -> Option<ClockFit>,
-    heard: &Heard,
+    active_time: &ActiveTime,
     since: i64,
     nature: ClockNature,
 ) -> Option<(f64, f64)> {
     let horizon = nature.horizon;
-    let since = heard.passed(since);
-    let count = (heard.long - since) / horizon - 1;
-    let moments = (1..=count).map(|n| heard.at(since + n * horizon));
+    let since = active_time.passed(since);
+    let count = (active_time.long - since) / horizon - 1;
+    let moments = (1..=count).map(|n| active_time.at(since + n * horizon));
     let rates: Vec<f64> = moments
         .filter_map(|moment| Some(at(moment)?.rate))
         .collect();

@@ -1,27 +1,27 @@
-//! How much faster one clock runs than another, and whether anything is known of that.
+//! How much faster one clock runs than another, and whether that is known.
 //!
-//! Owns the rules of `neph clock` and `neph hops` for a drift over a time and for one that is not told,
-//! and its words. Does not own from when until when (course, and offsets of hops).
+//! Owns the rules and words of `neph clock` and `neph hops` for a drift, known or not. Does not own the time
+//! over which it is taken (course, and offsets of hops).
 
 use neph_model::Span;
 use neph_stats::{ClockFit, ClockNature};
 
 use super::words;
 
-/// A bound of this share of what clocks differ by at most says nothing of the drift.
+/// A drift is unknown if its error bound exceeds this share of the steepest possible drift.
 const UNKNOWN: f64 = 0.9;
 
 /// How much faster the other clock runs, as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     pub rate: f64,
-    /// How far `rate` may be wrong either way.
+    /// Error bound of `rate`, as a fraction.
     pub bound: f64,
 }
 
 impl Drift {
-    /// Over short times what the messages in the middle say, over long ones from end to end; whether it
-    /// is known or not.
+    /// Drift over a time. Over a short time it is that of the messages in the middle, over a long one that
+    /// between both ends. The result may be unknown: see [`Self::known`].
     pub fn over(
         at: impl Fn(i64) -> Option<ClockFit>,
         (since, until): (i64, i64),
@@ -44,19 +44,19 @@ impl Drift {
         })
     }
 
-    /// Whether a drift is taken from end to end.
+    /// Whether a time is long enough to take the drift between both ends.
     pub const fn is_long((since, until): (i64, i64), nature: ClockNature) -> bool {
         until - since > nature.horizon.saturating_mul(2)
     }
 
-    /// At the moment of a fit; `None` where nothing is known of it.
+    /// Drift at the moment of a fit. `None` where it is unknown.
     pub fn at(fit: &ClockFit, nature: ClockNature) -> Option<Self> {
         let (rate, bound) = (fit.rate, fit.rate_bound);
         Self { rate, bound }.known(nature)
     }
 
-    /// `None` where clocks of this nature can hardly differ by more than it may be wrong, or where none
-    /// drifts so: it was set.
+    /// `None` where the error bound is about as large as any drift of such clocks, or where no clock drifts
+    /// so fast: then the clock was set.
     pub fn known(self, nature: ClockNature) -> Option<Self> {
         let is_possible = self.rate.abs() - self.bound <= nature.steepest;
         (is_possible && self.bound < UNKNOWN * nature.steepest).then_some(self)
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn a_drift_that_may_be_wrong_by_as_much_as_clocks_differ_is_not_known() {
-        let told = |rate, bound| {
+        let reported = |rate, bound| {
             let drift = Drift { rate, bound };
             Drift::in_words(drift.known(ClockNature::default()))
         };
-        assert_eq!(told(1e-6, 1_002e-6), "not known");
-        assert_eq!(told(1e-6, 901e-6), "not known");
-        assert_eq!(told(1e-6, 899e-6), "+1 ± 899 ppm");
+        assert_eq!(reported(1e-6, 1_002e-6), "not known");
+        assert_eq!(reported(1e-6, 901e-6), "not known");
+        assert_eq!(reported(1e-6, 899e-6), "+1 ± 899 ppm");
     }
 }

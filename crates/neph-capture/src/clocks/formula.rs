@@ -1,23 +1,23 @@
-//! The mean offset of exchanges with four stamps, over all time or near a moment.
+//! The mean offset of exchanges with four timestamps, over all time or near a moment.
 
 use neph_stats::{ClockFit, FourStamps, MeanOffset};
 
 use crate::Met;
 use crate::clocks::book::Dots;
 
-/// What exchange by exchange says.
+/// Offsets of single exchanges by the formula of four timestamps.
 #[derive(Debug, Default)]
 pub struct Formula {
-    /// The mean of their offsets.
+    /// Mean of the offsets.
     pub mean: MeanOffset,
-    /// The offset of each, as many as a figure shows.
+    /// Offset of each exchange, as many as a figure shows.
     pub dots: Dots,
-    /// The shortest round trip, in nanoseconds.
+    /// Shortest round trip, in nanoseconds.
     pub shortest: Option<i64>,
 }
 
 impl Formula {
-    /// Of these.
+    /// Computes the offsets of these exchanges.
     pub fn of(exchanges: &[FourStamps]) -> Self {
         let mut formula = Self::default();
         for exchange in exchanges {
@@ -31,20 +31,20 @@ impl Formula {
     }
 }
 
-/// Until when something is nearer to a fit than to the next one.
+/// The moments halfway between two fits: before each one the earlier fit is nearer.
 pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
     let between = fits.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
     between.chain([i64::MAX])
 }
 
-/// When packets passed the first point, in order.
+/// Moments at which packets passed the first point, ascending.
 pub fn passed(met: &Met) -> Vec<i64> {
     let mut all: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
     all.sort_unstable();
     all
 }
 
-/// The first of the rest, as long as they are early.
+/// Splits off the leading elements that are early.
 pub fn split_off<'a, T>(rest: &mut &'a [T], is_early: impl Fn(&T) -> bool) -> &'a [T] {
     let (early, later) = rest.split_at(rest.partition_point(is_early));
     *rest = later;

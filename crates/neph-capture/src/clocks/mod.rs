@@ -3,12 +3,12 @@
 //! Owns the offset's course, its drift and steps, and which captures cannot be compared. The fit itself is
 //! `neph-stats`'.
 
+pub mod active_time;
 pub mod added;
 pub mod book;
 pub mod course;
 pub mod drift;
 pub mod formula;
-pub mod heard;
 pub mod pair;
 pub mod peer_clock;
 pub mod read_offsets;

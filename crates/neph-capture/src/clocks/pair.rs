@@ -1,21 +1,21 @@
-//! Two captures as one measurement of their clocks: what they prove, and when they prove nothing.
+//! Two captures as one measurement of their clocks: the limits that they give, and when they give none.
 
 use std::path::Path;
 
 use neph_stats::{ClockNature, KeptLimits, OffsetLimits};
 use neph_text::counted::counted;
 
-use crate::clocks::heard::Heard;
+use crate::clocks::active_time::ActiveTime;
 use crate::reading::ReadError;
 use crate::reading::enough::advice;
 use crate::{Met, Point};
 
-/// One limit of each kind is kept in so long; of more than [`MOST`], in so small a part of the time in
-/// which packets passed.
+/// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MOST`], the time in
+/// which packets passed is divided into that many parts.
 const STRETCH: i64 = 10_000_000;
 const MOST: usize = 100_000;
 
-/// The tightest of what two captures prove of their clocks.
+/// The tightest limits that two captures give for the offset of their clocks.
 pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
     let (above, below) = met.limits();
     let limits = OffsetLimits {
@@ -24,7 +24,7 @@ pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
     };
     let many = above.len().max(below.len());
     let long = if many > MOST {
-        Heard::of(limits, nature.horizon).long
+        ActiveTime::of(limits, nature.horizon).long
     } else {
         0
     };
@@ -39,10 +39,10 @@ pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
     kept
 }
 
-/// Packets whose headers a capture did not keep are known again nowhere.
+/// Refuses captures that lack headers: such packets cannot be recognized at another point.
 ///
 /// # Errors
-/// Of one point these are most.
+/// More than half of the packets of one point lack headers.
 pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
     let most = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
     points
@@ -58,10 +58,10 @@ pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
         })
 }
 
-/// A copy of a capture, or a part of it, is no other point.
+/// Refuses two captures that are copies: a copy of a capture, or of a part of it, is not a second point.
 ///
 /// # Errors
-/// All packets of both have the same stamps.
+/// All packets of both have the same timestamps.
 pub fn refuse_one_capture(
     (here, there): (&Path, &Path),
     met: &Met,
@@ -79,11 +79,11 @@ pub fn refuse_one_capture(
     )))
 }
 
-/// One file has one clock. What cannot be found is told where it is read.
+/// Refuses one file given twice, as it has one clock. A missing file is reported when it is read.
 ///
 /// # Errors
-/// Both names are of one file.
-pub fn refuse_twice(here: &Path, there: &Path) -> Result<(), ReadError> {
+/// Both names refer to one file.
+pub fn refuse_duplicate(here: &Path, there: &Path) -> Result<(), ReadError> {
     match (here.canonicalize(), there.canonicalize()) {
         (Ok(one), Ok(other)) if one == other && one.is_file() => Err(ReadError::wrong(format!(
             "--captures {} {}: that is one file twice; give the captures of both ends",
@@ -94,20 +94,18 @@ pub fn refuse_twice(here: &Path, there: &Path) -> Result<(), ReadError> {
     }
 }
 
-/// What cannot be compared, and what would help.
+/// Refuses captures that cannot be compared, with a remedy.
 ///
 /// # Errors
-/// They share no packet, or packets that prove nothing.
+/// They share no packet, or only packets that give no limit.
 pub fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), ReadError> {
     let (name, other) = (here.display(), there.display());
     if met.crossings.is_empty() && met.one_way + met.even == 0 {
         refuse_cut([(here, &met.here), (there, &met.there)])?;
-        if met.alike_in_both > 0 {
+        if met.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
-                "of {name} and {other} one has {} several times, and which is which cannot be told; \
-                 capture one interface, or take out copies that are the same to the byte (editcap -w 0.02 \
-                 FILE NEW)",
-                counted(met.alike_in_both, "packet")
+                "{name} or {other} contains {} several times, so packets cannot be matched; capture one interface, or remove exact duplicates (editcap -w 0.02 FILE NEW)",
+                counted(met.ambiguous_in_both, "packet")
             )));
         }
         return Err(ReadError::wrong(format!(
@@ -129,7 +127,7 @@ pub fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Read
     Ok(())
 }
 
-/// Why captures of one direction are refused.
+/// The error for captures that share packets of one direction only.
 pub fn too_few(here: &Path, there: &Path) -> ReadError {
     ReadError::wrong(format!(
         "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \

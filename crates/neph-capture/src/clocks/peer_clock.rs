@@ -1,20 +1,20 @@
-//! What messages prove of a peer's raw clock against ours: the one estimate of it that is told.
+//! A peer's raw clock against the local one, estimated from messages.
 //!
-//! Owns which stamps of a message count, how far they may be off, and what of them is kept; the fit is
-//! neph-stats'. Does no input or output and reads no clock.
+//! Owns which timestamps of a message count, their error bound, and which of them are kept. Does not own the
+//! fit (neph-stats). Does no input or output and reads no clock.
 
 use neph_model::{ClockOffset, Marks, Span};
 use neph_stats::{
     ClockCourse, ClockFit, ClockNature, FourStamps, KeptLimits, OffsetLimits, clock_course,
 };
 
-/// A kernel's stamp is a reading of the wall clock that becomes one of the raw clock by reading
-/// both: each of the two machines is off by half of what that takes, 60 to 90 ns here and 200 at most.
+/// Error bound of kernel timestamps, in nanoseconds. Converting one from wall clock time to raw time costs
+/// half the time of reading both clocks, at each machine: 60 to 90 ns, at most 200 ns.
 pub const DOUBT: i64 = 250;
-/// One limit of each kind is kept in so many nanoseconds.
+/// One limit of each kind is kept per this many nanoseconds.
 const STRETCH: i64 = 10_000_000;
 
-/// The raw clocks of a peer and of ours.
+/// The raw clocks of a peer and of this host.
 #[derive(Clone, Debug)]
 pub struct PeerClock {
     nature: ClockNature,
@@ -35,14 +35,14 @@ impl PeerClock {
         }
     }
 
-    /// A message that was answered; gives its stamps, if it has all four.
+    /// Adds a message that was answered. Returns its timestamps if it has all four.
     pub fn message(&mut self, marks: &Marks) -> Option<FourStamps> {
         let stamps = stamps(marks)?;
         self.add(stamps);
         Some(stamps)
     }
 
-    /// The stamps of a message that was answered; in the order in which messages were sent.
+    /// Adds the timestamps of an answered message. Call it in the order in which messages were sent.
     pub fn add(&mut self, stamps: FourStamps) {
         self.kept.add(stamps, DOUBT);
     }
@@ -52,22 +52,22 @@ impl PeerClock {
         clock_course(self.kept.limits(), self.nature).ok()
     }
 
-    /// The peer's clock minus ours at a moment of ours, in nanoseconds, from the messages around it.
-    /// `None` where none of both directions spoke of it.
+    /// The peer's clock minus the local one at a moment of the local clock, in nanoseconds, from the messages
+    /// around it. `None` where these lack one direction.
     pub fn fit(&self, at: i64) -> Option<ClockFit> {
         let reach = self.nature.horizon.saturating_mul(3);
         let near = self.kept.since(at.saturating_sub(reach));
         clock_course(near, self.nature).ok()?.at(at)
     }
 
-    /// The same, for one-way delays.
+    /// The same for one-way delays.
     pub fn offset(&self, at: i64) -> Option<ClockOffset> {
         let fit = self.fit(at)?;
         let (offset, bound) = (Span::from_nanos(fit.offset), Span::from_nanos(fit.bound));
         Some(ClockOffset::new(offset, bound))
     }
 
-    /// Everything that is known.
+    /// All limits.
     pub fn limits(&self) -> OffsetLimits<'_> {
         self.kept.limits()
     }
@@ -77,8 +77,8 @@ impl PeerClock {
     }
 }
 
-/// The tightest that is known of each side: what the kernel stamped, or else the program, which reads
-/// before the kernel sends and after it has received.
+/// The tightest timestamps of each side: those of the kernel, else those of the program. The program reads
+/// its clock before the kernel sends and after the kernel receives.
 fn stamps(marks: &Marks) -> Option<FourStamps> {
     Some(FourStamps {
         sent: marks.nic_tx.or(marks.app_send)?.nanos(),
@@ -97,7 +97,7 @@ mod tests {
     const MICRO: i64 = 1_000;
     const SECOND: i64 = 1_000_000_000;
 
-    /// An exchange whose four stamps are known.
+    /// An exchange with four timestamps.
     fn exchange(nic_tx: i64, rx: i64, tx: i64, nic_rx: i64) -> Marks {
         let mut marks = Marks::intended_at(Instant::from_nanos(nic_tx));
         marks.nic_tx = Some(Instant::from_nanos(nic_tx));
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn two_exchanges_prove_what_each_proves_from_its_better_side() {
         let mut clock = PeerClock::default();
-        // True offset 1000 us; delays 30 us there and 10 back, then 12 there and 40 back.
+        // True offset 1000 us. Delays forward and reverse: 30 us and 10 us, then 12 us and 40 us.
         for [sent, arrived, answered, returned] in [[0, 1_030, 1_035, 45], [100, 1_112, 1_112, 152]]
         {
             let us = |of: i64| of * MICRO;
@@ -118,7 +118,7 @@ mod tests {
             assert!(clock.message(&marks).is_some());
         }
         let offset = clock.offset(100 * MICRO).expect("four marks are there");
-        // From 990 to 1012 us, and a little on both sides for what stamps and rates may be off.
+        // From 990 to 1012 us, plus a margin on both sides for the error of timestamps and rates.
         assert!((offset.value().nanos() - 1_001 * MICRO).abs() < 300);
         assert!(
             (11_250..11_700).contains(&offset.bound().nanos()),
@@ -130,7 +130,7 @@ mod tests {
     fn clocks_that_drift_apart_have_an_offset_for_as_long_as_they_are_asked() {
         let mut clock = PeerClock::default();
         let drifted = |at: i64| 77 * SECOND + at / 1_000_000 * 40;
-        // A minute of it: 40 ppm are 2.4 ms, far more than the round trip.
+        // One minute at 40 ppm is 2.4 ms, far more than the round trip.
         for number in 0..600 {
             let (sent, there) = (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
             let arrived = sent + there + drifted(sent + there);

@@ -1,33 +1,32 @@
-//! The offset of two clocks as it was read, where both were read against a third: a second opinion beside what packets
-//! prove.
+//! The offset of two clocks from readings of both against a third clock.
 //!
-//! Owns how much a reading is worth later and earlier, and that two which contradict each other are worth nothing
-//! between them: a clock was set. Does not own what packets prove (neph-stats).
+//! Owns how fast a reading ages. Two readings that contradict each other give nothing between them: a clock
+//! was set. Does not own the limits from packets (neph-stats).
 
 use neph_model::{ClockOffset, ClockReading, Span};
 
-/// How fast two clocks may drift from each other, ppm.
+/// Largest drift between two clocks, in ppm.
 const DRIFT_PPM: i64 = 100;
 
-/// The later point's clock minus the earlier one's, as it was read.
+/// The later point's clock minus the earlier one's, from readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOffsets {
     /// Ascending in time.
     readings: Vec<Reading>,
 }
 
-/// What is known at a moment of the earlier point's clock, by all readings.
+/// The offset at a moment of the earlier point's clock, combined from all readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     at: i64,
     least: i64,
     most: i64,
-    /// It contradicts the one before: a clock was set between them.
+    /// It contradicts the reading before: a clock was set between them.
     is_apart: bool,
 }
 
 impl Reading {
-    /// What is still known so much later, or earlier.
+    /// The reading with the error bound that it has at this age, later or earlier.
     const fn after(self, age: i64) -> Self {
         let drifted = age / 1_000_000 * DRIFT_PPM + DRIFT_PPM;
         Self {
@@ -38,7 +37,7 @@ impl Reading {
         }
     }
 
-    /// The same, and what another one says; `None` where they contradict each other.
+    /// The intersection with another reading. `None` where they contradict each other.
     fn and(self, other: Self) -> Option<Self> {
         let both = Self {
             least: self.least.max(other.least),
@@ -54,7 +53,7 @@ impl Reading {
 }
 
 impl ReadOffsets {
-    /// Of the readings at two points; nothing where one of them has none.
+    /// Combines the readings at two points. Empty where one of them has none.
     pub fn between(earlier: &[ClockReading], later: &[ClockReading]) -> Self {
         let mut readings: Vec<Reading> = earlier
             .iter()
@@ -79,7 +78,8 @@ impl ReadOffsets {
         Self { readings }
     }
 
-    /// At a moment of the earlier point's clock; `None` without a reading, and where a clock was set.
+    /// The offset at a moment of the earlier point's clock. `None` without a reading, and where a clock was
+    /// set.
     fn at(&self, here: i64) -> Option<Reading> {
         let next = self.readings.partition_point(|reading| reading.at <= here);
         let aged = |reading: &Reading| reading.after(reading.distance(here));
@@ -92,8 +92,8 @@ impl ReadOffsets {
         }
     }
 
-    /// What packets prove at this moment, narrowed to what was read too. Where these contradict each other the packets
-    /// are believed.
+    /// The offset from packets at this moment, narrowed by the readings. Where both contradict each other,
+    /// the packets count.
     pub(crate) fn narrowed(&self, here: i64, proved: ClockOffset) -> ClockOffset {
         let (value, bound) = (proved.value().nanos(), proved.bound().nanos());
         let packets = Reading {
@@ -117,9 +117,9 @@ impl ReadOffsets {
     }
 }
 
-/// A reading of one clock with the nearest one of the other.
+/// A reading of one clock, joined with the nearest one of the other.
 fn joined(here: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
-    // By the clock that both were read against.
+    // Compared on the clock that both were read against.
     let moment = |one: &ClockReading| (one.at + -one.offset).unix_nanos();
     let away = |there: &&ClockReading| moment(here).abs_diff(moment(there));
     let there = later.iter().min_by_key(away)?;
@@ -143,7 +143,7 @@ mod tests {
     const MS: i64 = 1_000_000;
     const SECOND: i64 = 1_000 * MS;
 
-    /// At a moment, so much ahead, within a bound.
+    /// Readings as (moment, offset, error bound).
     fn readings(all: &[(i64, i64, i64)]) -> Vec<ClockReading> {
         let reading = |&(at, offset, bound): &(i64, i64, i64)| ClockReading {
             at: Wall::from_unix_nanos(at),
@@ -153,12 +153,12 @@ mod tests {
         all.iter().map(reading).collect()
     }
 
-    /// Offset and bound where packets know it to within 5 ms of 2 ms; microseconds.
-    fn told(read: &ReadOffsets, at: i64) -> (i64, i64) {
+    /// Offset and error bound in microseconds, where packets give 2 ms ± 5 ms.
+    fn reported(read: &ReadOffsets, at: i64) -> (i64, i64) {
         let proved = ClockOffset::new(Span::from_millis(2), Span::from_millis(5));
-        let told = read.narrowed(at, proved);
+        let reported = read.narrowed(at, proved);
         let micros = |span: Span| (span.nanos() + 5_000) / 10_000 * 10;
-        (micros(told.value()), micros(told.bound()))
+        (micros(reported.value()), micros(reported.bound()))
     }
 
     #[test]
@@ -167,11 +167,11 @@ mod tests {
         // 1000 s earlier, and at the same moment: 90 ms by the third clock.
         let there = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);
         let read = ReadOffsets::between(&here, &there);
-        assert_eq!(told(&read, 100 * MS), (1_000, 2_000));
-        // What is 10 s old is worth 1 ms less.
-        assert_eq!(told(&read, 100 * MS + 10 * SECOND), (1_000, 3_000));
+        assert_eq!(reported(&read, 100 * MS), (1_000, 2_000));
+        // A reading that is 10 s old loses 1 ms of accuracy.
+        assert_eq!(reported(&read, 100 * MS + 10 * SECOND), (1_000, 3_000));
         let nothing = ReadOffsets::between(&here, &[]);
-        assert_eq!(told(&nothing, 100 * MS), (2_000, 5_000));
+        assert_eq!(reported(&nothing, 100 * MS), (2_000, 5_000));
     }
 
     #[test]
@@ -183,10 +183,10 @@ mod tests {
             (20 * SECOND, 0, 4 * MS),
         ]);
         let read = ReadOffsets::between(&own, &there);
-        assert_eq!(told(&read, 10 * SECOND), (1_000, 500));
-        assert_eq!(told(&read, 0), (1_000, 1_500));
-        assert_eq!(told(&read, 15 * SECOND), (1_000, 1_000));
-        assert_eq!(told(&read, 30 * SECOND), (1_000, 2_500));
+        assert_eq!(reported(&read, 10 * SECOND), (1_000, 500));
+        assert_eq!(reported(&read, 0), (1_000, 1_500));
+        assert_eq!(reported(&read, 15 * SECOND), (1_000, 1_000));
+        assert_eq!(reported(&read, 30 * SECOND), (1_000, 2_500));
     }
 
     #[test]
@@ -194,11 +194,11 @@ mod tests {
         let own = readings(&[(0, 0, 0), (10 * SECOND, 0, 0)]);
         let there = readings(&[(0, MS, MS), (10 * SECOND, 5 * MS, MS)]);
         let read = ReadOffsets::between(&own, &there);
-        assert_eq!(told(&read, 5 * SECOND), (2_000, 5_000));
-        assert_eq!(told(&read, 0), (2_000, 5_000));
-        assert_eq!(told(&read, -SECOND), (1_000, 1_100));
-        assert_eq!(told(&read, 10 * SECOND), (5_000, 1_000));
+        assert_eq!(reported(&read, 5 * SECOND), (2_000, 5_000));
+        assert_eq!(reported(&read, 0), (2_000, 5_000));
+        assert_eq!(reported(&read, -SECOND), (1_000, 1_100));
+        assert_eq!(reported(&read, 10 * SECOND), (5_000, 1_000));
         let far = ReadOffsets::between(&own[..1], &readings(&[(0, 50 * MS, MS)]));
-        assert_eq!(told(&far, 0), (2_000, 5_000));
+        assert_eq!(reported(&far, 0), (2_000, 5_000));
     }
 }

@@ -1,5 +1,4 @@
-//! Offsets and rates as people read them: never without their bound, and no digit beyond it but of a
-//! step.
+//! Offsets and rates as text: always with their error bound, and with no digits below it except for steps.
 
 use neph_text::decimals;
 
@@ -15,8 +14,8 @@ pub fn offset(nanos: i64, bound: i64) -> String {
     format!("{} ± {}", value(nanos, bound), up(bound))
 }
 
-/// `+500 us ± 20.5 ms`: of a step three digits at least. One that is found is there, however little its
-/// bound says of it.
+/// `+500 us ± 20.5 ms`: a step has at least three digits. A detected step exists, however large its error
+/// bound is.
 pub fn step(by: i64, bound: i64) -> String {
     let digits = bound.min(by.saturating_abs() / 10);
     format!("{} ± {}", value(by, digits), up(bound))
@@ -31,7 +30,7 @@ pub fn value(nanos: i64, bound: i64) -> String {
         last /= 10;
         digits += 1;
     }
-    // By integers: a float holds the nanoseconds of 104 days only.
+    // With integers: a float holds the nanoseconds of 104 days only.
     let half = last / 2;
     let rounded = nanos.unsigned_abs().saturating_add(half.unsigned_abs()) / last.unsigned_abs();
     let per_unit = (unit / last).unsigned_abs();
@@ -43,7 +42,7 @@ pub fn value(nanos: i64, bound: i64) -> String {
     format!("{sign}{whole}.{rest:0digits$} {name}")
 }
 
-/// A bound in three digits, rounded up.
+/// A bound with three digits, rounded up.
 pub fn up(bound: i64) -> String {
     let (unit, name) = unit_of(bound);
     let whole = bound / unit;
@@ -62,7 +61,7 @@ pub fn up(bound: i64) -> String {
     format!("{whole}.{rest:0digits$} {name}")
 }
 
-/// `+12.35 ± 0.12 ppm`, of fractions.
+/// `+12.35 ± 0.12 ppm`, from fractions.
 pub fn rate(fraction: f64, bound: f64) -> String {
     let (ppm, bound) = (fraction * 1e6, bound * 1e6);
     let digits = match bound {
@@ -78,9 +77,9 @@ pub fn rate(fraction: f64, bound: f64) -> String {
     format!("{} ± {up:.digits$} ppm", decimals::signed(ppm, digits))
 }
 
-/// A fraction in parts per million, without what binary fractions add to it, nor a minus before 0.
+/// A fraction in parts per million, without binary rounding noise and without a minus before 0.
 pub fn ppm(fraction: f64) -> f64 {
-    // Nothing below 0 added to 0 is 0.
+    // -0.0 + 0.0 is 0.0.
     (fraction * 1e12).round() / 1e6 + 0.0
 }
 

@@ -1,4 +1,4 @@
-//! What is counted of questions and answers: how many, and how long the round trips took.
+//! Counts of questions and answers, and their round trips.
 
 use neph_model::Span;
 use neph_stats::Sketches;
@@ -12,18 +12,18 @@ pub struct Counted {
     pub(super) packets: u64,
     pub(super) asked: u64,
     pub(super) answered: u64,
-    /// Questions of which it is not known whether they were answered: too many waited.
+    /// Questions without a known outcome, because too many were waiting.
     pub(super) not_followed: u64,
-    /// Answers to nothing that was asked here.
+    /// Answers without a question in this capture.
     pub(super) unasked: u64,
-    /// Answers stamped before their questions.
+    /// Answers with an earlier timestamp than their questions.
     pub(super) backwards: u64,
-    /// Of each half: of the client's there are some for QUIC alone.
+    /// Round trips per half. Those of the client's half exist for QUIC only.
     trips: Sketches,
 }
 
 impl Counted {
-    /// A round trip that stands for so many.
+    /// Counts a round trip with its weight.
     pub(super) fn trip(&mut self, half: Half, trip: Span, weight: u64) {
         let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
         self.trips.add_times(half as u8, nanos, weight);
@@ -39,7 +39,7 @@ impl Counted {
         self.trips.merge(&other.trips);
     }
 
-    /// Forgets round trips that are not believed.
+    /// Removes round trips that are not trusted.
     pub(super) fn without_trips(self) -> Self {
         Self {
             trips: Sketches::default(),
@@ -52,35 +52,35 @@ impl Counted {
         self.packets
     }
 
-    /// Questions, each counted once however often it was asked; 0 of QUIC.
+    /// Questions, each counted once even if repeated; 0 for QUIC.
     pub const fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// Questions that were answered; 0 of QUIC.
+    /// Questions that were answered; 0 for QUIC.
     pub const fn answered(&self) -> u64 {
         self.answered
     }
 
-    /// Questions of which it is not known whether they were answered, since more waited for an answer than
-    /// there is room for; part of those asked.
+    /// Questions without a known outcome, because more were waiting than there is room for; included in
+    /// [`Self::asked`].
     pub const fn not_followed(&self) -> u64 {
         self.not_followed
     }
 
-    /// Answers to nothing that was asked here: the question passed elsewhere or before the capture, or was
-    /// answered before.
+    /// Answers without a waiting question: it passed another point, passed before the capture, or was
+    /// answered already.
     pub const fn unasked(&self) -> u64 {
         self.unasked
     }
 
-    /// Answers that are stamped before what was asked: they have no round trip. 0 of QUIC.
+    /// Answers with an earlier timestamp than their question: they have no round trip. 0 for QUIC.
     pub const fn backwards(&self) -> u64 {
         self.backwards
     }
 
-    /// Round trips between the point of capture and the end behind `half`, its time to answer
-    /// included; of the client's half there are some for QUIC alone.
+    /// Round trips between the capture point and the end behind `half`, including its time to answer. Those
+    /// of the client's half exist for QUIC only.
     pub fn trips(&self, half: Half) -> Option<Quantiles> {
         self.trips.of([half as u8]).as_ref().map(Quantiles::of)
     }

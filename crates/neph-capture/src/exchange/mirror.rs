@@ -1,9 +1,9 @@
-//! Questions and answers of one pair that travel in different VLANs or tunnels.
+//! Questions and answers of one pair whose directions travel in different VLANs or tunnels.
 //!
-//! Owns when they are of one pair: the answer is to a question that waits there, or of QUIC the other
-//! direction of a connection of which one was heard, and no other pair fits. See the same of TCP in flow.
+//! Owns when two directions are joined to one pair: an answer fits a waiting question, or QUIC packets fit a
+//! connection seen in one direction, and no other pair fits. The module flow does the same for TCP.
 
-use super::{Between, Exchanges, Pair, Said};
+use super::{Between, ExchangeEvent, Exchanges, Pair};
 
 impl Between {
     const fn is_tagged(&self) -> bool {
@@ -20,9 +20,9 @@ impl Between {
 }
 
 impl Exchanges {
-    /// Where the pair is of which this, the first of its kind, is the other direction.
-    pub(super) fn join_mirrored(&mut self, between: &Between, said: Said) -> Option<u32> {
-        // Nearly all captures.
+    /// The pair whose other direction begins with this packet.
+    pub(super) fn join_mirrored(&mut self, between: &Between, event: ExchangeEvent) -> Option<u32> {
+        // True for nearly all captures.
         if self.tagged.is_empty() && !between.is_tagged() {
             return None;
         }
@@ -31,7 +31,7 @@ impl Exchanges {
         let all = tagged.chain(self.places.get(&bare).copied());
         let is_mirrored = |place: &u32| {
             let pair = self.pairs[*place as usize].as_ref();
-            pair.is_some_and(|pair| pair.is_mirrored_by(said))
+            pair.is_some_and(|pair| pair.is_mirrored_by(event))
         };
         let mirrored: Vec<u32> = all.filter(is_mirrored).take(2).collect();
         let [place] = mirrored[..] else {
@@ -66,8 +66,7 @@ impl Exchanges {
         }
     }
 
-    /// Answers that were not joined to a question, since several others in other VLANs or tunnels would
-    /// fit.
+    /// Answers that were not joined to a question, because several in other VLANs or tunnels fit.
     pub const fn ambiguous(&self) -> u64 {
         self.ambiguous
     }

@@ -93,7 +93,7 @@ pub struct Between {
 
 /// What a packet says to those it is between.
 #[derive(Debug, Clone, Copy)]
-enum Said {
+enum ExchangeEvent {
     Asks(Numbered),
     Answers(Numbered),
     Spins(Side, u8),
@@ -155,31 +155,31 @@ impl Exchanges {
 
     /// The same, where round trips are told too as they are found.
     #[inline]
-    pub fn hear(&mut self, at: Wall, packet: &Dissected<'_>, told: &mut impl Asking) -> bool {
+    pub fn hear(&mut self, at: Wall, packet: &Dissected<'_>, reported: &mut impl Asking) -> bool {
         match packet.transport {
             // Nearly all packets.
             Transport::Tcp { .. } => false,
-            _ => self.take_in(at, packet, told),
+            _ => self.take_in(at, packet, reported),
         }
     }
 
-    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, told: &mut impl Asking) -> bool {
+    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, reported: &mut impl Asking) -> bool {
         let places = &self.places;
         let is_known = |between: &Between| places.contains_key(between);
-        let Some((between, said)) = part_of(packet, &mut self.quic, is_known) else {
+        let Some((between, event)) = part_of(packet, &mut self.quic, is_known) else {
             return false;
         };
-        self.quiet(at, told);
+        self.quiet(at, reported);
         let place = match self.places.get(&between) {
             Some(place) => *place,
-            None => match self.join_mirrored(&between, said) {
+            None => match self.join_mirrored(&between, event) {
                 Some(place) => place,
-                None => self.insert(at, between, told),
+                None => self.insert(at, between, reported),
             },
         };
         self.recency.touch(place, self.now);
         if let Some(pair) = &mut self.pairs[place as usize] {
-            pair.see(at, said, &mut |between, trip| told.trip(between, trip));
+            pair.see(at, event, &mut |between, trip| reported.trip(between, trip));
         }
         true
     }
@@ -189,11 +189,11 @@ impl Exchanges {
         self.quiet(now, &mut Over(ended));
     }
 
-    fn quiet(&mut self, now: Wall, told: &mut impl Asking) {
+    fn quiet(&mut self, now: Wall, reported: &mut impl Asking) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
         while let Some(place) = self.recency.oldest_before(until) {
-            self.remove(place, told);
+            self.remove(place, reported);
         }
     }
 
@@ -216,9 +216,9 @@ impl Exchanges {
 
     /// No more packets come: all pairs are over, the longest silent first.
     pub fn end(&mut self, ended: impl FnMut(&Pair)) {
-        let mut told = Over(ended);
+        let mut reported = Over(ended);
         while let Some(place) = self.recency.oldest() {
-            self.remove(place, &mut told);
+            self.remove(place, &mut reported);
         }
     }
 
@@ -227,12 +227,12 @@ impl Exchanges {
         self.crowded_out
     }
 
-    fn insert(&mut self, at: Wall, between: Between, told: &mut impl Asking) -> u32 {
+    fn insert(&mut self, at: Wall, between: Between, reported: &mut impl Asking) -> u32 {
         if self.places.len() >= self.most
             && let Some(place) = self.recency.oldest()
         {
             self.crowded_out += 1;
-            self.remove(place, told);
+            self.remove(place, reported);
         }
         let place = self.free.pop().unwrap_or_else(|| {
             self.pairs.push(None);
@@ -245,7 +245,7 @@ impl Exchanges {
         place
     }
 
-    fn remove(&mut self, place: u32, told: &mut impl Asking) {
+    fn remove(&mut self, place: u32, reported: &mut impl Asking) {
         self.recency.remove(place);
         if let Some(pair) = self.pairs[place as usize].take() {
             self.places.remove(pair.between());
@@ -254,7 +254,7 @@ impl Exchanges {
             if let Some(ended) = &mut self.ended {
                 ended[pair.between().question as usize].merge(&pair.rest());
             }
-            told.ended(&pair);
+            reported.ended(&pair);
         }
     }
 }

@@ -1,25 +1,25 @@
-//! One pair: what of it awaits an answer, and what was counted.
+//! One pair: its questions that await an answer, and its counts.
 
 use neph_model::{Span, Wall};
 
 use super::counted::Counted;
 use super::spin::Spin;
 use super::waiting::{Asked, Found, Numbered, Questions};
-use super::{Answered, Between, Question, Said};
+use super::{Answered, Between, ExchangeEvent, Question};
 use crate::sample::Half;
 use crate::tcp::Side;
 
-/// A ping is sent once: one with the number and content of another that came soon stands in the capture twice.
-const PING_AGAIN: Span = Span::from_secs(1);
-/// Resolvers ask again under the same number for so long; later it is another question.
-const DNS_AGAIN: Span = Span::from_secs(30);
-/// Round trips by the spin bit that are kept until it is believed.
+/// Ping sends each request once. An equal one within this time is a duplicate in the capture.
+const PING_RETRY: Span = Span::from_secs(1);
+/// Resolvers repeat a query with the same number within this time. Later it is another query.
+const DNS_RETRY: Span = Span::from_secs(30);
+/// Round trips by the spin bit that are kept until it is trusted.
 const UNBELIEVED: usize = 64;
 
-/// What takes longer is no round trip, but a clock that was set.
+/// A longer time is no round trip: a clock was set.
 const LONGEST: Span = Span::from_secs(3600);
 
-/// Who asks whom, and what came of it.
+/// One client and server, and their exchange.
 #[derive(Debug)]
 pub struct Pair {
     between: Between,
@@ -27,16 +27,16 @@ pub struct Pair {
     pub(super) other: Option<Box<Between>>,
     began: Wall,
     last: Wall,
-    /// Since the last look, or ever where nobody looks.
+    /// Counts since the last look, or since the beginning without looks.
     counted: Counted,
-    /// Until the last look.
+    /// Counts up to the last look.
     before: Option<Box<Counted>>,
     questions: Questions,
     spin: Spin,
-    /// Round trips by the spin bit, while it is not believed.
+    /// Round trips by the spin bit, until it is trusted.
     unbelieved: Vec<Answered>,
     /// Whether packets of the client, and of the server, were captured.
-    heard: [bool; 2],
+    received: [bool; 2],
 }
 
 impl Pair {
@@ -51,25 +51,30 @@ impl Pair {
             questions: Questions::default(),
             spin: Spin::default(),
             unbelieved: Vec::new(),
-            heard: [false; 2],
+            received: [false; 2],
         }
     }
 
-    /// A packet of it. Hands out the round trips that it shows, once they are believed.
-    pub(super) fn see(&mut self, at: Wall, said: Said, found: &mut impl FnMut(&Between, Answered)) {
+    /// Adds a packet. Passes on the round trips that it shows, once they are trusted.
+    pub(super) fn see(
+        &mut self,
+        at: Wall,
+        event: ExchangeEvent,
+        found: &mut impl FnMut(&Between, Answered),
+    ) {
         self.last = self.last.max(at);
         self.counted.packets += 1;
-        let trip = match said {
-            Said::Asks(of) => {
-                self.heard[Side::Client as usize] = true;
+        let trip = match event {
+            ExchangeEvent::Asks(of) => {
+                self.received[Side::Client as usize] = true;
                 return self.asks(at, of);
             }
-            Said::Answers(of) => {
-                self.heard[Side::Server as usize] = true;
+            ExchangeEvent::Answers(of) => {
+                self.received[Side::Server as usize] = true;
                 self.answers(at, of).map(|trip| (Half::Server, trip))
             }
-            Said::Spins(side, first) => {
-                self.heard[side as usize] = true;
+            ExchangeEvent::Spins(side, first) => {
+                self.received[side as usize] = true;
                 let trip = self.spin.see(at, side, first);
                 trip.map(|trip| (side.half(), (trip, 1)))
             }
@@ -95,15 +100,15 @@ impl Pair {
     }
 
     fn asks(&mut self, at: Wall, of: Numbered) {
-        let again = match self.between.question {
-            Question::Ping => PING_AGAIN,
-            Question::Dns | Question::Quic => DNS_AGAIN,
+        let repeats = match self.between.question {
+            Question::Ping => PING_RETRY,
+            Question::Dns | Question::Quic => DNS_RETRY,
         };
-        self.counted.asked += u64::from(self.questions.ask(at, of, again) == Asked::Another);
+        self.counted.asked += u64::from(self.questions.ask(at, of, repeats) == Asked::Another);
         self.counted.not_followed += self.questions.take_left_out();
     }
 
-    /// The round trip, and how many it stands for.
+    /// The round trip of an answer, and its weight.
     fn answers(&mut self, at: Wall, of: Numbered) -> Option<(Span, u64)> {
         let (since, weight) = match self.questions.answer(of) {
             Found::Question(since, weight) => (since, weight),
@@ -119,7 +124,7 @@ impl Pair {
         (nanos >= 0).then_some((Span::from_nanos(nanos), weight))
     }
 
-    /// What it showed since the last look; `None` if no packet came.
+    /// Counts since the last look. `None` without packets.
     pub(super) fn look(&mut self) -> Option<Counted> {
         if self.counted.packets == 0 {
             return None;
@@ -129,7 +134,7 @@ impl Pair {
         Some(self.believed(recent))
     }
 
-    /// What it showed since the last look, as it ends.
+    /// Counts since the last look, at the end of the pair.
     pub(super) fn rest(&self) -> Counted {
         self.believed(self.counted.clone())
     }
@@ -146,19 +151,19 @@ impl Pair {
         self.between.question != Question::Quic || self.spin.is_spinning()
     }
 
-    /// Whether packets of one direction alone were captured: then it has no round trip.
+    /// Whether packets of one direction only were captured: then there is no round trip.
     pub fn is_one_direction(&self) -> bool {
-        self.heard != [true; 2]
+        self.received != [true; 2]
     }
 
-    /// Whether nothing of this direction was seen, and it answers what the other one shows.
-    pub(super) fn is_mirrored_by(&self, said: Said) -> bool {
-        let (side, fits) = match said {
-            Said::Asks(_) => return false,
-            Said::Answers(of) => (Side::Server, self.questions.awaits(of)),
-            Said::Spins(side, _) => (side, true),
+    /// Whether this direction was not seen yet, and the event answers the direction that was.
+    pub(super) fn is_mirrored_by(&self, event: ExchangeEvent) -> bool {
+        let (side, fits) = match event {
+            ExchangeEvent::Asks(_) => return false,
+            ExchangeEvent::Answers(of) => (Side::Server, self.questions.awaits(of)),
+            ExchangeEvent::Spins(side, _) => (side, true),
         };
-        self.other.is_none() && fits && !self.heard[side as usize]
+        self.other.is_none() && fits && !self.received[side as usize]
     }
 
     /// The other direction, where it travels in another VLAN or tunnel.
@@ -166,7 +171,7 @@ impl Pair {
         self.other.as_deref()
     }
 
-    /// Who asks whom.
+    /// The client and the server.
     pub const fn between(&self) -> &Between {
         &self.between
     }
@@ -181,7 +186,7 @@ impl Pair {
         self.last
     }
 
-    /// All that it showed.
+    /// All counts.
     pub fn counted(&self) -> Counted {
         let mut all = self.counted.clone();
         if let Some(before) = &self.before {

@@ -1,4 +1,4 @@
-//! What a packet is part of: who asks whom, and what it says.
+//! Assignment of a packet to a client, a server and an event of their exchange.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,25 +6,25 @@ use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::UdpHeader;
 
 use super::quic::QuicPorts;
-use super::{Between, Numbered, Question, Said};
+use super::{Between, ExchangeEvent, Numbered, Question};
 use crate::tcp::Side;
 
 const DNS: u16 = 53;
-/// Types of ICMP and of `ICMPv6`: they differ, so that the version need not be asked.
+/// Types of ICMP and `ICMPv6`. They differ, so the IP version need not be checked.
 const ECHO: [u8; 2] = [8, 128];
 const ECHO_REPLY: [u8; 2] = [0, 129];
-/// Bytes of DNS before its question.
+/// Bytes of a DNS message before its question.
 const DNS_HEADER: usize = 12;
 
-/// Who asks whom, but for what it travels in.
+/// Client and server, without VLAN and tunnel.
 type Parties = (Question, SocketAddr, SocketAddr);
 
-/// What a packet is part of; `is_known` says whether others of it came before.
+/// The exchange that a packet belongs to; `is_known` returns whether earlier packets belong to it.
 pub(super) fn part_of(
     packet: &Dissected<'_>,
     quic: &mut QuicPorts,
     is_known: impl Fn(&Between) -> bool,
-) -> Option<(Between, Said)> {
+) -> Option<(Between, ExchangeEvent)> {
     let between = |(question, client, server): Parties| Between {
         question,
         client,
@@ -33,7 +33,7 @@ pub(super) fn part_of(
         tunnel: packet.tunnel,
     };
     let ends = (packet.ip.source, packet.ip.destination);
-    let (parties, said) = match &packet.transport {
+    let (parties, event) = match &packet.transport {
         Transport::Icmp(message) => echo(ends, message)?,
         Transport::Udp { header, .. } if header.source == DNS || header.destination == DNS => {
             dns(ends, header)?
@@ -50,14 +50,20 @@ pub(super) fn part_of(
                 Side::Server => (to, from),
             };
             let first = *header.payload.first()?;
-            ((Question::Quic, client, server), Said::Spins(side, first))
+            (
+                (Question::Quic, client, server),
+                ExchangeEvent::Spins(side, first),
+            )
         }
         _ => return None,
     };
-    Some((between(parties), said))
+    Some((between(parties), event))
 }
 
-fn echo((source, destination): (IpAddr, IpAddr), message: &[u8]) -> Option<(Parties, Said)> {
+fn echo(
+    (source, destination): (IpAddr, IpAddr),
+    message: &[u8],
+) -> Option<(Parties, ExchangeEvent)> {
     let [kind, 0, _, _, a, b, c, d, content @ ..] = message else {
         return None;
     };
@@ -70,13 +76,16 @@ fn echo((source, destination): (IpAddr, IpAddr), message: &[u8]) -> Option<(Part
         (Question::Ping, end(client), end(server))
     };
     match (ECHO.contains(kind), ECHO_REPLY.contains(kind)) {
-        (true, _) => Some((parties(source, destination), Said::Asks(of))),
-        (_, true) => Some((parties(destination, source), Said::Answers(of))),
+        (true, _) => Some((parties(source, destination), ExchangeEvent::Asks(of))),
+        (_, true) => Some((parties(destination, source), ExchangeEvent::Answers(of))),
         _ => None,
     }
 }
 
-fn dns((source, destination): (IpAddr, IpAddr), header: &UdpHeader<'_>) -> Option<(Parties, Said)> {
+fn dns(
+    (source, destination): (IpAddr, IpAddr),
+    header: &UdpHeader<'_>,
+) -> Option<(Parties, ExchangeEvent)> {
     let [a, b, flags, ..] = header.payload else {
         return None;
     };
@@ -89,14 +98,17 @@ fn dns((source, destination): (IpAddr, IpAddr), header: &UdpHeader<'_>) -> Optio
         (Question::Dns, client, server)
     };
     match (flags & 0x80 != 0, header.destination, header.source) {
-        (false, DNS, port) => Some((parties(source, destination), Said::Asks(of(port)))),
-        (true, port, DNS) => Some((parties(destination, source), Said::Answers(of(port)))),
+        (false, DNS, port) => Some((parties(source, destination), ExchangeEvent::Asks(of(port)))),
+        (true, port, DNS) => Some((
+            parties(destination, source),
+            ExchangeEvent::Answers(of(port)),
+        )),
         _ => None,
     }
 }
 
-/// A digest of the first question of a message of DNS: answers repeat it. 0 where it has none, or was cut
-/// off.
+/// Digest of the first question of a DNS message, which answers repeat. 0 without a question, or where it is
+/// cut off.
 fn asked(message: &[u8]) -> u32 {
     let Some((header, rest)) = message.split_at_checked(DNS_HEADER) else {
         return 0;
@@ -108,7 +120,7 @@ fn asked(message: &[u8]) -> u32 {
     while let Some(&label) = rest.get(length) {
         length += 1 + usize::from(label);
         if label == 0 {
-            // Behind the name stand its type and class.
+            // Type and class follow the name.
             return rest.get(..length + 4).map_or(0, digest);
         }
     }

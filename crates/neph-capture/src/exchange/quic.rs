@@ -1,7 +1,7 @@
-//! Which datagrams are of QUIC, and who of the two is the server.
+//! Recognition of QUIC datagrams and of the server.
 //!
-//! Owns the ports that are known to speak it. Elsewhere the handshake shows it: the long headers of its packets
-//! carry a version of 32 bits (RFC 8999, 5.1).
+//! Owns the ports that are known for QUIC. On other ports the handshake shows it: long headers carry a
+//! version of 32 bits (RFC 8999, 5.1).
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -14,20 +14,20 @@ use crate::tcp::Side;
 const HTTPS: u16 = 443;
 /// Ports below this are those of services.
 const SERVICES: u16 = 1_024;
-/// The form and the fixed bit of a long header, and of a short one the latter alone.
+/// The form bit and the fixed bit. A long header has both, a short one only the latter.
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
-/// Connection IDs of these versions are no longer.
+/// Longest connection ID of these versions, in bytes.
 const LONGEST_ID: u8 = 20;
 /// Ports at which handshakes were seen, at most.
 const MOST_LEARNT: usize = 4_096;
 
-/// Ports at which servers speak QUIC.
+/// Ports at which servers use QUIC.
 #[derive(Debug)]
 pub(super) struct QuicPorts {
-    /// Where all is QUIC, also where the handshake was not seen.
+    /// Ports on which everything is QUIC, even without a captured handshake.
     named: Vec<u16>,
-    /// Where a handshake was seen: connections of which more is known.
+    /// Ports with a captured handshake.
     learnt: HashSet<u16, RandomState>,
 }
 
@@ -45,8 +45,8 @@ impl QuicPorts {
         self.named.extend_from_slice(ports);
     }
 
-    /// Who sent a datagram of QUIC; `None` where it is none. `is_known` tells of client and server whether
-    /// there is a connection between them.
+    /// The sender of a QUIC datagram. `None` if it is no QUIC. `is_known` returns whether a connection
+    /// between a client and a server exists.
     pub(super) fn sender(
         &mut self,
         (from, to): (SocketAddr, SocketAddr),
@@ -74,7 +74,7 @@ impl QuicPorts {
         if !is_handshake {
             return None;
         }
-        // Who speaks first is the client, but for a capture that begins later.
+        // The client sends first, except in a capture that begins later.
         let is_service =
             |end: SocketAddr| end.port() < SERVICES || self.learnt.contains(&end.port());
         let side = if is_service(from) && !is_service(to) {
@@ -91,8 +91,8 @@ impl QuicPorts {
     }
 }
 
-/// Whether a datagram begins with a long header of a version of QUIC that is known: 1 (RFC 9000), 2 (RFC
-/// 9369), or a draft.
+/// Whether a datagram begins with a long header of a known QUIC version: 1 (RFC 9000), 2 (RFC 9369) or a
+/// draft.
 fn has_version(payload: &[u8]) -> bool {
     let [first, a, b, c, d, length, rest @ ..] = payload else {
         return false;

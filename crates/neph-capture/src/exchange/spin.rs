@@ -1,9 +1,9 @@
-//! QUIC's spin bit (RFC 9000, 17.4): one bit that turns once a round trip.
+//! QUIC's spin bit (RFC 9000, 17.4): one bit that changes once per round trip.
 //!
-//! Owns which packets have it, and whether it is a spin at all: the client sends the opposite of what
-//! it last got, the server the same, so that past any point the two turn by turns. Who does not take
-//! part (one connection in sixteen at least, on purpose) sends one value for ever, or random ones, which
-//! do not go by turns.
+//! Owns which packets have it, and whether an endpoint spins at all. The client sends the opposite of the
+//! last bit it received, the server repeats it. So at any point the two directions change alternately. An
+//! endpoint that does not spin (at least one connection in 16) sends a constant or random bits, which do not
+//! alternate.
 
 use neph_model::{Span, Wall};
 
@@ -13,24 +13,24 @@ use crate::tcp::Side;
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
-/// Turns before anything is believed, and how many of them may be out of turn: one in so many.
+/// Changes before the bit is trusted, and the share of them that may not alternate: one in so many.
 const TURNS: u64 = 8;
 const ASTRAY: u64 = 8;
 
-/// The bit of one connection.
+/// The spin bit of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Spin {
-    /// What each side sent last.
+    /// The last bit that each side sent.
     last: [Option<bool>; 2],
-    /// Who turned it last, and when, unless that was out of turn.
+    /// The side of the last change and its time; no time if that change did not alternate.
     turned: Option<(Side, Option<Wall>)>,
     turns: u64,
     astray: u64,
 }
 
 impl Spin {
-    /// `side` sent a datagram that begins with this byte. A round trip between the point of capture
-    /// and `side`, if it turned the bit and the other side had before.
+    /// Adds a datagram of `side` that begins with the byte `first`. Returns the round trip between the
+    /// capture point and `side`, if both sides changed the bit in turn.
     pub(super) fn see(&mut self, at: Wall, side: Side, first: u8) -> Option<Span> {
         if first & (LONG | FIXED) != FIXED {
             return None;
@@ -44,7 +44,7 @@ impl Spin {
         let turned = self.turned.replace((side, Some(at)));
         let (other, since) = turned?;
         if other == side {
-            // It overtook another, or is random: neither this turn nor the next tells anything.
+            // A reordered packet or a random bit: neither this change nor the next one gives a round trip.
             self.astray += 1;
             self.turned = Some((side, None));
             return None;
@@ -53,7 +53,7 @@ impl Spin {
         (nanos >= 0).then_some(Span::from_nanos(nanos))
     }
 
-    /// Whether both sides take part.
+    /// Whether both endpoints spin.
     pub(super) const fn is_spinning(&self) -> bool {
         self.turns >= TURNS && self.astray * ASTRAY <= self.turns
     }

@@ -1,7 +1,7 @@
 //! Pairs, fed with packets written by hand.
 
-mod again;
 mod quic;
+mod repeats;
 
 use std::net::Ipv4Addr;
 
@@ -68,16 +68,17 @@ impl Scene {
     }
 
     /// The only pair.
-    fn end(mut self) -> Told {
-        let mut told = Vec::new();
-        self.exchanges.end(|pair| told.push(Told::of(pair)));
-        assert_eq!(told.len(), 1);
-        told.remove(0)
+    fn end(mut self) -> ConversationListener {
+        let mut reported = Vec::new();
+        self.exchanges
+            .end(|pair| reported.push(ConversationListener::of(pair)));
+        assert_eq!(reported.len(), 1);
+        reported.remove(0)
     }
 }
 
 #[derive(Debug)]
-struct Told {
+struct ConversationListener {
     between: Between,
     asked: (u64, u64),
     trips: Option<(u64, i64, i64)>,
@@ -85,7 +86,7 @@ struct Told {
     deviation: Option<(Span, Span)>,
 }
 
-impl Told {
+impl ConversationListener {
     fn of(pair: &Pair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
         let all = pair.counted();
@@ -125,12 +126,12 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     scene.see(4_001, &echo(true, 4));
     scene.see(4_005, &echo(false, 4));
     scene.see(5_000, &echo(true, 5));
-    let told = scene.end();
-    assert_eq!(told.between.question, Question::Ping);
-    assert_eq!(told.between.server.ip(), Ipv4Addr::from(SERVER));
-    assert_eq!(told.asked, (5, 4));
-    assert_eq!(told.trips, Some((3, 10, 30)));
-    let deviation = told.deviation.expect("three");
+    let reported = scene.end();
+    assert_eq!(reported.between.question, Question::Ping);
+    assert_eq!(reported.between.server.ip(), Ipv4Addr::from(SERVER));
+    assert_eq!(reported.asked, (5, 4));
+    assert_eq!(reported.trips, Some((3, 10, 30)));
+    let deviation = reported.deviation.expect("three");
     // The root of 200 / 3.
     let expected = (Span::from_millis(20), Span::from_nanos(8_164_965));
     assert_eq!(deviation, expected);
@@ -138,13 +139,13 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
 
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
 fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
-    let told = |of: &Counted| {
+    let reported = |of: &Counted| {
         let trips = of.trips(Half::Server).map_or(0, |trips| trips.n);
         [of.packets(), of.asked(), of.answered(), trips]
     };
     let mut pairs = Vec::new();
-    let all = exchanges.look(|_, recent| pairs.push(told(recent)));
-    (pairs, told(&all[Question::Ping as usize]))
+    let all = exchanges.look(|_, recent| pairs.push(reported(recent)));
+    (pairs, reported(&all[Question::Ping as usize]))
 }
 
 #[test]
@@ -162,10 +163,13 @@ fn a_period_has_what_came_in_it_and_the_pair_all() {
         look(&mut scene.exchanges),
         (vec![[1, 0, 1, 1]], [1, 0, 1, 1])
     );
-    let told = scene.end();
-    assert_eq!((told.asked, told.trips), ((2, 2), Some((2, 10, 30))));
+    let reported = scene.end();
     assert_eq!(
-        told.deviation.map(|(mean, _)| mean),
+        (reported.asked, reported.trips),
+        ((2, 2), Some((2, 10, 30)))
+    );
+    assert_eq!(
+        reported.deviation.map(|(mean, _)| mean),
         Some(Span::from_millis(20))
     );
 }
@@ -188,10 +192,10 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
     assert!(scene.see(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
     scene.see(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
     scene.see(7, &udp(false, 53, &[0xab, 0xcd, 0x81, 0]));
-    let told = scene.end();
-    assert_eq!(told.between.server, (Ipv4Addr::from(SERVER), 53).into());
-    assert_eq!(told.between.client.port(), 0);
-    assert_eq!((told.asked, told.trips), ((1, 1), Some((1, 7, 7))));
+    let reported = scene.end();
+    assert_eq!(reported.between.server, (Ipv4Addr::from(SERVER), 53).into());
+    assert_eq!(reported.between.client.port(), 0);
+    assert_eq!((reported.asked, reported.trips), ((1, 1), Some((1, 7, 7))));
 }
 
 #[test]
@@ -231,11 +235,11 @@ fn spinning(turns: u8) -> Scene {
 
 #[test]
 fn the_spin_bit_tells_both_halves() {
-    let told = spinning(20).end();
-    assert_eq!(told.between.client.port(), 4000);
+    let reported = spinning(20).end();
+    assert_eq!(reported.between.client.port(), 4000);
     // The first turn is from nothing to something, and tells nothing.
-    assert_eq!(told.trips, Some((19, 30, 30)));
-    assert_eq!(told.clients, Some(10));
+    assert_eq!(reported.trips, Some((19, 30, 30)));
+    assert_eq!(reported.clients, Some(10));
 }
 
 #[test]
@@ -256,9 +260,9 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 
 /// Round trips as they are found.
 #[derive(Default)]
-struct Heard(Vec<(Question, Half, i64)>);
+struct Received(Vec<(Question, Half, i64)>);
 
-impl Asking for Heard {
+impl Asking for Received {
     fn trip(&mut self, of: &Between, trip: Answered) {
         let nanos = trip.round_trip.nanos();
         self.0.push((of.question, trip.half, nanos));
@@ -270,39 +274,39 @@ impl Asking for Heard {
 #[test]
 fn a_round_trip_is_told_as_it_is_found() {
     let mut exchanges = Exchanges::new(9, Span::from_secs(300));
-    let mut heard = Heard::default();
+    let mut received = Received::default();
     for (at, packet) in [
         (5, echo(true, 1)),
         (12, echo(false, 1)),
         (13, echo(false, 1)),
     ] {
         let packet = dissect(Link::Ip, &packet, 28).expect("IP");
-        exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut heard);
+        exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut received);
     }
-    assert_eq!(heard.0, [(Question::Ping, Half::Server, 7)]);
+    assert_eq!(received.0, [(Question::Ping, Half::Server, 7)]);
 }
 
 #[test]
 fn round_trips_from_before_the_spin_was_believed_are_told_when_it_is() {
     let mut exchanges = Exchanges::new(9, Span::from_secs(300));
-    let mut heard = Heard::default();
+    let mut received = Received::default();
     for turn in 0..20_u8 {
         let bit = (turn & 1) << 5 | 0x40;
         for (at, by_client) in [(0, true), (30, false)] {
             let packet = udp(by_client, 443, &[bit]);
             let packet = dissect(Link::Ip, &packet, 29).expect("IP");
             let at = Wall::from_unix_nanos(i64::from(turn) * 40 + at);
-            exchanges.hear(at, &packet, &mut heard);
+            exchanges.hear(at, &packet, &mut received);
         }
     }
-    let mut told = 0;
+    let mut reported = 0;
     exchanges.end(|pair| {
         let all = pair.counted();
         let n = [Half::Server, Half::Client].map(|half| all.trips(half).map_or(0, |trips| trips.n));
-        told = n[0] + n[1];
+        reported = n[0] + n[1];
     });
-    assert_eq!(heard.0.len() as u64, told);
-    assert!(told > 30);
+    assert_eq!(received.0.len() as u64, reported);
+    assert!(reported > 30);
 }
 
 proptest! {
@@ -313,8 +317,8 @@ proptest! {
             let first = if bit { 0x60 } else { 0x40 };
             scene.see(at, &udp(by_client, 443, &[first]));
         }
-        let told = scene.end();
-        prop_assert_eq!((told.trips, told.clients), (None, None));
+        let reported = scene.end();
+        prop_assert_eq!((reported.trips, reported.clients), (None, None));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Questions that await their answers.
 //!
-//! Owns which answer is whose, when a number is used again for another question, and how many are followed:
-//! of more than that one in so many, chosen evenly by a hash of number and content, each of which stands for
-//! those that are not.
+//! Owns the assignment of answers to questions, the reuse of a number for another question, and the limit.
+//! Beyond the limit one in so many questions is followed, selected by a hash of number and content. It also
+//! counts for those that are not followed.
 
 use neph_model::{Span, Wall};
 
@@ -10,12 +10,12 @@ use crate::chosen::is_chosen;
 
 /// Questions of a pair that are followed at a time.
 const MOST: usize = 1_024;
-/// Nobody answers after this.
+/// No answer comes after this time.
 const LOST: Span = Span::from_secs(60);
-/// How often a question may be thinned: one in so many, as a power of two.
+/// The strongest thinning: one question in `2^20` is followed.
 const THINNEST: u8 = 20;
 
-/// A question or an answer: its number, and a digest of what is the same in both.
+/// A question or an answer: its number, and a digest of the fields that are equal in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbered {
     pub(super) id: u32,
@@ -27,52 +27,52 @@ pub(super) struct Numbered {
 struct Open {
     of: Numbered,
     at: Wall,
-    /// Which of several was answered cannot be told.
-    is_twice: bool,
-    /// It stands for `2^thinned`.
+    /// It is unknown which of several questions was answered.
+    is_duplicate: bool,
+    /// It counts for `2^thinned` questions.
     thinned: u8,
 }
 
-/// What became of a question.
+/// Classification of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It is another.
+    /// A new question.
     Another,
-    /// It was asked before: by its sender, who had no answer, or it stands in the capture again.
+    /// A repetition, or a duplicate in the capture.
     Before,
 }
 
-/// What an answer answers.
+/// What an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A question: when that was asked, unless it cannot be told of which of two this is the answer, and how
-    /// many questions it stands for.
+    /// A question: its time, unless the answer may belong to either of two, and the number of questions it
+    /// counts for.
     Question(Option<Wall>, u64),
     /// A question that is not followed.
     NotFollowed,
-    /// Nothing that was asked here.
+    /// No question in this capture.
     Nothing,
 }
 
-/// Those of one pair.
+/// The waiting questions of one pair.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     open: Vec<Open>,
     /// One in `2^thinning` is followed.
     thinning: u8,
-    /// How many are not.
+    /// Questions that are not followed.
     left_out: u64,
 }
 
 impl Questions {
-    /// A question. One with the number and content of another that waits is the same within `again`.
-    pub(super) fn ask(&mut self, at: Wall, of: Numbered, again: Span) -> Asked {
+    /// Adds a question. It is a repetition if an equal one waits and is not older than `repeats`.
+    pub(super) fn ask(&mut self, at: Wall, of: Numbered, repeats: Span) -> Asked {
         if let Some(known) = self.open.iter_mut().find(|open| open.of == of) {
-            if since(known.at, at) < again {
-                known.is_twice = true;
+            if since(known.at, at) < repeats {
+                known.is_duplicate = true;
                 return Asked::Before;
             }
-            (known.at, known.is_twice) = (at, false);
+            (known.at, known.is_duplicate) = (at, false);
             return Asked::Another;
         }
         if self.thinning > 0 && self.open.len() < MOST / 4 {
@@ -85,7 +85,7 @@ impl Questions {
         self.open.push(Open {
             of,
             at,
-            is_twice: false,
+            is_duplicate: false,
             thinned: self.thinning,
         });
         if self.open.len() > MOST {
@@ -94,12 +94,12 @@ impl Questions {
         Asked::Another
     }
 
-    /// Whether a question of this number and content awaits its answer.
+    /// Whether a question with this number and content awaits its answer.
     pub(super) fn awaits(&self, of: Numbered) -> bool {
         self.open.iter().any(|open| open.of == of)
     }
 
-    /// An answer. Where none has its content it is that of the only one with its number.
+    /// Adds an answer. If no question has its content, it belongs to the only one with its number.
     pub(super) fn answer(&mut self, of: Numbered) -> Found {
         let exact = self.open.iter().position(|open| open.of == of);
         let mut numbered = (0..self.open.len()).filter(|place| self.open[*place].of.id == of.id);
@@ -113,16 +113,16 @@ impl Questions {
         };
         let is_certain = exact.is_some() || numbered.next().is_none();
         let open = self.open.remove(place);
-        let at = (is_certain && !open.is_twice).then_some(open.at);
+        let at = (is_certain && !open.is_duplicate).then_some(open.at);
         Found::Question(at, 1 << open.thinned)
     }
 
-    /// How many questions were not followed since this was asked last.
+    /// Number of questions that were not followed since the last call.
     pub(super) fn take_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.left_out)
     }
 
-    /// Forgets what nobody answers any more, then follows half as many.
+    /// Forgets questions that will not be answered, then follows half as many.
     #[cold]
     fn make_room(&mut self, now: Wall) {
         self.open.retain(|open| since(open.at, now) < LOST);
@@ -135,7 +135,7 @@ impl Questions {
             }
             self.left_out += (before - self.open.len()) as u64;
         }
-        // However alike their numbers are.
+        // Even if the numbers are equal.
         let most = self.open.len().min(MOST);
         self.left_out += (self.open.len() - most) as u64;
         self.open.truncate(most);

@@ -1,7 +1,7 @@
 //! Segments that wait while their flows are fetched from memory.
 //!
-//! Owns where they lie. Their places are made once and written over, field by field: a segment that is
-//! made elsewhere and moved costs a tenth of the time that a packet takes.
+//! Owns their places, which are allocated once and overwritten field by field. Moving a segment into its
+//! place instead would take a tenth of the time per packet.
 
 use neph_model::Wall;
 
@@ -9,12 +9,12 @@ use super::Passed;
 use super::key::{End, Key};
 use crate::tcp::Segment;
 
-/// So many wait together.
+/// Segments that wait together.
 const TOGETHER: usize = 24;
 /// No place in the table.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// A segment, and where its flow is or was.
+/// A segment, and the place of its flow.
 #[derive(Debug, Clone)]
 pub(super) struct Arrived {
     pub(super) hash: u64,
@@ -23,19 +23,19 @@ pub(super) struct Arrived {
     pub(super) passed: Passed,
 }
 
-/// What is larger takes more of the processor's own memory.
+/// A larger one takes more of the processor's cache.
 const _: () = assert!(size_of::<Arrived>() <= 128);
 
-/// Some of them, in their order.
+/// A batch of segments, in order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// None before the first arrives, or as many as wait together.
+    /// Empty before the first segment, then a full batch.
     places: Vec<Arrived>,
     used: usize,
 }
 
 impl Batch {
-    /// The place of the next one, with something in it. There is one, unless the batch is full.
+    /// The place of the next segment, with old content. There is one, unless the batch is full.
     #[inline]
     pub(super) fn next(&mut self) -> &mut Arrived {
         if self.places.is_empty() {
@@ -64,7 +64,7 @@ impl Batch {
         &mut self.places[..self.used]
     }
 
-    /// All of them; none is there any more.
+    /// Removes and returns all segments.
     pub(super) fn drain(&mut self) -> &[Arrived] {
         let used = std::mem::take(&mut self.used);
         &self.places[..used]

@@ -1,8 +1,7 @@
-//! What tells a flow from others: addresses and ports both ways, and what it travelled in.
+//! The key of a flow: addresses and ports of both ends, VLAN and tunnel.
 //!
-//! The same addresses in two VLANs or two tenants' tunnels are two flows, and a packet that a capture
-//! shows bare and in its tunnel is one of each. Directions that differ in VLAN or tunnel are joined in
-//! mirror.
+//! The same addresses in two VLANs or in two tenants' tunnels are two flows. A packet that is captured bare
+//! and in its tunnel belongs to one flow each. Directions in different VLANs or tunnels are joined in mirror.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,10 +9,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use neph_wire::dissect::{Dissected, Plain, Tunnel};
 use neph_wire::ip::TCP;
 
-/// A flow in both directions: its ends in an order that does not depend on who sends.
+/// A flow in both directions: the order of its ends does not depend on the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Addresses, upper half first, those of IPv4 mapped into IPv6; the lower end first.
+    /// Addresses with the upper half first, the lower end first. IPv4 is mapped into IPv6.
     addresses: [[u64; 2]; 2],
     ports: [u16; 2],
     is_v4: bool,
@@ -23,7 +22,7 @@ pub(super) struct Key {
 }
 
 impl Default for Key {
-    /// That of no packet.
+    /// The key of no packet.
     fn default() -> Self {
         Self {
             addresses: [[0; 2]; 2],
@@ -36,7 +35,7 @@ impl Default for Key {
     }
 }
 
-/// Which of a key's two ends.
+/// One of a key's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Lower,
@@ -53,7 +52,7 @@ impl End {
 }
 
 impl Key {
-    /// Of a packet between these ports, and which end sent it.
+    /// The key of a packet between these ports, and the end that sent it.
     #[inline]
     pub(super) fn of(seen: &Dissected<'_>, source_port: u16, destination_port: u16) -> (Self, End) {
         let from = (number(seen.ip.source), source_port);
@@ -74,7 +73,7 @@ impl Key {
         (key, sender)
     }
 
-    /// The same of a segment that was read at a glance.
+    /// The same for a segment that the fast parser read.
     #[inline]
     pub(super) fn plain(read: &Plain) -> (Self, End) {
         let one =
@@ -113,7 +112,7 @@ impl Key {
         }
     }
 
-    /// Whether no packet has it.
+    /// Whether it is the key of no packet.
     pub(super) const fn is_none(&self) -> bool {
         self.protocol == 0
     }
@@ -123,7 +122,7 @@ impl Key {
         SocketAddr::new(self.address(place), self.ports[place])
     }
 
-    /// The end that answers, where the one that opened was not seen to: ports of services are low.
+    /// The likely server, where the opening was not captured: ports of services are low.
     pub(super) fn likely_server(&self) -> Option<End> {
         match self.ports[0].cmp(&self.ports[1]) {
             std::cmp::Ordering::Less => Some(End::Lower),
@@ -150,7 +149,7 @@ impl Key {
     }
 }
 
-/// At one go where it can be: each write costs a multiplication, and there is a key for each packet.
+/// Writes as few values as possible: each write costs a multiplication, and each packet has a key.
 impl Hash for Key {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -151,11 +151,11 @@ mod tests {
         (flows, path(&all[Half::Server as usize]))
     }
 
-    fn see(millis: i64, bytes: &[u8], table: &mut Table, told: &mut Whole) {
+    fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut Whole) {
         let seen = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
         let at = Wall::from_unix_nanos(millis * 1_000_000);
-        table.see(at, &seen.expect("a packet"), told);
-        table.flush(told);
+        table.see(at, &seen.expect("a packet"), reported);
+        table.flush(reported);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The table of flows: finds each packet's flow, and ends flows that are over or too many.
 //!
-//! Owns the bounds: how many flows at once, how long a silent one is kept, how much may wait for its
-//! answer. What is over is handed out and forgotten.
+//! Owns the limits: the number of flows, the time after which a silent one ends, and the memory of segments
+//! that await an answer. A flow that ends is handed out and forgotten.
 
 mod mirror;
 
@@ -24,26 +24,26 @@ use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 use mirror::Tagged;
 
-/// From where they arrive to where they are told.
+/// Batches from arrival to report.
 const STEPS: usize = 3;
-/// Fewer flows lie in the processor's own memory: nothing is fetched for them.
+/// Fewer flows than this are in the processor's cache: nothing is prefetched.
 const NEAR: usize = 512;
 
-/// Is told what packets show, as they show it.
+/// Receives what packets show.
 pub trait Listener {
     /// A round trip.
     fn sample(&mut self, _of: &Name, _sample: &Sample) {}
-    /// Something else than the next segment, sent by `side`.
+    /// An event other than the next segment, sent by `side`.
     fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
-    /// A retransmission of `side` that was told as `was` turns out to have been spurious.
+    /// A retransmission of `side` that was reported as `was` turns out to be spurious.
     fn found_spurious(&mut self, _of: &Name, _at: Wall, _side: Side, _was: Event) {}
-    /// So many segments are not followed to their answers.
+    /// This number of segments is not followed to the answer.
     fn thinned(&mut self, _of: &Name, _segments: u64) {}
-    /// A segment is stamped before what it answers: it has no round trip.
+    /// A segment has an earlier timestamp than what it answers: there is no round trip.
     fn backwards(&mut self) {}
-    /// A segment has the stamp of what it acknowledges: once, however many round trips say so.
+    /// A segment has the same timestamp as what it acknowledges. Reported once per segment.
     fn of_no_time(&mut self) {}
-    /// A flow is over, or given up for others.
+    /// A flow is over, or was evicted.
     fn ended(&mut self, _flow: &Flow) {}
 }
 
@@ -52,35 +52,35 @@ pub trait Listener {
 pub struct Table {
     limits: Limits,
     hasher: RandomState,
-    /// Places by the hash of their flow's key, the middle of which stands beside the place.
+    /// Places by the hash of the flow's key. The middle bits of the hash are stored with the place.
     places: HashTable<(u32, u32)>,
-    /// Those of flows in VLANs or tunnels, for directions that differ in these.
+    /// Flows in VLANs or tunnels, for directions that differ in these.
     tagged: Tagged,
     /// Directions that may belong to several others.
     ambiguous: u64,
-    /// Vacant where none is: whether there is one is not asked of memory before it is needed.
+    /// Vacant places are marked in the flow itself: a check of an `Option` would wait for memory.
     flows: Vec<Flow>,
     free: Vec<u32>,
     recency: Recency,
-    /// Seen and not yet told.
+    /// Arrived and not yet reported.
     arrived: Batch,
-    /// Arrived before, and looked up: their flows are being fetched.
+    /// Looked up: their flows are being prefetched.
     found: Batch,
-    /// Found before: what their flows point to is being fetched.
+    /// Flows are in the cache: the memory that they point to is being prefetched.
     ready: Batch,
-    /// The latest time of any packet: it does not go back where theirs do.
+    /// The latest time of any packet. It never goes back.
     now: i64,
-    /// Bytes of what awaits its answer.
+    /// Bytes of segments that await their answer.
     waiting: usize,
     others: Others,
-    /// Flows that were ended for others.
+    /// Flows that were evicted.
     crowded_out: u64,
-    /// Of the running period, where somebody looks at periods.
+    /// Flows that ended in the current period, if periods are used.
     ended: Ended,
 }
 
 impl Table {
-    /// An empty one.
+    /// An empty table.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -102,9 +102,8 @@ impl Table {
         }
     }
 
-    /// A packet was captured at `at`. What it shows may be told with a later one, or by
-    /// [`Table::flush`]: flows lie far apart in memory, and those of several packets are fetched
-    /// together.
+    /// Adds a packet that was captured at `at`. Its result may be reported with a later packet, or by
+    /// [`Table::flush`], because the flows of several packets are prefetched together.
     pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, listener: &mut impl Listener) {
         let Transport::Tcp {
             header,
@@ -126,7 +125,7 @@ impl Table {
         self.go_on(listener);
     }
 
-    /// The same of a segment that was read at a glance.
+    /// The same for a segment that the fast parser read.
     #[inline]
     pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl Listener) {
         let (key, sender) = Key::plain(read);
@@ -139,12 +138,12 @@ impl Table {
         self.go_on(listener);
     }
 
-    /// The headers of a packet were cut off before they told its addresses.
+    /// Counts a packet whose headers are cut off before the addresses.
     pub const fn see_cut(&mut self) {
         self.others.cut += 1;
     }
 
-    /// Where the next segment goes, of a flow with this key.
+    /// The place for the next segment, of a flow with this key.
     #[inline]
     fn room_for(&mut self, key: Key) -> &mut Passed {
         let hash = self.hasher.hash_one(key);
@@ -155,7 +154,7 @@ impl Table {
         &mut one.passed
     }
 
-    /// Another segment has arrived.
+    /// Processes the segment that just arrived.
     #[inline]
     fn go_on(&mut self, listener: &mut impl Listener) {
         if self.places.len() < NEAR && self.is_first() {
@@ -165,7 +164,7 @@ impl Table {
         }
     }
 
-    /// Whether all was told but for one that arrived.
+    /// Whether nothing but one arrived segment waits.
     const fn is_first(&self) -> bool {
         self.arrived.len() == 1 && self.found.len() == 0 && self.ready.len() == 0
     }
@@ -178,16 +177,16 @@ impl Table {
         self.arrived = arrived;
     }
 
-    /// Tells all that was seen.
+    /// Reports all packets.
     pub fn flush(&mut self, listener: &mut impl Listener) {
         for _ in 0..STEPS {
             self.advance(listener);
         }
     }
 
-    /// Tells those whose flows were fetched. What the flows of the others point to is fetched meanwhile,
-    /// and the flows of those that arrived: all of these at once, since looking one up waits for memory
-    /// as long as looking up many does.
+    /// Reports the segments whose flows are in the cache. Meanwhile it prefetches what the flows of the
+    /// others point to, and the flows of those that arrived. One batch of lookups waits for memory as long as
+    /// one lookup.
     fn advance(&mut self, listener: &mut impl Listener) {
         for one in self.found.all() {
             if let Some(flow) = self.flow(one.place) {
@@ -232,15 +231,15 @@ impl Table {
         self.waiting += flow.awaiting as usize;
     }
 
-    /// Tells all that was seen, and ends the flows that are silent for too long at `now`: where no
-    /// packet comes none says how late it is.
+    /// Reports all packets, and ends flows that are silent for too long at `now`. Needed where no packets
+    /// come, as their timestamps are the table's clock.
     pub fn silence(&mut self, now: Wall, listener: &mut impl Listener) {
         self.flush(listener);
         self.now = self.now.max(now.unix_nanos());
         self.end_silent(listener);
     }
 
-    /// No more packets come: all flows are over, the longest silent first.
+    /// Ends all flows, the longest silent first.
     pub fn end(&mut self, listener: &mut impl Listener) {
         self.flush(listener);
         while let Some(place) = self.recency.oldest() {
@@ -248,35 +247,34 @@ impl Table {
         }
     }
 
-    /// Ends a period: hands out each flow that carried a packet since the last look, in no order, and
-    /// gives the round trips of all flows together in it, by half. Those of flows that ended count from
-    /// the first look on.
+    /// Ends a period. Hands out each flow with a packet since the last look, in no order. Returns the round
+    /// trips of all flows per half; those of ended flows count from the first look on.
     pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [Trips; 2] {
         let flows = self.flows.iter_mut().filter(|flow| !flow.is_vacant());
         self.ended.look(flows, take)
     }
 
-    /// Flows at the moment.
+    /// Current number of flows.
     pub fn len(&self) -> usize {
         self.flows.len() - self.free.len()
     }
 
-    /// Whether there is no flow at the moment.
+    /// Whether there is no flow.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Packets that were of no flow.
+    /// Packets that belong to no flow.
     pub const fn others(&self) -> Others {
         self.others
     }
 
-    /// Flows that were ended for others, because there were too many.
+    /// Flows that were evicted, because there were too many.
     pub const fn crowded_out(&self) -> u64 {
         self.crowded_out
     }
 
-    /// Bytes of memory that it takes: walks over all flows.
+    /// Memory in bytes. Visits all flows.
     pub fn memory(&self) -> usize {
         let flows: usize = self.flows.iter().map(Flow::heap).sum();
         flows
@@ -289,7 +287,7 @@ impl Table {
         self.flows.get(place as usize)
     }
 
-    /// Where the flow of this hash probably is, without a look at the flow.
+    /// The probable place of the flow with this hash, without access to the flow.
     fn guess(&self, hash: u64) -> u32 {
         let found = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
         found.map_or(NOWHERE, |(_, place)| *place)
@@ -300,9 +298,9 @@ impl Table {
         self.places.find(hash, is_it).map(|(_, place)| *place)
     }
 
-    /// Where the flow of a packet is; a new one where there is none.
+    /// The place of a packet's flow, which may be new.
     fn place(&mut self, one: &Arrived, listener: &mut impl Listener) -> u32 {
-        // It was looked up before others that arrived with it had ended or begun flows.
+        // Segments that arrived with it may have ended or begun flows since its lookup.
         let is_there = self
             .flow(one.place)
             .is_some_and(|flow| flow.is_of(&one.key));

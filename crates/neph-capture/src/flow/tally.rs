@@ -1,4 +1,4 @@
-//! What is counted of a flow: packets and bytes of each side, round trips of each half.
+//! Counts of a flow: packets and bytes of each side, round trips of each half.
 
 use neph_model::Span;
 use neph_stats::{Layout, Selection, Sketches};
@@ -7,22 +7,22 @@ use crate::ahead::fetch;
 use crate::sample::{Answer, Method, Sample};
 use crate::tcp::Event;
 
-/// What one side sent.
+/// Counts of what one side sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Packets.
     pub packets: u64,
     /// Bytes of its IP packets on the wire.
     pub bytes: u64,
-    /// Bytes of payload on the wire, those sent again included.
+    /// Bytes of payload on the wire, including retransmissions.
     pub payload: u64,
-    /// Bytes on their way to the other side at most, as seen from the point of capture.
+    /// Most bytes in flight, as seen from the capture point.
     pub most_in_flight: u32,
-    /// None before the first: most flows have none, and there are very many flows.
+    /// `None` before the first event: most flows have none, and there are very many flows.
     rare: Option<Box<Rare>>,
 }
 
-/// What most flows have nothing of.
+/// Counts that are 0 for most flows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Rare {
     events: [u32; Event::ALL.len()],
@@ -42,20 +42,20 @@ impl Sent {
         *count = count.saturating_add(1);
     }
 
-    /// A retransmission that was counted as `was` was spurious.
+    /// A retransmission that was counted as `was` is spurious.
     pub(super) fn found_spurious(&mut self, was: Event) {
         let count = &mut self.rare.get_or_insert_default().events[was as usize];
         *count = count.saturating_sub(1);
         self.event(Event::SpuriousRetransmission);
     }
 
-    /// So many segments more are not followed.
+    /// Counts segments that are not followed.
     pub(super) fn thin(&mut self, segments: u64) {
         self.rare.get_or_insert_default().thinned += segments;
     }
 
-    /// Segments whose answers were not waited for, since more were under way than there is room for. The
-    /// round trips of others stand for theirs.
+    /// Segments that were not followed to their answer, because more were in flight than there is room for.
+    /// The round trips of others count for theirs.
     pub fn thinned(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.thinned)
     }
@@ -66,12 +66,12 @@ impl Sent {
         rare.map_or(0, |rare| rare.events[event as usize])
     }
 
-    /// What was sent since `before` was counted of the same side. What is the most is that of all.
+    /// Counts since the earlier counts `before` of the same side. The maximum stays that of all time.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut rare = self.rare.clone();
         if let (Some(rare), Some(before)) = (&mut rare, &before.rare) {
             for (event, before) in rare.events.iter_mut().zip(before.events) {
-                // What was counted as needed before may have turned out to be spurious since.
+                // A retransmission that was counted as needed before may have become spurious since.
                 *event = event.saturating_sub(before);
             }
             rare.thinned -= before.thinned;
@@ -85,30 +85,30 @@ impl Sent {
         }
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         self.rare.as_deref().map_or(0, size_of_val)
     }
 
-    /// Retransmissions that were needed, as far as is known: a loss each, or more than the sender's
-    /// patience.
+    /// Retransmissions that were needed, as far as known: after a loss, or after a delay longer than the
+    /// sender's timeout.
     pub fn retransmitted(&self) -> u32 {
         let timed_out = self.count(Event::Retransmission);
         timed_out.saturating_add(self.count(Event::FastRetransmission))
     }
 
-    /// Retransmissions of what had arrived: no loss.
+    /// Spurious retransmissions: the data had arrived.
     pub fn spurious(&self) -> u32 {
         self.count(Event::SpuriousRetransmission)
     }
 
-    /// Segments that were sent again, for whatever reason.
-    pub fn sent_again(&self) -> u32 {
+    /// All retransmitted segments, needed or spurious.
+    pub fn retransmitted_segments(&self) -> u32 {
         self.retransmitted().saturating_add(self.spurious())
     }
 }
 
-/// Round trips of one half of a flow's path, by method and by what answered.
+/// Round trips of one half of a flow's path, by method and by kind of answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trips(Sketches);
 
@@ -118,7 +118,7 @@ impl Trips {
         self.count(Found::by(sample.method), sample);
     }
 
-    /// Counts what one segment shows: once, where both methods found the same.
+    /// Counts the round trips of one segment: once, if both methods found the same.
     pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
         if let (Some(one), Some(other)) = (acknowledgement, echo)
             && (one.round_trip, one.answer) == (other.round_trip, other.answer)
@@ -136,59 +136,59 @@ impl Trips {
         self.0.add_times(kind, nanos, sample.weight.into());
     }
 
-    /// Counts all that `other` counted.
+    /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
     }
 
-    /// Laid out, to be asked several things.
+    /// A form for several queries.
     pub fn laid_out(&self) -> LaidOut {
         LaidOut(self.0.layout())
     }
 
-    /// Those of one method and one kind of answer.
+    /// Round trips of one method and one kind of answer.
     pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
         self.laid_out().of(method, answer)
     }
 
-    /// Those that speak of the path alone.
+    /// Round trips that measure the path alone.
     pub fn path(&self, method: Method) -> Option<Quantiles> {
         self.laid_out().path(method)
     }
 
-    /// Whether any speaks of the path alone.
+    /// Whether any round trip measures the path alone.
     pub fn has_path(&self, method: Method) -> bool {
         self.0.has_any(kinds(method, &PATH))
     }
 
-    /// What is asked from now on is told without a copy.
+    /// Prepares it, so that later queries need no copy.
     pub(super) fn settle(&mut self) {
         self.0.settle();
     }
 
-    /// Its memory will be needed: see [`crate::ahead`].
+    /// Prefetches its memory: see [`crate::ahead`].
     #[inline]
     pub(super) fn fetch_far(&self) {
         self.0.soon_needed().for_each(fetch);
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         self.0.heap()
     }
 }
 
-/// Round trips by method and answer, as [`Trips`] tell them.
+/// Round trips by method and answer, as those of [`Trips`].
 #[derive(Debug)]
 pub struct LaidOut(Layout);
 
 impl LaidOut {
-    /// Those of one method and one kind of answer.
+    /// Round trips of one method and one kind of answer.
     pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
         self.quantiles(method, &[answer])
     }
 
-    /// Those that speak of the path alone.
+    /// Round trips that measure the path alone.
     pub fn path(&self, method: Method) -> Option<Quantiles> {
         self.quantiles(method, &PATH)
     }
@@ -199,7 +199,7 @@ impl LaidOut {
     }
 }
 
-/// Which methods found a round trip.
+/// The methods that found a round trip.
 #[derive(Debug, Clone, Copy)]
 enum Found {
     Both,
@@ -218,10 +218,10 @@ impl Found {
     }
 }
 
-/// What speaks of the path alone.
+/// Answers that measure the path alone.
 const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
-/// The numbers that round trips of a method are counted under.
+/// The keys under which round trips of a method are counted.
 fn kinds(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
     let found: &[Found] = match method {
         Method::Echo => &[Found::Both, Found::Echo],
@@ -232,39 +232,38 @@ fn kinds(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
     found.iter().flat_map(move |found| of(*found))
 }
 
-/// The number that such round trips are counted under.
+/// The key under which such round trips are counted.
 const fn kind(found: Found, answer: Answer) -> u8 {
     found as u8 * 4 + answer as u8
 }
 
-/// A sample of round trips in few numbers.
+/// Summary of round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantiles {
-    /// How many round trips were measured.
+    /// Number of measured round trips.
     pub n: u64,
-    /// How many they stand for: more where not all segments of a large window were followed. Quantiles,
-    /// mean and deviation are of these.
+    /// Number of round trips that they represent: more than `n` where not all segments of a large window were
+    /// followed. Quantiles, mean and deviation refer to these.
     pub estimated: u64,
-    /// The shortest that was measured.
+    /// The shortest measured one.
     pub least: Span,
-    /// By nearest rank, as the other quantiles.
+    /// By nearest rank, like the other quantiles.
     pub p50: Span,
-    /// Of 59 or more: of fewer it would be guessed.
+    /// `None` below 59 round trips.
     pub p95: Option<Span>,
-    /// Of 299 or more.
+    /// `None` below 299 round trips.
     pub p99: Option<Span>,
-    /// The longest that was measured.
+    /// The longest measured one.
     pub most: Span,
     /// The mean, exact where all segments were followed.
     pub mean: Span,
-    /// The standard deviation of all of them, not the estimate from a sample, as ping has it; none where
-    /// round trips of centuries do not add up.
+    /// Standard deviation of the population, not the estimate from a sample, as in ping. `None` on overflow.
     pub deviation: Option<Span>,
 }
 
 impl Quantiles {
-    /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
-    /// 95 % has ends.
+    /// Summarizes round trips. Quantiles need the same number of samples as everywhere in Nephoscope, so that
+    /// their 95 % interval exists.
     pub(crate) fn of(trips: &Selection<'_>) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(trips.quantile(permille));

@@ -15,14 +15,14 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 
 /// What a listener was told.
 #[derive(Default)]
-struct Heard {
+struct Received {
     ended: Vec<(SocketAddr, SocketAddr, u64, u64)>,
     samples: u64,
     path: Option<Quantiles>,
     think: Option<Quantiles>,
 }
 
-impl Listener for Heard {
+impl Listener for Received {
     fn sample(&mut self, _: &Name, _: &Sample) {
         self.samples += 1;
     }
@@ -49,20 +49,20 @@ struct Plain {
 
 struct Scene {
     table: Table,
-    heard: Heard,
+    received: Received,
 }
 
 impl Scene {
     fn new(limits: Limits) -> Self {
         Self {
             table: Table::new(limits),
-            heard: Heard::default(),
+            received: Received::default(),
         }
     }
 
     fn silence(&mut self, at_ms: i64) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.table.silence(at, &mut self.heard);
+        self.table.silence(at, &mut self.received);
     }
 
     fn see(&mut self, at_ms: i64, plain: Plain) {
@@ -105,14 +105,14 @@ impl Scene {
             },
         };
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.table.see(at, &packet, &mut self.heard);
-        self.table.flush(&mut self.heard);
+        self.table.see(at, &packet, &mut self.received);
+        self.table.flush(&mut self.received);
     }
 
-    fn end(mut self) -> Heard {
-        self.table.end(&mut self.heard);
+    fn end(mut self) -> Received {
+        self.table.end(&mut self.received);
         assert!(self.table.is_empty());
-        self.heard
+        self.received
     }
 }
 
@@ -147,23 +147,29 @@ fn the_path_and_the_servers_thinking_are_counted_apart() {
     scene.see(50, data(Client, 40_000, 100, 500, 10));
     // 30 ms of path and 60 of thinking.
     scene.see(140, data(Server, 40_000, 500, 110, 10));
-    let heard = scene.end();
-    assert_eq!(heard.ended.len(), 1);
-    let (client, server, up, down) = heard.ended[0];
+    let received = scene.end();
+    assert_eq!(received.ended.len(), 1);
+    let (client, server, up, down) = received.ended[0];
     assert_eq!(
         (client.port(), server.port(), up, down),
         (40_000, 443, 3, 2)
     );
-    assert_eq!(heard.path.map(|path| path.p50), Some(Span::from_millis(30)));
-    assert_eq!(heard.think.map(|all| all.p50), Some(Span::from_millis(90)));
+    assert_eq!(
+        received.path.map(|path| path.p50),
+        Some(Span::from_millis(30))
+    );
+    assert_eq!(
+        received.think.map(|all| all.p50),
+        Some(Span::from_millis(90))
+    );
 }
 
 #[test]
 fn without_a_handshake_the_lower_port_is_the_servers() {
     let mut scene = Scene::new(Limits::default());
     scene.see(0, data(Server, 40_000, 500, 100, 10));
-    let heard = scene.end();
-    let (client, server, ..) = heard.ended[0];
+    let received = scene.end();
+    let (client, server, ..) = received.ended[0];
     assert_eq!((client.ip(), server.ip()), (CLIENT.into(), SERVER.into()));
 }
 
@@ -176,8 +182,8 @@ fn one_flow_too_many_ends_the_one_that_was_silent_the_longest() {
     for (at, port) in [(0, 1001), (1, 1002), (2, 1001), (3, 1003)] {
         scene.see(at, data(Client, port, 100, 500, 10));
     }
-    assert_eq!(scene.heard.ended.len(), 1);
-    assert_eq!(scene.heard.ended[0].0.port(), 1002);
+    assert_eq!(scene.received.ended.len(), 1);
+    assert_eq!(scene.received.ended[0].0.port(), 1002);
     assert_eq!((scene.table.len(), scene.table.crowded_out()), (2, 1));
 }
 
@@ -190,10 +196,10 @@ fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
     scene.see(0, data(Client, 1001, 100, 500, 10));
     scene.see(9_000, data(Client, 1002, 100, 500, 10));
     scene.see(-60_000, data(Client, 1003, 100, 500, 10));
-    assert_eq!(scene.heard.ended.len(), 0);
+    assert_eq!(scene.received.ended.len(), 0);
     scene.see(10_500, data(Client, 1002, 110, 500, 10));
-    assert_eq!(scene.heard.ended.len(), 1);
-    assert_eq!(scene.heard.ended[0].0.port(), 1001);
+    assert_eq!(scene.received.ended.len(), 1);
+    assert_eq!(scene.received.ended[0].0.port(), 1001);
 }
 
 #[test]
@@ -204,9 +210,9 @@ fn a_silent_flow_is_over_also_where_no_packet_says_how_late_it_is() {
     });
     scene.see(0, data(Client, 1001, 100, 500, 10));
     scene.silence(10_000);
-    assert_eq!(scene.heard.ended.len(), 0);
+    assert_eq!(scene.received.ended.len(), 0);
     scene.silence(10_001);
-    assert_eq!(scene.heard.ended.len(), 1);
+    assert_eq!(scene.received.ended.len(), 1);
 }
 
 #[test]

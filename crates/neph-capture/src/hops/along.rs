@@ -1,22 +1,21 @@
-//! In which order points lie along the path, by what passed them.
+//! The order of capture points along the path, estimated from the packets that passed them.
 //!
-//! Owns comparing any two points, not only neighbours, without a word about their clocks: by one clock
-//! a packet passes the nearer point first; by two the difference of its stamps is larger than that of a
-//! packet the other way, shortly before. Does not own the ways that are told (ways).
+//! Compares any two points, without any knowledge of their clocks. With one clock a packet passes the nearer
+//! point first. With two, its difference of timestamps is larger than that of a packet in the other direction
+//! shortly before. Does not own the reported directions (directions).
 
 use super::followed::Followed;
-use crate::ways::Votes;
+use crate::directions::Votes;
 
-/// Packets of two points that are looked at, at most.
+/// Packets of two points that are examined, at most.
 const MOST: usize = 100_000;
-/// Clocks drift apart by nothing that counts within so many nanoseconds.
+/// Drift between two clocks is negligible within this many nanoseconds.
 const NEAR: i64 = 100_000_000;
 
 impl Followed {
-    /// The points in the order in which packets pass them, from one end of the path, where it is
-    /// another one than they were given in; points that no packet of the busiest hosts passed are left
-    /// out. `None` where they are in order, or where packets do not say so clearly. `one_clock` is
-    /// that of [`super::Hops::end`].
+    /// The points in the order in which packets pass them, from one end of the path. Points that no packet of
+    /// the busiest hosts passed are left out. `None` if they are in order already, or if the packets do not
+    /// show the order clearly. `one_clock` is that of [`super::Hops::end`].
     pub fn order_of_points(&self, one_clock: &[bool]) -> Option<Vec<usize>> {
         let neighbours: Vec<Vec<Votes>> = (0..self.segments())
             .map(|segment| self.votes(segment, segment + 1, one_clock))
@@ -27,7 +26,7 @@ impl Followed {
         if !has(1) || !has(-1) {
             return None;
         }
-        // How many points lie behind each, less those before it.
+        // Number of points behind each one, minus those before it.
         let mut ahead: Vec<Option<i64>> = vec![None; self.segments() + 1];
         for first in 0..ahead.len() {
             for second in first + 1..ahead.len() {
@@ -41,10 +40,10 @@ impl Followed {
         sorted(&ahead)
     }
 
-    /// What packets say of two points, for each pair of hosts.
+    /// Votes of the packets for the order of two points, per host pair.
     fn votes(&self, first: usize, second: usize, one_clock: &[bool]) -> Vec<Votes> {
         let mut votes = vec![Votes::default(); self.pairs()];
-        // Of each direction, when the latest passed the first point and how far its stamps are apart.
+        // Per direction: when the latest packet passed the first point, and its difference of timestamps.
         let mut latest = vec![[None; 2]; self.pairs()];
         let between = one_clock.get(first..second);
         let is_one = between.is_some_and(|clocks| !clocks.contains(&false));
@@ -68,8 +67,8 @@ impl Followed {
     }
 }
 
-/// Points from one end to the other, if each lies before all that follow it; from the end from which
-/// more of them are in the given order.
+/// Points from one end to the other, if each lies before all that follow it. Begins at the end that keeps
+/// more of them in the given order.
 fn sorted(ahead: &[Option<i64>]) -> Option<Vec<usize>> {
     let known = ahead.iter().enumerate();
     let known = known.filter_map(|(point, ahead)| Some((point, (*ahead)?)));
@@ -100,14 +99,18 @@ mod tests {
 
     #[test]
     fn points_are_in_order_where_each_lies_before_all_that_follow_it() {
-        let told = |ahead: &[i64]| {
+        let reported = |ahead: &[i64]| {
             let ahead: Vec<Option<i64>> = ahead.iter().map(|ahead| Some(*ahead)).collect();
             sorted(&ahead)
         };
-        assert_eq!(told(&[2, -2, 0]), Some(vec![0, 2, 1]));
-        // As it is seen from the other end.
-        assert_eq!(told(&[-2, 2, 0]), Some(vec![0, 2, 1]));
-        assert_eq!(told(&[0, 0, 0]), None, "each before the next, in a ring");
+        assert_eq!(reported(&[2, -2, 0]), Some(vec![0, 2, 1]));
+        // The same, from the other end.
+        assert_eq!(reported(&[-2, 2, 0]), Some(vec![0, 2, 1]));
+        assert_eq!(
+            reported(&[0, 0, 0]),
+            None,
+            "each before the next, in a ring"
+        );
         assert_eq!(sorted(&[Some(1), None, Some(-1)]), Some(vec![0, 2]));
     }
 }

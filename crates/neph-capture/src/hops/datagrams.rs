@@ -1,9 +1,8 @@
-//! Datagrams of UDP that offload cut on the way, or joined: one large one at one point, several at the
-//! next.
+//! UDP datagrams that offload split or merged: one large datagram at one point, several at the next.
 //!
-//! Owns finding the pieces. No number says which of its bytes a piece carries: the first begins as the
-//! whole does and has its number in IP; the others are behind it in their flow, numbered on (IPv6 numbers
-//! nothing) and as long, but for the last. Where one is missing nothing is put together.
+//! Owns finding the pieces. No number shows which bytes a piece carries. The first one begins like the whole
+//! and has its IP identification. The others follow it in their flow, with consecutive numbers (IPv6 has
+//! none) and the same length, except the last. If a piece is missing, nothing is joined.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +15,7 @@ use super::packet::{Flows, Packets, Standing};
 /// Datagrams by what the whole and its first piece have in common.
 type Beginnings = HashMap<(u32, u32, u32), Vec<u32>, RandomState>;
 
-/// The whole and its pieces, in the order of their bytes, which `seq` counts from then on.
+/// The whole and its pieces in byte order, which `seq` counts from then on.
 pub(super) fn groups(packets: &mut Packets, flows: &Flows, points: &[Place]) -> Vec<Vec<u32>> {
     let is_missing = |number: u32| (0..points.len()).any(|at| packets.mark(number, at).is_none());
     let mut beginnings = Beginnings::default();
@@ -31,8 +30,8 @@ pub(super) fn groups(packets: &mut Packets, flows: &Flows, points: &[Place]) -> 
         }
     }
     let mut firsts = HashMap::<u32, u32, RandomState>::default();
-    for alike in beginnings.values() {
-        if let [a, b] = alike[..]
+    for identical in beginnings.values() {
+        if let [a, b] = identical[..]
             && let Some((whole, first)) = whole_and_first(packets, (a, b), points.len())
         {
             firsts.insert(first, whole);
@@ -60,7 +59,7 @@ pub(super) fn groups(packets: &mut Packets, flows: &Flows, points: &[Place]) -> 
     groups
 }
 
-/// Which of two that begin alike is the whole, if no point saw both.
+/// Which of two datagrams with the same beginning is the whole, if no point saw both.
 fn whole_and_first(packets: &Packets, (a, b): (u32, u32), points: usize) -> Option<(u32, u32)> {
     let sees = |number: u32, point: usize| packets.mark(number, point).is_some();
     if (0..points).any(|point| sees(a, point) && sees(b, point)) {
@@ -74,7 +73,7 @@ fn whole_and_first(packets: &Packets, (a, b): (u32, u32), points: usize) -> Opti
     }
 }
 
-/// Each whole of which this point saw all pieces, in its order.
+/// Each whole whose pieces this point saw completely, in its order.
 fn pieces(
     packets: &Packets,
     flows: &Flows,
@@ -94,14 +93,14 @@ fn pieces(
         let (whole, first) = (packets.get(group[0]), packets.get(group[1]));
         let last = packets.get(group[group.len() - 1]);
         let (flow, _) = flows.of[packet.flow as usize];
-        // What others are like is decided later, and may be followed then.
+        // Packets that have an equal are decided later, and may be followed then.
         if packet.standing != Standing::Followed {
             continue;
         }
-        // Numbers in IP have 16 bits.
+        // IP identifications have 16 bits.
         let is_next = flow.source.is_ipv6() || packet.seq == (last.seq + 1) & 0xffff;
         group.push(number);
-        // All before it are as long as the first: else their group were no more open.
+        // All earlier pieces are as long as the first: otherwise the group would be closed.
         let before = u32::try_from(group.len() - 2).unwrap_or(u32::MAX);
         let bytes = first
             .length

@@ -1,19 +1,19 @@
-//! Puts together what the captures told, once all are read.
+//! Combines the captures of all points, once all are read.
 //!
-//! Owns the order of it: what is alike, in pieces or copied is set aside before ways are found.
+//! Owns the order: equal packets, pieces and duplicates are handled before directions are estimated.
 
 use super::followed::{Copies, Followed};
 use super::joined::join;
 use super::packet::Standing;
-use super::{Hops, again, copies, order};
-use crate::ways::Ways;
+use super::{Hops, copies, order, repeats};
+use crate::directions::Directions;
 
 impl Hops {
-    /// All captures are over. `one_clock` says for each segment whether its points have one clock.
+    /// Ends all captures. `one_clock` has for each segment whether its points have one clock.
     pub fn end(mut self, one_clock: &[bool]) -> Followed {
         let points = self.points.len();
         let mut uneven = Vec::new();
-        for chain in self.alike() {
+        for chain in self.identical() {
             if !copies::are_even(&self.packets, &chain, points) {
                 self.leave_out(&chain);
                 uneven.push(chain);
@@ -21,15 +21,17 @@ impl Hops {
         }
         let mut followed = self.followed(one_clock);
         for chain in uneven {
-            let way = chain.first().and_then(|first| followed.way(*first));
+            let direction = chain.first().and_then(|first| followed.direction(*first));
             if let Some(first) = chain.first() {
                 followed.packets.of[*first as usize].standing = Standing::Followed;
             }
-            let made = copies::set_aside(&mut followed.packets, &chain, points, way);
-            if let Some((((segment, many), way), first)) = made.zip(way).zip(chain.first()) {
+            let made = copies::set_aside(&mut followed.packets, &chain, points, direction);
+            if let Some((((segment, many), direction), first)) =
+                made.zip(direction).zip(chain.first())
+            {
                 followed.copies.push(Copies {
                     segment,
-                    way,
+                    direction,
                     protocol: followed.flow(*first).0.protocol,
                     many,
                 });
@@ -37,24 +39,24 @@ impl Hops {
         }
         followed.look_at_crossings();
         followed.look_at_names();
-        followed.overtaken = order::overtaken(&followed);
+        followed.out_of_order = order::out_of_order(&followed);
         followed
     }
 
-    /// What was read is a window of captures, which went on before and go on behind it; `one_clock` as in [`Self::end`].
-    /// Packets that are alike are left out: as many at each point may be others at each.
+    /// Ends a window of captures that continue before and after it; `one_clock` as in [`Self::end`]. Equal
+    /// packets are excluded: even the same number at each point may be different packets.
     pub fn end_of_window(mut self, one_clock: &[bool]) -> Followed {
-        for chain in self.alike() {
+        for chain in self.identical() {
             self.leave_out(&chain);
         }
         let mut followed = self.followed(one_clock);
         followed.look_at_crossings();
-        followed.overtaken = order::overtaken(&followed);
+        followed.out_of_order = order::out_of_order(&followed);
         followed
     }
 
-    /// Each several that are alike, as they came, without what a point showed again.
-    fn alike(&mut self) -> Vec<Vec<u32>> {
+    /// Groups of equal packets in order, without duplicates in the capture.
+    fn identical(&mut self) -> Vec<Vec<u32>> {
         let seen = std::mem::take(&mut self.seen);
         let whole = |known: u64| seen.get(&known).map(|seen| seen.first);
         self.fragmented = std::mem::take(&mut self.fragments).groups(whole);
@@ -63,9 +65,9 @@ impl Hops {
             .filter(|first| self.packets.chain(*first).nth(1).is_some())
             .collect();
         drop(seen);
-        // Whatever the order of the map.
+        // Independent of the order of the map.
         firsts.sort_unstable();
-        again::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
+        repeats::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
         let is_followed = |number: &u32| self.packets.get(*number).standing == Standing::Followed;
         let chains = firsts.iter();
         let chains = chains.map(|first| self.packets.chain(*first).filter(is_followed).collect());
@@ -74,11 +76,11 @@ impl Hops {
 
     fn leave_out(&mut self, chain: &[u32]) {
         for packet in chain {
-            self.packets.of[*packet as usize].standing = Standing::Alike;
+            self.packets.of[*packet as usize].standing = Standing::Ambiguous;
         }
     }
 
-    /// With their ways.
+    /// Adds the directions.
     fn followed(mut self, one_clock: &[bool]) -> Followed {
         let segments = self.points.len().saturating_sub(1);
         let is_one = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
@@ -92,13 +94,13 @@ impl Hops {
         let mut followed = Followed {
             spreads,
             answering: self.flows.answering(),
-            ways: Ways::of(self.flows.pairs()),
+            directions: Directions::of(self.flows.pairs()),
             crosses: Vec::new(),
             kinds: Vec::new(),
             passes: Vec::new(),
             renamed: Vec::new(),
             one_clock: (0..segments).map(is_one).collect(),
-            overtaken: Vec::new(),
+            out_of_order: Vec::new(),
             copies: Vec::new(),
             packets: self.packets,
             flows: self.flows,

@@ -1,8 +1,7 @@
-//! Packets that IP fragmented on the way, as those that they are: whole at one point, in fragments at
-//! another.
+//! Packets that IP fragmented on the path: whole at one point, in fragments at another.
 //!
-//! Owns what becomes of the fragments. The whole is followed, and passed a point when its last byte did. A
-//! packet in the same fragments everywhere stays these.
+//! Owns the handling of fragments. The whole is followed, and passed a point when its last byte did. A packet
+//! with the same fragments at all points stays in fragments.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +12,16 @@ use super::wholes::{Spreads, Wholes};
 use crate::fragments::{Fragments, Passing, Piece};
 use crate::identity::Identity;
 
-/// Packets in fragments, as they are read.
+/// Packets in fragments, collected while captures are read.
 #[derive(Debug, Default)]
 pub(super) struct Fragmented {
     open: Fragments,
-    /// By what the whole is known by: its fragments at all points.
+    /// By the identity hash of the whole: its fragments at all points.
     whole: BTreeMap<u64, Vec<Piece>>,
 }
 
 impl Fragmented {
-    /// A fragment. `hash` gives what a whole packet is known by.
+    /// Adds a fragment. `hash` gives the identity hash of a whole packet.
     pub(super) fn see(
         &mut self,
         passing: Passing,
@@ -35,8 +34,8 @@ impl Fragmented {
         }
     }
 
-    /// The fragments of each packet that is whole somewhere, or in other fragments, in the order of their
-    /// bytes, the whole first. `whole` finds it, and its length.
+    /// The fragments of each packet that is whole at some point, or in other fragments. In byte order, the
+    /// whole first. `whole` finds it and its length.
     pub(super) fn groups(self, whole: impl Fn(u64) -> Option<u32>) -> Vec<Vec<Piece>> {
         let mut groups = Vec::new();
         for (known, mut pieces) in self.whole {
@@ -50,7 +49,7 @@ impl Fragmented {
                 (piece.begin, std::cmp::Reverse(piece.end), piece.number)
             });
             pieces.dedup_by_key(|piece| piece.number);
-            // As many bytes in all as it has: everywhere the same.
+            // As many bytes in all as the packet has: the same fragments at all points.
             let all: u64 = pieces
                 .iter()
                 .map(|piece| u64::from(piece.end - piece.begin))
@@ -63,7 +62,7 @@ impl Fragmented {
     }
 }
 
-/// Puts fragments together: the first of each group is the packet from then on. Gives how long each took to
+/// Joins fragments: the first of each group represents the packet from then on. Returns how long each took to
 /// pass each point, and the packet of each fragment.
 pub(super) fn join(
     packets: &mut Packets,
@@ -95,7 +94,7 @@ pub(super) fn join(
     (spreads, wholes)
 }
 
-/// When the first and the last of a packet passed a point; `None` where not all of it did.
+/// When the first and the last piece of a packet passed a point. `None` if a piece is missing.
 fn passed(packets: &Packets, group: &[Piece], point: usize) -> Option<(i64, i64)> {
     let length = group.iter().map(|piece| piece.end).max()?;
     let (mut until, mut times) = (0, None::<(i64, i64)>);
@@ -106,7 +105,7 @@ fn passed(packets: &Packets, group: &[Piece], point: usize) -> Option<(i64, i64)
         if piece.begin > until {
             return None;
         }
-        // What carries no more than those before it says nothing of when all had passed.
+        // A piece without new bytes does not change when all bytes had passed.
         if piece.end > until {
             let (from, to) = times.unwrap_or((at, at));
             times = Some((from.min(at), to.max(at)));

@@ -1,9 +1,8 @@
-//! Segments that offload cut on the way, or joined: one large packet at one point, several at the next.
+//! TCP segments that offload split or merged: one large packet at one point, several at the next.
 //!
-//! Owns finding the pieces by the bytes that they carry. What cuts and joins leaves acknowledgement and
-//! time stamps alone, so that pieces have these and overlapping bytes in common. The whole is followed:
-//! it has passed a point when all of its bytes have, so that a delay is that of its last byte; how long
-//! its pieces took to pass is its spread.
+//! Owns finding the pieces by their bytes. Offload does not change acknowledgement and timestamp options, so
+//! pieces have these and overlapping bytes in common. The whole is followed. It passed a point when all its
+//! bytes did, so its delay is that of its last byte. The time that its pieces took to pass is its spread.
 
 use std::collections::HashSet;
 
@@ -16,7 +15,7 @@ use super::{Place, datagrams};
 use crate::fragments::Piece;
 use crate::sequence::Serial;
 
-/// Finds them, and puts the whole in their place.
+/// Finds the pieces, and replaces them by the whole.
 pub(super) fn join(
     packets: &mut Packets,
     flows: &Flows,
@@ -47,7 +46,7 @@ pub(super) fn join(
     spreads
 }
 
-/// Data that did not pass each point as it is: by flow and train.
+/// Data that did not pass each point unchanged: by flow and train.
 fn candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
     let is_missing = |number: u32| (0..points).any(|point| packets.mark(number, point).is_none());
     (0_u32..)
@@ -59,7 +58,7 @@ fn candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
         .collect()
 }
 
-/// Groups of several that have bytes in common, each in the order of its bytes.
+/// Groups of packets with bytes in common, each in byte order.
 fn overlapping(packets: &Packets, mut numbers: Vec<u32>) -> Vec<Vec<u32>> {
     let first = Serial(packets.get(numbers[0]).seq);
     let begin = |number: u32| i64::from(Serial(packets.get(number).seq).since(first));
@@ -81,7 +80,7 @@ fn overlapping(packets: &Packets, mut numbers: Vec<u32>) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Makes the first piece the whole; `None` where a byte passed a point twice: it was sent again.
+/// Makes the first piece the whole. `None` where a byte passed a point twice: it was retransmitted.
 fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Option<i64>>> {
     let first = Serial(packets.get(group[0]).seq);
     let range = |number: u32| {
@@ -118,19 +117,19 @@ fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Opti
     Some(passed.iter().map(spread).collect())
 }
 
-/// Bytes that were sent again whole are packets of their own; where they were cut too, nobody can tell
-/// which piece is of which.
+/// Bytes that were retransmitted unsplit are separate packets. If they were split too, the pieces cannot be
+/// assigned.
 fn set_aside(packets: &mut Packets, group: &[u32]) -> Option<Vec<Option<i64>>> {
     let range = |number: u32| (packets.get(number).seq, packets.get(number).length);
     if group.iter().any(|piece| range(*piece) != range(group[0])) {
         for piece in group {
-            packets.of[*piece as usize].standing = Standing::Alike;
+            packets.of[*piece as usize].standing = Standing::Ambiguous;
         }
     }
     None
 }
 
-/// Packets as they passed a point: a whole where its last piece did.
+/// Packets in the order in which they passed a point; a whole counts at its last piece.
 fn order(packets: &Packets, before: &[u32], point: usize, wholes: &Wholes) -> Vec<u32> {
     let mut done: HashSet<u32, RandomState> = HashSet::default();
     let mut order: Vec<u32> = before

@@ -1,23 +1,22 @@
-//! Addresses that a translator (NAT) changed, by rule: what is called one thing at a point of capture
-//! and another at the others.
+//! Addresses that a NAT changed, by rule: an address at one capture point is another at the other points.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// At one point of capture: what it calls `outer` is `inner` everywhere else.
+/// A rule for one capture point: its address `outer` is `inner` at all other points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     outer: Place,
     inner: Place,
 }
 
-/// Addresses that begin with the same bits; of one port, or of all.
+/// A prefix of addresses, with one port or with all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     address: IpAddr,
-    /// Bits that count.
+    /// Length of the prefix, in bits.
     bits: u8,
     port: Option<u16>,
 }
@@ -27,7 +26,7 @@ struct Place {
 pub enum MappingError {
     /// One side is missing.
     #[error(
-        "write what the point sees, '=', and what it is elsewhere: 198.51.100.7:80=10.0.0.2:8080"
+        "write the address at the point, '=', and the address at the other points: 198.51.100.7:80=10.0.0.2:8080"
     )]
     Sides,
     /// One side is no address.
@@ -41,7 +40,7 @@ pub enum MappingError {
 }
 
 impl Mapping {
-    /// What an address is elsewhere; itself, where the rule says nothing of it.
+    /// The address at the other points. Unchanged if the rule does not match.
     #[must_use]
     pub fn apply(&self, seen: SocketAddr) -> SocketAddr {
         let is_meant = self.outer.port.is_none_or(|port| port == seen.port());
@@ -52,7 +51,7 @@ impl Mapping {
     }
 }
 
-/// The address with the first bits of another; `None` if it has not those of `from`.
+/// The address with its prefix replaced. `None` if its prefix is not that of `from`.
 fn moved(ip: IpAddr, from: Place, to: Place) -> Option<IpAddr> {
     match (ip, from.address, to.address) {
         (IpAddr::V4(ip), IpAddr::V4(from_ip), IpAddr::V4(to_ip)) => {

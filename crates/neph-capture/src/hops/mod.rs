@@ -1,13 +1,12 @@
 //! Captures of two or more points of one path: each packet's passage from point to point.
 //!
-//! Owns knowing a packet again at each point, which way it went, copies, segments that were cut or
-//! joined on the way, and which answer belongs to what. Does not own the clocks: a passage is told in
-//! stamps, and what lies between two of them takes an offset and its bound to tell.
+//! Owns recognizing a packet at each point, its direction, duplicates, segments that were split or merged,
+//! and the assignment of answers. Does not own the clocks: a passage has timestamps, and the delay between
+//! two of them needs an offset and its error bound.
 //!
-//! Memory: for each packet 28 bytes and 8 for each point, 4 for each of its marks, and 24 to 48 until
-//! all captures are read; a flow takes 160.
+//! Memory: per packet 28 bytes, 8 for each point and 4 for each timestamp, and 24 to 48 until all captures
+//! are read; per flow 160 bytes.
 
-mod again;
 mod along;
 mod askers;
 mod copies;
@@ -20,13 +19,14 @@ mod mapping;
 mod order;
 mod packet;
 mod renamed;
+mod repeats;
 mod starters;
-mod strangers;
 #[cfg(test)]
 mod tests;
 mod times;
 mod translation;
 mod trips;
+mod unmatched;
 mod wholes;
 
 use std::collections::HashMap;
@@ -40,8 +40,8 @@ pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::Flowing;
 pub use renamed::Called;
-pub use strangers::Strangers;
 pub use trips::Trip;
+pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
 
@@ -51,7 +51,7 @@ use crate::meeting::{Point, SOON};
 use crate::steady::Steady;
 use packet::{Flows, NONE, Packet, Packets};
 
-/// Reads captures one behind the other, in the order of the path.
+/// Reads captures one after the other, in the order of the path.
 #[derive(Debug)]
 pub struct Hops {
     hasher: RandomState,
@@ -60,13 +60,13 @@ pub struct Hops {
     packets: Packets,
     points: Vec<Place>,
     fragments: Fragmented,
-    /// Of all points, once all are read.
+    /// Fragments at all points, once all captures are read.
     fragmented: Vec<Vec<Piece>>,
-    /// Rules of all points.
+    /// Number of rules of all points.
     rules: usize,
 }
 
-/// A point of capture.
+/// A capture point.
 #[derive(Debug, Default)]
 struct Place {
     point: Point,
@@ -74,29 +74,29 @@ struct Place {
     rules: Vec<Rule>,
     /// First and last packet, in steady time.
     extent: Option<(i64, i64)>,
-    /// From when until when its capture is known to have lasted, whatever passed, in steady time.
+    /// Begin and end of its capture as far as known, with or without packets, in steady time.
     lasted: Option<(i64, i64)>,
-    /// Packets as they stand in the capture; then as they passed.
+    /// Packets in the order of the capture, later in the order of passage.
     order: Vec<u32>,
 }
 
-/// What addresses are called elsewhere.
+/// A NAT rule.
 #[derive(Debug)]
 struct Rule {
     mapping: Mapping,
-    /// Of all rules, as they came.
+    /// Its number among all rules, in the order of input.
     number: usize,
     has_changed: bool,
 }
 
 impl Place {
-    /// A packet stands in its capture.
+    /// Records the time of a packet in its capture.
     fn saw(&mut self, at: i64) {
         self.extent = Some(reaching(self.extent, at));
         self.lasted = Some(reaching(self.lasted, at));
     }
 
-    /// What an address of this point is called elsewhere.
+    /// An address of this point as the other points show it.
     fn name(&mut self, seen: SocketAddr) -> SocketAddr {
         for rule in &mut self.rules {
             let name = rule.mapping.apply(seen);
@@ -113,16 +113,16 @@ impl Place {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     first: u32,
-    /// The one that was seen last, and at which point.
+    /// The packet that was seen last, and its point.
     last: u32,
     point: u8,
 }
 
 impl Hops {
-    /// More points than this are not followed.
+    /// Most points that are followed.
     pub const POINTS: usize = 8;
 
-    /// So many points of capture, at most [`Self::POINTS`].
+    /// For this number of capture points, at most [`Self::POINTS`].
     pub fn at(points: usize) -> Self {
         let points = points.min(Self::POINTS);
         Self {
@@ -137,7 +137,7 @@ impl Hops {
         }
     }
 
-    /// At this point addresses have other names.
+    /// Adds a NAT rule for this point.
     pub fn map(&mut self, point: usize, mapping: Mapping) {
         if let Some(place) = self.points.get_mut(point) {
             place.rules.push(Rule {
@@ -149,7 +149,7 @@ impl Hops {
         self.rules += 1;
     }
 
-    /// Rules that changed no address so far, by their number, as they were given to [`Self::map`].
+    /// Rules that changed no address so far, by their number, in the order of the calls of [`Self::map`].
     pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
         let rules = self.points.iter().flat_map(|place| &place.rules);
         rules
@@ -157,12 +157,12 @@ impl Hops {
             .map(|rule| rule.number)
     }
 
-    /// Captures of points behind the first so many were not read: those are no part of the path.
+    /// Drops all points after the first `points`: their captures were not read.
     pub fn only(&mut self, points: usize) {
         self.points.truncate(points);
     }
 
-    /// A packet of a point, its stamp in nanoseconds since 1970. The points come one behind the other.
+    /// Adds a packet of a point, with its timestamp in nanoseconds since 1970. The points come in order.
     pub fn see(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
         let Some(mut identity) = Identity::of(packet) else {
             self.see_cut(point, at);
@@ -198,7 +198,7 @@ impl Hops {
         }
     }
 
-    /// A packet of a point of which too little was kept.
+    /// Adds a packet of a point of which too few bytes were captured.
     pub fn see_cut(&mut self, point: usize, at: i64) {
         if let Some(place) = self.points.get_mut(point) {
             place.point.cut_short(at);
@@ -207,18 +207,18 @@ impl Hops {
         }
     }
 
-    /// The capture of a point lasted at this moment: something stands in it that is not followed, or
-    /// whoever recorded it says so.
+    /// Records that the capture of a point was running at this moment: it has a packet that is not followed,
+    /// or its recorder reports so.
     pub fn lasts(&mut self, point: usize, at: i64) {
         if let Some(place) = self.points.get_mut(point)
-            && let Some(at) = place.time.beside(at)
+            && let Some(at) = place.time.alongside(at)
         {
             place.lasted = Some(reaching(place.lasted, at));
         }
     }
 
-    /// The packet that this is at this point, of those that are alike the next; and the one that is like
-    /// it here, if there was one before.
+    /// The packet at this point, among equal ones the next; and its equal at this point, if there was one
+    /// before.
     fn find(
         &mut self,
         point: usize,
@@ -259,7 +259,7 @@ impl Hops {
     }
 }
 
-/// From the first to the last of these moments and this one.
+/// The range from the first to the last of these moments and this one.
 fn reaching(times: Option<(i64, i64)>, at: i64) -> (i64, i64) {
     let (from, until) = times.unwrap_or((at, at));
     (from.min(at), until.max(at))

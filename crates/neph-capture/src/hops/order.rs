@@ -1,15 +1,15 @@
-//! In which order packets passed a point, and which of them were overtaken on the way to the next.
+//! The order in which packets passed a point, and which packets were reordered on the path to the next.
 //!
-//! Owns that it is the order of their stamps: processors take turns, and a packet may stand in a capture
-//! a little behind one that passed later. Where time falls by more than that a clock was set back, or
-//! captures stand one behind the other: what follows passed later, whatever its stamps say.
+//! Owns that order: it is that of the timestamps, as packets of several processors are slightly out of order
+//! in a capture. If time falls by more, a clock was set back, or captures were concatenated. The packets
+//! after the fall passed later, whatever their timestamps.
 
 use super::Place;
 use super::followed::Followed;
 use super::packet::Packets;
-use crate::ways::Way;
+use crate::directions::Direction;
 
-/// By so much at most, in nanoseconds, a packet stands behind one that was stamped later.
+/// Most nanoseconds by which a packet follows one with a later timestamp in a capture.
 const DISORDER: i64 = 10_000_000;
 
 /// Puts the packets of each point in the order in which they passed it.
@@ -21,7 +21,7 @@ pub(super) fn by_stamps(packets: &Packets, points: &mut [Place]) {
     }
 }
 
-/// Those of one stamp stay as they are.
+/// Keeps the order of packets with one timestamp.
 fn sort(mut order: &mut [u32], stamp: impl Fn(u32) -> i64) {
     if order.is_sorted_by_key(|number| stamp(*number)) {
         return;
@@ -33,7 +33,7 @@ fn sort(mut order: &mut [u32], stamp: impl Fn(u32) -> i64) {
     }
 }
 
-/// How many stand before time falls: at least one.
+/// Number of packets before time falls: at least one.
 fn until_set_back(order: &[u32], stamp: impl Fn(u32) -> i64) -> usize {
     let mut latest = i64::MIN;
     let mut stamps = order.iter().map(|number| stamp(*number));
@@ -45,20 +45,20 @@ fn until_set_back(order: &[u32], stamp: impl Fn(u32) -> i64) -> usize {
     falls.unwrap_or(order.len())
 }
 
-/// Of a flow, the place of the one that set out last of those that came.
+/// For a flow, the latest departure among the packets that arrived.
 #[derive(Debug, Default, Clone, Copy)]
 struct Furthest {
-    /// When the latest came.
+    /// Time of the latest arrival.
     at: Option<i64>,
-    /// Of those that came before it.
+    /// Latest departure among packets that arrived before that time.
     before: u32,
-    /// Of all.
+    /// Latest departure of all.
     all: u32,
 }
 
 impl Furthest {
-    /// One more comes; whether one that set out later came before it (RFC 4737). Of those that set out
-    /// or come at one moment none is before another.
+    /// Adds an arrival. Returns whether a packet that departed later arrived before it (RFC 4737). Packets
+    /// with one time of departure or of arrival are not reordered.
     fn is_before(&mut self, at: i64, place: u32) -> bool {
         if self.at != Some(at) {
             (self.at, self.before) = (Some(at), self.all);
@@ -68,33 +68,34 @@ impl Furthest {
     }
 }
 
-/// For each packet a bit for each segment out of which it came behind one that its flow had sent later.
-pub(super) fn overtaken(followed: &Followed) -> Vec<u8> {
+/// For each packet, a bit per segment that it left after a packet that its flow sent later.
+pub(super) fn out_of_order(followed: &Followed) -> Vec<u8> {
     let packets = &followed.packets;
-    let mut overtaken = vec![0; packets.of.len()];
+    let mut out_of_order = vec![0; packets.of.len()];
     for segment in 0..followed.segments() {
-        for (way, from, to) in [
-            (Way::There, segment, segment + 1),
-            (Way::Back, segment + 1, segment),
+        for (direction, from, to) in [
+            (Direction::Forward, segment, segment + 1),
+            (Direction::Reverse, segment + 1, segment),
         ] {
             let places = places(followed, from);
             let mut furthest = vec![Furthest::default(); followed.flows.of.len()];
             for number in followed.order(to) {
                 let marks = packets.mark(number, from).zip(packets.mark(number, to));
-                let Some((_, at)) = marks.filter(|_| followed.way(number) == Some(way)) else {
+                let Some((_, at)) = marks.filter(|_| followed.direction(number) == Some(direction))
+                else {
                     continue;
                 };
                 let furthest = &mut furthest[packets.get(number).flow as usize];
                 if furthest.is_before(at, places[number as usize]) {
-                    overtaken[number as usize] |= 1 << segment;
+                    out_of_order[number as usize] |= 1 << segment;
                 }
             }
         }
     }
-    overtaken
+    out_of_order
 }
 
-/// For each packet its place among those of a point, the same for all of one stamp.
+/// For each packet its place among those of a point. Equal for equal timestamps.
 fn places(followed: &Followed, point: usize) -> Vec<u32> {
     let mut places = vec![0; followed.packets.of.len()];
     let (mut place, mut before) = (0, None);
@@ -124,7 +125,7 @@ mod tests {
     fn of_those_that_come_at_one_moment_none_is_before_another() {
         let mut furthest = Furthest::default();
         let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
-        let told = came.map(|(at, place)| furthest.is_before(at, place));
-        assert_eq!(told, [false, false, true, false, false, false, true]);
+        let reported = came.map(|(at, place)| furthest.is_before(at, place));
+        assert_eq!(reported, [false, false, true, false, false, false, true]);
     }
 }

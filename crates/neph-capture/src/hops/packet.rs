@@ -1,6 +1,6 @@
-//! A packet as it is kept while captures are read: what of it is needed once its bytes are gone.
+//! A packet while captures are read: the fields that are needed once its bytes are gone.
 //!
-//! Owns marks (a stamp at each point that it passed) and what ties packets to their answers.
+//! Owns its timestamps, one per passed point, and the fields that link packets to their answers.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
@@ -14,17 +14,17 @@ use crate::identity::COUNTED;
 
 /// No further packet, or none at all.
 pub(super) const NONE: u32 = u32::MAX;
-/// Instead of a stamp, where a packet did not pass.
+/// Replaces the timestamp where a packet did not pass.
 const UNSEEN: i64 = i64::MIN;
 
-/// Who sends to whom, by the names that hold at points without translation.
+/// Source and destination, with the names that are valid at points without NAT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flowing {
-    /// What it carries, by its number in IP.
+    /// Protocol number in IP.
     pub protocol: u8,
-    /// Where it comes from; port 0 where it has none.
+    /// Source; port 0 where it has none.
     pub source: SocketAddr,
-    /// Where it goes; port 0 where it has none.
+    /// Destination; port 0 where it has none.
     pub destination: SocketAddr,
 }
 
@@ -43,53 +43,53 @@ impl Flowing {
     }
 }
 
-/// What a packet has to do with others.
+/// How a packet relates to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// An echo that is asked for, its number in `seq`.
+    /// An echo request, with its number in `seq`.
     Echo,
-    /// An echo, its number in `seq`.
+    /// An echo reply, with its number in `seq`.
     Reply,
     /// A segment that acknowledges `ack`.
     Acknowledging,
-    /// A segment that acknowledges nothing.
+    /// A segment without acknowledgement.
     Segment,
-    /// A fragment behind the first: of which datagram between its hosts is not known.
+    /// A fragment other than the first: its datagram is not known.
     Piece,
-    /// A datagram, or whatever else.
+    /// A datagram, or anything else.
     Other,
 }
 
-/// What became of it when all captures were over.
+/// How a packet is handled after all captures were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It is followed.
     Followed,
     /// It is part of a larger one, which is followed.
     Part,
-    /// The network made it of another one, or a point showed one again.
+    /// A duplicate, by the network or in the capture.
     Copy,
-    /// Others are like it, and which is which cannot be told.
-    Alike,
+    /// Others equal it, and they cannot be distinguished.
+    Ambiguous,
 }
 
 /// 28 bytes, and 8 for each point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packet {
-    /// A number of its flow.
+    /// Number of its flow.
     pub(super) flow: u32,
-    /// The next one that is like it.
+    /// The next packet that equals it.
     pub(super) next: u32,
-    /// What all parts of a segment that was cut share; of a datagram how it begins.
+    /// Equal in all parts of a segment that was split; for a datagram a digest of its beginning.
     pub(super) train: u32,
-    /// The first byte's number; of a datagram its own, in IP.
+    /// Number of the first byte; for a datagram its IP identification.
     pub(super) seq: u32,
     pub(super) ack: u32,
-    /// Numbers that a segment takes: its bytes, SYN and FIN; of a datagram its bytes. 0 of others.
+    /// Sequence numbers of a segment: its bytes, SYN and FIN; for a datagram its bytes. 0 for others.
     pub(super) length: u32,
     pub(super) kind: Kind,
     pub(super) has_data: bool,
-    /// Nobody sends another one like it soon after: its sender numbered it, in IP or above.
+    /// Its sender numbered it, in IP or above: no equal packet follows soon.
     pub(super) is_named: bool,
     pub(super) standing: Standing,
 }
@@ -125,7 +125,7 @@ impl Packet {
                 of.length = payload_len.saturating_add(marks);
                 if of.has_data {
                     let stamps = tcp_timestamps(header.options);
-                    // Whoever cuts or joins segments leaves these alone.
+                    // Offload that splits or merges segments does not change these.
                     of.train = short(hasher.hash_one((header.ack, stamps)));
                 }
             }
@@ -162,7 +162,7 @@ const fn short(hash: u64) -> u32 {
     hash as u32
 }
 
-/// All packets, each with its stamps.
+/// All packets, each with its timestamps.
 #[derive(Debug)]
 pub(super) struct Packets {
     points: usize,
@@ -179,7 +179,7 @@ impl Packets {
         }
     }
 
-    /// One more; `None` if there are more than anybody can count.
+    /// Adds a packet. `None` if the numbers are exhausted.
     pub(super) fn push(&mut self, packet: Packet) -> Option<u32> {
         let place = u32::try_from(self.of.len()).ok().filter(|at| *at < NONE)?;
         self.of.push(packet);
@@ -197,11 +197,11 @@ impl Packets {
     }
 
     pub(super) fn set(&mut self, packet: u32, point: usize, at: Option<i64>) {
-        // A stamp of 292 years before 1970 is none that anybody meant.
+        // No real timestamp lies 292 years before 1970.
         self.marks[packet as usize * self.points + point] = at.unwrap_or(UNSEEN);
     }
 
-    /// Those that are like this one, itself first.
+    /// The packets that equal this one, beginning with itself.
     pub(super) fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(first), |at| {
             Some(self.get(*at).next).filter(|next| *next != NONE)
@@ -209,12 +209,12 @@ impl Packets {
     }
 }
 
-/// Flows by number, and the pairs of hosts that they are between.
+/// Flows by number, and their host pairs.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     numbers: HashMap<Flowing, u32, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32, RandomState>,
-    /// Each flow, and its pair.
+    /// Each flow, and its host pair.
     pub(super) of: Vec<(Flowing, u32)>,
 }
 
@@ -236,7 +236,7 @@ impl Flows {
         self.pairs.len()
     }
 
-    /// What is so for a flow is so for all of its protocol and direction, between the same hosts.
+    /// Extends a property of flows to all flows with the same hosts, protocol and direction.
     pub(super) fn spread_over_kinds(&self, flows: &[bool]) -> Vec<bool> {
         let kind = |(flow, pair): &(Flowing, u32)| (*pair, flow.protocol, flow.is_upward());
         let meant = self.of.iter().zip(flows).filter(|(_, is_so)| **is_so);
@@ -244,7 +244,7 @@ impl Flows {
         self.of.iter().map(|of| kinds.contains(&kind(of))).collect()
     }
 
-    /// For each flow the one that answers it.
+    /// For each flow its reverse flow.
     pub(super) fn answering(&self) -> Vec<u32> {
         let number = |flow: &Flowing| self.numbers.get(&flow.reversed()).copied();
         let flows = self.of.iter();

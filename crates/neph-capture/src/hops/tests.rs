@@ -7,8 +7,8 @@ use neph_wire::dissect::{Link, dissect};
 use proptest::prelude::*;
 
 use super::*;
+use crate::directions::Direction;
 use crate::packets::datagram;
-use crate::ways::Way;
 
 /// Bytes of a segment from host 1 to host 2, numbered so by its sender.
 fn segment(number: u16, seq: u32, bytes: u16) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many
     let pairs = [(0, 5), (10, 15), (20, 25)].map(|(a, b)| vec![Some(a), Some(b)]);
     assert_eq!(marks(&followed), pairs);
     let followed = follow(&[&here, &there[..2]]);
-    assert_eq!((marks(&followed).len(), followed.alike()), (0, 3));
+    assert_eq!((marks(&followed).len(), followed.identical()), (0, 3));
 }
 
 /// As many say the one way as the other where each direction is once slower than it ever was.
@@ -82,12 +82,16 @@ fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothi
     for (by, is_still) in [(&still, true), (&moved_both, false)] {
         let followed = read(&[&here, &moved(&here, by)]).end(&[false]);
         let first = followed.passages().next().unwrap();
-        assert!(first.way.is_none() && followed.is_compared(&first));
+        assert!(first.direction.is_none() && followed.is_compared(&first));
         assert_eq!(followed.is_still(&first), is_still);
     }
     still[4] = 8;
     let followed = read(&[&here, &moved(&here, &still)]).end(&[false]);
-    assert!(followed.passages().all(|passage| passage.way.is_some()));
+    assert!(
+        followed
+            .passages()
+            .all(|passage| passage.direction.is_some())
+    );
 }
 
 /// Of those that the later point saw the first had passed the earlier one before the window, and of those
@@ -110,8 +114,8 @@ fn of_copies_the_first_that_came_is_the_packet() {
     assert_eq!(marks(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
     assert_eq!(
         (
-            followed.copies(0, Way::There, |protocol| protocol == 17),
-            followed.copies(0, Way::Back, |_| true)
+            followed.copies(0, Direction::Forward, |protocol| protocol == 17),
+            followed.copies(0, Direction::Reverse, |_| true)
         ),
         (1, 0)
     );
@@ -191,11 +195,11 @@ fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_al
         packet[21] = 99;
         packet
     };
-    for (alike, is_renamed) in [(2, false), (8, true)] {
+    for (identical, is_renamed) in [(2, false), (8, true)] {
         let mut here = vec![(0, datagram(0, 1, 2))];
         here.extend((1..11).map(|number| (i64::from(number), other_port(number))));
         let mut there = vec![(50, datagram(0, 1, 2))];
-        let numbers = (1..=alike).chain(100..110 - alike);
+        let numbers = (1..=identical).chain(100..110 - identical);
         there.extend(numbers.map(|number| (50 + i64::from(number), datagram(number, 3, 2))));
         let followed = follow(&[&here, &there]);
         let passages: Vec<Passage> = followed.passages().collect();
@@ -206,10 +210,10 @@ fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_al
         assert!(!renamed[0], "it passed");
         assert!(
             renamed[1..].iter().all(|renamed| *renamed == is_renamed),
-            "{alike}: {renamed:?}"
+            "{identical}: {renamed:?}"
         );
-        let told = followed.strangers(0).renamed;
-        assert_eq!(told, if is_renamed { u64::from(alike) } else { 0 });
+        let reported = followed.unmatched(0).renamed;
+        assert_eq!(reported, if is_renamed { u64::from(identical) } else { 0 });
     }
 }
 
@@ -281,10 +285,10 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
         &[(20, whole)],
         &[(30, first), (31, last.clone()), (32, last)],
     ]);
-    let told = marks(&followed);
+    let reported = marks(&followed);
     for at in [30, 31, 32] {
-        let times = told.iter().filter(|marks| marks[2] == Some(at)).count();
-        assert!(times <= 1, "{at} is told {times} times: {told:?}");
+        let times = reported.iter().filter(|marks| marks[2] == Some(at)).count();
+        assert!(times <= 1, "{at} is told {times} times: {reported:?}");
     }
 }
 
@@ -366,16 +370,16 @@ proptest! {
         let points: Vec<&[(i64, Vec<u8>)]> = points.iter().map(Vec::as_slice).collect();
         let followed = follow(&points);
         for (point, packets) in points.iter().enumerate() {
-            let mut told: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
-            let many = told.len();
-            told.sort_unstable();
-            told.dedup();
-            prop_assert_eq!(told.len(), many);
+            let mut reported: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
+            let many = reported.len();
+            reported.sort_unstable();
+            reported.dedup();
+            prop_assert_eq!(reported.len(), many);
             prop_assert!(many <= packets.len());
         }
         for trip in followed.trips() {
-            prop_assert!(followed.passage(trip.there).way == Some(Way::There));
-            prop_assert!(followed.passage(trip.back).way == Some(Way::Back));
+            prop_assert!(followed.passage(trip.there).direction == Some(Direction::Forward));
+            prop_assert!(followed.passage(trip.back).direction == Some(Direction::Reverse));
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Times of points: steady ones, the stamps of which they are made, and what two captures have in common.
+//! Times of points: steady times, their timestamps, and the packets that two captures have in common.
 //!
-//! Owns that points with one clock are compared by their stamps, and others by steady times.
+//! Points with one clock are compared by their timestamps, others by steady times.
 
 use super::followed::Followed;
 use crate::meeting::Met;
 use crate::steady::{added_at, falls_before};
 
 impl Followed {
-    /// What the two captures of a segment have in common, for its clocks.
+    /// The packets that the two captures of a segment have in common, for its clocks.
     pub fn meeting(&self, segment: usize) -> Met {
         let mut met = Met {
             crossings: Vec::new(),
             here: *self.point(segment),
             there: *self.point(segment + 1),
-            alike: 0,
-            alike_in_both: 0,
+            identical: 0,
+            ambiguous_in_both: 0,
             one_way: 0,
             even: 0,
             timeless: 0,
@@ -30,18 +30,18 @@ impl Followed {
                 continue;
             }
             let times = if is_one { stamps } else { (here, there) };
-            met.cross(times, pair, flow.is_upward(), &self.ways);
+            met.cross(times, pair, flow.is_upward(), &self.directions);
         }
         met
     }
 
-    /// What stands in the capture of a point instead of a steady time.
+    /// The timestamp in the capture of a point for a steady time.
     pub fn stamp(&self, point: usize, at: i64) -> i64 {
         at.saturating_sub(added_at(self.points[point].time.falls(), at))
     }
 
-    /// A steady time of one point in that of another one with the same clock; `None` where it is not
-    /// known which of several moments with its stamp it is.
+    /// Converts a steady time of one point to that of another one with the same clock. `None` where its
+    /// timestamp occurs at several moments and the right one is not known.
     pub fn across(&self, from: usize, at: i64, to: usize) -> Option<i64> {
         let [from_falls, to_falls] = [from, to].map(|point| self.points[point].time.falls());
         let added = match (from_falls.len(), to_falls.len()) {

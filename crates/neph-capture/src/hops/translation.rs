@@ -1,7 +1,6 @@
-//! Flows that a segment's second point shows under other addresses or ports: a translator lies in between.
+//! Flows that a segment's second point shows with other addresses or ports: a NAT lies in between.
 //!
-//! Owns knowing their packets again by their numbers alone. They are not followed: that takes the
-//! translator's rule.
+//! Owns recognizing their packets by their numbers. They are not followed: that needs the rule of the NAT.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -13,22 +12,22 @@ use super::followed::{Followed, Passage};
 use super::packet::{Flowing, Kind, Standing};
 use super::renamed::{Called, Renamed};
 
-/// Packets that are remembered of the first point, at most.
+/// Packets of the first point that are remembered, at most.
 const MOST: usize = 1_000_000;
 
-/// What translators leave alone. Those that write other ports leave these.
+/// Fields that a NAT does not change, even if it changes ports.
 type Numbers = (u8, Kind, [u32; 4]);
 
 impl Followed {
-    /// Whether no packet of its flow passed both points of a segment, but the other point shows the
-    /// flow under other addresses or ports.
+    /// Whether no packet of its flow passed both points of a segment, but the other point shows the flow with
+    /// other addresses or ports.
     pub fn is_renamed(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
         let renamed = self.renamed.get(segment);
         renamed.is_some_and(|renamed| renamed.flows.get(flow as usize) == Some(&true))
     }
 
-    /// Once it is known which flows passed.
+    /// Runs once it is known which flows passed.
     pub(super) fn look_at_names(&mut self) {
         self.renamed = (0..self.segments())
             .map(|segment| self.renamed_in(segment))
@@ -36,7 +35,7 @@ impl Followed {
     }
 
     fn renamed_in(&self, segment: usize) -> Renamed {
-        let met = self.known_again(segment);
+        let met = self.recognised(segment);
         let mut renamed = Renamed {
             flows: vec![false; self.flows.of.len()],
             packets: met.values().sum(),
@@ -59,8 +58,8 @@ impl Followed {
         renamed
     }
 
-    /// Packets by the numbers of their flows at the first point and at the second.
-    fn known_again(&self, segment: usize) -> BTreeMap<(u32, u32), u64> {
+    /// Number of recognized packets, by the numbers of their flows at the first point and at the second.
+    fn recognised(&self, segment: usize) -> BTreeMap<(u32, u32), u64> {
         let at = |point| {
             let order = self.order(point);
             order.filter_map(move |number| {
@@ -83,7 +82,7 @@ impl Followed {
                 *met.entry((*before, now)).or_default() += 1;
             }
         }
-        // Numbers of 16 bits are alike by chance, those of TCP are not.
+        // Equal numbers of 16 bits occur by accident, those of TCP do not.
         met.retain(|(before, now), many| {
             let fewer = numbered[*before as usize].min(numbered[*now as usize]);
             self.flows.of[*now as usize].0.protocol == TCP || *many * 2 >= fewer
@@ -98,7 +97,7 @@ impl Followed {
         passing.any(|((flow, _), _)| is_it(flow.source) || is_it(flow.destination))
     }
 
-    /// `None` of packets that nobody numbered: others may be like them.
+    /// `None` for packets without a number: others may equal them.
     fn numbers(&self, number: u32) -> Option<Numbers> {
         let packet = self.packets.get(number);
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
@@ -111,7 +110,7 @@ impl Followed {
     }
 }
 
-/// The ends that are not called the same.
+/// The ends with different names.
 fn differing(before: Flowing, now: Flowing) -> impl Iterator<Item = (Called, Called)> {
     let ends = [
         (before.source, now.source),

@@ -1,11 +1,10 @@
-//! Which packet back answers which packet there.
+//! Assignment of reverse packets to the forward packets that they answer.
 //!
-//! Owns the rules, by the order at the last point: nearest to who answers, where the fewest are under
-//! way. An echo is answered by the reply of its number; a segment by the first that
-//! acknowledges its last byte, if it was not sent again and nothing newer was under way; of everything
-//! else a packet is answered by the next one back, if none went there in between, and if it is the near
-//! end that asks (askers). Fragments behind the
-//! first have no ports, by which one asker is told from another: they ask and answer nothing.
+//! Owns the rules. They use the order at the last point, nearest to the server, with the fewest packets in
+//! flight. An echo request is answered by the reply with its number. A segment is answered by the first
+//! acknowledgement of its last byte, if it was not retransmitted and nothing newer was in flight. Any other
+//! packet is answered by the next reverse packet, if no forward packet came in between and the near end is
+//! the client (askers). Fragments after the first have no ports, so they are neither question nor answer.
 
 use std::collections::HashMap;
 
@@ -13,19 +12,19 @@ use foldhash::fast::RandomState;
 
 use super::followed::Followed;
 use super::packet::{Kind, NONE};
+use crate::directions::Direction;
 use crate::sequence::Serial;
-use crate::ways::Way;
 
-/// A packet there and what answered it, by number.
+/// A forward packet and its answer, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trip {
-    /// The packet that went there.
+    /// The forward packet.
     pub there: u32,
-    /// What came back.
+    /// The reverse packet.
     pub back: u32,
 }
 
-/// What awaits an answer: by flow, and an echo by its number too.
+/// Packets that await an answer, by flow; for an echo by its number too.
 type Waiting = HashMap<(u32, u32), (u32, Option<Serial>), RandomState>;
 
 impl Followed {
@@ -44,8 +43,8 @@ impl Followed {
                 Kind::Echo | Kind::Reply => packet.seq,
                 _ => NONE,
             };
-            match self.way(number) {
-                Some(Way::There) => {
+            match self.direction(number) {
+                Some(Direction::Forward) => {
                     let end = Serial(packet.seq).plus(packet.length);
                     let is_segment = matches!(packet.kind, Kind::Acknowledging | Kind::Segment);
                     if packet.kind == Kind::Reply || is_segment && packet.length == 0 {
@@ -62,7 +61,7 @@ impl Followed {
                     }
                     waiting.insert(place, (number, is_segment.then_some(end)));
                 }
-                Some(Way::Back) => {
+                Some(Direction::Reverse) => {
                     let place = (self.answering[packet.flow as usize], echo);
                     let Some((there, end)) = waiting.get(&place).copied() else {
                         continue;

@@ -1,29 +1,29 @@
-//! What packets of two captures prove of their clocks: limits of the offset, exchanges, and where a clock
-//! was set back.
+//! Limits for the offset of two clocks from packets of two captures, exchanges, and where a clock was set
+//! back.
 //!
-//! Owns that nothing is proved by a packet that was under way while a clock was set back.
+//! A packet that was in flight while a clock was set back gives no limit.
 
 use std::collections::HashMap;
 
 use neph_stats::{ClockCut, FourStamps, OffsetLimit};
 
 use super::{Crossing, Met, Point};
+use crate::directions::Direction;
 use crate::steady::{Fall, added_at, falls_before};
-use crate::ways::Way;
 
-/// One of two clocks was set back, or captures stand in a file one behind the other.
+/// One of two clocks was set back, or a file holds several captures in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetBack {
-    /// Between which moments of the first capture's steady time.
+    /// The moments of the first capture's steady time between which it happened.
     pub cut: ClockCut,
-    /// What is added to the second clock minus the first one's in steady time behind it, in nanoseconds,
-    /// so that it is that of their stamps.
+    /// Nanoseconds to add to the second clock minus the first one in steady time after it, to get that of
+    /// their timestamps.
     pub by: i64,
 }
 
 impl Met {
-    /// What the packets prove of the second clock minus the first one's, in steady time: limits from
-    /// above and from below, each ascending in time, whatever the resolution of the stamps.
+    /// Limits that packets give for the second clock minus the first one, in steady time: from above and from
+    /// below, each ascending in time, at any resolution of the timestamps.
     pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
         let wider = |point: &Point| {
             if point.resolution > 1 {
@@ -33,50 +33,54 @@ impl Met {
             }
         };
         let (mut most, mut least) = (Vec::new(), Vec::new());
-        // When the first point is known to have heard of what the second did next.
-        let mut heard = None::<&Crossing>;
+        // Moment at which the first point had received what the second one sent next.
+        let mut received = None::<&Crossing>;
         for crossing in self.crossings.iter().rev() {
-            if crossing.way == Way::Back {
-                heard = Some(crossing);
-            } else if let Some(heard) = heard.filter(|heard| self.is_steady(crossing, heard)) {
+            if crossing.direction == Direction::Reverse {
+                received = Some(crossing);
+            } else if let Some(received) =
+                received.filter(|received| self.is_steady(crossing, received))
+            {
                 most.push(OffsetLimit {
                     at: crossing.here,
-                    within: heard.here.saturating_sub(crossing.here),
+                    within: received.here.saturating_sub(crossing.here),
                     offset: (crossing.there.saturating_sub(crossing.here))
                         .saturating_add(wider(&self.there)),
                 });
             }
         }
-        // And when it had sent what the second heard last.
-        let mut said = None::<&Crossing>;
+        // Moment at which the first point had sent what the second one received last.
+        let mut printed = None::<&Crossing>;
         for crossing in &self.crossings {
-            if crossing.way == Way::There {
-                said = Some(crossing);
-            } else if let Some(said) = said.filter(|said| self.is_steady(said, crossing)) {
+            if crossing.direction == Direction::Forward {
+                printed = Some(crossing);
+            } else if let Some(printed) =
+                printed.filter(|printed| self.is_steady(printed, crossing))
+            {
                 least.push(OffsetLimit {
-                    at: said.here,
-                    within: crossing.here.saturating_sub(said.here),
+                    at: printed.here,
+                    within: crossing.here.saturating_sub(printed.here),
                     offset: (crossing.there.saturating_sub(crossing.here))
                         .saturating_sub(wider(&self.here)),
                 });
             }
         }
         for limits in [&mut most, &mut least] {
-            // Between which a clock was set.
+            // A clock was set between these.
             limits.retain(|limit| limit.within >= 0);
             limits.sort_by_key(|limit| limit.at);
         }
         (most, least)
     }
 
-    /// Each packet there with the next one back between the same hosts, if none went there in between.
-    /// Our stamps are of steady time; the offset is that of the clocks.
+    /// Each forward packet with the next reverse one between the same hosts, if no forward one came in
+    /// between. Local timestamps are in steady time; the offset is that of the clocks.
     pub fn exchanges(&self) -> Vec<FourStamps> {
         let mut open: HashMap<u32, Crossing> = HashMap::new();
         let mut exchanges = Vec::new();
         let [here, there] = &self.falls;
         for crossing in &self.crossings {
-            if crossing.way == Way::There {
+            if crossing.direction == Direction::Forward {
                 open.insert(crossing.pair, *crossing);
             } else if let Some(request) = open.remove(&crossing.pair)
                 && self.is_steady(&request, crossing)
@@ -106,9 +110,9 @@ impl Met {
                 by,
             })
             .collect();
-        let heard = Heard::of(&self.crossings);
+        let received = Received::of(&self.crossings);
         all.extend(each(there).map(|(fall, by)| SetBack {
-            cut: heard.around(fall),
+            cut: received.around(fall),
             by: by.saturating_neg(),
         }));
         all.sort_by_key(|one| (one.cut.until, one.cut.from));
@@ -123,19 +127,21 @@ impl Met {
     }
 }
 
-/// When the first point sent what the second one saw, in the order in which that one saw it.
-struct Heard {
-    /// When the second one saw it.
+/// Times at which the first point sent the packets that the second one received, in the order of receipt.
+struct Received {
+    /// Times at which the second point received them.
     seen: Vec<i64>,
-    /// The latest that was sent of it and of all before it.
+    /// Latest sending time of each packet and all before it.
     latest: Vec<i64>,
-    /// The earliest that was sent of it and of all behind it.
+    /// Earliest sending time of each packet and all after it.
     earliest: Vec<i64>,
 }
 
-impl Heard {
+impl Received {
     fn of(crossings: &[Crossing]) -> Self {
-        let there = crossings.iter().filter(|one| one.way == Way::There);
+        let there = crossings
+            .iter()
+            .filter(|one| one.direction == Direction::Forward);
         let mut times: Vec<(i64, i64)> = there.map(|one| (one.there, one.here)).collect();
         times.sort_unstable();
         let mut latest: Vec<i64> = times.iter().map(|(_, sent)| *sent).collect();
@@ -169,7 +175,7 @@ impl Heard {
     }
 }
 
-/// Each fall, and what it adds to what those before it did.
+/// Each fall, and how much it adds to those before it.
 fn each(falls: &[Fall]) -> impl Iterator<Item = (Fall, i64)> + '_ {
     let before = std::iter::once(0).chain(falls.iter().map(|fall| fall.added));
     falls

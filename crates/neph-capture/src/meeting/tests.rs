@@ -12,19 +12,27 @@ const SECOND: i64 = 1_000_000_000;
 struct Packet {
     left: i64,
     came: i64,
-    way: Way,
+    direction: Direction,
 }
 
 /// Requests and replies with these delays.
-fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Way) -> i64) -> Vec<Packet> {
+fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Direction) -> i64) -> Vec<Packet> {
     let mut packets = Vec::new();
     for left in (0..count).map(|n| n * interval) {
-        let came = left + delay(Way::There);
-        let way = Way::There;
-        packets.push(Packet { left, came, way });
-        let (left, way) = (came + 30_000, Way::Back);
-        let came = left + delay(way);
-        packets.push(Packet { left, came, way });
+        let came = left + delay(Direction::Forward);
+        let direction = Direction::Forward;
+        packets.push(Packet {
+            left,
+            came,
+            direction,
+        });
+        let (left, direction) = (came + 30_000, Direction::Reverse);
+        let came = left + delay(direction);
+        packets.push(Packet {
+            left,
+            came,
+            direction,
+        });
     }
     packets
 }
@@ -37,12 +45,12 @@ fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> Met {
         let mut seen: Vec<(i64, Vec<u8>)> = (0_u16..)
             .zip(packets)
             .map(|(number, packet)| {
-                let (from, to) = if packet.way == Way::There {
+                let (from, to) = if packet.direction == Direction::Forward {
                     (1, 2)
                 } else {
                     (2, 1)
                 };
-                let is_sender = (packet.way == Way::There) == (point == 0);
+                let is_sender = (packet.direction == Direction::Forward) == (point == 0);
                 let at = if is_sender { packet.left } else { packet.came };
                 (at, datagram(number, from, to))
             })
@@ -94,12 +102,15 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
             );
         }
         let met = meeting.end();
-        let requests = met.crossings.iter().filter(|one| one.way == Way::There);
+        let requests = met
+            .crossings
+            .iter()
+            .filter(|one| one.direction == Direction::Forward);
         let took: Vec<i64> = requests.map(|one| one.there - one.here).collect();
         let [first, second] = parts.map(|parts| i64::from(parts - 1) * 10_000);
         assert_eq!(took, [10_000_000 + second - first; 20]);
         assert_eq!(
-            (met.alike, met.here.packets),
+            (met.identical, met.here.packets),
             (0, 20 * u64::from(parts[0] + 1))
         );
     }
@@ -121,7 +132,7 @@ fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
         );
     }
     let met = meeting.end();
-    assert_eq!((met.crossings.len(), met.alike), (80, 0));
+    assert_eq!((met.crossings.len(), met.identical), (80, 0));
 }
 
 #[test]
@@ -130,8 +141,20 @@ fn packets_of_both_captures_are_matched_and_their_ways_told_apart_under_any_offs
     for offset in [0, 3 * SECOND, -3 * SECOND, 50_000] {
         let met = meet(&packets, |at| at + offset);
         assert_eq!(met.crossings.len(), 100);
-        let ways: Vec<Way> = met.crossings.iter().map(|crossing| crossing.way).collect();
-        assert_eq!(ways[..4], [Way::There, Way::Back, Way::There, Way::Back]);
+        let directions: Vec<Direction> = met
+            .crossings
+            .iter()
+            .map(|crossing| crossing.direction)
+            .collect();
+        assert_eq!(
+            directions[..4],
+            [
+                Direction::Forward,
+                Direction::Reverse,
+                Direction::Forward,
+                Direction::Reverse
+            ]
+        );
         let of = met.exchanges();
         assert_eq!(of.len(), 50);
         assert!(
@@ -154,7 +177,7 @@ fn packets_that_are_alike_are_left_out_and_told() {
         meeting.there(at, &seen(which));
     }
     let met = meeting.end();
-    assert_eq!((met.alike, met.alike_in_both), (3, 2));
+    assert_eq!((met.identical, met.ambiguous_in_both), (3, 2));
     assert!(met.crossings.is_empty(), "one is left, and no other way");
     assert_eq!(met.one_way, 1);
 }
@@ -169,7 +192,7 @@ fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_th
         meeting.there(at, &seen(1));
     }
     let met = meeting.end();
-    assert_eq!((met.alike, met.alike_in_both), (1, 0));
+    assert_eq!((met.identical, met.ambiguous_in_both), (1, 0));
 }
 
 #[test]
@@ -197,10 +220,10 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
         let stamps = met.crossings.iter().map(|one| (one.here, one.there));
         let stamps: Vec<(i64, i64)> = stamps.collect();
         let first = |of: &[(i64, usize)], which| of.iter().find(|one| one.1 == which).unwrap().0;
-        let told = [0, 1].map(|which| (first(here, which), first(there, which)));
-        assert_eq!((stamps, met.alike), (told.to_vec(), 0));
-        let again = [here, there].map(|of| of.len() as u64 - 2);
-        assert_eq!([met.here.again, met.there.again], again);
+        let reported = [0, 1].map(|which| (first(here, which), first(there, which)));
+        assert_eq!((stamps, met.identical), (reported.to_vec(), 0));
+        let repeats = [here, there].map(|of| of.len() as u64 - 2);
+        assert_eq!([met.here.repeats, met.there.repeats], repeats);
         assert!(met.set_back().is_empty());
     }
 }
@@ -234,15 +257,15 @@ proptest! {
         resolution in prop::sample::select(vec![1, 1_000_i64]),
     ) {
         let mut at = 0;
-        let packets = exchanges(60, SECOND / 4, |way| {
+        let packets = exchanges(60, SECOND / 4, |direction| {
             at = (at + 1) % spread.len();
-            spread[at] + least[usize::from(way == Way::Back)]
+            spread[at] + least[usize::from(direction == Direction::Reverse)]
         });
         let shows = |at: i64| at + offset + at / 1_000_000 * ppm;
         let coarse = |at: i64| at.div_euclid(resolution) * resolution;
-        let rounded: Vec<Packet> = packets.iter().map(|packet| match packet.way {
-            Way::There => Packet { left: coarse(packet.left), ..*packet },
-            Way::Back => Packet { came: coarse(packet.came), ..*packet },
+        let rounded: Vec<Packet> = packets.iter().map(|packet| match packet.direction {
+            Direction::Forward => Packet { left: coarse(packet.left), ..*packet },
+            Direction::Reverse => Packet { came: coarse(packet.came), ..*packet },
         }).collect();
         let met = meet(&rounded, |at| coarse(shows(at)));
         let (most, least) = met.limits();

@@ -6,7 +6,7 @@ use neph_model::alarm::{Alarm, Change, Paced, Rule};
 use neph_model::{Span, Wall};
 
 use super::passages::{Passages, segment_names};
-use crate::Way;
+use crate::Direction;
 
 /// Which delays; each segment and way that it names is judged by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +14,14 @@ pub struct Subject {
     /// Any, if none.
     segment: Option<usize>,
     /// Each, if none.
-    way: Option<Way>,
+    direction: Option<Direction>,
 }
 
 impl Subject {
     /// Whether a segment and way are meant.
-    pub fn is_of(self, segment: usize, way: Way) -> bool {
-        self.segment.is_none_or(|one| one == segment) && self.way.is_none_or(|one| one == way)
+    pub fn is_of(self, segment: usize, direction: Direction) -> bool {
+        self.segment.is_none_or(|one| one == segment)
+            && self.direction.is_none_or(|one| one == direction)
     }
 }
 
@@ -43,7 +44,7 @@ pub struct Delay {
 #[derive(Clone, Debug)]
 pub struct Standing {
     segment: usize,
-    way: Way,
+    direction: Direction,
     /// `a - b`
     name: String,
     alarm: Paced<Subject>,
@@ -58,7 +59,7 @@ pub struct Found {
     pub change: Change,
     /// `a - b`
     pub segment: String,
-    pub way: Way,
+    pub direction: Direction,
     /// The most that a delay in this segment may be off.
     pub bound: i64,
 }
@@ -88,14 +89,14 @@ impl Rules {
     pub fn standings(&self, points: &[String], is_meant: impl Fn(usize) -> bool) -> Vec<Standing> {
         let mut all = Vec::new();
         for (segment, name) in segment_names(points).iter().enumerate() {
-            for way in [Way::There, Way::Back] {
+            for direction in [Direction::Forward, Direction::Reverse] {
                 let rules = self
                     .0
                     .iter()
-                    .filter(|rule| rule.subject.is_of(segment, way));
+                    .filter(|rule| rule.subject.is_of(segment, direction));
                 all.extend(rules.filter(|_| is_meant(segment)).map(|rule| Standing {
                     segment,
-                    way,
+                    direction,
                     name: name.clone(),
                     alarm: Paced::new(Alarm::new(rule.clone())),
                     bound: 0,
@@ -116,10 +117,11 @@ impl Rules {
         let mut judged = Judged::default();
         let mut standings = self.standings(&passages.names, |_| true);
         let mut enough = Vec::new();
-        let of_one = |a: &Standing, b: &Standing| (a.segment, a.way) == (b.segment, b.way);
+        let of_one =
+            |a: &Standing, b: &Standing| (a.segment, a.direction) == (b.segment, b.direction);
         for standings in standings.chunk_by_mut(of_one) {
-            let (segment, way) = (standings[0].segment, standings[0].way);
-            let delays = delays(passages, segment, way);
+            let (segment, direction) = (standings[0].segment, standings[0].direction);
+            let delays = delays(passages, segment, direction);
             for standing in standings {
                 let rule = standing.rule();
                 if delays.len() as u64 >= rule.quantile.needs {
@@ -136,8 +138,8 @@ impl Rules {
 }
 
 impl Standing {
-    pub fn is_of(&self, segment: usize, way: Way) -> bool {
-        (self.segment, self.way) == (segment, way)
+    pub fn is_of(&self, segment: usize, direction: Direction) -> bool {
+        (self.segment, self.direction) == (segment, direction)
     }
 
     /// The rule.
@@ -178,7 +180,7 @@ impl Standing {
             at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
             change,
             segment: self.name.clone(),
-            way: self.way,
+            direction: self.direction,
             bound: self.bound,
         }
     }
@@ -191,11 +193,12 @@ pub fn subjects(points: &[String]) -> Vec<(String, Subject)> {
     let each = each.map(|(name, segment)| (name, Some(segment)));
     let segments: Vec<(String, Option<usize>)> = each.chain(any).collect();
     let mut subjects = Vec::new();
-    for way in [None, Some(Way::There), Some(Way::Back)] {
+    for direction in [None, Some(Direction::Forward), Some(Direction::Reverse)] {
         for (name, segment) in &segments {
-            let way_word = way.map_or(String::new(), |way| format!(" {}", way.name()));
+            let way_word =
+                direction.map_or(String::new(), |direction| format!(" {}", direction.name()));
             let segment = *segment;
-            subjects.push((format!("{name}{way_word}"), Subject { segment, way }));
+            subjects.push((format!("{name}{way_word}"), Subject { segment, direction }));
         }
     }
     subjects
@@ -203,19 +206,19 @@ pub fn subjects(points: &[String]) -> Vec<(String, Subject)> {
 
 fn too_few(rule: &Rule<Subject>) -> String {
     let (text, needs, name) = (&rule.text, rule.quantile.needs, rule.quantile.name);
-    format!("--alarm '{text}' is not judged: no segment told {needs} delays, which {name} needs")
+    format!("--alarm '{text}' was not evaluated: no segment has {needs} delays, which {name} needs")
 }
 
 /// Those of a segment and way, in the order of time; without those that have none.
-fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
-    let rows = passages.rows().filter(|row| row.way == way);
+fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Delay> {
+    let rows = passages.rows().filter(|row| row.direction == direction);
     let mut delays: Vec<Delay> = rows
         .filter_map(|row| {
-            let told = row.delays[segment]?;
+            let reported = row.delays[segment]?;
             Some(Delay {
-                since: passages.entered(&row.passage, way, segment)?.nanos(),
-                took: told.delay.nanos(),
-                bound: told.bound.nanos(),
+                since: passages.entered(&row.passage, direction, segment)?.nanos(),
+                took: reported.delay.nanos(),
+                bound: reported.bound.nanos(),
             })
         })
         .collect();

@@ -10,5 +10,5 @@ pub mod passages;
 pub mod point;
 pub mod selection;
 pub mod shares;
-pub mod strangers;
+pub mod unmatched;
 pub mod windows;

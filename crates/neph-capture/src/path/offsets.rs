@@ -1,8 +1,8 @@
-//! The clock of one point against that of the one before: one and the same, or fitted to the packets
-//! that passed both. All times are steady ones, which go on where a point's clock was set back.
+//! The clock of one point against that of the point before: the same clock, or fitted to the packets that
+//! passed both. All times are steady times, which continue where a point's clock was set back.
 //!
-//! Owns at which moments the fit is asked (once a second at most: with 20,000 packets each way within
-//! its horizon, each takes 1.5 to 3 ms of CPU) and what holds between two of them. Does not own the fit (neph-stats).
+//! Owns the moments of the fits and the offset between two of them. Fits are at least 1 s apart, as one takes
+//! 1.5 to 3 ms of CPU with 20,000 packets each way within its horizon. Does not own the fit (neph-stats).
 
 use crate::Met;
 use neph_model::{ClockOffset, Span};
@@ -10,16 +10,16 @@ use neph_stats::{
     ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, StatsError, clock_course_between,
 };
 
+use crate::clocks::active_time::ActiveTime;
 use crate::clocks::added::Added;
 use crate::clocks::drift::Drift;
-use crate::clocks::heard::Heard;
 use crate::clocks::pair::kept;
 use crate::clocks::read_offsets::ReadOffsets;
 
-/// Moments that are asked about, beside those around steps.
+/// Moments of fits, at most, without those around steps.
 const MOMENTS: i64 = 2_000;
 const SECOND: i64 = 1_000_000_000;
-/// What rounding may take from an offset between two fits, in nanoseconds.
+/// Largest rounding error of an offset between two fits, in nanoseconds.
 const ROUNDED: i64 = 3;
 
 /// The later point's clock minus the earlier one's.
@@ -27,9 +27,9 @@ const ROUNDED: i64 = 3;
 pub enum Offsets {
     /// Both points read the same clock.
     Same,
-    /// What the packets prove.
+    /// Fitted to packets.
     Fitted(Box<Fitted>),
-    /// Packets went one way only, or none passed both.
+    /// Packets of one direction only, or none, passed both points.
     Unknown,
 }
 
@@ -37,23 +37,23 @@ pub enum Offsets {
 #[derive(Debug)]
 pub struct Fitted {
     fits: Vec<ClockFit>,
-    /// The largest step that may hide between each of them and the next, in nanoseconds; `None` where a step
-    /// of any size may, or where it makes little difference.
+    /// The largest step that may hide between each fit and the next, in nanoseconds. `None` where it may have
+    /// any size, or where it makes little difference.
     hidden: Vec<Option<i64>>,
-    /// Where a clock was set, in steady time: neither overlaps the next.
+    /// Intervals in which a clock was set, in steady time; they do not overlap.
     set: Vec<ClockCut>,
     /// Steps of the clocks themselves.
     pub steps: Vec<ClockStep>,
     added: Added,
-    /// From end to end since the last step, where that is long.
+    /// Drift from end to end since the last step, if that is long.
     drift: Option<Drift>,
-    /// What was read of both clocks.
+    /// Readings of both clocks.
     read: ReadOffsets,
     pub nature: ClockNature,
 }
 
 impl Offsets {
-    /// What these packets prove, narrowed to what was read of both clocks.
+    /// Fits the offset to these packets, narrowed by readings of both clocks.
     ///
     /// # Errors
     /// Those of [`clock_course_between`].
@@ -66,18 +66,18 @@ impl Offsets {
         let added = Added::of(met.set_back());
         let cuts = added.cuts();
         let course = clock_course_between(limits, &cuts, nature)?;
-        let heard = Heard::of(limits, nature.horizon);
-        let every = (heard.long / MOMENTS).max(SECOND);
+        let active_time = ActiveTime::of(limits, nature.horizon);
+        let every = (active_time.long / MOMENTS).max(SECOND);
         let steps = course.steps();
         let around = steps.iter().flat_map(|step| [step.after, step.before]);
-        let beside = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
-        let mut moments: Vec<i64> = heard.moments((0, heard.long), every).collect();
-        moments.extend(around.chain(beside));
+        let alongside = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
+        let mut moments: Vec<i64> = active_time.moments((0, active_time.long), every).collect();
+        moments.extend(around.chain(alongside));
         moments.sort_unstable();
         moments.dedup();
         let from = steps.last().map(|step| step.before);
-        let from = from.unwrap_or_else(|| heard.at(0));
-        let time = (from, heard.at(heard.long));
+        let from = from.unwrap_or_else(|| active_time.at(0));
+        let time = (from, active_time.at(active_time.long));
         let drift =
             Drift::is_long(time, nature).then(|| Drift::over(|at| course.at(at), time, nature));
         let fits: Vec<ClockFit> = moments
@@ -94,7 +94,7 @@ impl Offsets {
                 steps: steps.iter().filter_map(|step| added.step(*step)).collect(),
                 added,
                 drift: drift.flatten(),
-                // Readings are of the clocks as they are, and not of ones that go on where they were set back.
+                // Readings are of the real clocks, not in steady time.
                 read: if met.set_back().is_empty() {
                     read
                 } else {
@@ -105,7 +105,7 @@ impl Offsets {
         })
     }
 
-    /// At a moment of the earlier point's clock.
+    /// The offset at a moment of the earlier point's clock.
     pub fn at(&self, here: i64) -> Option<ClockOffset> {
         match self {
             Self::Same => Some(ClockOffset::SAME_CLOCK),
@@ -114,8 +114,8 @@ impl Offsets {
         }
     }
 
-    /// When a packet passed the later point, from its stamps at both. `None` where a clock was set in
-    /// between.
+    /// The offset when a packet passed the later point, from its timestamps at both. `None` where a clock was
+    /// set in between.
     pub fn around(&self, here: i64, there: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(here);
@@ -125,7 +125,7 @@ impl Offsets {
         (!fitted.is_set_between(here, moment)).then(|| fitted.at(moment))?
     }
 
-    /// At a moment of the later point's clock. `None` where either clock may have been set.
+    /// The offset at a moment of the later point's clock. `None` where either clock may have been set.
     pub fn at_there(&self, there: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(there);
@@ -136,8 +136,8 @@ impl Offsets {
             moment = there.saturating_sub(fitted.at(moment)?.value().nanos());
         }
         let offset = fitted.at(moment)?;
-        let again = there.saturating_sub(offset.value().nanos());
-        (!fitted.is_set_between(moment, again)).then_some(offset)
+        let repeats = there.saturating_sub(offset.value().nanos());
+        (!fitted.is_set_between(moment, repeats)).then_some(offset)
     }
 
     /// Whether either clock was set between two moments of the earlier point's.
@@ -145,13 +145,15 @@ impl Offsets {
         matches!(self, Self::Fitted(fitted) if fitted.is_set_between(a, b))
     }
 
-    /// The fit with the least bound.
+    /// The fit with the smallest error bound.
     pub fn best(&self) -> Option<ClockFit> {
         let Self::Fitted(fitted) = self else {
             return None;
         };
         let fits = fitted.fits.iter().map(|fit| {
-            let both = fitted.read.narrowed(fit.at, told(fit.offset, fit.bound));
+            let both = fitted
+                .read
+                .narrowed(fit.at, reported(fit.offset, fit.bound));
             ClockFit {
                 offset: both.value().nanos(),
                 bound: both.bound().nanos(),
@@ -164,8 +166,8 @@ impl Offsets {
 }
 
 impl Fitted {
-    /// As `neph clock` tells it of long captures, else at the moment of a fit; `None` where it is not
-    /// known.
+    /// The drift as `neph clock` reports it for long captures, else at the moment of a fit. `None` where it
+    /// is not known.
     pub fn drift(&self, fit: &ClockFit) -> Option<Drift> {
         let over = self.drift.and_then(|drift| drift.known(self.nature));
         over.or_else(|| Drift::at(fit, self.nature))
@@ -176,12 +178,12 @@ impl Fitted {
         Some(self.read.narrowed(here, proved))
     }
 
-    /// What the packets prove.
+    /// The offset from packets.
     fn proved(&self, here: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= here);
         let before = next.checked_sub(1).and_then(|place| self.fits.get(place));
         match (before, self.fits.get(next)) {
-            (Some(before), _) if before.at == here => Some(told(before.offset, before.bound)),
+            (Some(before), _) if before.at == here => Some(reported(before.offset, before.bound)),
             (Some(_), Some(_)) => self.between(next - 1, here),
             (Some(end), None) | (None, Some(end)) => self.beyond(end, here),
             (None, None) => None,
@@ -194,10 +196,10 @@ impl Fitted {
         self.set.get(next).is_some_and(|set| set.until < until)
     }
 
-    /// On the line from one fit to the next. Without a step, the line is off by at most the larger of both
-    /// bounds, and by the wander to the nearer fit. A step that may hide between them adds its size. If it may
-    /// have any size, the offset follows one fit at its own rate until the step, and the other one from there
-    /// on: the bound covers both, with what each rate may be wrong by.
+    /// The offset on the line from one fit to the next. Without a step, its error is at most the larger of
+    /// both bounds plus the wander to the nearer fit. A hidden step adds its size. If that is unlimited, the
+    /// offset follows one fit until the step and the other one after it. The bound then covers both, with the
+    /// errors of their rates.
     fn between(&self, place: usize, here: i64) -> Option<ClockOffset> {
         let (before, after) = (self.fits.get(place)?, self.fits.get(place + 1)?);
         if self.is_set_between(before.at, after.at) {
@@ -223,28 +225,28 @@ impl Fitted {
             }
             None => from_one(before, part).max(from_one(after, whole - part)),
         };
-        Some(told(
+        Some(reported(
             before.offset.saturating_add(share(moved, part)),
             bound.saturating_add(ROUNDED),
         ))
     }
 
-    /// Before the first, or behind the last: along its line.
+    /// The offset before the first fit or after the last: along its line.
     fn beyond(&self, end: &ClockFit, here: i64) -> Option<ClockOffset> {
         if self.is_set_between(end.at, here) {
             return None;
         }
         let away = here.saturating_sub(end.at);
         let doubt = scaled(end.rate_bound + self.nature.wander, away.saturating_abs()) + 1;
-        Some(told(
+        Some(reported(
             end.offset.saturating_add(scaled(end.rate, away)),
             end.bound.saturating_add(doubt),
         ))
     }
 }
 
-/// Of each fit and the next: what may hide between them, where the rate may be wrong by enough in that time to
-/// widen the bound by more than an eighth.
+/// For each fit and the next: the largest hidden step. Only where the error of the rate over that time widens
+/// the bound by more than an eighth.
 fn hidden(course: &ClockCourse<'_>, fits: &[ClockFit], nature: ClockNature) -> Vec<Option<i64>> {
     let pairs = fits.windows(2).map(|pair| {
         let turned = |fit: &ClockFit| {
@@ -257,7 +259,7 @@ fn hidden(course: &ClockCourse<'_>, fits: &[ClockFit], nature: ClockNature) -> V
     pairs.collect()
 }
 
-/// Where a clock was set: neither overlaps the next.
+/// Intervals in which a clock was set; they do not overlap.
 fn apart(steps: &[ClockStep], mut set: Vec<ClockCut>) -> Vec<ClockCut> {
     set.extend(steps.iter().map(|step| ClockCut {
         until: step.after,
@@ -274,11 +276,11 @@ fn apart(steps: &[ClockStep], mut set: Vec<ClockCut>) -> Vec<ClockCut> {
     set
 }
 
-const fn told(offset: i64, bound: i64) -> ClockOffset {
+const fn reported(offset: i64, bound: i64) -> ClockOffset {
     ClockOffset::new(Span::from_nanos(offset), Span::from_nanos(bound))
 }
 
-/// So much of a time; rounded up in size.
+/// A fraction of a time, rounded up in size.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,5 +1,5 @@
-//! A point of capture as it is typed: `NAME=FILE`, `NAME@HOST=FILE` or a file alone; `FILE+FILE` where each
-//! has one direction.
+//! A capture point as an argument: `NAME=FILE`, `NAME@HOST=FILE` or a file alone; `FILE+FILE` where each has
+//! one direction.
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,24 @@ use neph_model::{ClockReading, Wall};
 use crate::reading::ReadError;
 use crate::reading::parts::parts;
 
-/// A capture with the name of the place where it was made.
+/// A capture with the name of the place where it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
     pub name: String,
-    /// Whose clock stamped it; two points of one host have one clock.
+    /// The host whose clock made its timestamps. Two points of one host have one clock.
     pub host: Option<String>,
     pub path: PathBuf,
-    /// From when until when all that passed it came into its capture, by its clock, where whoever
-    /// recorded it knows; a capture says it of its packets alone.
+    /// Begin and end of a recording without gaps, by its clock, if the recorder knows it. A capture shows
+    /// only its packets.
     pub listened: Option<[Wall; 2]>,
     /// No packet passed it while it was recorded: there is nothing to read.
     pub is_silent: bool,
-    /// How far its clock was from one that all points with such readings are held against.
+    /// Readings of its clock against a clock that all points with readings share.
     pub clock: Vec<ClockReading>,
 }
 
 impl Point {
-    /// Of an argument.
+    /// Parses an argument.
     ///
     /// # Errors
     /// A name, a host or a file is empty.
@@ -62,7 +62,7 @@ impl Point {
     }
 }
 
-/// The names of files without folders and endings that captures have.
+/// File names without folders and without the extensions of captures.
 fn stem(path: &str) -> String {
     let stems = parts(Path::new(path));
     let stems = stems.iter().map(|part| stem_of(&part.to_string_lossy()));
@@ -80,10 +80,10 @@ fn stem_of(path: &str) -> String {
     name
 }
 
-/// All of them, each of another name.
+/// Parses all arguments.
 ///
 /// # Errors
-/// One is none, or two have one name.
+/// One is invalid, or two have the same name.
 pub fn parse_all(texts: &[String]) -> Result<Vec<Point>, ReadError> {
     let points: Vec<Point> = texts
         .iter()

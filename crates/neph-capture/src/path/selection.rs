@@ -1,9 +1,9 @@
-//! A sample of the packets of a point: at every point of a path the same ones are chosen, without a word between
-//! them (hash-based selection, RFC 5475, 6.2).
+//! A sample of the packets of a point. Every point of a path selects the same packets without coordination
+//! (hash-based selection, RFC 5475, 6.2).
 //!
-//! Owns the hash and which packets have to be chosen together. It is of what no hop and no translator changes. Those
-//! with the smallest hashes are kept, so that points of different rates have most of their samples in common. Reads
-//! no capture.
+//! Owns the hash and which packets are selected together. The hash uses fields that no hop and no NAT
+//! changes. Packets with the smallest hashes are kept, so points with different rates share most samples.
+//! Reads no capture.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,36 +14,36 @@ use neph_wire::ip::tcp_timestamps;
 use crate::fragments::is_fragment;
 use crate::identity::{COUNTED, Digest, Identity};
 
-/// Bytes of the shortest header that a packet is known again by (ICMP), and of the payload that counts behind it.
+/// Bytes of the shortest header that identifies a packet (ICMP), and of the payload that counts.
 const HEAD: usize = 8 + COUNTED;
-/// Packets with one hash, at most: the pieces of a segment of 64 KiB are 46.
+/// Packets with one hash, at most: a segment of 64 KiB has 46 pieces.
 const GROUP: usize = 64;
 /// Packets without a number that are remembered, in each of two parts.
 const REMEMBERED: usize = 16_384;
 
-/// A sample of about so many packets: only those of one hash, which are kept together, may be more.
+/// A sample of about a given number of packets. Packets with one hash stay together.
 #[derive(Debug)]
 pub struct Selection<T> {
     most: usize,
-    /// Those with one hash, each with its place among all that were offered.
+    /// Packets by hash, each with its place among all offered packets.
     groups: BTreeMap<u64, Vec<(u64, T)>>,
     kept: usize,
     offered: u64,
-    /// Packets of this hash, or of a larger one, were left out.
+    /// Packets with this hash or a larger one were excluded.
     below: u64,
     recent: Recent,
 }
 
-/// A packet, as it is chosen.
+/// A packet's data for the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     hash: u64,
     identity: Identity,
-    /// Nobody sends another one like it soon after.
+    /// No equal packet follows soon.
     is_named: bool,
 }
 
-/// Packets that were seen, where others may be like them.
+/// Recent packets that others may equal.
 #[derive(Debug, Default)]
 struct Recent {
     now: HashSet<Identity, RandomState>,
@@ -51,8 +51,8 @@ struct Recent {
 }
 
 impl Recent {
-    /// Whether one like it was seen before; from now on it was.
-    fn sees_again(&mut self, identity: Identity) -> bool {
+    /// Whether an equal packet was seen before; adds this one.
+    fn is_repeat(&mut self, identity: Identity) -> bool {
         let is_new = self.now.insert(identity);
         let is_known = self.before.contains(&identity) || !is_new;
         if self.now.len() >= REMEMBERED {
@@ -63,7 +63,7 @@ impl Recent {
 }
 
 impl<T> Selection<T> {
-    /// Nothing yet; of all packets that are offered about so many are kept.
+    /// An empty sample, for about this many packets.
     pub fn of(most: usize) -> Self {
         Self {
             most,
@@ -75,10 +75,10 @@ impl<T> Selection<T> {
         }
     }
 
-    /// One more packet; `make` is what is kept of it. Of identical packets only the first can be kept: samples of
-    /// two points begin at different moments, and one point would keep the first and the other the second.
+    /// Offers a packet; `make` creates the kept value. Only the first of identical packets can be kept.
+    /// Samples of two points begin at different moments, so they would keep different ones.
     pub fn offer(&mut self, choice: Choice, make: impl FnOnce() -> T) {
-        if !choice.is_named && self.recent.sees_again(choice.identity) {
+        if !choice.is_named && self.recent.is_repeat(choice.identity) {
             return;
         }
         self.keep(choice.hash, make);
@@ -104,7 +104,7 @@ impl<T> Selection<T> {
         }
     }
 
-    /// What is kept, in the order in which it was offered; then nothing is.
+    /// Removes and returns the kept values, in the order in which they were offered.
     pub fn take(&mut self) -> Vec<T> {
         let groups = std::mem::take(&mut self.groups);
         (self.kept, self.offered, self.below) = (0, 0, u64::MAX);
@@ -115,8 +115,8 @@ impl<T> Selection<T> {
 }
 
 impl Choice {
-    /// How a packet is chosen; `None` where too little of it was kept. Packets that may have been one, as fragments and
-    /// what segmentation offload cuts, are chosen together.
+    /// The selection data of a packet. `None` if too few bytes were captured. Packets that may have been one,
+    /// as fragments or by segmentation offload, are selected together.
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
         let identity = Identity::of(packet)?;
         let protocol = Digest::default().with(&[identity.protocol]);
@@ -135,7 +135,7 @@ impl Choice {
         } = packet.transport
             && let Some((own, echoed)) = tcp_timestamps(header.options)
         {
-            // What cuts and joins segments leaves these alone.
+            // Offload that splits and merges segments does not change these.
             let common = [header.ack, own, echoed];
             let with = |digest: Digest, one: &u32| digest.with(&one.to_be_bytes());
             return Some(named(common.iter().fold(protocol, with)));
@@ -149,7 +149,7 @@ impl Choice {
     }
 }
 
-/// How many of a packet's bytes, which begin at `bytes`, it is known again by.
+/// Number of bytes, from the start of `bytes`, that identify a packet.
 pub fn needed(bytes: &[u8], packet: &Dissected<'_>) -> usize {
     let before = packet.ip.payload.as_ptr().addr() - bytes.as_ptr().addr();
     let header = match packet.transport {
@@ -159,7 +159,7 @@ pub fn needed(bytes: &[u8], packet: &Dissected<'_>) -> usize {
     bytes.len().min(before + header.max(HEAD))
 }
 
-/// All bits of a digest count for its order among others (the finish of `SplitMix64`).
+/// Spreads a digest, so that all bits count for its order (the finish of `SplitMix64`).
 const fn spread(digest: Digest) -> u64 {
     let mut hash = digest.0;
     hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// A datagram of these hosts and this number.
+    /// A datagram with these hosts and this number.
     fn datagram(hosts: [u8; 2], ttl: u8, number: u16, payload: &[u8]) -> Vec<u8> {
         let length = u16::try_from(28 + payload.len()).expect("short");
         let mut packet = vec![0x45, 0];
@@ -190,7 +190,7 @@ mod tests {
         packet
     }
 
-    /// Data of TCP with this time stamp.
+    /// TCP data with this timestamp option.
     fn segment(seq: u32, stamp: u32, payload: usize) -> Vec<u8> {
         let length = u16::try_from(52 + payload).expect("short");
         let mut packet = vec![0x45, 0];
@@ -304,13 +304,13 @@ mod tests {
                 far.offer(choice(&datagram([3, 4], 64, 1, &payload)), || 0);
             }
             let near = near.take();
-            // All of the path's packets that the far one has, the near one has too.
+            // All packets of the path in the far sample are in the near one too.
             for number in far.take().into_iter().filter(|number| *number != 0) {
                 prop_assert!(near.contains(&number));
             }
         }
 
-        /// Datagrams without a number, some of them identical; samples of the two points begin at different moments.
+        /// Datagrams without a number, some identical. Samples of the two points begin at different moments.
         #[test]
         fn of_packets_that_are_alike_no_point_takes_another_for_the_first(
             payloads in prop::collection::vec(0_u8..60, 100..400),

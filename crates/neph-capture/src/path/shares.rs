@@ -1,10 +1,8 @@
-//! Numbers over all packets: each segment's delays by direction and protocol, and its share of round
-//! trips.
+//! Totals of all packets: each segment's delays by direction and protocol, and its share of round trips.
 //!
-//! Owns the summing. Delays are kept to be put in order: 8 bytes for each, when what reading the captures
-//! took is free again.
+//! Owns the sums. Delays are kept for sorting, 8 bytes each, after the memory for reading is free.
 
-use crate::Way;
+use crate::Direction;
 use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
@@ -18,11 +16,11 @@ pub struct Delays {
     pub protocol: usize,
     /// Packets that passed both points while the clocks were known.
     pub n: u64,
-    /// Packets that passed both, however the clocks were.
+    /// Packets that passed both points, with or without known clocks.
     pub passed: u64,
     pub lost: u64,
     pub reordered: u64,
-    /// What the network made of its packets, beside the first that came.
+    /// Duplicates that the network made, without the first copy.
     pub copies: u64,
     /// In nanoseconds.
     total: i128,
@@ -30,7 +28,7 @@ pub struct Delays {
     pub most: i64,
     pub p50: Option<i64>,
     pub p99: Option<i64>,
-    /// The largest bound of a packet's.
+    /// The largest error bound of a packet's delay.
     pub bound: i64,
 }
 
@@ -54,22 +52,24 @@ impl Delays {
     }
 }
 
-/// What round trips of one protocol are made of.
+/// Parts of the round trips of one protocol.
 #[derive(Debug, Clone, Default)]
 pub struct RoundTrips {
     pub protocol: usize,
     pub n: u64,
-    /// Of all of them together, in nanoseconds.
+    /// Sum of all round trips, in nanoseconds.
     pub total: i128,
-    /// Of each segment there and back, and behind the last point: they add up to `total`.
+    /// Parts of each segment, forward plus reverse, and of everything after the last point. Their sum is
+    /// `total`.
     pub parts: Vec<i128>,
-    /// Of each segment there alone, and both ways, of the same round trips: those whose clocks are known.
+    /// Parts of each segment, forward alone and in both directions, of the round trips whose clocks are
+    /// known.
     there: Vec<(i128, i128)>,
 }
 
 impl RoundTrips {
-    /// What a segment one way has of `total`; both ways together are its part. `None` where the clocks
-    /// are not known.
+    /// A segment's part of `total` in one direction; both directions together are its part. `None` where the
+    /// clocks are not known.
     pub fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
         let (known, both) = self.there[segment];
         let there = (known * self.parts[segment]).checked_div(both)?;
@@ -81,7 +81,7 @@ impl RoundTrips {
     }
 }
 
-/// Each segment's delays, in the order of the path, there before back.
+/// Each segment's delays in the order of the path, forward before reverse.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -89,21 +89,21 @@ impl RoundTrips {
 )]
 pub fn delays(passages: &Passages) -> Vec<Delays> {
     let segments = passages.names.len().saturating_sub(1);
-    let place = |segment: usize, way: Way, protocol: usize| {
-        (segment * 2 + way as usize) * PROTOCOLS.len() + protocol
+    let place = |segment: usize, direction: Direction, protocol: usize| {
+        (segment * 2 + direction as usize) * PROTOCOLS.len() + protocol
     };
     let mut all = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
     let mut values = vec![Vec::new(); all.len()];
     for row in passages.rows() {
-        let way = row.way;
+        let direction = row.direction;
         let protocol = protocol(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
-            let place = place(segment, way, protocol);
+            let place = place(segment, direction, protocol);
             let of = &mut all[place];
             let is_both =
                 row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
             of.passed += u64::from(is_both);
-            of.reordered += u64::from(row.passage.is_overtaken(segment));
+            of.reordered += u64::from(row.passage.is_reordered(segment));
             of.lost += u64::from(row.end == End::Lost(segment));
             if let Some(delay) = delay {
                 of.add(*delay);
@@ -115,22 +115,26 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
         let kind = at % PROTOCOLS.len();
         (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
         of.is_back = at / PROTOCOLS.len() % 2 == 1;
-        let way = if of.is_back { Way::Back } else { Way::There };
+        let direction = if of.is_back {
+            Direction::Reverse
+        } else {
+            Direction::Forward
+        };
         let is_meant = |number| protocol(number) == kind;
-        of.copies = passages.followed.copies(of.segment, way, is_meant);
-        let told = |sorted: Sorted<'_>, p| {
+        of.copies = passages.followed.copies(of.segment, direction, is_meant);
+        let reported = |sorted: Sorted<'_>, p| {
             let value = quantile(sorted, 0, p).ok()?.value().number()?;
             Some(value.round() as i64)
         };
         if let Ok(sorted) = Sorted::sort(&mut values) {
-            (of.p50, of.p99) = (told(sorted, 0.5), told(sorted, 0.99));
+            (of.p50, of.p99) = (reported(sorted, 0.5), reported(sorted, 0.99));
         }
     }
     all.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
     all
 }
 
-/// Round trips whose packets were seen at every point, both ways, while no clock was set, by protocol.
+/// Round trips by protocol, of packets seen at every point in both directions while no clock was set.
 pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
     let last = passages.names.len().saturating_sub(1);
     let mut all: Vec<RoundTrips> = (0..PROTOCOLS.len())
@@ -148,14 +152,14 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
             .map(|point| there.mark(point).zip(back.mark(point)))
             .collect();
         let Some(marks) = marks else { continue };
-        // What a clock was set by while a packet was under way is no part of its round trip.
+        // A step of the clock while a packet was in flight is not part of its round trip.
         let mut clocks = passages.clocks.iter().zip(&marks);
         let is_set = clocks.any(|(clock, (there, back))| clock.is_set_between(*there, *back));
         let mut times = marks.iter().enumerate();
         if is_set || times.any(|(point, times)| passages.followed.is_set_back(point, *times)) {
             continue;
         }
-        // Around each point's own clock: no difference is between two of them.
+        // Each point's round trip uses its own clock: no difference is between two clocks.
         let around: Vec<i128> = marks
             .iter()
             .map(|(there, back)| i128::from(*back) - i128::from(*there))
@@ -167,8 +171,8 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
             *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
         }
         for (segment, (known, both)) in of.there.iter_mut().enumerate() {
-            if let Some(told) = passages.delay(&there, Way::There, segment) {
-                *known += i128::from(told.delay.nanos());
+            if let Some(reported) = passages.delay(&there, Direction::Forward, segment) {
+                *known += i128::from(reported.delay.nanos());
                 *both += around[segment] - around[segment + 1];
             }
         }

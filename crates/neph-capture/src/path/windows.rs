@@ -1,20 +1,20 @@
-//! Windows over captures that grow: which packets are judged together, and when all of them are there.
+//! Windows over growing captures: which packets are evaluated together, and when all of them are there.
 //!
-//! Owns the times, by the one clock of the points. Reads no clock and no file. A delay belongs to the
-//! window in which its packet came into the segment: a stamp that whoever tells the delay has read,
-//! however long the packet was on its way before. What is read reaches further, both ways, by the
-//! longest delay that is waited for: behind a window since its last packets are still in their segments,
-//! before it so that those that came out within it are known as others'.
+//! Owns the times, by the one clock of the points. Reads no clock and no file. A delay belongs to the window
+//! in which its packet entered the segment, as that timestamp is known, however long the packet was in
+//! flight. More than the window is read, by the longest delay that is waited for. After it, because its last
+//! packets are still in their segments; before it, to recognize packets of earlier windows that leave within
+//! it.
 
 use std::ops::Range;
 
-use crate::{Followed, Passage, Way};
+use crate::{Direction, Followed, Passage};
 
 const SECOND: i64 = 1_000_000_000;
-/// Shorter ones are told sooner, and read each packet more often.
+/// Length in nanoseconds. A shorter window is reported sooner, but each packet is read more often.
 const LENGTH: i64 = 2 * SECOND;
 
-/// The windows of a recording, one behind the other.
+/// The windows of a recording, one after the other.
 #[derive(Debug)]
 pub struct Windows {
     waiting: Waiting,
@@ -26,23 +26,23 @@ pub struct Windows {
 pub struct Waiting {
     /// The longest delay that a packet is waited for.
     pub longest: i64,
-    /// After so long what passed a point can be read.
+    /// Time from the passage of a packet until it can be read.
     pub readable: i64,
 }
 
 impl Waiting {
-    /// What passed an interface of this host can be read after so long: longer than a recording lets packets wait.
+    /// That time for an interface of this host: longer than a recording buffers packets.
     pub const HERE: i64 = SECOND / 2;
-    /// The same of a sample that an agent sends: it sends one each half second.
+    /// That time for a sample from an agent, which sends one each half second.
     pub const AT_AGENTS: i64 = 2 * SECOND;
 }
 
 /// Times in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Delays of packets that came into their segment then are judged.
+    /// Delays of packets that entered their segment in this range are evaluated.
     pub judged: Range<i64>,
-    /// Packets that passed any point then are looked at.
+    /// Packets that passed any point in this range are read.
     pub read: Range<i64>,
 }
 
@@ -50,15 +50,15 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossed {
     pub segment: usize,
-    pub way: Way,
-    /// When it came into the segment, in nanoseconds since 1970.
+    pub direction: Direction,
+    /// When it entered the segment, in nanoseconds since 1970.
     pub entered: i64,
-    /// How long it was in the segment, in nanoseconds.
+    /// Its delay in the segment, in nanoseconds.
     pub took: i64,
 }
 
 impl Windows {
-    /// The recording begins about `now`.
+    /// Starts windows for a recording that begins about `now`.
     pub const fn begin(now: i64, waiting: Waiting) -> Self {
         Self {
             waiting,
@@ -89,31 +89,35 @@ impl Window {
         self.judged.end.saturating_sub(longest)
     }
 
-    /// Of what was followed, what belongs to this window, in the order of time.
+    /// The crossings that belong to this window, in the order of time.
     pub fn crossed(&self, followed: &Followed) -> Vec<Crossed> {
         let mut all: Vec<Crossed> = followed
             .passages()
-            .filter_map(|passage| Some((passage, passage.way?)))
-            .flat_map(|(passage, way)| crossed(followed, passage, way))
+            .filter_map(|passage| Some((passage, passage.direction?)))
+            .flat_map(|(passage, direction)| crossed(followed, passage, direction))
             .filter(|crossed| self.judged.contains(&crossed.entered))
             .collect();
-        // As the whole captures are judged: by when they came in, then by what they took.
+        // The same order as for whole captures: by entry, then by delay.
         all.sort_by_key(|of| (of.entered, of.took));
         all
     }
 }
 
-fn crossed(followed: &Followed, passage: Passage, way: Way) -> impl Iterator<Item = Crossed> {
+fn crossed(
+    followed: &Followed,
+    passage: Passage,
+    direction: Direction,
+) -> impl Iterator<Item = Crossed> {
     let stamp = move |point| Some(followed.stamp(point, passage.mark(point)?));
     (0..followed.segments()).filter_map(move |segment| {
         let (here, there) = (stamp(segment)?, stamp(segment + 1)?);
-        let (entered, took) = match way {
-            Way::There => (here, there.saturating_sub(here)),
-            Way::Back => (there, here.saturating_sub(there)),
+        let (entered, took) = match direction {
+            Direction::Forward => (here, there.saturating_sub(here)),
+            Direction::Reverse => (there, here.saturating_sub(there)),
         };
         Some(Crossed {
             segment,
-            way,
+            direction,
             entered,
             took,
         })
@@ -131,11 +135,11 @@ mod tests {
     const MILLI: i64 = 1_000_000;
     const SETTLED: i64 = Waiting::HERE;
 
-    /// A packet at a point: when it passed, its number, and whether it goes there.
+    /// A packet at a point: when it passed, its number, and whether it goes forward.
     type Mark = (i64, u16, bool);
     type Seen = [Mark];
 
-    /// A datagram between hosts 1 and 2, as a capture has it.
+    /// A datagram between hosts 1 and 2, as captured.
     fn datagram(number: u16, is_there: bool) -> Vec<u8> {
         let (from, to) = if is_there { (1, 2) } else { (2, 1) };
         let mut packet = vec![0x45, 0, 0, 28];
@@ -145,11 +149,11 @@ mod tests {
         packet
     }
 
-    /// A delay: its segment, way, and milliseconds, when the packet came in and what it took.
-    type Told = (usize, Way, i64, i64);
+    /// A delay: segment, direction, time of entry and delay in milliseconds.
+    type ConversationListener = (usize, Direction, i64, i64);
 
-    /// What a window tells.
-    fn crossed(window: &Window, points: &[&Seen]) -> Vec<Told> {
+    /// The delays that a window reports.
+    fn crossed(window: &Window, points: &[&Seen]) -> Vec<ConversationListener> {
         let mut hops = Hops::at(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_there) in *packets {
@@ -161,11 +165,11 @@ mod tests {
             }
         }
         let all = window.crossed(&hops.end_of_window(&[true; 2]));
-        let told = all.into_iter().map(|of| {
+        let reported = all.into_iter().map(|of| {
             let (entered, took) = (of.entered / MILLI, of.took / MILLI);
-            (of.segment, of.way, entered, took)
+            (of.segment, of.direction, entered, took)
         });
-        told.collect()
+        reported.collect()
     }
 
     fn all(until: i64) -> Vec<Window> {
@@ -199,18 +203,18 @@ mod tests {
         assert_eq!(
             first,
             [
-                (0, Way::There, 11_500, 100),
-                (1, Way::There, 11_600, 100),
-                (0, Way::There, 11_900, 150),
+                (0, Direction::Forward, 11_500, 100),
+                (1, Direction::Forward, 11_600, 100),
+                (0, Direction::Forward, 11_900, 150),
             ]
         );
         let second = crossed(&windows[1], &points);
         assert_eq!(
             second,
             [
-                (1, Way::There, 12_050, 850),
-                (0, Way::There, 12_100, 100),
-                (1, Way::There, 12_200, 100),
+                (1, Direction::Forward, 12_050, 850),
+                (0, Direction::Forward, 12_100, 100),
+                (1, Direction::Forward, 12_200, 100),
             ]
         );
     }
@@ -222,7 +226,10 @@ mod tests {
         let far = [(11_004, 1, true), (11_990, 2, false)];
         assert_eq!(
             crossed(window, &[&near, &far]),
-            [(0, Way::There, 11_000, 4), (0, Way::Back, 11_990, 60),]
+            [
+                (0, Direction::Forward, 11_000, 4),
+                (0, Direction::Reverse, 11_990, 60),
+            ]
         );
     }
 
@@ -236,8 +243,8 @@ mod tests {
         }
     }
 
-    /// A packet: when it sets out, whether it goes there, what it takes in each segment, and where it is
-    /// seen. In milliseconds; delays are longer than is waited for, too.
+    /// A packet: departure, whether it goes forward, its delay in each segment, and where it is seen. In
+    /// milliseconds; some delays are longer than the windows wait.
     #[derive(Clone, Debug)]
     struct Passing {
         at: i64,
@@ -263,8 +270,8 @@ mod tests {
             })
     }
 
-    /// What each point sees, in the order of time; and of the delays what [`crossed`] is to tell.
-    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Told>) {
+    /// The packets that each point sees, in the order of time, and the delays that [`crossed`] must report.
+    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<ConversationListener>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
             let [first, second] = packet.took;
@@ -282,13 +289,13 @@ mod tests {
             }
             for (step, took) in packet.took.into_iter().enumerate() {
                 if packet.is_seen[order[step]] && packet.is_seen[order[step + 1]] {
-                    let way = if packet.is_there {
-                        Way::There
+                    let direction = if packet.is_there {
+                        Direction::Forward
                     } else {
-                        Way::Back
+                        Direction::Reverse
                     };
                     let segment = order[step].min(order[step + 1]);
-                    delays.push((segment, way, marks[step], took));
+                    delays.push((segment, direction, marks[step], took));
                 }
             }
         }
@@ -306,15 +313,15 @@ mod tests {
             let (points, mut meant) = seen(&packets);
             let points: Vec<&Seen> = points.iter().map(Vec::as_slice).collect();
             let windows = all(40 * SECOND);
-            let mut told: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
-            prop_assert!(told.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
-            told.sort_unstable();
+            let mut reported: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
+            prop_assert!(reported.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
+            reported.sort_unstable();
             meant.sort_unstable();
-            let is_waited_for = |(.., took): &Told| *took <= SECOND / MILLI;
+            let is_waited_for = |(.., took): &ConversationListener| *took <= SECOND / MILLI;
             let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
-            prop_assert_eq!(waited(&told), waited(&meant));
-            // Each stands for one of those that are meant.
-            for of in told.chunk_by(PartialEq::eq) {
+            prop_assert_eq!(waited(&reported), waited(&meant));
+            // Each matches one of the expected ones.
+            for of in reported.chunk_by(PartialEq::eq) {
                 let many = meant.iter().filter(|one| **one == of[0]).count();
                 prop_assert!(of.len() <= many, "{:?} {} times", of[0], of.len());
             }

@@ -1,34 +1,33 @@
-//! What packets show: flows of TCP, and questions with answers outside of it, each packet once.
+//! Conversations in packets: TCP flows, and questions with answers of other protocols.
 //!
-//! Owns which of them takes a packet, and that a packet which passed several interfaces counts once.
+//! Owns the assignment of packets to these, and that a packet seen at several interfaces counts once.
 
-use crate::{Answered, Asking, Between, Exchanges, Limits, Listener, Pair, Table, Twice};
+use crate::{Answered, Asking, Between, DuplicateFilter, Exchanges, Limits, Listener, Pair, Table};
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};
 
-/// What to capture so that packets are there once, or can be told apart: of one that a router passed on the
-/// copy is another to the byte, and nothing but its interface tells it.
+/// How to capture packets once, or so that copies can be recognized. A router's copy of a packet differs in
+/// its bytes, so only the interface identifies it.
 pub const ONCE: &str = "one interface, or with tcpdump -i any in its default format (LINUX_SLL2), \
-                               which tells interfaces, or take out copies that are the same to the byte \
-                               (editcap -w 0.02 FILE NEW)";
+                               which records interfaces, or remove exact duplicates (editcap -w 0.02 FILE NEW)";
 
-/// Of so many packets at the beginning of a capture each is remembered: it may be one of several
-/// interfaces, and this the first.
+/// At the beginning of a capture, this many packets are remembered: each may be the first copy of several
+/// interfaces.
 const FIRST: u32 = 1000;
 
-/// Is told what packets show, as they show it.
-pub trait Told: Listener {
-    /// Those who asked and answered are over.
+/// Receives what packets show.
+pub trait ConversationListener: Listener {
+    /// A pair of client and server is over.
     fn exchanged(&mut self, pair: &Pair);
 
-    /// Somebody was answered.
+    /// A question was answered.
     fn answered(&mut self, _of: &Between, _trip: Answered) {}
 }
 
-/// Who is told, as exchanges know him.
-struct Telling<'a, T>(&'a mut T);
+/// Forwards to a listener, as exchanges need it.
+struct Forwarder<'a, T>(&'a mut T);
 
-impl<T: Told> Asking for Telling<'_, T> {
+impl<T: ConversationListener> Asking for Forwarder<'_, T> {
     fn trip(&mut self, of: &Between, trip: Answered) {
         self.0.answered(of, trip);
     }
@@ -38,18 +37,18 @@ impl<T: Told> Asking for Telling<'_, T> {
     }
 }
 
-/// What was counted of all packets, whatever they showed.
+/// Counts of all packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes of IP, of each packet once, as flows count theirs: from the IP header on, in a tunnel from
-    /// the inner one.
+    /// Bytes of IP of each packet once, as flows count theirs: from the IP header on, in a tunnel from the
+    /// inner one.
     pub bytes: u64,
-    /// Packets that the capture shows again: at another interface, in another layer, by a mirror.
+    /// Duplicates in the capture: from another interface, another layer, or a mirror.
     pub copies: u64,
 }
 
 impl Counts {
-    /// What was added since `before`.
+    /// The difference to the earlier counts `before`.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {
@@ -64,75 +63,80 @@ impl Counts {
 pub struct Conversations {
     pub table: Table,
     pub exchanges: Exchanges,
-    twice: Twice,
-    /// Whether packets of several interfaces were seen: only there they are looked for twice.
+    duplicates: DuplicateFilter,
+    /// Whether packets of several interfaces were seen: only then copies are searched.
     has_interfaces: bool,
     /// How many of the first packets are still to come.
     first: u32,
     counts: Counts,
 }
 
-/// Of packets that were looked at those that stand in a capture again, at the same interface.
+/// Examined packets, and those repeated at the same interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
+pub struct Repeated {
     pub packets: u64,
     pub looked: u64,
 }
 
-impl Again {
-    /// Fewer are made by networks too.
+impl Repeated {
+    /// Networks make fewer duplicates than this too.
     const FEW: u64 = 10;
-    /// More than one in so many.
+    /// More than one packet in so many.
     const SHARE: u64 = 20;
 
-    /// Whether somebody wrote them twice.
+    /// Whether so many are repeated that the capture itself has them twice.
     pub const fn is_many(self) -> bool {
         self.packets >= Self::FEW && self.packets * Self::SHARE >= self.looked
     }
 }
 
 impl Conversations {
-    /// Servers at `quic` ports of UDP speak QUIC too.
+    /// Servers on the UDP ports `quic` use QUIC too.
     pub fn new(limits: Limits, quic: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
             exchanges: Exchanges::new(limits.flows, limits.idle).with_quic_ports(quic),
-            twice: Twice::default(),
+            duplicates: DuplicateFilter::default(),
             has_interfaces: false,
             first: FIRST,
             counts: Counts::default(),
         }
     }
 
-    /// Another capture begins.
+    /// Begins another capture.
     pub const fn begin(&mut self) {
         self.first = FIRST;
     }
 
-    /// What was seen of packets that stand in captures twice: none that are read at a glance are looked
-    /// at.
-    pub const fn again(&self) -> Again {
-        Again {
-            packets: self.twice.again(),
-            looked: self.twice.looked(),
+    /// Counts of packets that captures hold twice. Segments from the fast parser are not examined.
+    pub const fn repeats(&self) -> Repeated {
+        Repeated {
+            packets: self.duplicates.repeats(),
+            looked: self.duplicates.looked(),
         }
     }
 
-    /// A packet passed `interface`, a number of the capture's.
-    pub fn see(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>, told: &mut impl Told) {
+    /// Adds a packet at `interface`, a number of the capture.
+    pub fn see(
+        &mut self,
+        at: Wall,
+        interface: u32,
+        packet: &Dissected<'_>,
+        reported: &mut impl ConversationListener,
+    ) {
         self.has_interfaces |= interface > 0;
         self.first = self.first.saturating_sub(1);
-        if !self.takes_plain() && self.twice.is_duplicate(at, interface, packet) {
+        if !self.takes_plain() && self.duplicates.is_duplicate(at, interface, packet) {
             self.counts.copies += 1;
             return;
         }
         self.counts.bytes += packet.ip.total_len as u64;
-        if !self.exchanges.hear(at, packet, &mut Telling(told)) {
-            self.table.see(at, packet, told);
+        if !self.exchanges.hear(at, packet, &mut Forwarder(reported)) {
+            self.table.see(at, packet, reported);
         }
     }
 
-    /// A packet whose headers were cut off before they told its addresses.
+    /// Adds a packet whose headers were cut off before the addresses.
     pub const fn see_cut(&mut self) {
         self.table.see_cut();
     }
@@ -141,27 +145,27 @@ impl Conversations {
         self.counts
     }
 
-    /// Whether segments may be read at a glance: nobody asks whether they passed another interface.
+    /// Whether the fast parser may be used: no check for copies is needed.
     pub const fn takes_plain(&self) -> bool {
-        !self.has_interfaces && self.first == 0 && !self.twice.has_copies()
+        !self.has_interfaces && self.first == 0 && !self.duplicates.has_copies()
     }
 
-    /// A segment that was read at a glance passed the only interface.
+    /// Adds a segment from the fast parser, at the only interface.
     #[inline]
-    pub fn see_plain(&mut self, at: Wall, read: &Plain, told: &mut impl Told) {
+    pub fn see_plain(&mut self, at: Wall, read: &Plain, reported: &mut impl ConversationListener) {
         self.counts.bytes += u64::from(read.total_len);
-        self.table.see_plain(at, read, told);
+        self.table.see_plain(at, read, reported);
     }
 
-    /// Ends what is silent for too long at `now`, where no packet says how late it is.
-    pub fn silence(&mut self, now: Wall, told: &mut impl Told) {
-        self.table.silence(now, told);
-        self.exchanges.silence(now, |pair| told.exchanged(pair));
+    /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
+    pub fn silence(&mut self, now: Wall, reported: &mut impl ConversationListener) {
+        self.table.silence(now, reported);
+        self.exchanges.silence(now, |pair| reported.exchanged(pair));
     }
 
-    /// No more packets come.
-    pub fn end(&mut self, told: &mut impl Told) {
-        self.table.end(told);
-        self.exchanges.end(|pair| told.exchanged(pair));
+    /// Ends all.
+    pub fn end(&mut self, reported: &mut impl ConversationListener) {
+        self.table.end(reported);
+        self.exchanges.end(|pair| reported.exchanged(pair));
     }
 }

@@ -1,7 +1,6 @@
-//! What is said of how a capture ended: cut off, broken, empty, or unreadable.
+//! Messages about how a capture ended: truncated, corrupt, empty or unreadable.
 //!
-//! Owns the sentences, for all commands that read captures. Does not own what is said of the packets in
-//! it.
+//! Owns the sentences for all commands that read captures. Does not own messages about packets.
 
 use crate::{Account, Ending};
 
@@ -9,7 +8,7 @@ use super::ReadError;
 use super::packed::gzip;
 use neph_text::counted::counted;
 
-/// Whether it ended behind a whole record, whatever stands behind what was packed.
+/// Whether it ended after a whole record. Data after a compressed stream does not count.
 pub fn is_whole(account: &Account) -> bool {
     match &account.ending {
         Ending::Whole => true,
@@ -18,11 +17,11 @@ pub fn is_whole(account: &Account) -> bool {
     }
 }
 
-/// What people should know of the ending; one that was cut off is used up to there and is not wrong.
+/// The message about the ending, if any. A truncated capture is used up to its end and is no error.
 ///
 /// # Errors
-/// What is wrong: the capture is empty, none, broken, or could not be read further.
-pub fn said(name: &str, account: &Account) -> Result<Option<String>, ReadError> {
+/// The capture is empty, no capture, corrupt, or could not be read further.
+pub fn printed(name: &str, account: &Account) -> Result<Option<String>, ReadError> {
     let bytes = account.bytes;
     let packets = counted(account.packets, "packet");
     let were = if account.packets == 1 { "was" } else { "were" };
@@ -36,7 +35,7 @@ pub fn said(name: &str, account: &Account) -> Result<Option<String>, ReadError> 
             "{name} is cut off within the record at byte {bytes}; {kept}"
         ))),
         Ending::CutPacked => Ok(Some(format!(
-            "{name} is packed and cut off: of what it holds {bytes} bytes could be unpacked; {kept}"
+            "{name} is compressed and truncated: {bytes} bytes could be decompressed; {kept}"
         ))),
         Ending::Broken(error) if account.packets == 0 => Err(ReadError::wrong(format!(
             "{name} is no capture that neph reads from byte {bytes} on: {error}; give pcap or pcapng, as \
@@ -53,7 +52,7 @@ pub fn said(name: &str, account: &Account) -> Result<Option<String>, ReadError> 
                 String::new()
             };
             Ok(Some(format!(
-                "{name} {cut}has something behind what gzip packed, which is left out; {kept}"
+                "{name} {cut}has data after the gzip stream, which is ignored; {kept}"
             )))
         }
         Ending::BrokenPacked(error) => Err(ReadError::wrong(format!(

@@ -1,7 +1,7 @@
-//! Captures as they lie about: plain, packed, in parts, one after the other in the order of their times.
+//! Reading of captures: plain, compressed, in parts, in the order of their times.
 //!
-//! Owns opening and reading them, what is said of how each ended, and which table takes a packet. Does not
-//! own what is shown of flows.
+//! Owns opening and reading them, the messages about their ends, and the assignment of packets to tables.
+//! Does not own the output of flows.
 
 pub mod conversations;
 pub mod ending;
@@ -18,13 +18,13 @@ use std::io::{self, Read};
 
 use neph_model::Stop;
 
-/// Why a capture cannot be read, or not further: a sentence with what to do.
+/// Why a capture cannot be read, or not further: a sentence with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// What was given is none that is read here.
+    /// The input is invalid or not supported.
     #[error("{0}")]
     Wrong(String),
-    /// The machine failed.
+    /// The operating system reported an error.
     #[error("{0}")]
     Failed(String),
 }
@@ -39,14 +39,14 @@ impl ReadError {
     }
 }
 
-/// What a reader of captures is given from outside.
+/// The environment of a reader of captures.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// Ends the reading.
     pub stop: &'a Stop,
-    /// Opens standard input, which is to end when `stop` is set.
+    /// Opens standard input, which must end when `stop` is set.
     pub stdin: fn(&Stop) -> io::Result<Box<dyn Read>>,
-    /// Takes what people should know, a sentence without the program's name.
+    /// Receives messages for the user, as sentences without the program's name.
     pub say: &'a dyn Fn(&str),
 }
 

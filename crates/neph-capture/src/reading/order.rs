@@ -1,6 +1,6 @@
-//! In which order captures are read, and what is said where their times do not follow each other.
+//! The order in which captures are read, and messages where their times do not follow each other.
 //!
-//! Flows that span several captures are told right where these come in the order of time.
+//! Flows that span several captures are correct only if these are read in the order of time.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use super::file::{File, Times};
 use super::{Reader, source};
 
-/// The captures in the order of their first packets. What has none, or none with a time, keeps its
-/// place; all do where one is a pipe, which can be read once only.
+/// The captures in the order of their first packets. A capture without packets or times keeps its place. All
+/// keep theirs if one is a pipe, which can be read only once.
 pub fn by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     let mut ordered = files.to_vec();
     if files.len() < 2 || !files.iter().all(|path| source::is_file(path)) {
@@ -34,7 +34,7 @@ pub fn by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     ordered
 }
 
-/// When the first packet passed, as far as the file says.
+/// Time of the first packet, if the file has one.
 fn first(path: &Path, reader: Reader<'_>) -> Option<i64> {
     let source = source::open(path, reader).ok()?;
     let mut first = None;
@@ -45,17 +45,16 @@ fn first(path: &Path, reader: Reader<'_>) -> Option<i64> {
     first
 }
 
-/// What several captures that were joined as they came hold twice, nobody else would tell.
+/// Reports concatenated captures, whose common packets count twice: nothing else in the output shows that.
 pub fn backwards(file: &File) -> Option<String> {
     let back = file.times.and_then(Times::jump)?;
     let name = &file.name;
     Some(format!(
-        "the times of {name} jump back by {back}: it was joined of several captures, and what is in \
-         two of them counts twice, or its clock was set; give captures one by one"
+        "the times of {name} jump back by {back}: it was merged from several captures (packets in two of them count twice), or its clock was set; give the captures one by one"
     ))
 }
 
-/// Reports a clock that was set forward within a capture; nothing else in the output shows it.
+/// Reports a clock that was set forward within a capture: nothing else in the output shows it.
 pub fn silent(file: &File) -> Option<String> {
     let silence = file.times.and_then(Times::silence)?;
     let name = &file.name;
@@ -65,7 +64,7 @@ pub fn silent(file: &File) -> Option<String> {
     ))
 }
 
-/// Says that a capture overlaps one that was read before it, or is older.
+/// Reports a capture that overlaps one that was read before, or is older.
 pub fn unordered(before: &[File], file: &File) -> Option<String> {
     let times = file.times?;
     let earlier = before
@@ -77,19 +76,16 @@ pub fn unordered(before: &[File], file: &File) -> Option<String> {
     let (name, other) = (&file.name, &other.name);
     Some(if times.overlaps(until) {
         format!(
-            "{name} begins before {other} ends: what is in both counts twice; read captures of one \
-             time alone, those of several points of a path with neph hops, and the two directions of a TAP as \
-             one: {other}+{name}"
+            "{name} begins before {other} ends: packets in both count twice; read captures of different times only, captures of several points with neph hops, and the two directions of a TAP as one: {other}+{name}"
         )
     } else {
         format!(
-            "{name} is older than {other}, which was read before it: what began in one and went on \
-             in the other is told wrongly; give {name} first"
+            "{name} is older than {other}, which was read before it: connections that continue from one to the other are wrong; give {name} first"
         )
     })
 }
 
-/// What overlaps says more than what does not, of these the latest.
+/// An overlapping capture ranks above others, and a later one above earlier ones.
 fn nearer(times: Times, a: Times, b: Times) -> Ordering {
     let key = |other: Times| (times.overlaps(other), other.last);
     key(a).cmp(&key(b))

@@ -1,7 +1,7 @@
-//! Captures that were packed: by gzip or zstd, told by their first bytes.
+//! Captures that are compressed with gzip or zstd, recognized by their first bytes.
 //!
-//! Owns unpacking as a stream, in the memory of a window. What it reads was packed by anybody. Does not
-//! own the members of gzip (gzip).
+//! Owns decompression as a stream, in the memory of a window. The input is not trusted. Does not own the
+//! members of gzip (gzip).
 
 pub mod gzip;
 
@@ -15,25 +15,25 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use gzip::Gzip;
 
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// What is told apart only to name the remedy: first bytes and the program that unpacks it.
+/// Formats that are recognized only to name the remedy: first bytes and the program for them.
 const OTHERS: [(&[u8], &str); 3] = [
     (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
     (b"BZh", "bzip2"),
     (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
 ];
-/// The largest window of zstd that is kept: what a decoder has to bear (RFC 8878, 3.1.1.1.2), and what
-/// zstd takes up to level 19. A file of 4 KB may ask for far more.
+/// The largest accepted window of zstd: the recommended minimum for decoders (RFC 8878, 3.1.1.1.2) and what
+/// zstd uses up to level 19. A file of 4 KB may request far more.
 const ZSTD_WINDOW: u64 = 8 << 20;
 /// An empty last block, and room for the frame's checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-/// Compressed bytes that are asked for at once.
+/// Compressed bytes per read.
 pub const AT_ONCE: usize = 128 << 10;
 
-/// What a stream of bytes is.
+/// A stream of bytes, by compression.
 pub enum Unpacked<'a> {
-    /// Its bytes, unpacked if they were packed.
+    /// Its bytes, decompressed if needed.
     Bytes(Box<dyn Read + 'a>),
-    /// Packed by a program whose packing is not read here.
+    /// Compressed by this program, which is not supported.
     Other(&'static str),
 }
 
@@ -46,7 +46,7 @@ impl fmt::Debug for Unpacked<'_> {
     }
 }
 
-/// Unpacks what was packed.
+/// Decompresses a stream if it is compressed.
 ///
 /// # Errors
 /// When the first bytes cannot be read.
@@ -69,28 +69,27 @@ pub fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a>> {
     }))
 }
 
-/// What is wrong where unpacking ends, and what to do about it.
+/// The error where decompression ends, with a remedy.
 fn not_unpacked(what: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-/// Damaged on its way here, or on its disk.
+/// The error for data that was damaged in transfer or on disk.
 pub fn damaged(program: &str) -> io::Error {
     not_unpacked(format!(
-        "what {program} packed is broken there or before; copy it anew from where it was made ({program} -t tells \
-         whether a copy is whole)"
+        "the {program} data is corrupt there or before; copy the file again ({program} -t checks a copy)"
     ))
 }
 
-/// Frames of zstd, one behind the other; those that hold no data are skipped.
+/// Frames of zstd, one after the other. Frames without data are skipped.
 struct Zstd<R: BufRead>(State<R>);
 
 enum State<R: BufRead> {
     Between(R),
     Within(R, Box<FrameDecoder>),
-    /// Within this frame the file ended or is broken; what came of it is still to be handed out.
+    /// The file ended or is corrupt within this frame; its output so far is still to be delivered.
     Ended(Box<FrameDecoder>, io::Error),
-    /// Nothing more can come.
+    /// No more data.
     Over,
 }
 
@@ -110,7 +109,7 @@ impl<R: BufRead> Zstd<R> {
             Ok(()) => Ok(State::Within(source, Box::new(decoder))),
             Err(FrameDecoderError::WindowSizeTooBig { requested, .. }) => {
                 Err(not_unpacked(format!(
-                    "zstd packed it with a window of {requested} bytes, where {ZSTD_WINDOW} is the most; unpack it: zstd -dc --long=31 FILE | neph read -"
+                    "its zstd window of {requested} bytes is above the limit of {ZSTD_WINDOW}; decompress it: zstd -dc --long=31 FILE | neph read -"
                 )))
             }
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
@@ -125,8 +124,8 @@ impl<R: BufRead> Zstd<R> {
     }
 }
 
-/// What the decoder says; the end of the file is the end of the file, and what the machine refused is
-/// that, however deep it says so.
+/// Converts a decoder's error. An end of file or an error of the operating system is passed on, however deep
+/// it is nested.
 fn broken(error: &FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(one) = cause {
@@ -143,13 +142,13 @@ fn broken(error: &FrameDecoderError) -> io::Error {
     damaged("zstd")
 }
 
-/// Whether what came of a frame is what was packed, as far as the frame says.
+/// Whether the output of a frame matches its checksum, if it has one.
 fn is_as_packed(decoder: &FrameDecoder) -> bool {
-    let told = decoder.get_checksum_from_data();
-    told.is_none() || told == decoder.get_calculated_checksum()
+    let reported = decoder.get_checksum_from_data();
+    reported.is_none() || reported == decoder.get_calculated_checksum()
 }
 
-/// Decodes until there are bytes to hand out or the frame is over.
+/// Decodes until there is output or the frame is over.
 fn decode(decoder: &mut FrameDecoder, source: &mut impl Read) -> io::Result<()> {
     while decoder.can_collect() == 0 && !decoder.is_finished() {
         decode_block(decoder, source).map_err(|error| broken(&error))?;
@@ -206,7 +205,7 @@ impl<R: BufRead> Read for Zstd<R> {
 mod tests {
     use super::*;
 
-    /// A frame whose window is `2^log` bytes, of so many blocks of 128 KiB of zeros.
+    /// A frame with a window of `2^log` bytes and this many blocks of 128 KiB of zeros.
     fn frame(log: u8, blocks: u32) -> Vec<u8> {
         let mut frame = ZSTD.to_vec();
         frame.extend([0, (log - 10) << 3]);
@@ -221,7 +220,7 @@ mod tests {
     #[test]
     fn a_frame_that_was_cut_gives_each_block_that_is_whole() {
         let whole = frame(23, 3);
-        // Within the last block's header, before its byte, and within the checksum behind it.
+        // Within the last block's header, before its byte, and within the checksum after it.
         let mut checked = whole.clone();
         checked[4] |= 4;
         checked.extend([0; 3]);
@@ -271,7 +270,7 @@ mod tests {
         );
     }
 
-    /// Refuses what is asked of it.
+    /// Refuses every read.
     struct Disk;
 
     impl Read for Disk {

@@ -1,6 +1,6 @@
-//! The packets of one capture, for commands that need captures whole.
+//! The packets of one capture, for commands that need whole captures.
 //!
-//! Owns what is said of a capture that holds none. Does not own what is done with a packet.
+//! Owns the message about a capture without packets. Does not own what is done with a packet.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -14,13 +14,13 @@ use super::source::{self, Taken};
 use super::{ReadError, Reader};
 use neph_text::counted::counted;
 
-/// Times from 1970 to 2116: the differences of any two of them, and of those, are numbers.
+/// Times from 1970 to 2116: their differences, and differences of these, fit into an `i64`.
 const TIMES: Range<i64> = 0..1 << 62;
 
-/// Hands out each packet that has a time, with the number of its interface, or why there is no packet.
+/// Passes on each packet that has a time, with the number of its interface, or why there is no packet.
 ///
 /// # Errors
-/// The file is not there, no capture, empty, or broken, or holds no packet of IP with its headers.
+/// The file is missing, no capture, empty or corrupt, or holds no IP packet with its headers.
 pub fn packets(
     path: &Path,
     reader: Reader<'_>,
@@ -49,14 +49,14 @@ pub fn packets(
     if let Some(wrong) = wrong {
         return Err(wrong);
     }
-    // Standard input ends then, wherever it is.
+    // Standard input ends then, at any position.
     let is_cut = matches!(account.ending, Ending::CutOff | Ending::CutPacked);
     if stop.is_set() && (is_cut || matches!(account.ending, Ending::Whole)) {
         return Ok(());
     }
     let name = path.display();
-    if let Some(said) = ending::said(&name.to_string(), &account)? {
-        (reader.say)(&said);
+    if let Some(printed) = ending::printed(&name.to_string(), &account)? {
+        (reader.say)(&printed);
     }
     if !ending::is_whole(&account) {
         return Ok(());

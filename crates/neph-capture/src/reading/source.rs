@@ -1,6 +1,6 @@
-//! Captures as they lie about: plain, packed, or from a pipe.
+//! Sources of captures: plain, compressed, or from a pipe.
 //!
-//! Owns opening them; all are read as a stream.
+//! Owns opening them. All are read as a stream.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -16,15 +16,15 @@ use super::packed::{Unpacked, unpacked};
 use super::parts::parts;
 use super::{ReadError, Reader};
 
-/// Whether a capture is there, before others are read.
+/// Checks that a capture exists, before others are read.
 ///
 /// # Errors
-/// It is not, or is a folder.
+/// It does not exist, or is a folder.
 pub fn check(path: &Path) -> Result<(), ReadError> {
     parts(path).iter().try_for_each(|part| check_one(part))
 }
 
-/// Whether a capture lies in files, and can be read more than once.
+/// Whether a capture consists of files and can be read more than once.
 pub fn is_file(path: &Path) -> bool {
     let is_one = |part: &PathBuf| fs::metadata(part).is_ok_and(|found| found.is_file());
     parts(path).iter().all(is_one)
@@ -44,7 +44,7 @@ fn check_one(path: &Path) -> Result<(), ReadError> {
     }
 }
 
-/// What is said of a file that cannot be opened.
+/// The error for a file that cannot be opened.
 fn refused(path: &Path, error: &io::Error) -> ReadError {
     let name = path.display();
     let remedy = match error.kind() {
@@ -58,7 +58,7 @@ fn refused(path: &Path, error: &io::Error) -> ReadError {
 /// A capture that was opened.
 pub enum Source {
     One(Box<dyn Read>),
-    /// Of one point: they are read as one.
+    /// Several captures of one point, read as one.
     Several(Vec<(String, Box<dyn Read>)>),
 }
 
@@ -74,11 +74,11 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Opens a capture, or several of one point (`a.pcap+b.pcap`); `-` is standard input, which ends too when
+/// Opens a capture, or several of one point (`a.pcap+b.pcap`). `-` is standard input, which also ends when
 /// `stop` is set.
 ///
 /// # Errors
-/// When it is not there, may not be read, or is packed in a way that is not read here.
+/// It does not exist, may not be read, or its compression is not supported.
 pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
     let parts = parts(path);
     if let [_] = parts[..] {
@@ -95,13 +95,13 @@ pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
 #[derive(Debug)]
 pub struct Taken {
     pub account: Account,
-    /// What is wrong with one of several, with its name; what is wrong with a single one its account says.
+    /// The error of one of several captures, with its name. The account has that of a single one.
     pub wrong: Option<ReadError>,
 }
 
 impl Source {
-    /// Hands out each packet, in the order of time where there are several captures, until `take` breaks
-    /// off. Of several it says itself which was cut off; one that is wrong ends all.
+    /// Passes on each packet until `take` stops, with several captures in the order of time. With several it
+    /// reports truncated ones itself, and one with an error ends all.
     pub fn read(
         self,
         reader: Reader<'_>,
@@ -124,10 +124,10 @@ fn several(
 ) -> Taken {
     let (names, sources): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let mut wrong = None;
-    let ended = |place: usize, account: Account| match ending::said(&names[place], &account) {
-        Ok(said) => {
-            if let Some(said) = said {
-                (reader.say)(&said);
+    let ended = |place: usize, account: Account| match ending::printed(&names[place], &account) {
+        Ok(printed) => {
+            if let Some(printed) = printed {
+                (reader.say)(&printed);
             }
             ControlFlow::Continue(())
         }
@@ -156,7 +156,7 @@ fn open_one(path: &Path, reader: Reader<'_>) -> Result<Box<dyn Read>, ReadError>
         Unpacked::Other(program) => {
             let path = path.display();
             Err(ReadError::wrong(format!(
-                "{path} is packed by {program}; unpack it: {program} -dc {path} | neph read -"
+                "{path} is compressed by {program}; decompress it: {program} -dc {path} | neph read -"
             )))
         }
     }

@@ -1,4 +1,4 @@
-//! Which segment a segment answers, and what the answer speaks of.
+//! Assignment of a segment to the segment that it answers, and the kind of answer.
 
 use neph_model::{Span, Wall};
 
@@ -10,10 +10,10 @@ use super::{Event, Passing, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
 
-/// What TCP has to take for the largest segment when nobody said (RFC 9293, 3.7.1).
+/// The largest segment if none was announced (RFC 9293, 3.7.1), in bytes.
 const LARGEST: u32 = 536;
 
-/// Samples of what a segment acknowledges and echoes, and which retransmissions it shows to be spurious.
+/// Samples from a segment's acknowledgement and echo, and the retransmissions that it shows to be spurious.
 pub(super) fn look(
     passing: Passing<'_>,
     ack: Serial,
@@ -23,10 +23,10 @@ pub(super) fn look(
 ) {
     let Passing { at, side, segment } = passing;
     let acked = receiver.mark(Mark::Acked);
-    // Of a long answer each segment says the same of what was asked.
+    // Each segment of a long answer acknowledges the same request.
     if receiver.waiting.is_any() {
-        let answered = Answered::by(at, segment, ack, sender.heard_at, receiver);
-        tell(side, segment, &answered, receiver, sink);
+        let answered = Answered::by(at, segment, ack, sender.received_at, receiver);
+        report(side, segment, &answered, receiver, sink);
     }
     if receiver.late.is_any() {
         let verdict = Verdict {
@@ -49,8 +49,8 @@ pub(super) fn look(
     }
 }
 
-/// Samples of what awaits an answer.
-fn tell(
+/// Reports the samples of a segment.
+fn report(
     side: Side,
     segment: &Segment,
     answered: &Answered,
@@ -75,7 +75,7 @@ fn tell(
         Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
-            // What was acknowledged, `receiver` had sent: the path beyond is that to `side`.
+            // `receiver` sent what was acknowledged: the path is that to `side`.
             half: side.half(),
             method,
             answer,
@@ -92,16 +92,15 @@ fn tell(
     receiver.waiting.tidy(ack);
 }
 
-/// Nanoseconds; none where the capturing machine's clock was set back in between, or packets stand out
-/// of their order.
+/// Nanoseconds. `None` where the capturing clock was set back in between, or packets are out of order.
 fn elapsed(from: Wall, to: Wall) -> Option<i64> {
     let nanos = to.unix_nanos().saturating_sub(from.unix_nanos());
     (nanos >= 0).then_some(nanos)
 }
 
-/// Follows who asks and who answers. The last segment of what was asked and the first data of the
-/// answer are a round trip that holds all that the program took, also where its host acknowledges
-/// before it answers. `placed` is what `segment` is other than the next.
+/// Follows requests and responses. The last segment of a request and the first data of its response give a
+/// round trip that includes the server processing time, even if the host acknowledges first. `placed` is the
+/// event of `segment`, if any.
 pub(super) fn take_turns(
     passing: Passing<'_>,
     placed: Option<Event>,
@@ -135,19 +134,26 @@ pub(super) fn take_turns(
     };
 }
 
-/// What a segment acknowledges, before it is counted.
+/// The acknowledgement of a segment, before it is counted.
 struct Answered {
     at: Wall,
     ack: Serial,
     with_data: bool,
-    /// So much at once has to be acknowledged at once (RFC 9293, 3.8.6.3: each second segment).
+    /// Enough bytes arrived at once that they must be acknowledged at once (RFC 9293, 3.8.6.3: each second
+    /// segment).
     forced: bool,
     /// When its sender had sent anything before it.
-    heard_at: Roughly,
+    received_at: Roughly,
 }
 
 impl Answered {
-    fn by(at: Wall, segment: &Segment, ack: Serial, heard_at: Roughly, receiver: &Sender) -> Self {
+    fn by(
+        at: Wall,
+        segment: &Segment,
+        ack: Serial,
+        received_at: Roughly,
+        receiver: &Sender,
+    ) -> Self {
         let new = receiver
             .mark(Mark::Acked)
             .map_or(0, |acked| ack.since(acked));
@@ -157,12 +163,12 @@ impl Answered {
             ack,
             with_data: segment.length > 0,
             forced: u32::try_from(new).is_ok_and(|new| new > largest),
-            heard_at,
+            received_at,
         }
     }
 
-    /// What the answer to `found` speaks of, by the time it took; the floor of the path is told of it.
-    /// `is_held` is what was said of the same segment before.
+    /// The kind of answer to `found`, by its time, which also updates the floor of the path. `is_held` is the
+    /// result for the same segment before.
     fn answer(
         &self,
         found: &Awaiting,
@@ -175,7 +181,7 @@ impl Answered {
         }
         let floor = &mut receiver.floor;
         let is_free = found.is_syn() || self.forced;
-        let quiet = self.heard_at.until(self.at);
+        let quiet = self.received_at.until(self.at);
         let mut held = || floor.is_held_back(self.at, nanos, quiet);
         if !is_free && *is_held.get_or_insert_with(&mut held) {
             floor.held_back(self.at, nanos);

@@ -1,6 +1,6 @@
 //! A segment that awaits an answer, in 24 bytes: there are very many of these.
 //!
-//! Owns what is remembered of a segment. Does not own the others of its side.
+//! Owns the fields of one segment. Does not own the list of its side.
 
 use neph_model::Wall;
 
@@ -22,23 +22,23 @@ pub(super) struct Awaiting {
     pub(super) at: Wall,
     pub(super) seq: Serial,
     pub(super) end: Serial,
-    /// Its time stamp.
+    /// Its timestamp option.
     pub(super) value: Serial,
     load: Load,
 }
 
-/// Bytes on their way with a segment, its own included, what it is and what it awaits.
+/// Bytes in flight with a segment, including its own, its kind and what it awaits.
 #[derive(Debug, Clone, Copy)]
 struct Load(u32);
 
 impl Load {
     const SYN: u32 = 1 << 31;
-    const AGAIN: u32 = 1 << 30;
-    /// More bytes than any window has on their way.
+    const RETRY: u32 = 1 << 30;
+    /// More bytes than any window has in flight.
     const BYTES: u32 = Reply::ECHO.0 - 1;
 }
 
-/// What may be awaited.
+/// Kinds of answers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reply(u32);
 
@@ -48,7 +48,7 @@ impl Reply {
     pub(super) const ANY: Self = Self(Self::ACKNOWLEDGEMENT.0 | Self::ECHO.0);
 }
 
-/// What a new segment is to await.
+/// The answers that a new segment awaits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Awaited {
     pub(super) acknowledgement: bool,
@@ -56,7 +56,7 @@ pub(super) struct Awaited {
 }
 
 impl Awaiting {
-    /// Of a segment that passed at `at`.
+    /// For a segment that passed at `at`.
     #[inline]
     pub(super) fn of(at: Wall, segment: &Segment, in_flight: u32, awaited: Awaited) -> Self {
         let bit = |is: bool, bit: u32| if is { bit } else { 0 };
@@ -80,12 +80,12 @@ impl Awaiting {
         self.load.0 & Load::SYN != 0
     }
 
-    /// Whether the segment was sent again: whose acknowledgement comes cannot be told.
-    pub(super) const fn is_again(&self) -> bool {
-        self.load.0 & Load::AGAIN != 0
+    /// Whether the segment was retransmitted: its acknowledgement may be of either transmission.
+    pub(super) const fn is_repeated(&self) -> bool {
+        self.load.0 & Load::RETRY != 0
     }
 
-    /// Whether `ack` acknowledges all of it, and no more. Of a SYN with data the number alone may be (RFC
+    /// Whether `ack` acknowledges exactly this segment. For a SYN with data it may be the SYN alone (RFC
     /// 7413, 4.2.2): then the data was refused.
     pub(super) const fn is_what_ends_at(&self, ack: Serial) -> bool {
         let is_opening = self.is_syn() && ack.is_after(self.seq) && self.end.is_after(ack);
@@ -97,21 +97,21 @@ impl Awaiting {
         self.load.0 & answer.0 != 0
     }
 
-    /// It awaits that no more.
+    /// Removes an answer that it awaits.
     #[inline]
     pub(super) const fn answered(&mut self, answer: Reply) {
         self.load.0 &= !answer.0;
     }
 
-    /// The same segment, which does not await that.
+    /// The same segment, without that answer.
     pub(super) const fn without(mut self, answer: Reply) -> Self {
         self.answered(answer);
         self
     }
 
-    /// Some of it was sent again.
-    pub(super) const fn sent_again(&mut self) {
-        self.load.0 |= Load::AGAIN;
+    /// Some of it was retransmitted.
+    pub(super) const fn retransmitted_segments(&mut self) {
+        self.load.0 |= Load::RETRY;
     }
 
     /// Whether it awaits the acknowledgement of some of `segment`.

@@ -1,30 +1,30 @@
-//! Owns what a segment can be when it is not simply the next.
+//! Events: what a segment can be other than the next one.
 
-/// Something else than the next segment.
+/// A segment other than the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
-    /// Sent again, because its acknowledgement did not come in time.
+    /// A retransmission after a timeout.
     Retransmission,
-    /// Sent again, because the receiver asked for it three times (RFC 5681, 3.2).
+    /// A retransmission after three duplicate acknowledgements (RFC 5681, 3.2).
     FastRetransmission,
-    /// Sent again although its acknowledgement had passed, or although what was sent first had arrived,
-    /// as its receiver said later. No loss.
+    /// A retransmission of data that had been acknowledged or, as its receiver reported later, had arrived.
+    /// No loss.
     SpuriousRetransmission,
-    /// Sent before what passed before it.
+    /// It was sent before a segment that passed earlier.
     OutOfOrder,
-    /// What should have come before did not pass here.
+    /// Data before it did not pass here.
     Gap,
-    /// The same acknowledgement again: something behind a gap arrived there.
+    /// A duplicate acknowledgement: data after a gap arrived at its sender.
     RepeatedAcknowledgement,
-    /// What was acknowledged never passed here.
+    /// The acknowledged data never passed here.
     AcknowledgedUnseen,
-    /// The sender takes no more bytes for now.
+    /// The sender accepts no more bytes for now.
     ZeroWindow,
-    /// One byte, or none, to hear whether the window is open again.
+    /// One byte, or none, to check whether the window is open again.
     WindowProbe,
-    /// The byte before the next, or none, to hear whether the other side is still there.
+    /// The byte before the next, or none, to check whether the peer is alive.
     KeepAlive,
-    /// The connection was refused or broken off.
+    /// The connection was refused or aborted.
     Reset,
 }
 

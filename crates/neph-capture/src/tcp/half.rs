@@ -1,4 +1,4 @@
-//! One side of a connection as a sender: how far it has come, and what it said last.
+//! One side of a connection as a sender: its sequence numbers, acknowledgements and window.
 
 use std::cmp::Ordering;
 
@@ -19,30 +19,30 @@ pub(super) struct Sender {
     pub(super) marks: Marks,
     /// When the highest number was sent.
     pub(super) next_at: Nanos,
-    /// The largest segment that the other side takes.
+    /// The largest segment that the other side accepts.
     pub(super) largest: u16,
     pub(super) waiting: Waiting,
-    /// What it sent that passed later than its number says.
+    /// Its segments that passed later than their numbers show.
     pub(super) late: Lates,
     /// Round trips to the other side.
     pub(super) floor: Floor,
-    /// When anything of it passed last.
-    pub(super) heard_at: Roughly,
-    /// The window it told with what it acknowledged last, and how often it said the same again.
+    /// When its last segment passed.
+    pub(super) received_at: Roughly,
+    /// The window of its last acknowledgement, and how often it repeated that acknowledgement.
     pub(super) window: Option<u16>,
     pub(super) repeated: u32,
     pub(super) repeated_at: Nanos,
     pub(super) turn: Turn,
 }
 
-/// Whether a side has asked something that the other has not answered with data yet.
+/// Whether a side has sent a request that the other has not answered with data yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Turn {
     #[default]
     Silent,
-    /// All that it sent since the other side did passed here once and in order.
+    /// All segments of its request passed here once and in order.
     Asked,
-    /// When the whole of it was there cannot be told.
+    /// When the whole request had passed is not known.
     Unclear,
 }
 
@@ -52,15 +52,14 @@ impl Sender {
         self.marks.get(mark)
     }
 
-    /// Bytes that are not acknowledged, up to `end`.
+    /// Bytes up to `end` that are not acknowledged.
     pub(super) fn in_flight(&self, end: Serial) -> u32 {
         let from = self.mark(Mark::Acked).or_else(|| self.mark(Mark::First));
         let from = from.unwrap_or(end);
         u32::try_from(end.since(from)).unwrap_or(0)
     }
 
-    /// Each line of memory that it lies in will be needed: there is a field in each, as the compiler lays
-    /// them out.
+    /// Prefetches each cache line of it, by one field in each, as the compiler lays them out.
     #[inline]
     pub(super) fn fetch(&self) {
         fetch(&self.waiting);
@@ -68,50 +67,53 @@ impl Sender {
         fetch(&self.marks);
     }
 
-    /// Whether `segment` begins at or behind all that was sent before.
+    /// Whether `segment` begins at or after the end of all that was sent before.
     pub(super) fn is_new(&self, segment: &Segment) -> bool {
         self.mark(Mark::Next)
             .is_none_or(|next| !next.is_after(segment.seq))
     }
 
-    /// Whether nothing of it passed here that belongs to the connection.
+    /// Whether no segment of it passed here that belongs to the connection.
     #[inline]
     pub(super) const fn is_silent(&self) -> bool {
         self.mark(Mark::Next).is_none()
     }
 
-    /// Whether all that it sent was a SYN: it waits for the answer.
+    /// Whether it sent only a SYN and waits for the answer.
     pub(super) fn only_opens(&self) -> bool {
         let ends = self.mark(Mark::First).zip(self.mark(Mark::Next));
-        ends.is_some_and(|(first, next)| first.plus(1) == next) && self.mark(Mark::Said).is_none()
+        ends.is_some_and(|(first, next)| first.plus(1) == next)
+            && self.mark(Mark::Reported).is_none()
     }
 
-    /// The other side says that something before what it got is missing.
-    pub(super) fn gap_told(&mut self) {
+    /// The other side reported a gap.
+    pub(super) fn gap_reported(&mut self) {
         if let Some(next) = self.mark(Mark::Next) {
-            self.marks.set(Mark::Told, next);
+            self.marks.set(Mark::ConversationListener, next);
         }
     }
 
-    /// All that was told of is there: numbers that come round again are others.
+    /// Forgets reported gaps once they are filled, as sequence numbers repeat.
     pub(super) fn forget_filled(&mut self) {
-        let ends = self.mark(Mark::Told).zip(self.mark(Mark::Acked));
-        if ends.is_some_and(|(told, acked)| !told.is_after(acked)) {
-            self.marks.forget(Mark::Told);
+        let ends = self
+            .mark(Mark::ConversationListener)
+            .zip(self.mark(Mark::Acked));
+        if ends.is_some_and(|(reported, acked)| !reported.is_after(acked)) {
+            self.marks.forget(Mark::ConversationListener);
         }
     }
 
-    /// Whether `segment` may lie in a gap that the other side told of. Holes are filled one by one: an
-    /// acknowledgement that fills the first takes back nothing of what was told of the next.
-    pub(super) fn is_told(&self, segment: &Segment) -> bool {
-        self.mark(Mark::Told)
-            .is_some_and(|told| told.is_after(segment.seq))
+    /// Whether `segment` may lie in a gap that the other side reported. Gaps are filled one by one: an
+    /// acknowledgement that fills the first does not cancel the report of the next.
+    pub(super) fn is_reported(&self, segment: &Segment) -> bool {
+        self.mark(Mark::ConversationListener)
+            .is_some_and(|reported| reported.is_after(segment.seq))
     }
 
-    /// What should have followed `segment` passed already: how the segment's time stamp compares with
-    /// those of it, and when the first of it passed. Greater than the oldest, it was sent after what
-    /// should have followed; less than the newest, before what passed. Of a gap that is not remembered
-    /// only the newest stamp and the last passage are known.
+    /// For segments after `segment` that passed already: its timestamp option against theirs, and when the
+    /// first of them passed. `Greater` than the oldest: it was sent after them. `Less` than the newest: it
+    /// was sent before them. Without a remembered gap, only the newest timestamp and the last passage are
+    /// known.
     pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
         let beyond = self.waiting.beyond(segment);
         let stamps = segment.stamps.zip(self.mark(Mark::NewestStamp));
@@ -134,8 +136,8 @@ impl Sender {
             || self.waiting.holds(segment)
     }
 
-    /// Remembers a segment, once it has been looked at; `placed` is what it is other than the next. Returns
-    /// how many segments are not followed, because more are under way than there is room for.
+    /// Remembers a segment after its evaluation; `placed` is its event, if any. Returns how many segments are
+    /// not followed, because more are in flight than there is room for.
     pub(super) fn sent(
         &mut self,
         at: Wall,
@@ -149,7 +151,7 @@ impl Sender {
             let is_new = self.is_new(segment);
             let is_first = is_new || !self.passed_before(segment);
             if !is_first {
-                self.waiting.sent_again(segment);
+                self.waiting.retransmitted_segments(segment);
             }
             let is_there = |acked: Serial| !segment.end().is_after(acked);
             if !is_new && self.mark(Mark::Acked).is_some_and(is_there) {
@@ -158,8 +160,8 @@ impl Sender {
                 self.late.push(at, segment, !is_first, placed);
             }
             self.waiting.pass(at, segment, self.mark(Mark::Next));
-            // A time stamp that a bare acknowledgement used first is left out: its echo may answer
-            // what followed up to a tick later.
+            // A timestamp that a bare acknowledgement used first is excluded: its echo may answer what
+            // followed up to a tick later.
             let awaited = Awaited {
                 acknowledgement: is_first,
                 echo: is_newest,
@@ -184,12 +186,12 @@ impl Sender {
         left_out
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         self.waiting.heap() + self.late.heap()
     }
 
-    /// Whether nothing was sent with this time stamp or a later one before.
+    /// Whether no segment with this timestamp or a later one was sent before.
     fn is_newest_stamp(&self, segment: &Segment) -> bool {
         segment.stamps.is_some_and(|(value, _)| {
             self.mark(Mark::NewestStamp)

@@ -1,8 +1,7 @@
-//! What passed later than its number says: sent again, or overtaken.
+//! Segments that passed later than their numbers show: retransmitted or reordered.
 //!
-//! Owns what is remembered of it: which acknowledgements had to wait for it, and whether what was sent again
-//! turns out to have been there already (spurious: D-SACK, RFC 2883; Eifel, RFC 3522; an acknowledgement that
-//! comes sooner than any round trip).
+//! Owns which acknowledgements had to wait for them, and which retransmissions were spurious: by D-SACK (RFC
+//! 2883), Eifel (RFC 3522), or an acknowledgement sooner than any round trip.
 
 use std::collections::VecDeque;
 
@@ -12,9 +11,9 @@ use super::awaiting::Awaiting;
 use super::{Event, Segment};
 use crate::sequence::Serial;
 
-/// Those of one side that are remembered; beyond, the oldest go first that are acknowledged.
+/// Remembered segments of one side. Beyond that, the oldest acknowledged ones are forgotten.
 const MOST: usize = 64;
-/// A duplicate is reported within a round trip: what is acknowledged is forgotten after this.
+/// A duplicate is reported within a round trip: acknowledged segments are forgotten after this time.
 const REPORTED: Span = Span::from_secs(3);
 
 /// A segment that passed late.
@@ -23,11 +22,11 @@ struct Late {
     seq: Serial,
     end: Serial,
     at: Wall,
-    /// Its time stamp.
+    /// Its timestamp option.
     value: Option<Serial>,
     /// Whether some of it had passed before.
-    is_again: bool,
-    /// What a retransmission was counted as, while it may turn out to be spurious.
+    is_repeated: bool,
+    /// How a retransmission was counted, while it may turn out to be spurious.
     counted: Option<Event>,
 }
 
@@ -37,20 +36,20 @@ impl Late {
     }
 }
 
-/// Those of one side; most have none.
+/// Late segments of one side; most sides have none.
 #[derive(Debug, Default)]
 pub(super) struct Lates(
     #[expect(clippy::box_collection, reason = "most sides have none")] Option<Box<VecDeque<Late>>>,
 );
 
-/// An acknowledgement, as far as it says what was spurious.
+/// An acknowledgement, with what it shows of spurious retransmissions.
 pub(super) struct Verdict<'a> {
     pub(super) at: Wall,
     pub(super) segment: &'a Segment,
     pub(super) ack: Serial,
-    /// What was acknowledged before.
+    /// The acknowledgement before.
     pub(super) acked: Option<Serial>,
-    /// The shortest round trip to who acknowledges (nanoseconds).
+    /// The shortest round trip to the acknowledging side, in nanoseconds.
     pub(super) floor: Option<i64>,
 }
 
@@ -61,13 +60,13 @@ impl Verdict<'_> {
         is_first && !late.end.is_after(self.ack)
     }
 
-    /// Whether it reports that `late` came twice.
+    /// Whether it reports that `late` arrived twice.
     fn reports(&self, late: &Late) -> bool {
         self.segment.reports(late.seq, late.end)
     }
 
-    /// Whether `late` cannot have been there and back: a quarter of the shortest round trip is left for
-    /// one that is shorter than any before.
+    /// Whether it came too soon to answer `late`: before 3/4 of the shortest round trip, as a round trip may
+    /// be shorter than any before.
     fn is_too_soon_for(&self, late: &Late) -> bool {
         let nanos = self.at.unix_nanos().saturating_sub(late.at.unix_nanos());
         let least = self.floor.map(|floor| floor / 4 * 3);
@@ -76,31 +75,31 @@ impl Verdict<'_> {
 }
 
 impl Lates {
-    /// A segment passed late: whether some of it passed before, and what it was counted as.
+    /// Adds a segment that passed late: whether some of it passed before, and how it was counted.
     pub(super) fn push(
         &mut self,
         at: Wall,
         segment: &Segment,
-        is_again: bool,
+        is_repeated: bool,
         counted: Option<Event>,
     ) {
-        let again = [Event::Retransmission, Event::FastRetransmission];
+        let repeats = [Event::Retransmission, Event::FastRetransmission];
         let all = self.0.get_or_insert_default();
         all.push_back(Late {
             seq: segment.seq,
             end: segment.end(),
             at,
             value: segment.stamps.map(|(value, _)| value),
-            is_again,
-            counted: counted.filter(|event| again.contains(event)),
+            is_repeated,
+            counted: counted.filter(|event| repeats.contains(event)),
         });
         if all.len() > MOST {
             join_oldest(all);
         }
     }
 
-    /// A segment passed that was acknowledged: should its receiver report a duplicate, it is of this one, and
-    /// not of what was sent before it.
+    /// Adds a repetition of acknowledged data. A duplicate that its receiver reports is this one, not the
+    /// retransmission before.
     pub(super) fn repeat(&mut self, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
         let is_met = |late: &&mut Late| end.is_after(late.seq) && late.end.is_after(seq);
@@ -114,21 +113,21 @@ impl Lates {
         self.0.is_some()
     }
 
-    /// Whether the acknowledgement of `found`, which was the last to be acknowledged behind `acked`, had to
-    /// wait for what passed later or once more.
+    /// Whether the acknowledgement of `found`, the last one acknowledged after `acked`, had to wait for a
+    /// late or repeated segment.
     pub(super) fn kept_waiting(&self, found: &Awaiting, acked: Option<Serial>) -> bool {
         let is_awaited = |late: &Late| {
             acked.is_none_or(|acked| late.end.is_after(acked))
                 && found.seq.is_after(late.seq)
-                && (late.is_again || late.at > found.at)
+                && (late.is_repeated || late.at > found.at)
         };
         self.0.iter().flat_map(|all| all.iter()).any(is_awaited)
     }
 
-    /// Hands out what the retransmissions were counted as that turn out to be spurious.
+    /// Passes on how the retransmissions that turn out to be spurious were counted.
     pub(super) fn judge(&mut self, verdict: &Verdict<'_>, mut spurious: impl FnMut(Event)) {
         let Some(all) = &mut self.0 else { return };
-        // An echo older than all of them is that of what had passed before any was sent again.
+        // An echo older than all of them belongs to a segment before any retransmission.
         let covered = all
             .iter()
             .filter(|late| late.counted.is_some() && verdict.covers(late));
@@ -141,7 +140,7 @@ impl Lates {
             .flatten()
             .zip(echo)
             .is_some_and(|(oldest, echo)| oldest.is_after(echo));
-        // Of what was sent several times a duplicate is the last: the first may have been needed.
+        // Of several retransmissions the last is the duplicate: the first may have been needed.
         let mut reported: Option<Late> = None;
         for late in all.iter_mut().rev() {
             let is_answered = verdict.covers(late) && (is_older || verdict.is_too_soon_for(late));
@@ -166,7 +165,7 @@ impl Lates {
         }
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         let all = self.0.as_ref();
         all.map_or(0, |all| {
@@ -175,7 +174,7 @@ impl Lates {
     }
 }
 
-/// Makes one of the two oldest: what lies between them counts as late too, and no verdict comes.
+/// Joins the two oldest. Data between them counts as late too, and no verdict follows.
 fn join_oldest(all: &mut VecDeque<Late>) {
     if let Some(first) = all.pop_front()
         && let Some(second) = all.front_mut()
@@ -191,7 +190,7 @@ fn join_oldest(all: &mut VecDeque<Late>) {
         } else {
             to
         };
-        second.is_again |= first.is_again;
+        second.is_repeated |= first.is_repeated;
         second.at = second.at.max(first.at);
         second.counted = None;
     }

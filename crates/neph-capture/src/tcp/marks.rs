@@ -1,32 +1,32 @@
-//! Numbers of which some are not known yet, in little memory: there are very many connections, and
-//! each line of memory that a packet needs of its connection costs more than what is done with it.
+//! Sequence numbers, some still unknown, in little memory. There are very many connections, and each cache
+//! line of a connection costs more time than the work on a packet.
 
 use neph_model::Wall;
 
 use crate::sequence::Serial;
 
-/// What the numbers of one side are.
+/// The numbers of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// The number it began with, if its SYN was seen.
+    /// Its initial sequence number, if its SYN was seen.
     First,
-    /// The number behind the highest that it sent.
+    /// The number after the highest that it sent.
     Next,
-    /// Until where the other side has acknowledged.
+    /// The highest number that the other side acknowledged.
     Acked,
-    /// What it acknowledged last.
-    Said,
-    /// The latest of its time stamps.
+    /// The number that it acknowledged last.
+    Reported,
+    /// Its latest timestamp option.
     NewestStamp,
-    /// The number behind the highest that it had sent when the other side told of a gap.
-    Told,
+    /// The number after the highest that it had sent when the other side reported a gap.
+    ConversationListener,
 }
 
-/// Those of one side.
+/// The numbers of one side.
 #[derive(Debug, Clone)]
 pub(super) struct Marks {
     numbers: [Serial; 6],
-    /// A bit for each number, the highest where the side has ended the connection.
+    /// A bit for each known number. The highest bit shows that the side has ended the connection.
     known: u8,
 }
 
@@ -62,7 +62,7 @@ impl Marks {
         self.known |= Self::ENDED;
     }
 
-    /// Whether it has.
+    /// Whether the side has ended the connection.
     #[inline]
     pub(super) const fn is_ended(&self) -> bool {
         self.known & Self::ENDED != 0
@@ -74,7 +74,7 @@ impl Marks {
     }
 }
 
-/// A number of nanoseconds, or none: `Option<i64>` takes twice as much.
+/// An optional number of nanoseconds: `Option<i64>` takes twice as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Nanos(i64);
 
@@ -101,14 +101,14 @@ impl Nanos {
         Some(self.0)
     }
 
-    /// As the time that it is.
+    /// As a wall clock time.
     #[inline]
     pub(super) fn wall(self) -> Option<Wall> {
         self.get().map(Wall::from_unix_nanos)
     }
 }
 
-/// A time to the millisecond, or nearly: 2^20 ns; it comes round again after 52 days. 0 where there is none.
+/// A time in units of 2^20 ns (about 1 ms), which wraps after 52 days. 0 if there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Roughly(u32);
 
@@ -118,7 +118,7 @@ impl Roughly {
         Self(ticks.unwrap_or(0).max(1))
     }
 
-    /// Nanoseconds since then.
+    /// Nanoseconds from this time to `at`.
     pub(super) fn until(self, at: Wall) -> Option<i64> {
         let ticks = Self::at(at).0.wrapping_sub(self.0);
         (self.0 != 0).then(|| i64::from(ticks) << 20)

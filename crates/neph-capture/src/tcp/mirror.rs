@@ -1,16 +1,16 @@
-//! Whether a segment answers what another side sent, where nothing else says that they belong together.
+//! Whether a segment answers what another side sent, where only sequence numbers can show it.
 
 use super::marks::Mark;
 use super::{Connection, Segment, Side};
 use crate::sequence::Serial;
 
-/// Numbers that lie further apart are of other connections: of two at random, one pair in 128 is nearer,
-/// and of both numbers one in 16,384.
+/// Numbers further apart belong to other connections. Of random pairs, one in 128 is nearer in one number,
+/// and one in 16,384 in both.
 const NEAR: u32 = 1 << 24;
 
 impl Connection {
-    /// Whether `segment`, the first that `side` sends, has the numbers of an answer to what the other
-    /// side sent.
+    /// Whether `segment`, the first that `side` sends, has the numbers of an answer to what the other side
+    /// sent.
     pub(crate) fn is_answered_by(&self, side: Side, segment: &Segment) -> bool {
         let other = match side {
             Side::Client => &self.server,
@@ -20,8 +20,8 @@ impl Connection {
             return false;
         };
         let is_near = |one: Serial, another: Serial| one.since(another).unsigned_abs() <= NEAR;
-        match other.mark(Mark::Said) {
-            Some(said) => is_near(next, ack) && is_near(segment.seq, said),
+        match other.mark(Mark::Reported) {
+            Some(printed) => is_near(next, ack) && is_near(segment.seq, printed),
             None => ack == next,
         }
     }

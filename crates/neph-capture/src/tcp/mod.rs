@@ -1,6 +1,6 @@
-//! One TCP connection as a capture shows it: samples of round trips and what went wrong.
+//! One TCP connection as a capture shows it: samples of round trips, and events.
 //!
-//! Owns which segment answers which, and what was sent again and why. Does not own the table of
+//! Owns the matching of segments with answers, and the kinds of retransmission. Does not own the table of
 //! connections. Reads no clock: each segment comes with the time at which it passed.
 
 mod answer;
@@ -30,20 +30,20 @@ use marks::{Mark, Roughly};
 pub use room::Room;
 pub use segment::Segment;
 
-/// Bytes that a segment may have overtaken its own SYN by.
+/// Most bytes by which a segment may be reordered before its SYN.
 const OVERTAKEN_SYN: i32 = 100_000;
 
-/// Who sent a segment.
+/// The sender of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// Who opened the connection.
+    /// The side that opened the connection.
     Client,
-    /// Who answered.
+    /// The side that accepted it.
     Server,
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -52,7 +52,7 @@ impl Side {
         }
     }
 
-    /// The part of the path behind which this side is.
+    /// The part of the path to this side.
     pub const fn half(self) -> Half {
         match self {
             Self::Client => Half::Client,
@@ -61,7 +61,7 @@ impl Side {
     }
 }
 
-/// Takes what a connection shows.
+/// Receives what a connection shows.
 pub trait Sink {
     /// A round trip.
     fn sample(&mut self, sample: Sample);
@@ -71,23 +71,23 @@ pub trait Sink {
             self.sample(sample);
         }
     }
-    /// Something else than the next segment, sent by `side`.
+    /// An event other than the next segment, sent by `side`.
     fn event(&mut self, at: Wall, side: Side, event: Event);
-    /// A retransmission of `side` that was counted as `was` turns out to have been spurious.
+    /// A retransmission of `side` that was counted as `was` turns out to be spurious.
     fn found_spurious(&mut self, _at: Wall, _side: Side, _was: Event) {}
-    /// So many segments that `side` sent are not followed: more are under way than there is room for. The
-    /// samples of others stand for them.
+    /// Number of segments of `side` that are not followed, because more are in flight than there is room for.
+    /// The samples of others represent them.
     fn thinned(&mut self, _side: Side, _segments: u64) {}
-    /// A segment is stamped before what it answers: it has no round trip.
+    /// A segment has an earlier timestamp than what it answers: there is no round trip.
     fn backwards(&mut self) {}
 }
 
-/// A segment that passes: when, and who sent it.
+/// A segment that passes: its time and sender.
 #[derive(Debug, Clone, Copy)]
 pub struct Passing<'a> {
     /// When it was captured.
     pub at: Wall,
-    /// Who sent it.
+    /// Its sender.
     pub side: Side,
     /// Its header.
     pub segment: &'a Segment,
@@ -101,7 +101,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A segment passed.
+    /// Adds a segment.
     pub fn see(&mut self, passing: Passing<'_>, room: Room, sink: &mut impl Sink) {
         let Passing { at, side, segment } = passing;
         if self.is_followed_by(side, segment) {
@@ -125,11 +125,11 @@ impl Connection {
         }
         let placed = order::look(at, side, segment, (&mut *sender, &mut *receiver), sink);
         answer::take_turns(passing, placed, sender, receiver, sink);
-        sender.heard_at = Roughly::at(at);
+        sender.received_at = Roughly::at(at);
         if segment.is_fin() || segment.is_reset() {
             sender.marks.end();
         }
-        // The byte of a probe is not taken, and sent with others once the window is open.
+        // The receiver drops the byte of a probe; it is sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
             let left_out = sender.sent(at, segment, placed, room);
             if left_out > 0 {
@@ -138,8 +138,8 @@ impl Connection {
         }
     }
 
-    /// Whether `segment` opens a new connection on the same ports: a SYN behind the end of the one before,
-    /// or with another number than that began with. Of a SYN-ACK the same, where only what servers send is
+    /// Whether `segment` opens a new connection on the same ports: a SYN after the end of the connection
+    /// before, or with another initial number. The same for a SYN-ACK, if only packets of servers are
     /// captured.
     #[inline]
     pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
@@ -153,7 +153,7 @@ impl Connection {
         };
         let is_other = || match sender.mark(Mark::First) {
             Some(first) => first != segment.seq,
-            // Begun before the capture: a SYN that comes late has the number before its data's.
+            // Begun before the capture: a late SYN has the number before that of its data.
             None => sender
                 .mark(Mark::Next)
                 .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
@@ -163,26 +163,26 @@ impl Connection {
         opens && (is_ended() || is_other())
     }
 
-    /// Both sides will be needed: see the table of flows.
+    /// Prefetches both sides: see the table of flows.
     #[inline]
     pub(crate) fn fetch(&self) {
         self.client.fetch();
         self.server.fetch();
     }
 
-    /// What their fields point to will be.
+    /// Prefetches the memory that their fields point to.
     #[inline]
     pub(crate) fn fetch_far(&self) {
         self.client.waiting.fetch_far();
         self.server.waiting.fetch_far();
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.client.heap() + self.server.heap()
     }
 
-    /// Bytes that `side` has on their way to the other side.
+    /// Bytes that `side` has in flight to the other side.
     pub(crate) fn in_flight(&self, side: Side) -> u32 {
         let sender = match side {
             Side::Client => &self.client,
@@ -193,18 +193,18 @@ impl Connection {
     }
 }
 
-/// Whether `segment` belongs to a connection on the same ports that one side has forgotten and the other
-/// has not. Its SYN is answered as what nobody expected there, with the numbers of the old one, and a
-/// reset ends that; then the same SYN comes again (RFC 9293, 3.5.1, figure 9). None of these numbers says
-/// a thing of the new one.
+/// Whether `segment` belongs to an old connection on the same ports that only one side has forgotten. The SYN
+/// of the new one is answered with the numbers of the old one. A reset ends that one, then the same SYN comes
+/// again (RFC 9293, 3.5.1, figure 9). None of these numbers belongs to the new connection.
 fn is_of_an_older(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
     if segment.is_syn() {
         return false;
     }
-    let is_beside = |opener: &Sender, number: Option<Serial>| {
+    let is_alongside = |opener: &Sender, number: Option<Serial>| {
         opener.only_opens() && number.is_some() && number != opener.mark(Mark::Next)
     };
-    let is_answer = sender.is_silent() && is_beside(receiver, segment.ack);
-    let is_end = segment.is_reset() && receiver.is_silent() && is_beside(sender, Some(segment.seq));
+    let is_answer = sender.is_silent() && is_alongside(receiver, segment.ack);
+    let is_end =
+        segment.is_reset() && receiver.is_silent() && is_alongside(sender, Some(segment.seq));
     is_answer || is_end
 }

@@ -1,7 +1,8 @@
-//! What a segment is when it is not simply the next: sent again, out of order, said twice.
+//! Classification of segments other than the next one: retransmitted, out of order, duplicate
+//! acknowledgement.
 //!
-//! Follows the order of tests of Wireshark's analysis, so that the two can be compared; where a time
-//! stamp tells more surely than a time does, it decides (docs/passive.md).
+//! Tests in the order of Wireshark's analysis, so that results can be compared. A timestamp option is more
+//! reliable than a time, so it decides where there is one (docs/passive.md).
 
 use std::cmp::Ordering;
 
@@ -12,16 +13,15 @@ use super::half::{Sender, Turn};
 use super::marks::{Mark, Nanos};
 use super::{Segment, Side, Sink};
 
-/// What is sent again so soon after the third like acknowledgement was asked for by it.
+/// A retransmission within this many nanoseconds of the third duplicate acknowledgement was requested by it.
 const FAST: i64 = 20_000_000;
-/// Without time stamps and handshake: what comes so soon after what should follow it overtook it.
+/// Without timestamps and handshake: a segment this soon after its successor was reordered.
 const OVERTAKING: i64 = 3_000_000;
 
 /// No stack's retransmission timer is shorter (FreeBSD 30 ms, Linux 200 ms).
 const TIMER: i64 = 25_000_000;
 
-/// Tells what `segment`, sent by `side`, is, and counts what it repeats. Returns what it is by its
-/// numbers.
+/// Classifies `segment`, sent by `side`, and counts what it repeats. Returns its event by its numbers.
 pub(super) fn look(
     at: Wall,
     side: Side,
@@ -29,43 +29,43 @@ pub(super) fn look(
     (sender, receiver): (&mut Sender, &mut Sender),
     sink: &mut impl Sink,
 ) -> Option<Event> {
-    let mut tell = |event| sink.event(at, side, event);
+    let mut report = |event| sink.event(at, side, event);
     if segment.is_reset() {
-        tell(Event::Reset);
+        report(Event::Reset);
     }
     if segment.is_ordinary() && segment.window == 0 {
-        tell(Event::ZeroWindow);
+        report(Event::ZeroWindow);
     }
     let ahead = segment
         .ack
         .zip(receiver.mark(Mark::Next))
         .is_some_and(|(ack, next)| ack.is_after(next));
     if let Some(ack) = segment.ack.filter(|_| ahead) {
-        tell(Event::AcknowledgedUnseen);
+        report(Event::AcknowledgedUnseen);
         receiver.marks.set(Mark::Next, ack);
         receiver.turn = Turn::Unclear;
     }
     let placed = placed(at, segment, sender, receiver);
     if let Some(event) = placed {
-        tell(event);
+        report(event);
     }
     if repeats(segment, sender, receiver) {
         sender.repeated += 1;
         sender.repeated_at = Nanos::at(at);
-        receiver.gap_told();
-        tell(Event::RepeatedAcknowledgement);
-    } else if segment.ack != sender.mark(Mark::Said) {
+        receiver.gap_reported();
+        report(Event::RepeatedAcknowledgement);
+    } else if segment.ack != sender.mark(Mark::Reported) {
         sender.repeated = 0;
         receiver.forget_filled();
     }
     if let Some(ack) = segment.ack {
-        sender.marks.set(Mark::Said, ack);
+        sender.marks.set(Mark::Reported, ack);
     }
     sender.window = Some(segment.window);
     placed
 }
 
-/// By its numbers.
+/// Classifies by sequence numbers.
 fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
     let next = sender.mark(Mark::Next)?;
     let behind = segment.seq.since(next);
@@ -86,7 +86,7 @@ fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Op
     Some(sent_before(at, segment, sender, receiver))
 }
 
-/// It holds what was sent before, or should have been.
+/// Classifies a segment with data that was sent before, or should have been.
 fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Event {
     if sender
         .mark(Mark::Acked)
@@ -101,20 +101,20 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
             .repeated_at
             .wall()
             .is_some_and(|last| nanos(last) < FAST);
-    let again = if is_fast {
+    let anew = if is_fast {
         Event::FastRetransmission
     } else {
         Event::Retransmission
     };
     if sender.passed_before(segment) {
-        return again;
+        return anew;
     }
-    // A segment that was sent again carries the time of that; one that was overtaken an older one,
-    // or the same where the clock has not ticked in between.
+    // A retransmission carries a new timestamp. A reordered segment carries an older one, or the same if the
+    // clock has not ticked in between.
     let (order, passed) = sender.overtakers(segment);
     match order {
         Some(Ordering::Less) => return Event::OutOfOrder,
-        Some(Ordering::Greater) => return again,
+        Some(Ordering::Greater) => return anew,
         Some(Ordering::Equal) | None => {}
     }
     let since_next = passed.map_or(i64::MAX, nanos);
@@ -122,23 +122,26 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
     if !asked_for && is_soon && sender.mark(Mark::Next) != Some(segment.end()) {
         return Event::OutOfOrder;
     }
-    again
+    anew
 }
 
-/// Sooner than this nobody sends again: within less than a round trip from end to end no loss is
-/// learnt of (a quarter of it is left for round trips shorter than any before), and without a word
-/// from the receiver not before a timer ends.
+/// No retransmission comes sooner than this. A loss is not known within less than a round trip between the
+/// ends (3/4 of it, as it may be shorter than any before). Without a report of the receiver, a timer must
+/// end.
 fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
     let whole = sender.floor.get().zip(receiver.floor.get());
-    let told = whole.map_or(OVERTAKING, |(there, back)| {
+    let reported = whole.map_or(OVERTAKING, |(there, back)| {
         there.saturating_add(back) / 4 * 3
     });
-    let is_told = sender.is_told(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
-    if is_told { told } else { told.max(TIMER) }
+    let is_reported = sender.is_reported(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
+    if is_reported {
+        reported
+    } else {
+        reported.max(TIMER)
+    }
 }
 
-/// An acknowledgement that says the same as the last and as the highest, and nothing else (RFC 5681,
-/// 2).
+/// An acknowledgement that equals the last and the highest one, with nothing else (RFC 5681, 2).
 fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
     segment.is_ordinary()
         && segment.length == 0
@@ -146,12 +149,12 @@ fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
         && sender.window == Some(segment.window)
         && sender.mark(Mark::Next) == Some(segment.seq)
         && segment.ack.is_some()
-        && segment.ack == sender.mark(Mark::Said)
+        && segment.ack == sender.mark(Mark::Reported)
         && segment.ack == receiver.mark(Mark::Acked)
         && is_awaited(receiver)
 }
 
-/// Something is on its way that the acknowledgement could have been for.
+/// Something is in flight that the acknowledgement may be for.
 fn is_awaited(receiver: &Sender) -> bool {
     let ends = receiver.mark(Mark::Next).zip(receiver.mark(Mark::Acked));
     ends.is_some_and(|(next, acked)| next.is_after(acked))

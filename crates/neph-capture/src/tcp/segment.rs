@@ -1,4 +1,4 @@
-//! What a segment's header says, as far as round trips need it.
+//! The header fields of a segment that round trips need.
 
 use std::num::NonZeroU16;
 
@@ -18,24 +18,24 @@ pub struct Segment {
     pub(super) length: u32,
     pub(super) flags: u8,
     pub(super) window: u16,
-    /// Value and echo of the time stamp option.
+    /// Value and echo of the timestamp option.
     pub(super) stamps: Option<(Serial, Serial)>,
-    /// The largest segment that its sender takes; on SYNs.
+    /// The largest segment that its sender accepts; on SYNs.
     pub(super) largest: Option<NonZeroU16>,
-    /// The first of the bytes that its sender got twice (D-SACK, RFC 2883), and how many these are: mostly
-    /// none. In few bytes, as segments are moved for each packet: with more of them that takes longer.
+    /// The first of the bytes that its sender received twice (D-SACK, RFC 2883), and their number, mostly 0.
+    /// Small fields, because each packet's segment is moved.
     pub(super) duplicate: Serial,
     pub(super) duplicates: u16,
 }
 
 impl Segment {
-    /// Whether it reports that some of the bytes `from` up to `to` came twice.
+    /// Whether it reports that some of the bytes `from` up to `to` arrived twice.
     pub(super) fn reports(&self, from: Serial, to: Serial) -> bool {
         let last = self.duplicate.plus(self.duplicates.into());
         self.duplicates > 0 && last.is_after(from) && to.is_after(self.duplicate)
     }
 
-    /// The same segment, which reports so many bytes that came twice.
+    /// The same segment, with a report of this many duplicate bytes.
     #[cfg(test)]
     pub(super) const fn reporting(self, from: u32, length: u16) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Segment {
         }
     }
 
-    /// Sequence number, length, acknowledgement; nothing else of note.
+    /// A segment with only sequence number, length and acknowledgement.
     #[cfg(test)]
     pub(super) const fn of_numbers(seq: u32, length: u32, ack: u32) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Segment {
         }
     }
 
-    /// Of a header whose segment carried `payload_len` bytes on the wire.
+    /// From a header, with `payload_len` bytes on the wire.
     #[inline]
     pub fn of(header: &TcpHeader<'_>, payload_len: u32) -> Self {
         let options = tcp_options(header.options);
@@ -80,7 +80,7 @@ impl Segment {
         }
     }
 
-    /// Of one that was read at a glance.
+    /// From the fast parser.
     #[inline]
     pub(crate) fn plain(read: &Plain) -> Self {
         Self {
@@ -102,12 +102,12 @@ impl Segment {
         self.flags & TcpHeader::SYN != 0
     }
 
-    /// A SYN that answers none.
+    /// A SYN without ACK.
     pub(crate) const fn opens(&self) -> bool {
         self.is_syn() && self.ack.is_none()
     }
 
-    /// A SYN that answers one.
+    /// A SYN with ACK.
     pub(crate) const fn accepts(&self) -> bool {
         self.is_syn() && self.ack.is_some()
     }
@@ -125,19 +125,19 @@ impl Segment {
         self.flags & TcpHeader::RST != 0
     }
 
-    /// Neither opens nor ends anything.
+    /// Neither opens nor ends a connection.
     pub(super) const fn is_ordinary(&self) -> bool {
         self.flags & (TcpHeader::SYN | TcpHeader::FIN | TcpHeader::RST) == 0
     }
 
-    /// Numbers that it takes: its bytes, and one each for SYN and FIN.
+    /// Sequence numbers that it takes: its bytes, and one each for SYN and FIN.
     pub(super) fn takes(&self) -> u32 {
         self.length
             .saturating_add(u32::from(self.is_syn()))
             .saturating_add(u32::from(self.is_fin()))
     }
 
-    /// The number behind its last.
+    /// The number after its last.
     pub(super) fn end(&self) -> Serial {
         self.seq.plus(self.takes())
     }

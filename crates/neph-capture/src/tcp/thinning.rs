@@ -1,8 +1,8 @@
-//! A window of more segments than are followed: which of them are, and what must be known of the others.
+//! Thinning of a window with more segments than are followed: which are followed, and state of the others.
 //!
-//! Owns the choice. A hash of a segment's numbers decides, so that the choice depends neither on when its
-//! answer comes nor on what receivers acknowledge (each second segment, mostly): of a window that grows
-//! evenly fewer are followed, and each stands for as many as are not. Reads no clock.
+//! Owns the selection. A hash of a segment's numbers decides, so it depends neither on the time of an answer
+//! nor on which segments receivers acknowledge. As a window grows, evenly fewer are followed, and each
+//! represents those that are not. Reads no clock.
 
 use std::collections::VecDeque;
 
@@ -13,38 +13,38 @@ use super::awaiting::Awaiting;
 use crate::chosen::is_chosen;
 use crate::sequence::Serial;
 
-/// Gaps that are remembered; beyond, the two oldest become one.
+/// Remembered gaps. Beyond that, the two oldest are joined.
 const HOLES: usize = 64;
 /// One in four billion is followed.
 const MOST_SHIFT: u8 = 32;
-/// What lies further behind than any window (RFC 7323, 2.3) is of an earlier round of the numbers.
+/// Data further back than any window (RFC 7323, 2.3) is from before a wrap of the numbers.
 const FURTHEST: i32 = 1 << 30;
 
-/// Numbers that did not pass here when what follows them did.
+/// Numbers that did not pass here when later ones did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hole {
     pub(super) from: Serial,
     pub(super) to: Serial,
-    /// When the first segment behind it passed.
+    /// When the first segment after it passed.
     pub(super) at: Wall,
-    /// The time stamp of that.
+    /// The timestamp option of that segment.
     pub(super) value: Serial,
 }
 
-/// Of one side.
+/// Thinning of one side.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Thinning {
     /// One in `2^shift` is followed.
     shift: u8,
-    /// What ends here or before was chosen as one in `2^` so many, since the window was larger then.
+    /// Segments up to this end were selected with this shift, when the window was larger.
     before: Option<(Serial, u8)>,
-    /// In their order.
+    /// In order.
     holes: VecDeque<Hole>,
 }
 
 impl Thinning {
-    /// Of a window whose segments were all followed: those that await their acknowledgement, in their
-    /// order, behind what is acknowledged.
+    /// Begins from a window whose segments were all followed: those after `acked` that await their
+    /// acknowledgement, in order.
     pub(super) fn begin<'a>(
         acked: Option<Serial>,
         segments: impl Iterator<Item = &'a Awaiting>,
@@ -67,7 +67,7 @@ impl Thinning {
         thinning
     }
 
-    /// How many segments one that ends at `end` stands for.
+    /// Number of segments that one ending at `end` represents.
     pub(super) fn weight(&self, end: Serial) -> u32 {
         1 << self.shift_of(end).min(31)
     }
@@ -84,16 +84,16 @@ impl Thinning {
         }
     }
 
-    /// Half as many are followed from now on. False where no fewer can be: whoever knows the hash makes
-    /// segments that are followed always.
+    /// Halves the share that is followed. False if it cannot fall further: who knows the hash can send
+    /// segments that are always followed.
     pub(super) fn raise(&mut self) -> bool {
         let is_raised = self.shift < MOST_SHIFT;
         self.shift += u8::from(is_raised);
         is_raised
     }
 
-    /// Twice as many are followed of what is sent behind `next`. Not while others are under way that were
-    /// chosen before the last time.
+    /// Doubles the share of segments after `next`. Not while segments of an earlier, smaller share are in
+    /// flight.
     pub(super) fn lower(&mut self, next: Serial) {
         if self.before.is_none() && self.shift > 0 {
             self.before = Some((next, self.shift));
@@ -101,7 +101,7 @@ impl Thinning {
         }
     }
 
-    /// All up to `acked` is there. Returns whether all is followed again.
+    /// All up to `acked` has arrived. Returns whether all is followed again.
     pub(super) fn acknowledged(&mut self, acked: Serial) -> bool {
         self.before = self.before.filter(|(until, _)| until.is_after(acked));
         while self
@@ -114,12 +114,12 @@ impl Thinning {
         self.shift == 0 && self.before.is_none()
     }
 
-    /// Whether a segment lies so far before `next` that its numbers come round again.
+    /// Whether a segment lies so far before `next` that its numbers repeat.
     pub(super) fn is_long_past(segment_end: Serial, next: Serial) -> bool {
         next.since(segment_end) > FURTHEST
     }
 
-    /// Numbers were left out.
+    /// Remembers a gap.
     pub(super) fn remember(&mut self, hole: Hole) {
         let is_past = |old: &Hole| Self::is_long_past(old.to, hole.to);
         while self.holes.front().is_some_and(is_past) {
@@ -135,14 +135,14 @@ impl Thinning {
         }
     }
 
-    /// The gap that a segment lies in as a whole: nothing of it passed here before.
+    /// The gap that contains a whole segment: none of it passed here before.
     pub(super) fn hole_of(&self, segment: &Segment) -> Option<&Hole> {
         let holds =
             |hole: &&Hole| !hole.from.is_after(segment.seq) && !segment.end().is_after(hole.to);
         self.holes.iter().find(holds)
     }
 
-    /// A segment passed: it fills what of gaps it covers.
+    /// Removes the numbers of a passing segment from gaps.
     pub(super) fn fill(&mut self, segment: &Segment) {
         let (from, to) = (segment.seq, segment.end());
         let is_met = |hole: &Hole| to.is_after(hole.from) && hole.to.is_after(from);
@@ -161,7 +161,7 @@ impl Thinning {
         self.holes = self.holes.drain(..).flat_map(rest).collect();
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it takes, in bytes.
     pub(super) fn heap(&self) -> usize {
         size_of::<Self>() + self.holes.capacity() * size_of::<Hole>()
     }

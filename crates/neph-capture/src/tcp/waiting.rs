@@ -1,9 +1,8 @@
-//! What of one side's segments awaits an answer: their acknowledgement, the echo of their time stamp,
-//! or both.
+//! Segments of one side that await an answer: their acknowledgement, the echo of their timestamp, or both.
 //!
-//! Owns how much is remembered. Of a window with more segments than that a part is followed, chosen evenly
-//! (thinning): each stands for as many as are not. The first few lie where the connection does: most
-//! connections have no more, and memory that lies elsewhere costs more than all else.
+//! Owns how many are remembered. Of a larger window a part is followed, selected evenly (thinning), and each
+//! segment represents those that are not. The first few are stored in the connection itself. Most connections
+//! have no more, and access to other memory would take the most time.
 
 use std::collections::VecDeque;
 
@@ -17,31 +16,30 @@ use super::thinning::{Hole, Thinning};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
 
-/// Segments that lie with the connection.
+/// Segments that are stored in the connection.
 const NEAR: usize = 2;
 
-/// Segments that there is room for as soon as there are more: a window of a common size, so that its
-/// memory is asked for once and not each time that it grows.
+/// Initial room for more segments: a window of a common size, so that memory is allocated once.
 const FAR: usize = 16;
 
-/// More room than most windows take: it is given back when it is not needed.
+/// More room than most windows need: it is freed when it is not needed.
 const LARGE: usize = 512;
 
-/// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those
-/// that await an echo in that of their time stamps.
+/// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those that
+/// await an echo in the order of their timestamps.
 #[derive(Debug)]
 pub(super) enum Waiting {
-    /// With the connection. Those that await nothing are none.
+    /// In the connection. Entries that await nothing are empty.
     Near([Awaiting; NEAR]),
-    /// Elsewhere, as there are more.
+    /// On the heap, as there are more.
     Far(Far),
 }
 
-/// More segments than lie with the connection.
+/// More segments than fit into the connection.
 #[derive(Debug)]
 pub(super) struct Far {
     all: VecDeque<Awaiting>,
-    /// Where not all are followed.
+    /// Set where not all are followed.
     thinning: Option<Box<Thinning>>,
 }
 
@@ -52,7 +50,7 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    /// Both parts of them, in their order.
+    /// Both parts of them, in order.
     fn parts(&self) -> (&[Awaiting], &[Awaiting]) {
         match self {
             Self::Near(near) => (near, &[]),
@@ -84,7 +82,7 @@ impl Waiting {
         }
     }
 
-    /// Whether something may await an answer, or is still remembered although it does not.
+    /// Whether some may await an answer, or are still remembered although they do not.
     pub(super) fn is_any(&self) -> bool {
         match self {
             Self::Near([first, second]) => first.awaits(Reply::ANY) || second.awaits(Reply::ANY),
@@ -92,22 +90,22 @@ impl Waiting {
         }
     }
 
-    /// The segment whose last byte `ack` acknowledges, unless it was sent again.
+    /// The segment whose last byte `ack` acknowledges, unless it was retransmitted.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
         let last = self.answered(Reply::ACKNOWLEDGEMENT, |one| {
             !one.end.is_after(ack) || one.is_what_ends_at(ack)
         });
-        last.filter(|last| last.is_what_ends_at(ack) && !last.is_again())
+        last.filter(|last| last.is_what_ends_at(ack) && !last.is_repeated())
     }
 
-    /// How many segments `one` stands for, itself included.
+    /// Number of segments that `one` represents, including itself.
     pub(super) fn weight(&self, one: &Awaiting) -> u32 {
         self.thinning()
             .map_or(1, |thinning| thinning.weight(one.end))
     }
 
-    /// Of what lies behind `segment` and awaits its acknowledgement the oldest time stamp, and when the
-    /// first of it passed.
+    /// Among segments after `segment` that await their acknowledgement: the oldest timestamp option, and when
+    /// the first one passed.
     pub(super) fn beyond(&self, segment: &Segment) -> Option<(Serial, Wall)> {
         if let Some(thinning) = self.thinning() {
             return thinning.hole_of(segment).map(|hole| (hole.value, hole.at));
@@ -122,15 +120,15 @@ impl Waiting {
         })
     }
 
-    /// The first segment that carried the time stamp `echo`, at its first echo, which has to
-    /// acknowledge it, or it answers something else.
+    /// The first segment that carried the timestamp `echo`, at its first echo. That must acknowledge the
+    /// segment, otherwise it answers another one.
     pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
         let last = self.answered(Reply::ECHO, |one| !one.value.is_after(echo));
         let is_there = |last: &Awaiting| !last.end.is_after(ack) || last.is_what_ends_at(ack);
         last.filter(|last| last.value == echo && is_there(last))
     }
 
-    /// The last of those at the front of which `is` holds: they await `what` no more.
+    /// The last segment at the front for which `is` holds. All of these await `what` no more.
     fn answered(&mut self, what: Reply, mut is: impl FnMut(&Awaiting) -> bool) -> Option<Awaiting> {
         let mut answered: Option<&Awaiting> = None;
         for one in self.all_mut().filter(|one| one.awaits(what)) {
@@ -143,7 +141,7 @@ impl Waiting {
         answered.copied()
     }
 
-    /// Forgets those that await nothing any more; all up to `acked` is there.
+    /// Forgets segments that await nothing any more. All up to `acked` has arrived.
     #[inline]
     pub(super) fn tidy(&mut self, acked: Serial) {
         match self {
@@ -168,8 +166,8 @@ impl Waiting {
         }
     }
 
-    /// `segment` passed, and `next` is behind all that passed before: where not all is followed it is
-    /// known from gaps what did not.
+    /// Records that `segment` passed; `next` is after all that passed before. Where not all is followed, the
+    /// gaps show what did not pass.
     pub(super) fn pass(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
         let Self::Far(far) = self else { return };
         let (Some(thinning), Some(next)) = (&mut far.thinning, next) else {
@@ -187,16 +185,16 @@ impl Waiting {
         }
     }
 
-    /// What of `segment` awaits its acknowledgement has no sample any more. What lies behind the
-    /// highest number (a retransmission that took more along) awaits none.
-    pub(super) fn sent_again(&mut self, segment: &Segment) {
+    /// Parts of `segment` that await their acknowledgement have no sample any more. Data after the highest
+    /// number (a longer retransmission) awaits none.
+    pub(super) fn retransmitted_segments(&mut self, segment: &Segment) {
         for one in self.all_mut().filter(|one| one.overlaps(segment)) {
-            one.sent_again();
+            one.retransmitted_segments();
         }
     }
 
-    /// Remembers a segment; `marks` are those before it. Returns how many segments are not followed
-    /// therefore, itself perhaps included.
+    /// Remembers a segment; `marks` are from before it. Returns how many segments are therefore not followed,
+    /// possibly including itself.
     #[inline]
     pub(super) fn push(&mut self, one: Awaiting, marks: &Marks, room: Room) -> usize {
         if !one.awaits(Reply::ANY) {
@@ -218,7 +216,7 @@ impl Waiting {
         }
     }
 
-    /// One that was overtaken: it awaits its acknowledgement among others, its echo as the last.
+    /// Inserts a reordered segment: for its acknowledgement in order, for its echo as the last.
     #[cold]
     fn insert(&mut self, one: Awaiting) {
         let all = self.spill();
@@ -232,7 +230,7 @@ impl Waiting {
         }
     }
 
-    /// Whether what awaits its acknowledgement goes further than `end`.
+    /// Whether segments that await their acknowledgement go further than `end`.
     fn reaches_behind(&self, end: Serial) -> bool {
         let mut last_first = self.all().rev();
         let last = last_first.find(|one| one.awaits(Reply::ACKNOWLEDGEMENT));
@@ -250,7 +248,7 @@ impl Waiting {
         self.spill().push_back(one);
     }
 
-    /// From here on all lie elsewhere.
+    /// Moves all segments to the heap.
     fn spill(&mut self) -> &mut VecDeque<Awaiting> {
         if let Self::Near(near) = self {
             let mut all = VecDeque::with_capacity(FAR);
@@ -266,7 +264,7 @@ impl Waiting {
         }
     }
 
-    /// Both ends of what lies elsewhere will be.
+    /// Prefetches both ends of the heap's segments.
     #[inline]
     pub(super) fn fetch_far(&self) {
         if let Self::Far(far) = self {
@@ -275,7 +273,7 @@ impl Waiting {
         }
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         match self {
             Self::Near(_) => 0,
@@ -288,7 +286,7 @@ impl Waiting {
 }
 
 impl Far {
-    /// Forgets those that await nothing any more; all up to `acked` is there. Returns whether nothing is
+    /// Forgets segments that await nothing any more. All up to `acked` has arrived. Returns whether none is
     /// left.
     fn tidy(&mut self, acked: Serial) -> bool {
         if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
@@ -306,7 +304,7 @@ impl Far {
         self.all.is_empty() && self.thinning.is_none()
     }
 
-    /// Whether a new segment is to be followed.
+    /// Whether a new segment is followed.
     fn follows(&mut self, one: &Awaiting, marks: &Marks, room: Room) -> bool {
         let Some(thinning) = &mut self.thinning else {
             return true;
@@ -322,7 +320,7 @@ impl Far {
         thinning.follows(one)
     }
 
-    /// Half as many are followed, until there is room. Returns how many are not any more.
+    /// Halves the followed share until there is room. Returns how many are no longer followed.
     #[cold]
     fn thin_out(&mut self, marks: &Marks, room: Room) -> usize {
         let (before, all) = (self.all.len(), &mut self.all);

@@ -38,7 +38,7 @@ impl Listener for Ours {
                 .entry((ports.0, ports.1, side as usize))
                 .or_default();
             all.0 += u64::from(sent.spurious());
-            all.1 += u64::from(sent.sent_again());
+            all.1 += u64::from(sent.retransmitted_segments());
         }
     }
 }
@@ -72,7 +72,7 @@ fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
             // A single byte may be a probe, which is not taken although it arrives.
             let is_probe = *payload_len == 1;
             known.0 += u64::from(one.truth.is_spurious && !is_probe);
-            known.1 += u64::from(one.truth.is_again);
+            known.1 += u64::from(one.truth.is_repeated);
         }
         table.see(
             Wall::from_unix_nanos(one.at.cast_signed()),
@@ -81,17 +81,17 @@ fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
         );
     });
     table.end(&mut ours);
-    let (mut called, mut right, mut all, mut again) = (0, 0, 0, 0);
-    for (of, (spurious, sent_again)) in &truth {
+    let (mut called, mut right, mut all, mut repeats) = (0, 0, 0, 0);
+    for (of, (spurious, retransmitted_segments)) in &truth {
         let (ours, _) = ours.counts.get(of).copied().unwrap_or_default();
         called += ours;
         right += ours.min(*spurious);
         all += spurious;
-        again += sent_again;
+        repeats += retransmitted_segments;
     }
     let later = ours.found_later;
     println!(
-        "{again} retransmissions, {all} spurious; {called} called so, {later} of them later, {right} rightly"
+        "{repeats} retransmissions, {all} spurious; {called} called so, {later} of them later, {right} rightly"
     );
     assert!(later > 20);
     assert!(right * 1_000 >= called * 995, "{right} of {called}");

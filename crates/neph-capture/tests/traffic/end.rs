@@ -345,7 +345,7 @@ impl End {
 
     fn push(&mut self, position: u64, length: u64) {
         self.segments.push(Segment {
-            is_again: position < self.highest,
+            is_repeated: position < self.highest,
             position,
             length: u32::try_from(length).expect("a segment"),
             ack: None,

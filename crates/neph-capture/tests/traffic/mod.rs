@@ -44,7 +44,7 @@ pub(crate) struct Truth {
     pub(crate) range: (u64, u64),
     pub(crate) ack: Option<u64>,
     /// It holds what its sender had sent before.
-    pub(crate) is_again: bool,
+    pub(crate) is_repeated: bool,
     /// All of it is there also with what its sender had sent before.
     pub(crate) is_spurious: bool,
 }
@@ -180,7 +180,7 @@ struct Connection {
     addresses: Addresses,
     random: Random,
     events: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    told: Vec<Option<What>>,
+    reported: Vec<Option<What>>,
     captured: Vec<Captured>,
     /// Whether each of these arrives, and finds an open window.
     taken: Vec<bool>,
@@ -201,7 +201,7 @@ impl Connection {
             addresses: Addresses::draw(number, &mut random, clean),
             random,
             events: BinaryHeap::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             captured: Vec::new(),
             taken: Vec::new(),
         }
@@ -220,7 +220,7 @@ impl Connection {
                 until = if from <= until { until.max(to) } else { until };
             }
             let is_there = truth.range.0 < truth.range.1 && until >= truth.range.1;
-            self.captured[place].truth.is_spurious = truth.is_again && is_there;
+            self.captured[place].truth.is_spurious = truth.is_repeated && is_there;
         }
     }
 
@@ -233,7 +233,7 @@ impl Connection {
             if steps > 20_000 || now > begins + 120_000_000_000 {
                 break;
             }
-            let what = self.told[place].take().expect("told once");
+            let what = self.reported[place].take().expect("told once");
             let who = match what {
                 What::Begin => {
                     self.ends[0].begin();
@@ -262,8 +262,8 @@ impl Connection {
     }
 
     fn plan(&mut self, at: u64, what: What) {
-        self.told.push(Some(what));
-        let order = self.told.len();
+        self.reported.push(Some(what));
+        let order = self.reported.len();
         self.events.push(Reverse((at, order as u64, order - 1)));
     }
 
@@ -280,7 +280,7 @@ impl Connection {
             from,
             range: (segment.position, segment.end()),
             ack: segment.ack,
-            is_again: segment.is_again,
+            is_repeated: segment.is_repeated,
             is_spurious: false,
         };
         self.captured.push(Captured {

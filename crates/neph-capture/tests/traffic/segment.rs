@@ -11,7 +11,7 @@ pub(super) struct Segment {
     pub(super) window: u16,
     pub(super) stamps: Option<(u32, u32)>,
     /// It takes positions that were sent before.
-    pub(super) is_again: bool,
+    pub(super) is_repeated: bool,
     /// In positions of its receiver.
     pub(super) sack: Vec<(u64, u64)>,
 }

@@ -138,9 +138,9 @@ impl Bulk {
             }
             repeated = if in_order { 0 } else { repeated + 1 };
             if repeated == 3 {
-                let again = now + 10_000;
-                packets.push(data(again, next, stamp(again)));
-                arrivals.insert((again + Self::round_trip(again), next), again);
+                let repeats = now + 10_000;
+                packets.push(data(repeats, next, stamp(repeats)));
+                arrivals.insert((repeats + Self::round_trip(repeats), next), repeats);
             }
         }
         packets
@@ -220,7 +220,7 @@ impl Packet {
                 from: usize::from(!self.by_client),
                 range: (0, 0),
                 ack: None,
-                is_again: false,
+                is_repeated: false,
                 is_spurious: false,
             },
         }

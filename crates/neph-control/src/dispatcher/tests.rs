@@ -44,11 +44,13 @@ fn a_cancelled_order_may_take_long_to_fetch_and_not_long_to_say_nothing() {
     let state = |state| FromAgent::State { id, state };
     dispatcher.due(at(0), wall).expect("sent");
     let running = OrderState::Running { prepared: None };
-    dispatcher.heard(&agent, state(running)).expect("it runs");
+    dispatcher
+        .received(&agent, state(running))
+        .expect("it runs");
     dispatcher.cancel(id);
     dispatcher.due(at(10), wall).expect("cancelled");
     dispatcher
-        .heard(&agent, state(captured()))
+        .received(&agent, state(captured()))
         .expect("it has ended");
     for from in 0..2 {
         let now = at(30 + 20 * from);
@@ -61,7 +63,7 @@ fn a_cancelled_order_may_take_long_to_fetch_and_not_long_to_say_nothing() {
             bytes: vec![7],
         };
         let done = dispatcher
-            .heard(&agent, FromAgent::Part(part))
+            .received(&agent, FromAgent::Part(part))
             .expect("taken");
         assert!(done.is_empty(), "{done:?}");
     }

@@ -38,7 +38,7 @@ pub(crate) struct Bridge {
 struct Present {
     /// Its connection in the hub.
     number: u64,
-    heard: RawNanos,
+    received: RawNanos,
     forwards: tokio::task::JoinHandle<()>,
 }
 
@@ -69,13 +69,13 @@ impl Bridge {
             .enable_all()
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        let heard = |event: Event| match event {
+        let received = |event: Event| match event {
             Event::Connected => tracing::info!("NATS: connected"),
             other => tracing::warn!("NATS: {other}"),
         };
-        let client = runtime.block_on(connect(servers, tls, "controller", heard))?;
-        let heard = runtime.block_on(client.subscribe("neph.from.*"));
-        let heard = heard.map_err(|error| failed(error.to_string()))?;
+        let client = runtime.block_on(connect(servers, tls, "controller", received))?;
+        let received = runtime.block_on(client.subscribe("neph.from.*"));
+        let received = received.map_err(|error| failed(error.to_string()))?;
         let carrier = Carrier {
             client,
             registry,
@@ -88,7 +88,7 @@ impl Bridge {
         let work = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = carrier.run(heard) => {}
+                    () = carrier.run(received) => {}
                     _ = stopped => {}
                 }
             });
@@ -115,12 +115,12 @@ impl Drop for Bridge {
 }
 
 impl Carrier {
-    async fn run(mut self, mut heard: async_nats::Subscriber) {
+    async fn run(mut self, mut received: async_nats::Subscriber) {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                message = heard.next() => match message {
+                message = received.next() => match message {
                     Some(message) => self.take(&message).await,
                     None => return,
                 },
@@ -142,7 +142,7 @@ impl Carrier {
         }
         self.refused.remove(&agent);
         let present = self.greet(&agent);
-        present.heard = clock::raw();
+        present.received = clock::raw();
         match receive(&self.hub, &agent, &message.payload, now()) {
             Reception::Taken => {}
             Reception::Answer(answer) => send(&self.client, &agent, &answer).await,
@@ -166,7 +166,7 @@ impl Carrier {
             let forwards = tokio::spawn(forward(self.client.clone(), agent.clone(), queue));
             let present = Present {
                 number,
-                heard: clock::raw(),
+                received: clock::raw(),
                 forwards,
             };
             self.present.insert(agent.clone(), present);
@@ -186,7 +186,7 @@ impl Carrier {
     fn look(&mut self) {
         let now = clock::raw();
         let is_gone = |(agent, one): &(&AgentName, &Present)| {
-            now.0 - one.heard.0 > SILENT || !self.registry.is_enrolled(agent)
+            now.0 - one.received.0 > SILENT || !self.registry.is_enrolled(agent)
         };
         let gone: Vec<_> = self
             .present

@@ -44,7 +44,7 @@ pub fn write_nats_config(
     let path = |name: &str| folder.join(name);
     let quoted = |name: &str| format!("{:?}", path(name).display().to_string());
     let text = format!(
-        "# Made by neph control nats. After agents were enrolled or revoked: make it anew, then\n\
+        "# Written by neph control nats. After agents are enrolled or revoked, write it again, then\n\
          # nats-server --signal reload\n\
          listen: {listen:?}\n\
          max_payload: {LONGEST_FRAME}\n\

@@ -65,13 +65,13 @@ impl NatsLink {
         let work = async move {
             let broken = Arc::new(Notify::new());
             let breaks = Arc::clone(&broken);
-            let heard = move |event| {
+            let on_event = move |event| {
                 if matches!(event, Event::Disconnected | Event::Closed) {
                     breaks.notify_one();
                 }
             };
             let tls = Arc::unwrap_or_clone(tls);
-            match connect(&servers, tls, agent.as_str(), heard).await {
+            match connect(&servers, tls, agent.as_str(), on_event).await {
                 Ok(client) => {
                     let _ = ready.send(Ok(()));
                     let parts = Parts {
@@ -107,14 +107,14 @@ struct Parts {
 /// Carries messages until the connection breaks or the link is dropped.
 async fn carry(client: &async_nats::Client, mut parts: Parts, broken: &Notify) {
     let subscribed = client.subscribe(to_agent(&parts.agent)).await;
-    let mut heard = match subscribed {
-        Ok(heard) => heard,
+    let mut received = match subscribed {
+        Ok(received) => received,
         Err(error) => return tracing::warn!("cannot subscribe: {error}"),
     };
     let subject = from_agent(&parts.agent);
     loop {
         tokio::select! {
-            message = heard.next() => {
+            message = received.next() => {
                 let Some(message) = message else { return };
                 let taken = parts.received.try_send(message.payload.to_vec());
                 // What does not fit is asked for.

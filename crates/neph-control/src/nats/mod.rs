@@ -56,7 +56,7 @@ pub(crate) async fn connect(
     servers: &str,
     tls: ClientConfig,
     name: &str,
-    heard: impl Fn(Event) + Send + Sync + 'static,
+    received: impl Fn(Event) + Send + Sync + 'static,
 ) -> Result<Client, NatsError> {
     let failed = |why: String| NatsError {
         servers: servers.to_owned(),
@@ -71,7 +71,7 @@ pub(crate) async fn connect(
         .ping_interval(PING)
         .subscription_capacity(WAITING)
         .event_callback(move |event| {
-            heard(event);
+            received(event);
             std::future::ready(())
         });
     let addresses: Vec<String> = servers

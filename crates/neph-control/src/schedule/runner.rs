@@ -101,7 +101,7 @@ impl Runner {
     /// # Errors
     /// The disk refuses.
     pub fn turn(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         let all = self.book.all()?;
         // A run of a schedule that was removed goes on without us.
         self.states.retain(|_, state| all.contains(&state.schedule));
@@ -109,13 +109,13 @@ impl Runner {
             let name = schedule.name.clone();
             let mut state = match self.states.remove(&name) {
                 Some(state) => state,
-                None => self.load(schedule, now, &mut news)?,
+                None => self.load(schedule, now, &mut events)?,
             };
-            self.follow(&mut state, now, &mut news)?;
-            self.begin_due(&mut state, now, &mut news)?;
+            self.follow(&mut state, now, &mut events)?;
+            self.begin_due(&mut state, now, &mut events)?;
             self.states.insert(name, state);
         }
-        Ok(news)
+        Ok(events)
     }
 
     /// A schedule as its history has it; a run that was cut off goes on, while the next one is not due.
@@ -123,7 +123,7 @@ impl Runner {
         &self,
         schedule: Schedule,
         now: Wall,
-        news: &mut Vec<String>,
+        events: &mut Vec<String>,
     ) -> Result<State, BookError> {
         self.book.shorten(&schedule.name)?;
         let history = self.book.history(&schedule.name)?;
@@ -154,7 +154,7 @@ impl Runner {
             Entry::Ended {
                 outcome: Outcome::Interrupted,
                 ..
-            } => self.go_on(&mut state, &run, now, news)?,
+            } => self.go_on(&mut state, &run, now, events)?,
             _ => {}
         }
         Ok(state)
@@ -166,7 +166,7 @@ impl Runner {
         state: &mut State,
         run: &Run,
         now: Wall,
-        news: &mut Vec<String>,
+        events: &mut Vec<String>,
     ) -> Result<(), BookError> {
         let found = self.finder.find(&state.schedule, run.since);
         let Some(found) = found.filter(|found| found.status != CampaignStatus::Complete) else {
@@ -185,7 +185,7 @@ impl Runner {
             resumes: Some(found.id),
         };
         self.book.note(&state.schedule.name, &begun)?;
-        self.start(state, run, Some(found.id), news)
+        self.start(state, run, Some(found.id), events)
     }
 
     /// Takes note of the end of a run.
@@ -193,7 +193,7 @@ impl Runner {
         &self,
         state: &mut State,
         now: Wall,
-        news: &mut Vec<String>,
+        events: &mut Vec<String>,
     ) -> Result<(), BookError> {
         let Some(mut run) = state.run.take() else {
             return Ok(());
@@ -210,10 +210,10 @@ impl Runner {
             return Ok(());
         };
         let outcome = self.ended(state, &run, end, now)?;
-        news.push(format!("schedule {name}: {outcome}"));
+        events.push(format!("schedule {name}: {outcome}"));
         // What was cut off while no controller followed it goes on.
         if outcome == Outcome::Interrupted && !was_ours {
-            self.go_on(state, &run, now, news)?;
+            self.go_on(state, &run, now, events)?;
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Runner {
         &self,
         state: &mut State,
         now: Wall,
-        news: &mut Vec<String>,
+        events: &mut Vec<String>,
     ) -> Result<(), BookError> {
         let due = state.schedule.due(state.decided, now);
         let name = state.schedule.name.clone();
@@ -267,7 +267,7 @@ impl Runner {
             self.book.note(&name, &Entry::missed(missed, why))?;
             state.decided = Some(missed.last);
             let runs = counted(missed.count, "run");
-            news.push(format!("schedule {name}: {runs} missed: {why}"));
+            events.push(format!("schedule {name}: {runs} missed: {why}"));
         }
         let Some(at) = due.now else {
             return Ok(());
@@ -275,7 +275,7 @@ impl Runner {
         state.decided = Some(at);
         if state.run.is_some() {
             let reason = "the run before was not over".to_owned();
-            news.push(format!("schedule {name}: left out: {reason}"));
+            events.push(format!("schedule {name}: left out: {reason}"));
             return self.book.note(&name, &Entry::LeftOut { due: at, reason });
         }
         let begun = Entry::Begun {
@@ -289,7 +289,7 @@ impl Runner {
             since: now,
             child: None,
         };
-        self.start(state, &run, None, news)
+        self.start(state, &run, None, events)
     }
 
     /// Starts the process of a run that was noted.
@@ -298,7 +298,7 @@ impl Runner {
         state: &mut State,
         run: &Run,
         resumes: Option<CampaignId>,
-        news: &mut Vec<String>,
+        events: &mut Vec<String>,
     ) -> Result<(), BookError> {
         let schedule = &state.schedule;
         let name = &schedule.name;
@@ -306,7 +306,7 @@ impl Runner {
         let spawned = self.folder.spawn(&files, schedule, resumes);
         match spawned {
             Ok(child) => {
-                news.push(format!("schedule {name}: a run began"));
+                events.push(format!("schedule {name}: a run began"));
                 state.run = Some(Run {
                     due: run.due,
                     since: run.since,
@@ -318,7 +318,7 @@ impl Runner {
                 let outcome = Outcome::Failed {
                     reason: error.to_string(),
                 };
-                news.push(format!("schedule {name}: {outcome}"));
+                events.push(format!("schedule {name}: {outcome}"));
                 let ended = Entry::Ended {
                     due: run.due,
                     at: run.since,

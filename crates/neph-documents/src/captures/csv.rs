@@ -36,11 +36,11 @@ const FIRST: [&str; 12] = [
     "retransmissions",
     "spurious_retransmissions",
     "out_of_order",
-    "segments_not_followed",
+    "segments_not_tracked",
     "asked",
     "answered",
 ];
-const QUESTIONS: [&str; 2] = ["questions_not_followed", "answers_without_question"];
+const QUESTIONS: [&str; 2] = ["requests_not_tracked", "responses_without_request"];
 
 /// The names of the columns.
 pub fn header() -> String {

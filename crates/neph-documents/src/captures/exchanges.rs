@@ -133,9 +133,9 @@ pub struct CountedDocument {
     /// Questions with an answer.
     pub answered: u64,
     /// Questions whose answer was not waited for, since too many did.
-    pub questions_not_followed: u64,
+    pub requests_not_tracked: u64,
     /// Answers without a question.
-    pub answers_without_question: u64,
+    pub responses_without_request: u64,
     /// Round trips between the capture point and each side.
     pub round_trips: ExchangeHalves,
     /// The mean round trip to the server in nanoseconds.
@@ -193,8 +193,8 @@ impl From<&Counted> for CountedDocument {
             packets: counted.packets(),
             asked: counted.asked(),
             answered: counted.answered(),
-            questions_not_followed: counted.not_followed(),
-            answers_without_question: counted.unasked(),
+            requests_not_tracked: counted.not_followed(),
+            responses_without_request: counted.unasked(),
             round_trips: ExchangeHalves {
                 server: trips.map(QuantilesDocument::from),
                 client: counted.trips(Half::Client).map(QuantilesDocument::from),

@@ -20,11 +20,11 @@ pub struct FileDocument {
     /// Packets that are not IP.
     pub packets_not_ip: u64,
     /// Packets without a time stamp.
-    pub packets_without_time: u64,
+    pub packets_without_timestamp: u64,
     /// Packets that the capturing program lost, where the file has that number.
     pub packets_lost_by_capture: Option<u64>,
     /// Packets that stand behind later ones.
-    pub packets_out_of_turn: u64,
+    pub packets_out_of_order: u64,
     /// The largest jump back of the clock, in nanoseconds.
     pub jump_back_ns: Option<Span>,
     /// The longest time without a packet, in nanoseconds.
@@ -48,9 +48,9 @@ impl From<&File> for FileDocument {
             packets: file.account.packets,
             bytes: file.account.bytes,
             packets_not_ip: file.not_ip,
-            packets_without_time: file.without_time,
+            packets_without_timestamp: file.without_time,
             packets_lost_by_capture: file.account.dropped,
-            packets_out_of_turn: file.times.map_or(0, Times::out_of_turn),
+            packets_out_of_order: file.times.map_or(0, Times::out_of_turn),
             jump_back_ns: file.times.and_then(Times::jump),
             silence_ns: file.times.and_then(Times::silence),
             ending,

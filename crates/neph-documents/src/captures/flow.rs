@@ -77,7 +77,7 @@ pub struct SentDocument {
     /// Bytes of payload.
     pub payload_bytes: u64,
     /// The most bytes in flight.
-    pub most_in_flight_bytes: u32,
+    pub max_in_flight_bytes: u32,
     /// Retransmissions after a time-out.
     pub retransmission: u32,
     /// Fast retransmissions.
@@ -87,7 +87,7 @@ pub struct SentDocument {
     /// Segments out of order.
     pub out_of_order: u32,
     /// Segments before which the capture misses some.
-    pub missing_before: u32,
+    pub segments_after_gap: u32,
     /// Duplicate acknowledgements.
     pub duplicate_ack: u32,
     /// Acknowledgements of what the capture does not have.
@@ -102,7 +102,7 @@ pub struct SentDocument {
     pub reset: u32,
     /// Segments whose acknowledgement was not waited for: the window was larger than neph has room
     /// for.
-    pub segments_not_followed: u64,
+    pub segments_not_tracked: u64,
 }
 
 /// Round trips of one half, by method.
@@ -209,19 +209,19 @@ impl From<&Sent> for SentDocument {
             packets: sent.packets,
             bytes: sent.bytes,
             payload_bytes: sent.payload,
-            most_in_flight_bytes: sent.most_in_flight,
+            max_in_flight_bytes: sent.most_in_flight,
             retransmission: sent.count(Event::Retransmission),
             fast_retransmission: sent.count(Event::FastRetransmission),
             spurious_retransmission: sent.count(Event::SpuriousRetransmission),
             out_of_order: sent.count(Event::OutOfOrder),
-            missing_before: sent.count(Event::Gap),
+            segments_after_gap: sent.count(Event::Gap),
             duplicate_ack: sent.count(Event::RepeatedAcknowledgement),
             ack_of_unseen: sent.count(Event::AcknowledgedUnseen),
             zero_window: sent.count(Event::ZeroWindow),
             window_probe: sent.count(Event::WindowProbe),
             keep_alive: sent.count(Event::KeepAlive),
             reset: sent.count(Event::Reset),
-            segments_not_followed: sent.thinned(),
+            segments_not_tracked: sent.thinned(),
         }
     }
 }

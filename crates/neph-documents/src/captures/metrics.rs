@@ -152,7 +152,7 @@ impl Totals {
                 repairs.spurious,
             ),
             (
-                "segments_not_followed",
+                "segments_not_tracked",
                 "TCP segments of windows too large to follow all; others stand for them.",
                 repairs.not_followed,
             ),
@@ -210,7 +210,7 @@ mod tests {
             "neph_watch_flows 3\n",
             "neph_watch_retransmissions_total 5\n",
             "neph_watch_spurious_retransmissions_total 2\n",
-            "neph_watch_segments_not_followed_total 9\n",
+            "neph_watch_segments_not_tracked_total 9\n",
             "neph_watch_alarm{rule=\"path > \\\"2ms\\\"\"} 1\n",
         ] {
             assert!(page.contains(line), "{line}{page}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use neph_capture::reading::conversations::Counts;
 use neph_capture::{Counted, Event, Flow, Half, Others, Pair, Question, Recent, Trips};
-use neph_listen::{Seen, Way};
+use neph_listen::{CaptureMethod, Seen};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct Lately {
     /// When.
     pub stretch: Stretch,
     /// How packets came.
-    pub way: Way,
+    pub way: CaptureMethod,
     /// Packets of the interface.
     pub seen: Seen,
     /// Packets of no flow.
@@ -137,23 +137,23 @@ pub struct PeriodDocument {
     #[serde(flatten)]
     pub stretch: StretchDocument,
     /// How packets came.
-    pub listened_by: &'static str,
+    pub capture_method: &'static str,
     /// Packets.
     pub packets: u64,
     /// Packets that were captured twice and count once.
-    pub packets_seen_twice: u64,
+    pub capture_duplicates_removed: u64,
     /// Bytes of IP.
     pub bytes: u64,
     /// Packets that were lost because the ring was full.
     pub packets_lost: u64,
     /// Retransmissions, spurious ones included.
-    pub sent_again: u64,
+    pub retransmitted_segments: u64,
     /// Retransmissions of what the peer had received already.
     pub spurious_retransmissions: u64,
     /// Segments whose acknowledgement was not waited for.
-    pub segments_not_followed: u64,
+    pub segments_not_tracked: u64,
     /// How often the ring was full.
-    pub times_ring_full: u64,
+    pub ring_overruns: u64,
     /// Packets that are not IP.
     pub packets_not_ip: u64,
     /// Packets of no flow.
@@ -199,15 +199,15 @@ impl PeriodLine {
         };
         Self::Period(Box::new(PeriodDocument {
             stretch: lately.stretch.into(),
-            listened_by: lately.way.name(),
+            capture_method: lately.way.name(),
             packets: lately.seen.packets,
-            packets_seen_twice: lately.counts.copies,
+            capture_duplicates_removed: lately.counts.copies,
             bytes: lately.counts.bytes,
             packets_lost: lately.seen.lost,
-            sent_again: lately.repairs.retransmissions,
+            retransmitted_segments: lately.repairs.retransmissions,
             spurious_retransmissions: lately.repairs.spurious,
-            segments_not_followed: lately.repairs.not_followed,
-            times_ring_full: lately.seen.frozen,
+            segments_not_tracked: lately.repairs.not_followed,
+            ring_overruns: lately.seen.frozen,
             packets_not_ip: lately.seen.not_ip,
             other_packets: lately.others.into(),
             round_trips: HalvesDocument {

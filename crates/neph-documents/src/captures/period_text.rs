@@ -56,7 +56,7 @@ pub fn sentence(lately: &Lately) -> String {
         0 => String::new(),
         copies => format!(", {} of them once more", rate(copies)),
     };
-    let again = match lately.repairs {
+    let repeats = match lately.repairs {
         repairs if repairs.retransmissions == 0 => String::new(),
         repairs => format!(
             ", {} retransmissions ({} of them spurious)",
@@ -76,7 +76,7 @@ pub fn sentence(lately: &Lately) -> String {
         format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
     };
     format!(
-        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{again}{not_followed}; {lost}",
+        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{repeats}{not_followed}; {lost}",
         when::utc(lately.stretch.until),
         rate(seen.packets),
         rate(lately.counts.bytes),

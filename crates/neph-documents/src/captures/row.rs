@@ -111,7 +111,7 @@ pub enum Sort {
     /// The most packets first
     Packets,
     /// The most retransmissions first
-    Again,
+    Repeated,
 }
 
 impl Sort {
@@ -132,7 +132,7 @@ impl Sort {
             Self::P50 => path.map(|path| path.p50.nanos()),
             Self::Bytes => both(|sent| sent.bytes),
             Self::Packets => both(|sent| sent.packets),
-            Self::Again => both(|sent| sent.sent_again().into()),
+            Self::Repeated => both(|sent| sent.retransmitted_segments().into()),
         };
         let name = flow.name();
         let name = format!("{} {}{}", name.client(), name.server(), via(name));
@@ -263,7 +263,7 @@ pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
 
 /// `3 out of order, 1 gap`: what else happened, of both sides.
 pub fn marks(client: &Sent, server: &Sent) -> String {
-    const TOLD: [(Event, &str); 8] = [
+    const REPORTED: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),
         (Event::RepeatedAcknowledgement, "dup ack"),
@@ -273,11 +273,11 @@ pub fn marks(client: &Sent, server: &Sent) -> String {
         (Event::KeepAlive, "keep-alive"),
         (Event::Reset, "reset"),
     ];
-    let told = TOLD.into_iter().filter_map(|(event, word)| {
+    let reported = REPORTED.into_iter().filter_map(|(event, word)| {
         let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });
     let left_out = client.thinned() + server.thinned();
     let left_out = (left_out > 0).then(|| format!("{left_out} not followed"));
-    told.chain(left_out).collect::<Vec<_>>().join(", ")
+    reported.chain(left_out).collect::<Vec<_>>().join(", ")
 }

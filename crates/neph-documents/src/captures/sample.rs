@@ -108,7 +108,7 @@ const fn event_name(event: Event) -> &'static str {
         Event::FastRetransmission => "fast_retransmission",
         Event::SpuriousRetransmission => "spurious_retransmission",
         Event::OutOfOrder => "out_of_order",
-        Event::Gap => "missing_before",
+        Event::Gap => "segments_after_gap",
         Event::RepeatedAcknowledgement => "duplicate_ack",
         Event::AcknowledgedUnseen => "ack_of_unseen",
         Event::ZeroWindow => "zero_window",

@@ -31,7 +31,7 @@ pub struct Summary {
     packets: u64,
     bytes: u64,
     /// Retransmissions of whatever kind, and those of them that were spurious.
-    sent_again: u64,
+    retransmitted_segments: u64,
     spurious: u64,
     out_of_order: u64,
     /// Segments whose answers were not waited for.
@@ -49,7 +49,7 @@ pub struct Summary {
     pairs_one_direction: u64,
     /// Answers to nothing that was asked here, and questions whose answers were not waited for.
     unasked: u64,
-    questions_not_followed: u64,
+    requests_not_tracked: u64,
     /// Connections of QUIC whose spin bit did not tell a round trip.
     without_spin: u64,
     /// Those of them of which one side alone was captured.
@@ -68,7 +68,7 @@ impl Summary {
             let sent = flow.sent(side);
             self.packets += sent.packets;
             self.bytes += sent.bytes;
-            self.sent_again += u64::from(sent.sent_again());
+            self.retransmitted_segments += u64::from(sent.retransmitted_segments());
             self.spurious += u64::from(sent.spurious());
             self.not_followed += sent.thinned();
             self.out_of_order += u64::from(sent.count(Event::OutOfOrder));
@@ -77,8 +77,8 @@ impl Summary {
         let methods = [Method::Acknowledgement, Method::Echo];
         let is_measured = methods.into_iter().any(|method| server.has_path(method));
         self.unmeasured += u64::from(!is_measured);
-        let is_heard = |side| flow.sent(side).packets > 0;
-        let is_one = !(is_heard(Side::Client) && is_heard(Side::Server));
+        let is_received = |side| flow.sent(side).packets > 0;
+        let is_one = !(is_received(Side::Client) && is_received(Side::Server));
         self.one_direction += u64::from(!is_measured && is_one);
         self.server.merge(&server);
         self.client.merge(&flow.trips(Half::Client));
@@ -94,7 +94,7 @@ impl Summary {
         self.exchanged += all.packets();
         self.backwards += all.backwards();
         self.unasked += all.unasked();
-        self.questions_not_followed += all.not_followed();
+        self.requests_not_tracked += all.not_followed();
         let is_quic = pair.between().question == Question::Quic;
         self.pairs_one_direction += u64::from(!is_quic && pair.is_one_direction());
         let is_without = is_quic && all.trips(Half::Server).is_none();
@@ -119,7 +119,7 @@ impl Summary {
                 counted(self.flows, "flow"),
                 counted(self.packets, "packet"),
                 self.bytes,
-                self.sent_again,
+                self.retransmitted_segments,
                 self.spurious,
                 self.out_of_order
             )?;
@@ -136,17 +136,17 @@ impl Summary {
             classes(whose, &trips.laid_out(), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
-            let told = told(&response);
+            let reported = reported(&response);
             writeln!(
                 out,
-                "Request to first data of the answer, path and program: {told}."
+                "Request to first data of the answer, path and program: {reported}."
             )?;
         }
         left_out(seen, files, out)?;
         let misleading = self.misleading(seen, files);
-        for (count, noun, told) in self.incomplete().into_iter().chain(misleading) {
+        for (count, noun, reported) in self.incomplete().into_iter().chain(misleading) {
             if count > 0 {
-                writeln!(out, "{} {told}.", counted(count, noun))?;
+                writeln!(out, "{} {reported}.", counted(count, noun))?;
             }
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Summary {
             (
                 self.one_direction,
                 "flow",
-                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere (of a TAP with a file for each direction give both: a.pcap+b.pcap)",
+                "with one direction only in the capture, so without a path RTT to the server; there was no answer, or the other direction takes another path (for a TAP with a file per direction give both: a.pcap+b.pcap)",
             ),
             (
                 self.unmeasured - self.one_direction,
@@ -168,12 +168,12 @@ impl Summary {
             (
                 self.pairs_one_direction,
                 "pair",
-                "of ping or DNS of which one direction alone is in what was captured: nobody answered, or the other one passes elsewhere",
+                "of ping or DNS with one direction only in the capture: there was no answer, or the other direction takes another path",
             ),
             (
                 self.unasked,
                 "answer",
-                "of ping or DNS without a question before it: that passed elsewhere or before the capture, or was answered before",
+                "of ping or DNS without a request before it: the request took another path, passed before the capture, or was answered already",
             ),
             (
                 self.not_followed,
@@ -181,14 +181,14 @@ impl Summary {
                 "not followed to an answer, of windows larger than neph has room for: the round trips of others, evenly chosen, stand for theirs",
             ),
             (
-                self.questions_not_followed,
+                self.requests_not_tracked,
                 "question",
                 "not followed to an answer, since too many waited for one: others, evenly chosen, stand for them",
             ),
             (
                 self.quic_one_direction,
                 "connection",
-                "of QUIC of which one direction alone is in what was captured: a spin bit tells round trips where both pass",
+                "of QUIC with one direction only in the capture: the spin bit needs both",
             ),
             (
                 self.without_spin - self.quic_one_direction,
@@ -203,13 +203,13 @@ impl Summary {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where anything is told of the order of segments.
-        let is_misled = self.sent_again + self.out_of_order > 0;
+        let is_misled = self.retransmitted_segments + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);
         [
             (
                 out_of_turn.filter(|_| is_misled).sum(),
                 "packet",
-                "standing behind later ones: what is reported as retransmitted or out of order may be that alone; reordercap puts a capture in order",
+                "not in order of time, which can look like retransmission or reordering; reordercap sorts a capture",
             ),
             (
                 self.backwards,
@@ -219,7 +219,7 @@ impl Summary {
             (
                 self.of_no_time,
                 "round trip",
-                "of 0 ns: shorter than the capture's stamps tell",
+                "of 0 ns: shorter than the resolution of the capture",
             ),
             (
                 crowded_out,
@@ -229,7 +229,7 @@ impl Summary {
             (
                 seen.counts().copies,
                 "packet",
-                "that the capture shows again (another interface, a VLAN or tunnel more, a mirror): each counts once",
+                "that the capture holds twice (another interface, VLAN or tunnel, a mirror port): each counts once",
             ),
             (
                 self.apart,
@@ -257,30 +257,30 @@ impl Summary {
             files: files.iter().map(FileDocument::from).collect(),
             packets_captured: captured,
             flows: self.flows,
-            flows_ended_for_others: seen.table.crowded_out(),
+            flows_evicted: seen.table.crowded_out(),
             exchanges: self.exchanges,
-            exchanges_ended_for_others: seen.exchanges.crowded_out(),
+            exchanges_evicted: seen.exchanges.crowded_out(),
             exchange_packets: self.exchanged,
-            exchanges_of_one_direction: self.pairs_one_direction,
-            answers_without_question: self.unasked,
-            questions_not_followed: self.questions_not_followed,
+            exchanges_one_direction_only: self.pairs_one_direction,
+            responses_without_request: self.unasked,
+            requests_not_tracked: self.requests_not_tracked,
             quic_without_spin: self.without_spin,
             quic_of_one_direction: self.quic_one_direction,
             flows_in_different_tunnels: self.apart,
-            directions_of_several: seen.table.ambiguous() + seen.exchanges.ambiguous(),
-            packets_seen_twice: seen.counts().copies,
-            packets_shown_again: seen.again().packets,
-            packets_looked_at: seen.again().looked,
-            answers_stamped_before: self.backwards,
-            round_trips_of_no_time: self.of_no_time,
-            flows_without_server_path: self.unmeasured,
-            flows_of_one_direction: self.one_direction,
+            ambiguous_directions: seen.table.ambiguous() + seen.exchanges.ambiguous(),
+            capture_duplicates_removed: seen.counts().copies,
+            capture_duplicates_counted: seen.repeats().packets,
+            packets_examined: seen.repeats().looked,
+            responses_stamped_before_request: self.backwards,
+            round_trips_below_resolution: self.of_no_time,
+            flows_without_server_rtt: self.unmeasured,
+            flows_one_direction_only: self.one_direction,
             packets: self.packets,
             bytes: self.bytes,
-            sent_again: self.sent_again,
-            retransmissions: self.sent_again - self.spurious,
+            retransmitted_segments: self.retransmitted_segments,
+            retransmissions: self.retransmitted_segments - self.spurious,
             spurious_retransmissions: self.spurious,
-            segments_not_followed: self.not_followed,
+            segments_not_tracked: self.not_followed,
             out_of_order: self.out_of_order,
             round_trips: HalvesDocument {
                 server: (&self.server).into(),
@@ -294,7 +294,7 @@ impl Summary {
 /// What of the captures is in no flow.
 fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
     let others = seen.table.others();
-    let told: Vec<String> = [
+    let reported: Vec<String> = [
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
@@ -310,25 +310,24 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} {what}"))
     .collect();
-    if !told.is_empty() {
-        writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
+    if !reported.is_empty() {
+        writeln!(out, "Packets of no flow here: {}.", reported.join(", "))?;
     }
     if others.cut > 0 {
         writeln!(
             out,
-            "{} cut off within the headers, and what they carry is not told; {}.",
+            "{} truncated within the headers, so their content is unknown; {}.",
             counted(others.cut, "packet"),
             advice()
         )?;
     }
-    let again = seen.again();
-    if again.is_many() {
+    let repeats = seen.repeats();
+    if repeats.is_many() {
         writeln!(
             out,
-            "{} of the {} that were looked at stand there again (a mirror of both directions, or interfaces \
-             that the capture does not tell): they count twice, as retransmitted or asked again; capture {ONCE}.",
-            counted(again.packets, "packet"),
-            again.looked
+            "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {ONCE}.",
+            counted(repeats.packets, "packet"),
+            repeats.looked
         )?;
     }
     Ok(())
@@ -342,23 +341,23 @@ fn classes(whose: &str, trips: &LaidOut, method: Method, out: &mut dyn Write) ->
         ""
     };
     if let Some(path) = trips.path(method) {
-        writeln!(out, "Path to {whose} and back{by}: {}.", told(&path))?;
+        writeln!(out, "Path to {whose} and back{by}: {}.", reported(&path))?;
     }
     if let Some(delayed) = trips.of(method, Answer::Delayed) {
         writeln!(
             out,
             "Set aside as delayed acknowledgements of {whose}{by} (late by a timer of 40 or 200 ms): {}.",
-            told(&delayed)
+            reported(&delayed)
         )?;
     }
     Ok(())
 }
 
-fn told(path: &Quantiles) -> String {
-    let mut told = format!("mean {}, p50 {}", path.mean, path.p50);
+fn reported(path: &Quantiles) -> String {
+    let mut reported = format!("mean {}, p50 {}", path.mean, path.p50);
     for (name, quantile) in [("p95", path.p95), ("p99", path.p99)] {
         if let Some(quantile) = quantile {
-            told.push_str(&format!(", {name} {quantile}"));
+            reported.push_str(&format!(", {name} {quantile}"));
         }
     }
     let deviation = path
@@ -369,7 +368,7 @@ fn told(path: &Quantiles) -> String {
         _ => String::new(),
     };
     format!(
-        "{told}, longest {}{}, {}{of}",
+        "{reported}, longest {}{}, {}{of}",
         path.most,
         deviation.unwrap_or_default(),
         counted(path.n, "round trip")

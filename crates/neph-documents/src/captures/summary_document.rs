@@ -20,19 +20,19 @@ pub struct SummaryDocument {
     /// Flows of TCP.
     pub flows: u64,
     /// Flows that were ended to make room for others.
-    pub flows_ended_for_others: u64,
+    pub flows_evicted: u64,
     /// Pairs that ask and answer outside of TCP.
     pub exchanges: u64,
     /// Pairs that were ended to make room for others.
-    pub exchanges_ended_for_others: u64,
+    pub exchanges_evicted: u64,
     /// Packets of these pairs.
     pub exchange_packets: u64,
     /// Pairs of ping and DNS of which one direction alone was captured.
-    pub exchanges_of_one_direction: u64,
+    pub exchanges_one_direction_only: u64,
     /// Answers without a question.
-    pub answers_without_question: u64,
+    pub responses_without_request: u64,
     /// Questions whose answer was not waited for.
-    pub questions_not_followed: u64,
+    pub requests_not_tracked: u64,
     /// QUIC connections whose spin bit shows no round trip.
     pub quic_without_spin: u64,
     /// QUIC connections of which one direction alone was captured.
@@ -40,33 +40,33 @@ pub struct SummaryDocument {
     /// Flows whose directions travel in different VLANs or tunnels.
     pub flows_in_different_tunnels: u64,
     /// Directions that several others could answer.
-    pub directions_of_several: u64,
+    pub ambiguous_directions: u64,
     /// Packets that the capture holds twice and that count once.
-    pub packets_seen_twice: u64,
+    pub capture_duplicates_removed: u64,
     /// Of the packets that were looked at, those that the capture holds twice and that count twice.
-    pub packets_shown_again: u64,
+    pub capture_duplicates_counted: u64,
     /// Packets that were looked at for that.
-    pub packets_looked_at: u64,
+    pub packets_examined: u64,
     /// Answers stamped before what they answer.
-    pub answers_stamped_before: u64,
+    pub responses_stamped_before_request: u64,
     /// Round trips shorter than the resolution of time stamps.
-    pub round_trips_of_no_time: u64,
+    pub round_trips_below_resolution: u64,
     /// Flows without a round trip to the server.
-    pub flows_without_server_path: u64,
+    pub flows_without_server_rtt: u64,
     /// Of these, flows of which one direction alone was captured.
-    pub flows_of_one_direction: u64,
+    pub flows_one_direction_only: u64,
     /// Packets of flows.
     pub packets: u64,
     /// Bytes of flows.
     pub bytes: u64,
     /// Retransmissions, spurious ones included.
-    pub sent_again: u64,
+    pub retransmitted_segments: u64,
     /// Retransmissions that were needed.
     pub retransmissions: u64,
     /// Retransmissions of what the peer had received already.
     pub spurious_retransmissions: u64,
     /// Segments whose acknowledgement was not waited for.
-    pub segments_not_followed: u64,
+    pub segments_not_tracked: u64,
     /// Segments out of order.
     pub out_of_order: u64,
     /// Round trips of all flows.

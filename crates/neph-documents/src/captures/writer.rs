@@ -7,7 +7,7 @@ use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair,
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
-use neph_capture::reading::conversations::{Conversations, Told};
+use neph_capture::reading::conversations::{ConversationListener, Conversations};
 use neph_capture::reading::file::File;
 use neph_text::counted::counted;
 
@@ -157,7 +157,7 @@ impl<W: Write> CaptureWriter<W> {
     }
 }
 
-impl<W: Write> Told for CaptureWriter<W> {
+impl<W: Write> ConversationListener for CaptureWriter<W> {
     fn exchanged(&mut self, pair: &Pair) {
         match self.shown.format {
             Format::Text => {

@@ -36,7 +36,7 @@ pub struct OffsetDocument {
     #[serde(flatten)]
     pub at: MomentDocument,
     /// Nothing was exchanged since the line before: the error bound has grown.
-    pub nothing_new: bool,
+    pub no_new_exchanges: bool,
 }
 
 /// The clocks at one moment.
@@ -110,7 +110,7 @@ pub struct SummaryDocument {
     pub lost: Option<u64>,
     /// A rate in parts per million that no clock has: a machine stood still, or a capture was
     /// changed.
-    pub parted_ppm: Option<f64>,
+    pub implausible_drift_ppm: Option<f64>,
     /// The drift; null where it is not known.
     pub drift: Option<RateDocument>,
     /// How the drift changed.
@@ -189,7 +189,7 @@ impl From<&Row> for ClockLine {
     fn from(row: &Row) -> Self {
         Self::Offset(OffsetDocument {
             at: row.into(),
-            nothing_new: row.is_old,
+            no_new_exchanges: row.is_old,
         })
     }
 }
@@ -217,7 +217,7 @@ impl From<&Summary> for ClockLine {
             at: (&summary.row).into(),
             of: summary.of.clone(),
             lost: summary.lost,
-            parted_ppm: summary.course.parted.map(ppm),
+            implausible_drift_ppm: summary.course.parted.map(ppm),
             drift: drift.map(|drift| RateDocument {
                 ppm: ppm(drift.rate),
                 bound_ppm: drift.bound * 1e6,

@@ -156,7 +156,7 @@ impl Summary {
     }
 
     fn write_offsets(&self, out: &mut dyn Write) -> io::Result<()> {
-        let told = |(offset, bound): (i64, i64)| {
+        let reported = |(offset, bound): (i64, i64)| {
             let equal = if offset.saturating_abs() <= bound {
                 " (they may be equal)"
             } else {
@@ -166,12 +166,12 @@ impl Summary {
         };
         let fit = (self.row.fit.offset, self.row.fit.bound);
         if let Some(wall) = self.row.wall {
-            writeln!(out, "wall clocks now   {}", told(wall))?;
+            writeln!(out, "wall clocks now   {}", reported(wall))?;
             if self.clocks == Clocks::Raw {
-                writeln!(out, "raw clocks        {}", told(fit))?;
+                writeln!(out, "raw clocks        {}", reported(fit))?;
             }
         } else {
-            writeln!(out, "clocks at the end {}", told(fit))?;
+            writeln!(out, "clocks at the end {}", reported(fit))?;
         }
         self.write_drift(out)?;
         self.write_wander(out)
@@ -183,8 +183,7 @@ impl Summary {
             None => Ok(()),
             Some(Drifted::Parted(rate)) => writeln!(
                 out,
-                "drift             none that a clock has: {} ppm in all, told as steps, and clocks differ by {most} ppm at most; \
-                 a machine stood still or was set again and again, or a capture's times were changed (a replay, editcap -t)",
+                "drift             not plausible: {} ppm, reported as steps (clocks differ by at most {most} ppm); a host was suspended, its clock was set repeatedly, or capture times were changed (replay, editcap -t)",
                 signed(rate * 1e6, 0)
             ),
             Some(Drifted::Unknown(within)) => writeln!(
@@ -208,14 +207,13 @@ impl Summary {
 
     fn write_wander(&self, out: &mut dyn Write) -> io::Result<()> {
         let assumed = words::ppm(self.nature.wander);
-        let told = match (self.drift(), self.course.rates) {
-            (None, _) => "not told without a drift".to_owned(),
+        let reported = match (self.drift(), self.course.rates) {
+            (None, _) => "not estimated without a drift".to_owned(),
             (Some(_), None) if self.course.long() < STRETCHES * self.nature.horizon => {
-                "not told in less than 300 s".to_owned()
+                "not estimated in less than 300 s".to_owned()
             }
             (Some(_), None) => {
-                "not told: too little was measured in between, which takes messages every 100 s or so"
-                    .to_owned()
+                "not estimated: gaps in the data (needs messages every 100 s)".to_owned()
             }
             (Some(_), Some((least, most))) => format!(
                 "the drift was {} to {} ppm",
@@ -225,7 +223,7 @@ impl Summary {
         };
         writeln!(
             out,
-            "wander            {told}; up to {assumed} ppm in 100 s was reckoned with"
+            "wander            {reported}; up to {assumed} ppm in 100 s was reckoned with"
         )
     }
 

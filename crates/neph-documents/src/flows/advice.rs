@@ -17,8 +17,8 @@ pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {
 }
 
 fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
-    let share = &guide.low_share;
-    let who = if fleet.renewal.is_some() {
+    let share = &guide.lowest_class_share;
+    let who = if fleet.lifetime.is_some() {
         "flows that went on, or had ended lately, were on the low path at their end"
     } else {
         "flows were on the low path at the end"
@@ -89,7 +89,7 @@ fn lost(ports: &[AdvisedPort]) -> String {
     };
     match (lossy.is_empty(), most.max()) {
         (true, Some(most)) => format!("lost none of its last {}", counted(most, "message")),
-        (true, None) => "has no messages of late to tell its loss by".to_owned(),
+        (true, None) => "has no recent messages to estimate its loss".to_owned(),
         (false, _) => format!("lost of its last messages: {}{rest}", lossy.join(", ")),
     }
 }
@@ -116,7 +116,7 @@ fn gains(guide: &Guide, holds: Span) -> String {
             lasting(holds),
             percent(tested.on_low.share),
             tested.on_low.n,
-            percent(tested.random_on_low)
+            percent(tested.random_on_lowest_class)
         ));
     }
     text + "."
@@ -145,8 +145,8 @@ fn all_tested(guide: &Guide) -> String {
     if guide.horizons.is_empty() {
         return String::new();
     }
-    let mut text = "\nthe advice tested on the past: had one taken the port that was best, and looked later\n\
-        looked after   still on the low path (95 % interval, looks)   a random port is   saved at p50   saved at p99\n"
+    let mut text = "\nthe advice, tested on the measurement: the port that was best, checked later\n\
+        checked after  still on the low path (95 % interval, looks)   a random port is   saved at p50   saved at p99\n"
         .to_owned();
     text.extend(guide.horizons.iter().map(tested));
     if guide
@@ -172,7 +172,7 @@ fn tested(horizon: &Horizon) -> String {
             low.high * 100.0,
             low.n
         ),
-        percent(horizon.random_on_low),
+        percent(horizon.random_on_lowest_class),
         gain(horizon.p50),
         gain(horizon.p99)
     )
@@ -233,7 +233,7 @@ mod tests {
         let guide = Guide {
             low: Span::from_millis(70),
             random: Span::from_millis(72),
-            low_share: neph_flows::Share {
+            lowest_class_share: neph_flows::Share {
                 hits: 4,
                 n: 10,
                 cases: 10.0,
@@ -250,20 +250,20 @@ mod tests {
         };
         let fleet = Fleet {
             probe: ProbeKind::Syn,
-            lanes: 10,
+            slots: 10,
             endpoints: vec![neph_model::FleetEndpoint {
                 name: "x".to_owned(),
                 address: ([192, 0, 2, 1], 443).into(),
             }],
             interval: Span::from_secs(1),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         };
-        let told = named(&guide, Span::from_secs(60), &whom(&fleet, 0));
+        let reported = named(&guide, Span::from_secs(60), &whom(&fleet, 0));
         assert_eq!(
-            told,
+            reported,
             "For TCP from here to 192.0.2.1:443 only: take source port 30002, 30010.\n\
-             Each has been on the low path for 8 min at least and has no messages of late to tell its loss by.\n\
+             Each has been on the low path for 8 min at least and has no recent messages to estimate its loss.\n\
              It saves 2.00 ms at the median over ports (70.00 ms for 72.00 ms) and 8.00 ms at p99 over ports \
              (70.00 ms for 78.00 ms).\n"
         );

@@ -31,15 +31,15 @@ pub struct GuideDocument {
     /// The expected base latency of a random port in nanoseconds.
     pub random_ns: Span,
     /// The share of random ports that are in the lowest class.
-    pub low_share: ShareDocument,
+    pub lowest_class_share: ShareDocument,
     /// The loss of the lowest class.
-    pub low_loss: Option<ShareDocument>,
+    pub lowest_class_loss: Option<ShareDocument>,
     /// The loss of the other classes.
     pub others_loss: Option<ShareDocument>,
     /// Whether the lowest class loses more than the others.
-    pub low_loses_more: Option<bool>,
+    pub lowest_class_loses_more: Option<bool>,
     /// How long ports are expected to stay in their class, in nanoseconds.
-    pub holds_ns: Option<Span>,
+    pub expected_stay_ns: Option<Span>,
     /// What the best of several connections on random ports has.
     pub best_of: Vec<BestOfDocument>,
     /// The advice, tested on the rest of the measurement.
@@ -54,7 +54,7 @@ pub struct PortDocument {
     /// Its base latency in nanoseconds.
     pub base_ns: Span,
     /// How long it has had that latency, in nanoseconds.
-    pub held_ns: Span,
+    pub current_for_ns: Span,
     /// The share of its messages that were lost.
     pub loss: Option<ShareDocument>,
 }
@@ -80,7 +80,7 @@ pub struct HorizonDocument {
     /// The share of advised ports that were still in the lowest class.
     pub on_low: LooksDocument,
     /// The share of random ports that were.
-    pub random_on_low: f64,
+    pub random_on_lowest_class: f64,
     /// The median latency of advised ports in nanoseconds.
     pub p50_advised_ns: Option<Span>,
     /// The median latency of random ports in nanoseconds.
@@ -135,7 +135,7 @@ fn ports(guide: &Guide) -> Vec<PortDocument> {
     let ports = guide.ports.iter().map(|port| PortDocument {
         source_port: port.port,
         base_ns: port.base,
-        held_ns: port.held,
+        current_for_ns: port.held,
         loss: port.loss.map(ShareDocument::from),
     });
     ports.collect()
@@ -152,7 +152,7 @@ impl GuideDocument {
         let tested = guide.horizons.iter().map(|horizon| HorizonDocument {
             after_ns: horizon.after,
             on_low: looks(&horizon.on_low),
-            random_on_low: horizon.random_on_low,
+            random_on_lowest_class: horizon.random_on_lowest_class,
             p50_advised_ns: horizon.p50.map(|p50| p50.advised),
             p50_random_ns: horizon.p50.map(|p50| p50.random),
             p50_gain_ns: horizon.p50.map(|p50| p50.gain()),
@@ -163,11 +163,11 @@ impl GuideDocument {
         Self {
             low_ns: guide.low,
             random_ns: guide.random,
-            low_share: guide.low_share.into(),
-            low_loss: guide.loss.map(|loss| loss.low.into()),
+            lowest_class_share: guide.lowest_class_share.into(),
+            lowest_class_loss: guide.loss.map(|loss| loss.low.into()),
             others_loss: guide.loss.map(|loss| loss.others.into()),
-            low_loses_more: guide.loss.map(|loss| loss.is_more),
-            holds_ns: guide.holds,
+            lowest_class_loses_more: guide.loss.map(|loss| loss.is_more),
+            expected_stay_ns: guide.holds,
             best_of: best_of.collect(),
             tested: tested.collect(),
         }

@@ -5,7 +5,7 @@ use neph_model::{Fleet, FleetMessage, FleetOutcome, Own, ReadBy, Span, SynAnswer
 use neph_text::csv_field;
 
 /// The first line of the messages.
-pub const HEADING: &str = "endpoint,lane,source_port,seq,sent_ns,sent_unix_ns,late_ns,outcome,\
+pub const HEADING: &str = "endpoint,slot,source_port,seq,sent_ns,sent_unix_ns,late_ns,outcome,\
 round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies,answer";
 
 /// One message; what is absent is empty.
@@ -16,49 +16,49 @@ pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own>) -> S
         FleetOutcome::Failed => "failed",
     };
     let mut cells = vec![
-        csv_field(&fleet.endpoints[fleet.endpoint_of(message.lane)].name).into_owned(),
-        message.lane.0.to_string(),
+        csv_field(&fleet.endpoints[fleet.endpoint_of(message.slot)].name).into_owned(),
+        message.slot.0.to_string(),
         message.source_port.to_string(),
         message.seq.to_string(),
         message.sent.nanos().to_string(),
-        told(clock.unix_nanos(message.sent)),
+        reported(clock.unix_nanos(message.sent)),
         message.late.nanos().to_string(),
         outcome.to_owned(),
     ];
     let reply = message.reply();
     let peer = reply.and_then(|reply| reply.at_peer);
     cells.extend([
-        told(reply.map(|reply| reply.round_trip.nanos())),
-        told(reply.map(|reply| reply.network().nanos())),
-        told(reply.map(|reply| match reply.read_by {
+        reported(reply.map(|reply| reply.round_trip.nanos())),
+        reported(reply.map(|reply| reply.network().nanos())),
+        reported(reply.map(|reply| match reply.read_by {
             ReadBy::Kernel => "kernel",
             ReadBy::Program => "program",
         })),
-        told(peer.map(|peer| peer.rx.nanos())),
-        told(peer.map(|peer| peer.residence.nanos())),
-        told(peer.and_then(|peer| peer.count)),
-        told(peer.and_then(|peer| peer.ttl)),
-        told(reply.and_then(|reply| reply.ttl)),
-        told(reply.map(|reply| reply.copies)),
-        told(reply.and_then(|reply| reply.answer).map(SynAnswer::name)),
+        reported(peer.map(|peer| peer.rx.nanos())),
+        reported(peer.map(|peer| peer.residence.nanos())),
+        reported(peer.and_then(|peer| peer.count)),
+        reported(peer.and_then(|peer| peer.ttl)),
+        reported(reply.and_then(|reply| reply.ttl)),
+        reported(reply.map(|reply| reply.copies)),
+        reported(reply.and_then(|reply| reply.answer).map(SynAnswer::name)),
     ]);
     cells.join(",")
 }
 
 /// A row for each flow.
 pub fn flows(view: &FleetView) -> String {
-    let mut text = "endpoint,lane,source_port,base_ns,class,changes,replies,lost,failed,\
+    let mut text = "endpoint,slot,source_port,base_ns,class,changes,replies,lost,failed,\
 lost_forward,lost_reverse,copies,reordered_forward,reordered_reverse,reordered\n"
         .to_owned();
     for flow in &view.flows {
         let last = flow.segments.last();
         let tally = &flow.tally;
         let mut cells = vec![
-            csv_field(&view.fleet.endpoints[view.fleet.endpoint_of(flow.lane)].name).into_owned(),
-            flow.lane.0.to_string(),
+            csv_field(&view.fleet.endpoints[view.fleet.endpoint_of(flow.slot)].name).into_owned(),
+            flow.slot.0.to_string(),
             flow.source_port.to_string(),
-            told(last.map(|segment| Span::nanos(segment.base))),
-            told(
+            reported(last.map(|segment| Span::nanos(segment.base))),
+            reported(
                 last.and_then(|segment| segment.class)
                     .map(|class| class + 1),
             ),
@@ -81,6 +81,6 @@ lost_forward,lost_reverse,copies,reordered_forward,reordered_reverse,reordered\n
     text
 }
 
-fn told(value: Option<impl ToString>) -> String {
+fn reported(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

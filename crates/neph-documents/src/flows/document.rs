@@ -43,11 +43,11 @@ pub struct FlowsSummary {
     /// The kind of probe.
     pub probe: ProbeKind,
     /// How many flows there are at a time.
-    pub flows_at_a_time: u32,
+    pub concurrent_flows: u32,
     /// The interval between a flow's messages in nanoseconds.
     pub interval_ns: Span,
     /// After which time a flow is replaced by a new one, in nanoseconds.
-    pub renewal_ns: Option<Span>,
+    pub flow_lifetime_ns: Option<Span>,
     /// The start, Unix time in nanoseconds.
     pub from_unix_ns: Option<i64>,
     /// The end, Unix time in nanoseconds.
@@ -59,7 +59,7 @@ pub struct FlowsSummary {
     /// What the sender counted.
     pub sender: SenderDocument,
     /// The 99th percentile of how long requests stayed at their reflectors, in nanoseconds.
-    pub stay_p99_ns: Option<Span>,
+    pub reflector_residence_p99_ns: Option<Span>,
     /// What the caps of reflectors refused.
     pub refused: Vec<RefusedDocument>,
     /// What this host and the reflectors did to the measurement.
@@ -96,7 +96,7 @@ pub struct SenderDocument {
     /// Messages that could not be sent.
     pub failed: u64,
     /// Why the first of them could not be sent.
-    pub not_sent_first: Option<String>,
+    pub not_sent_reason: Option<String>,
     /// Replies that were a refusal (RST).
     pub refused: u64,
     /// Replies after the time-out.
@@ -108,9 +108,9 @@ pub struct SenderDocument {
     /// Messages without the kernel's time stamps.
     pub unstamped: u64,
     /// Replies with impossible content or times, which were left out.
-    pub disbelieved: u64,
+    pub implausible_replies: u64,
     /// Whether no core of this machine may sleep; null where that cannot be read.
-    pub cores_awake: Option<bool>,
+    pub cpu_idle_disabled: Option<bool>,
 }
 
 /// What a reflector's caps refused and its kernel dropped.
@@ -136,7 +136,7 @@ pub struct FlowDocument {
     /// The endpoint.
     pub endpoint: String,
     /// The flow's place in the fleet.
-    pub lane: u32,
+    pub slot: u32,
     /// Its source port.
     pub source_port: u16,
     /// How its messages ended.
@@ -196,8 +196,8 @@ impl FlowDocument {
             class: segment.class,
         });
         Self {
-            endpoint: fleet.endpoints[fleet.endpoint_of(flow.lane)].name.clone(),
-            lane: flow.lane.0,
+            endpoint: fleet.endpoints[fleet.endpoint_of(flow.slot)].name.clone(),
+            slot: flow.slot.0,
             source_port: flow.source_port,
             tally: (&flow.tally).into(),
             segments: segments.collect(),
@@ -215,9 +215,9 @@ impl FlowsSummary {
             schema: Version,
             neph: result.origin.version,
             probe: view.fleet.probe,
-            flows_at_a_time: view.fleet.lanes,
+            concurrent_flows: view.fleet.slots,
             interval_ns: view.fleet.interval,
-            renewal_ns: view.fleet.renewal,
+            flow_lifetime_ns: view.fleet.lifetime,
             from_unix_ns: result.clock.unix_nanos(view.from),
             until_unix_ns: result.clock.unix_nanos(view.until),
             detection: DetectionDocument {
@@ -227,7 +227,7 @@ impl FlowsSummary {
             },
             tally: (&view.tally).into(),
             sender: sender(result),
-            stay_p99_ns: result.stay_p99,
+            reflector_residence_p99_ns: result.stay_p99,
             refused: refused(result),
             warnings: result.warnings.clone(),
             silence: result.silence.clone(),
@@ -244,14 +244,14 @@ fn sender(result: &FlowsResult) -> SenderDocument {
         replies: own.replies,
         lost: own.lost,
         failed: own.failed,
-        not_sent_first: result.not_sent.clone(),
+        not_sent_reason: result.not_sent.clone(),
         refused: own.refused,
         late_replies: own.late,
         late_p99_ns: result.late_p99,
         dropped_here: own.dropped_here,
         unstamped: own.unstamped,
-        disbelieved: own.disbelieved,
-        cores_awake: result.origin.cores_awake,
+        implausible_replies: own.implausible_replies,
+        cpu_idle_disabled: result.origin.cpu_idle_disabled,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is reported while a fleet runs: path changes, traces and status, a line of JSON each.
 
 use neph_flows::follow::{Verdict, Why};
-use neph_flows::{Direction, Evidence, PathChange, PathNews};
+use neph_flows::{Direction, Evidence, PathChange, PathEvent};
 use neph_model::{Fleet, Own, Span, WallCourse};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,13 +46,13 @@ pub struct ChangeDocument {
     /// The endpoint.
     pub endpoint: String,
     /// The flow's place in the fleet.
-    pub lane: u32,
+    pub slot: u32,
     /// The flow's source port.
     pub source_port: u16,
     /// When the path changed, Unix time in nanoseconds.
     pub at_unix_ns: Option<i64>,
     /// When the change was detected, Unix time in nanoseconds.
-    pub told_unix_ns: Option<i64>,
+    pub detected_unix_ns: Option<i64>,
     /// The base latency before, in nanoseconds.
     pub before_ns: Span,
     /// The base latency after, in nanoseconds.
@@ -89,11 +89,11 @@ impl ChangeDocument {
     /// Of a change of a flow of this fleet.
     pub fn of(fleet: &Fleet, change: &PathChange, clock: &WallCourse<Own>) -> Self {
         Self {
-            endpoint: fleet.endpoints[fleet.endpoint_of(change.lane)].name.clone(),
-            lane: change.lane.0,
+            endpoint: fleet.endpoints[fleet.endpoint_of(change.slot)].name.clone(),
+            slot: change.slot.0,
             source_port: change.source_port,
             at_unix_ns: clock.unix_nanos(change.at),
-            told_unix_ns: clock.unix_nanos(change.told),
+            detected_unix_ns: clock.unix_nanos(change.reported),
             before_ns: change.before,
             after_ns: change.after,
             evidence: change.evidence.into(),
@@ -103,10 +103,10 @@ impl ChangeDocument {
 
 impl FlowsEvent {
     /// Something about paths is new.
-    pub fn news(fleet: &Fleet, news: &PathNews, clock: &WallCourse<Own>) -> Self {
-        match news {
-            PathNews::Changed(change) => Self::Change(ChangeDocument::of(fleet, change, clock)),
-            PathNews::Withdrawn(change) => {
+    pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> Self {
+        match events {
+            PathEvent::Changed(change) => Self::Change(ChangeDocument::of(fleet, change, clock)),
+            PathEvent::Withdrawn(change) => {
                 Self::Withdrawn(ChangeDocument::of(fleet, change, clock))
             }
         }
@@ -115,13 +115,13 @@ impl FlowsEvent {
     /// A flow whose path changed was traced.
     pub fn traced(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<Own>) -> Self {
         let mut change = verdict.change;
-        change.evidence.trace = verdict.said.ok().map(|said| said.others);
-        let before = verdict.said.ok().map(|said| said.before);
+        change.evidence.trace = verdict.printed.ok().map(|printed| printed.others);
+        let before = verdict.printed.ok().map(|printed| printed.before);
         Self::Traced {
             change: ChangeDocument::of(fleet, &change, clock),
             withdrawn: verdict.is_withdrawn,
             before_unix_ns: before.and_then(|at| clock.unix_nanos(at)),
-            not_compared: verdict.said.err().map(Why::key),
+            not_compared: verdict.printed.err().map(Why::key),
         }
     }
 }

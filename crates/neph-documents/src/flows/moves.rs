@@ -17,12 +17,12 @@ pub(super) fn text(
 ) -> String {
     let mut text = changes(view, endpoint, pair);
     let own = view.changes.iter();
-    let own = own.filter(|change| view.fleet.endpoint_of(change.lane) == endpoint);
-    let said = Compared::of(own.map(|one| one.evidence.trace));
-    text.push_str(&compared(said, uncompared.copied().unwrap_or_default()));
-    text.push_str(&elsewhere(pair));
+    let own = own.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
+    let printed = Compared::of(own.map(|one| one.evidence.trace));
+    text.push_str(&compared(printed, uncompared.copied().unwrap_or_default()));
+    text.push_str(&unexplained(pair));
     text.push_str(&drift(pair, view.settings.detection.tolerance));
-    if let Some(share) = &pair.leave_soon {
+    if let Some(share) = &pair.leave_share {
         text.push_str(&format!(
             "persistence:   {} of those who came to a class left it within {}\n",
             interval(share, "stay"),
@@ -32,8 +32,8 @@ pub(super) fn text(
     let curves = [
         ("between changes", &pair.between),
         ("stay on a class", &pair.persistence),
-        ("way there alone", &pair.persistence_forward),
-        ("way back alone", &pair.persistence_reverse),
+        ("forward only", &pair.persistence_forward),
+        ("reverse only", &pair.persistence_reverse),
     ];
     for (name, curve) in curves {
         if let Some(curve) = curve {
@@ -85,28 +85,31 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             )
         }
         _ if pair.too_short => {
-            let (cause, remedy) = if view.renewal_ends_flows() {
-                ("flows live too short", "ask more often, or without --renew")
+            let (cause, remedy) = if view.lifetime_ends_flows() {
+                (
+                    "flows live too short",
+                    "use a shorter interval, or no --renew",
+                )
             } else {
                 (
                     "the measurement is too short",
-                    "measure longer, or ask more often",
+                    "measure longer, or use a shorter interval",
                 )
             };
             format!(
-                "path changes:  {} told; {cause} for all to be told: {remedy}\n",
+                "path changes:  {} detected; {cause} to detect all: {remedy}\n",
                 pair.changes
             )
         }
         None if pair.changes > 0 => format!(
-            "path changes:  {} told; there was no time in which all could be told\n",
+            "path changes:  {} detected; at no time could all be detected\n",
             pair.changes
         ),
         _ if pair.flows == 0 => {
-            "path changes:  none told, as no flow had a base latency\n".to_owned()
+            "path changes:  not evaluated: no flow had a base latency\n".to_owned()
         }
         _ if is_too_short(window, pair) => format!(
-            "path changes:  none told; too short to tell one, with {}{}: measure longer, or ask more often\n",
+            "path changes:  not evaluated: too short, with {}{}; measure longer, or use a shorter interval\n",
             time_of_flows(pair),
             left_out(pair, view.learning())
         ),
@@ -136,8 +139,8 @@ fn time_of_flows(pair: &PairView) -> String {
 }
 
 /// That flows lay at latencies that may have been paths, where that is more than a hundredth.
-fn elsewhere(pair: &PairView) -> String {
-    let share = pair.elsewhere.secs_f64() / pair.watched.secs_f64().max(1e-9);
+fn unexplained(pair: &PairView) -> String {
+    let share = pair.unexplained.secs_f64() / pair.watched.secs_f64().max(1e-9);
     if share <= 0.01 {
         return String::new();
     }
@@ -164,29 +167,29 @@ fn drift(pair: &PairView, tolerance: Span) -> String {
 /// more than a hundredth, and what a queue hid.
 fn left_out(pair: &PairView, learning: Span) -> String {
     let share = |part: Span| part.secs_f64() / pair.watched.secs_f64().max(1e-9);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if share(pair.hidden.learning) > 0.01 {
-        told.push(format!(
+        reported.push(format!(
             "after the first {} of each flow",
             words::lasting(learning)
         ));
     }
     let hidden = share(pair.hidden.time);
     if hidden >= 0.0005 {
-        let joined = if pair.queues_joined {
+        let joined = if pair.congestion_periods_merged {
             "; there were so many that those close together count as one, with the time between them"
         } else {
             ""
         };
-        told.push(format!(
+        reported.push(format!(
             "without the {} of the time that a shared queue hid{joined}",
             percent(hidden)
         ));
     }
-    if told.is_empty() {
+    if reported.is_empty() {
         return String::new();
     }
-    format!(" ({})", told.join(", "))
+    format!(" ({})", reported.join(", "))
 }
 
 fn lasting(curve: &Curve) -> String {
@@ -244,9 +247,10 @@ mod tests {
 
     #[test]
     fn time_at_levels_that_are_no_paths_is_told_where_it_is_much() {
-        let told = |elsewhere| elsewhere_of(Span::from_secs(1000), Span::from_secs(elsewhere));
-        assert_eq!(told(10), "");
-        assert!(told(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+        let reported =
+            |unexplained| elsewhere_of(Span::from_secs(1000), Span::from_secs(unexplained));
+        assert_eq!(reported(10), "");
+        assert!(reported(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
     }
 
     #[test]
@@ -263,44 +267,44 @@ mod tests {
         assert!(text(-1_000, 1_520).contains("from -1.0 to +1.5 ms"));
     }
 
-    fn elsewhere_of(watched: Span, elsewhere: Span) -> String {
-        super::elsewhere(&PairView {
+    fn elsewhere_of(watched: Span, unexplained: Span) -> String {
+        super::unexplained(&PairView {
             watched,
-            elsewhere,
+            unexplained,
             ..PairView::default()
         })
     }
 
     #[test]
     fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {
-        let pair = |queues_joined, learning| PairView {
+        let pair = |congestion_periods_merged, learning| PairView {
             watched: Span::from_secs(100),
             hidden: neph_flows::Hidden {
                 time: Span::from_secs(25),
                 learning: Span::from_secs(learning),
                 changes: 0,
             },
-            queues_joined,
+            congestion_periods_merged,
             ..PairView::default()
         };
-        let told = |pair: &PairView| left_out(pair, Span::from_millis(3400));
+        let reported = |pair: &PairView| left_out(pair, Span::from_millis(3400));
         assert_eq!(
-            told(&pair(false, 1)),
+            reported(&pair(false, 1)),
             " (without the 25.0 % of the time that a shared queue hid)"
         );
         assert_eq!(
-            told(&pair(false, 2)),
+            reported(&pair(false, 2)),
             " (after the first 3.4 s of each flow, without the 25.0 % of the time that a shared queue hid)"
         );
-        assert!(told(&pair(true, 0)).contains("with the time between them"));
-        assert_eq!(told(&PairView::default()), "");
+        assert!(reported(&pair(true, 0)).contains("with the time between them"));
+        assert_eq!(reported(&PairView::default()), "");
     }
 
     #[test]
     fn what_traces_said_is_counted_over_the_changes_that_were_compared() {
-        let said = [Some(true), None, Some(false), Some(true)];
+        let printed = [Some(true), None, Some(false), Some(true)];
         assert_eq!(
-            compared(Compared::of(said), Uncompared::default()),
+            compared(Compared::of(printed), Uncompared::default()),
             "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
         );
         let none = Compared::of([None]);

@@ -40,27 +40,27 @@ pub struct PairDocument {
     /// Path changes per flow and hour.
     pub changes_per_flow_hour: Option<f64>,
     /// The flows' time in all, in nanoseconds.
-    pub watched_ns: Span,
+    pub observed_ns: Span,
     /// Of that, the time during which queues hid changes, in nanoseconds.
     pub hidden_ns: Span,
     /// The time until flows' first base latency was known, in nanoseconds.
     pub learning_ns: Span,
     /// The flows' time above their base latency that was taken for queues, in nanoseconds.
-    pub taken_for_queues_ns: Span,
+    pub attributed_to_queues_ns: Span,
     /// Changes that were detected for these times; they count in no rate.
     pub hidden_changes: u64,
     /// How far base latencies moved slowly.
     pub drift: DriftDocument,
     /// Until when flows were forgotten because there were too many, Unix time in nanoseconds.
-    pub forgotten_until_unix_ns: Option<i64>,
+    pub history_dropped_until_unix_ns: Option<i64>,
     /// How much higher the highest base latency is than the lowest.
     pub inflation: Option<InflationDocument>,
     /// A test for several groups of base latencies (Hartigan's dip).
     pub dip: Option<Bimodality>,
-    /// The share of flows that leave their path within `soon_ns`.
-    pub leave_soon: Option<ShareDocument>,
+    /// The share of flows that leave their path within `leave_horizon_ns`.
+    pub leave_share: Option<ShareDocument>,
     /// What soon means, in nanoseconds.
-    pub soon_ns: Span,
+    pub leave_horizon_ns: Span,
     /// The time between two changes of a flow.
     pub between_changes: Option<CurveDocument>,
     /// How long flows stay on a path.
@@ -72,7 +72,7 @@ pub struct PairDocument {
     /// When queues filled on many flows together.
     pub congested: Vec<PeriodDocument>,
     /// Periods of congestion that were too many to list and were joined.
-    pub queues_joined: bool,
+    pub congestion_periods_merged: bool,
     /// The length of a bin in nanoseconds.
     pub bin_ns: Span,
     /// How unequal flows were over time.
@@ -105,7 +105,7 @@ pub struct ClassDocument {
     /// Path changes to it.
     pub joined: u64,
     /// Path changes away from it per flow and hour; null where the measurement was too short.
-    pub left_per_flow_hour: Option<f64>,
+    pub changes_out_per_flow_hour: Option<f64>,
     /// Its share of all changes away from a class.
     pub share_of_moves: Option<ShareDocument>,
 }
@@ -185,16 +185,16 @@ impl PairDocument {
             mostly_lost: pair.mostly_lost,
             silent_since_unix_ns: pair.silence.and_then(|(since, _)| unix(since)),
             changes_per_flow_hour: pair.changes_per_flow_hour(),
-            watched_ns: pair.watched,
+            observed_ns: pair.watched,
             hidden_ns: pair.hidden.time,
             learning_ns: pair.hidden.learning,
-            taken_for_queues_ns: pair.elsewhere,
+            attributed_to_queues_ns: pair.unexplained,
             hidden_changes: pair.hidden.changes,
             drift: DriftDocument {
                 lowest_ns: pair.drift.lowest,
                 highest_ns: pair.drift.highest,
             },
-            forgotten_until_unix_ns: pair.forgotten.and_then(unix),
+            history_dropped_until_unix_ns: pair.forgotten.and_then(unix),
             inflation: pair.inflation.map(|inflation| InflationDocument {
                 ratio: inflation.ratio,
                 lowest_ns: inflation.lowest,
@@ -202,14 +202,14 @@ impl PairDocument {
                 flows: inflation.flows,
             }),
             dip: pair.bimodality,
-            leave_soon: pair.leave_soon.map(ShareDocument::from),
-            soon_ns: view.settings.soon,
+            leave_share: pair.leave_share.map(ShareDocument::from),
+            leave_horizon_ns: view.settings.soon,
             between_changes: pair.between.as_ref().map(CurveDocument::from),
             persistence: pair.persistence.as_ref().map(CurveDocument::from),
             persistence_forward: pair.persistence_forward.as_ref().map(CurveDocument::from),
             persistence_reverse: pair.persistence_reverse.as_ref().map(CurveDocument::from),
             congested: congested.collect(),
-            queues_joined: pair.queues_joined,
+            congestion_periods_merged: pair.congestion_periods_merged,
             bin_ns: view.bin(),
             bins: bins
                 .map(|bin| BinDocument::of(bin, unix(bin.from)))
@@ -231,7 +231,7 @@ fn class_of(class: &Class, moved: &Moved, pair: &PairView) -> ClassDocument {
         loss: class.loss().map(ShareDocument::from),
         left: class.left,
         joined: class.joined,
-        left_per_flow_hour: (!pair.too_short).then_some(moved.per_flow_hour),
+        changes_out_per_flow_hour: (!pair.too_short).then_some(moved.per_flow_hour),
         share_of_moves: moved.moved.map(ShareDocument::from),
     }
 }

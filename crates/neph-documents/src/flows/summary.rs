@@ -17,7 +17,7 @@ use neph_text::counted::counted;
 const SHOWN: usize = 5;
 
 /// Why nothing is said of paths.
-const MOSTLY_LOST: &str = "no classes, inflation and path changes are told: more than half of the messages were lost or late, and what came back says little of paths\n";
+const MOSTLY_LOST: &str = "classes, inflation and path changes not evaluated: more than half of the messages were lost or late\n";
 
 /// All of it.
 pub fn text(watched: &FlowsResult) -> String {
@@ -29,7 +29,7 @@ pub fn text(watched: &FlowsResult) -> String {
         text.push_str(&fared(pair, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
             if view.advice.get(endpoint).is_some() {
-                text.push_str("\nadvice\nno advice: nobody answered\n");
+                text.push_str("\nadvice\nno advice: no answer\n");
             }
             continue;
         }
@@ -84,23 +84,26 @@ fn fared(pair: &PairView, flows: usize) -> String {
         percent(tally.loss().map_or(0.0, |loss| loss.share))
     );
     line.push_str(&lost_where(pair));
-    for (count, told) in [
+    for (count, reported) in [
         (tally.failed, format!("{} not sent", tally.failed)),
         (tally.copies, counted(tally.copies, "duplicate")),
         (
             tally.reordered_forward,
-            format!("{} overtaken", counted(tally.reordered_forward, "request")),
+            format!(
+                "{} reordered on the forward path",
+                counted(tally.reordered_forward, "request")
+            ),
         ),
         (
             tally.reordered_reverse,
             format!(
-                "{} overtaken on the way back",
+                "{} reordered on the reverse path",
                 replies(tally.reordered_reverse)
             ),
         ),
     ] {
         if count > 0 {
-            line.push_str(&format!("; {told}"));
+            line.push_str(&format!("; {reported}"));
         }
     }
     line + "\n"
@@ -115,8 +118,8 @@ fn lost_where(pair: &PairView) -> String {
         parts.push(format!("{late} came back after the timeout"));
     }
     if tally.lost_forward + tally.lost_reverse > 0 {
-        parts.push(format!("{} on the way there", tally.lost_forward));
-        parts.push(format!("{} on the way back", tally.lost_reverse));
+        parts.push(format!("{} on the forward path", tally.lost_forward));
+        parts.push(format!("{} on the reverse path", tally.lost_reverse));
     }
     if parts.is_empty() {
         return String::new();
@@ -253,7 +256,7 @@ fn own(watched: &FlowsResult) -> String {
             },
         ),
         (
-            own.disbelieved,
+            own.implausible_replies,
             "replies do not repeat their request, or have times that cannot be true (before the request, or longer than the round trip): they were left out",
         ),
         (
@@ -307,7 +310,7 @@ mod tests {
         };
         assert_eq!(
             lost(Some(26970), [26999, 22, 7]),
-            ": 26970 came back after the timeout, 22 on the way there, 7 on the way back"
+            ": 26970 came back after the timeout, 22 on the forward path, 7 on the reverse path"
         );
         assert_eq!(
             lost(Some(3), [5, 0, 0]),
@@ -315,7 +318,7 @@ mod tests {
         );
         assert_eq!(
             lost(None, [5, 2, 1]),
-            ": 2 on the way there, 1 on the way back, of 2 it is not known"
+            ": 2 on the forward path, 1 on the reverse path, of 2 it is not known"
         );
         assert_eq!(lost(Some(0), [5, 0, 0]), "");
     }
@@ -323,7 +326,7 @@ mod tests {
     #[test]
     fn a_busy_host_is_no_reason_that_nobody_answers() {
         let busy = [Warning::CpuSaturated { percent: 100.0 }];
-        let told = |replies, late| {
+        let reported = |replies, late| {
             let own = FleetTally {
                 replies,
                 late,
@@ -331,12 +334,12 @@ mod tests {
             };
             that_explain(&busy, &own).len()
         };
-        assert_eq!((told(0, 0), told(0, 1), told(1, 0)), (0, 1, 1));
+        assert_eq!((reported(0, 0), reported(0, 1), reported(1, 0)), (0, 1, 1));
     }
 
     #[test]
     fn syn_says_open_or_closed() {
-        let told = |replies, refused| {
+        let reported = |replies, refused| {
             let own = FleetTally {
                 replies,
                 refused,
@@ -344,10 +347,10 @@ mod tests {
             };
             answers(ProbeKind::Syn, &own)
         };
-        assert!(told(4096, 4096).contains("all 4096 answers were RST: nobody listens"));
-        assert!(told(9, 0).contains("all 9 answers were SYN-ACK: somebody listens"));
-        assert!(told(9, 4).contains("5 were SYN-ACK") && told(9, 4).contains("4 RST"));
-        assert_eq!(told(0, 0), "");
+        assert!(reported(4096, 4096).contains("all 4096 answers were RST: the port is closed"));
+        assert!(reported(9, 0).contains("all 9 answers were SYN-ACK: the port is open"));
+        assert!(reported(9, 4).contains("5 were SYN-ACK") && reported(9, 4).contains("4 RST"));
+        assert_eq!(reported(0, 0), "");
         assert_eq!(
             answers(
                 ProbeKind::Udp,

@@ -103,7 +103,7 @@ impl TransfersFound {
         );
         if self.moved >= self.n.div_ceil(MANY_MOVED) {
             text.push_str(
-                "the network moved flows meanwhile: ports named for a class may be on another path now; measure again before you choose one\n",
+                "the network moved flows during the transfers: ports of a class may be on another path now; repeat before you choose one\n",
             );
         }
         text

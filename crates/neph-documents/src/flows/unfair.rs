@@ -10,25 +10,25 @@ use neph_text::counted::counted;
 /// A line of quantiles, each of the bins that have flows enough for it, and one of lost flows;
 /// nothing where no bin has flows enough.
 pub(super) fn text(bins: &[Fairness], width: Span) -> String {
-    let told = FlowQuantile::BETWEEN
+    let reported = FlowQuantile::BETWEEN
         .into_iter()
         .filter_map(|of| Some((of.name(), OverBins::median(bins, of)?)));
-    let told: Vec<(&str, OverBins)> = told.collect();
-    let Some((_, first)) = told.first() else {
+    let reported: Vec<(&str, OverBins)> = reported.collect();
+    let Some((_, first)) = reported.first() else {
         return String::new();
     };
     let of = |one: &OverBins| counted(one.bins as u64, "bin");
-    let is_alike = told.iter().all(|(_, one)| one.bins == first.bins);
+    let is_identical = reported.iter().all(|(_, one)| one.bins == first.bins);
     let quantile = |(name, one): &(&str, OverBins)| {
         let middle = latency(one.level);
-        if is_alike {
+        if is_identical {
             format!("{name} {middle}")
         } else {
             format!("{name} {middle} of {}", of(one))
         }
     };
-    let quantiles: Vec<String> = told.iter().map(quantile).collect();
-    let over = if is_alike {
+    let quantiles: Vec<String> = reported.iter().map(quantile).collect();
+    let over = if is_identical {
         format!("the median of {}", of(first))
     } else {
         "the median of the bins with flows enough for it".to_owned()
@@ -48,7 +48,7 @@ fn silent(bins: &[Fairness]) -> String {
         return String::new();
     };
     format!(
-        "lost flows:    at most {} of {} in a bin, in {} of {}: half of their messages or more did not come back, so they count as slower than all others\n",
+        "lost flows:    at most {} of {} in a bin, in {} of {}: they lost half of their messages or more, and count as slower than all others\n",
         most.lost,
         most.flows,
         with.count(),
@@ -58,8 +58,8 @@ fn silent(bins: &[Fairness]) -> String {
 
 fn latency(level: Level) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "display")]
-    let told = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
-    level.number().map_or_else(|| "lost".to_owned(), told)
+    let reported = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
+    level.number().map_or_else(|| "lost".to_owned(), reported)
 }
 
 #[cfg(test)]
@@ -108,11 +108,11 @@ mod tests {
         lost.latency[2..].fill(Latency::Lost);
         lost.lost = 6;
         let bins = [lost, bin(59, took([8, 10, 20, 30, 30])), lost];
-        let told = text(&bins, Span::from_secs(20));
-        assert!(told.contains("p95 lost (each"), "{told}");
+        let reported = text(&bins, Span::from_secs(20));
+        assert!(reported.contains("p95 lost (each"), "{reported}");
         assert!(
-            told.contains("at most 6 of 59 in a bin, in 2 of 3 bins"),
-            "{told}"
+            reported.contains("at most 6 of 59 in a bin, in 2 of 3 bins"),
+            "{reported}"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Lines for people: what runs, a path change, a status.
 
-use neph_flows::{Direction, Evidence, FleetView, PairView, PathNews};
+use neph_flows::{Direction, Evidence, FleetView, PairView, PathEvent};
 use neph_model::{Fleet, Instant, Own, Span, WallCourse};
 use neph_probe::{Sharing, Silence};
 
@@ -20,8 +20,8 @@ pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
         Sharing::SocketPerFlow => "a socket each",
         Sharing::OneForAll => "one socket for all",
     };
-    let renewal = fleet.renewal.map_or_else(String::new, |renewal| {
-        format!(", a new source port every {}", renewal.exact())
+    let lifetime = fleet.lifetime.map_or_else(String::new, |lifetime| {
+        format!(", a new source port every {}", lifetime.exact())
     });
     let whom: Vec<String> = fleet
         .endpoints
@@ -29,21 +29,21 @@ pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
         .map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address.ip()))
         .collect();
     format!(
-        "{}\n{}, a message from each every {}{renewal}; {ports}, {how}\n",
+        "{}\n{}, a message from each every {}{lifetime}; {ports}, {how}\n",
         whom.join("\n"),
-        counted(fleet.lanes.into(), "flow"),
+        counted(fleet.slots.into(), "flow"),
         fleet.interval.exact()
     )
 }
 
 /// A path change as a line; where there are several endpoints, with whose it is.
-pub fn news(fleet: &Fleet, news: &PathNews, clock: &WallCourse<Own>) -> String {
-    let (change, end) = match news {
-        PathNews::Changed(change) => (change, evidence(change.evidence)),
-        PathNews::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
+pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> String {
+    let (change, end) = match events {
+        PathEvent::Changed(change) => (change, evidence(change.evidence)),
+        PathEvent::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
     };
     let whose = if fleet.endpoints.len() > 1 {
-        format!("{}  ", fleet.endpoints[fleet.endpoint_of(change.lane)].name)
+        format!("{}  ", fleet.endpoints[fleet.endpoint_of(change.slot)].name)
     } else {
         String::new()
     };
@@ -59,9 +59,11 @@ pub fn news(fleet: &Fleet, news: &PathNews, clock: &WallCourse<Own>) -> String {
 
 /// Which change a trace is about, and what it says, against the route of which time.
 pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
-    let said = match verdict.said {
-        Ok(said) if said.others => format!("other routers than at {}", moment(said.before, clock)),
-        Ok(said) => format!("the same routers as at {}", moment(said.before, clock)),
+    let printed = match verdict.printed {
+        Ok(printed) if printed.others => {
+            format!("other routers than at {}", moment(printed.before, clock))
+        }
+        Ok(printed) => format!("the same routers as at {}", moment(printed.before, clock)),
         Err(why) => format!("not comparable: {}", why.words()),
     };
     let end = if verdict.is_withdrawn {
@@ -71,7 +73,7 @@ pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
     };
     let change = &verdict.change;
     format!(
-        "              port {:<5}  its change of {}: {said}{end}",
+        "              port {:<5}  its change of {}: {printed}{end}",
         change.source_port,
         moment(change.at, clock)
     )
@@ -92,9 +94,9 @@ pub fn moment(at: Instant<Own>, clock: &WallCourse<Own>) -> String {
 fn evidence(evidence: Evidence) -> String {
     let mut words = Vec::new();
     match evidence.direction {
-        Some(Direction::Forward) => words.push("way there"),
-        Some(Direction::Reverse) => words.push("way back"),
-        Some(Direction::Both) => words.push("both ways"),
+        Some(Direction::Forward) => words.push("forward path"),
+        Some(Direction::Reverse) => words.push("reverse path"),
+        Some(Direction::Both) => words.push("both directions"),
         None => {}
     }
     if evidence.ttl {
@@ -132,7 +134,7 @@ pub fn status(status: &Status) -> String {
 pub fn silent(pair: &PairView, clock: &WallCourse<Own>) -> Option<String> {
     let (since, messages) = pair.silence?;
     Some(format!(
-        "nobody has answered at {} since {}: the {} after that came to nothing, so what is told of paths is of the time before",
+        "no answer from {} since {}: the {} after that were lost, so results about paths end there",
         pair.endpoint,
         moment(since, clock),
         counted(messages, "message")
@@ -195,18 +197,18 @@ pub fn why_silent(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use neph_flows::follow::{Said, Why};
+    use neph_flows::follow::{RouteComparison, Why};
 
     #[test]
     fn a_share_that_is_not_all_does_not_read_as_all() {
-        for (share, told) in [
+        for (share, reported) in [
             (1.0, "100.0 %"),
             (0.9997, "> 99.9 %"),
             (0.5, "50.0 %"),
             (0.0001, "< 0.1 %"),
             (0.0, "0.0 %"),
         ] {
-            assert_eq!(percent(share), told);
+            assert_eq!(percent(share), reported);
         }
     }
 
@@ -218,22 +220,22 @@ mod tests {
             ..PairView::default()
         };
         let at = Instant::from_nanos(4_100_000_000);
-        let told = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
-        let begin = "nobody has answered at udp://h:1 since 4.100 s: the 320 messages after that";
-        assert!(told.is_some_and(|told| told.starts_with(begin)));
+        let reported = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
+        let begin = "no answer from udp://h:1 since 4.100 s: the 320 messages after that";
+        assert!(reported.is_some_and(|reported| reported.starts_with(begin)));
         assert_eq!(silent(&pair(None), &WallCourse::within(Span::ZERO)), None);
     }
 
     #[test]
     fn times_are_said_as_people_do() {
-        for (millis, told) in [
+        for (millis, reported) in [
             (2, "2.00 ms"),
             (30_000, "30 s"),
             (60_000, "1 min"),
             (479_500, "8 min"),
             (5_400_000, "1.5 h"),
         ] {
-            assert_eq!(lasting(Span::from_millis(millis)), told);
+            assert_eq!(lasting(Span::from_millis(millis)), reported);
         }
     }
 
@@ -241,34 +243,34 @@ mod tests {
     fn the_line_of_a_route_names_the_change_that_it_is_about() {
         let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
         let change = neph_flows::PathChange {
-            lane: neph_model::Lane(0),
+            slot: neph_model::Slot(0),
             source_port: 10_004,
             at: at(12_340),
-            told: at(12_900),
+            reported: at(12_900),
             before: Span::from_millis(6),
             after: Span::from_millis(10),
             evidence: Evidence::default(),
         };
-        let told = |said, is_withdrawn| {
+        let reported = |printed, is_withdrawn| {
             let verdict = Verdict {
                 change,
-                said,
+                printed,
                 is_withdrawn,
             };
             traced(&verdict, &WallCourse::within(Span::ZERO))
                 .trim()
                 .to_owned()
         };
-        let said = Said {
+        let printed = RouteComparison {
             others: true,
             before: at(2_120),
         };
         assert_eq!(
-            told(Ok(said), true),
+            reported(Ok(printed), true),
             "port 10004  its change of 12.340 s: other routers than at 2.120 s; the change was withdrawn"
         );
         assert_eq!(
-            told(Err(Why::MovedOn), false),
+            reported(Err(Why::MovedOn), false),
             "port 10004  its change of 12.340 s: not comparable: the path changed again before the trace was over"
         );
     }

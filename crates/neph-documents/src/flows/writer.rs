@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use neph_flows::PathNews;
+use neph_flows::PathEvent;
 use neph_flows::follow::Verdict;
 use neph_model::{Anchor, Fleet, FleetMessage, Own, Span, WallCourse};
 use neph_probe::Sharing;
@@ -96,13 +96,16 @@ impl FlowsWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn news(&mut self, fleet: &Fleet, news: &PathNews) -> io::Result<()> {
+    pub fn events(&mut self, fleet: &Fleet, events: &PathEvent) -> io::Result<()> {
         if self.is_quiet {
             return Ok(());
         }
         match self.format {
-            Format::Text => writeln!(self.out, "{}", words::news(fleet, news, &self.clock))?,
-            Format::Ndjson => line(&FlowsEvent::news(fleet, news, &self.clock), &mut self.out)?,
+            Format::Text => writeln!(self.out, "{}", words::events(fleet, events, &self.clock))?,
+            Format::Ndjson => line(
+                &FlowsEvent::events(fleet, events, &self.clock),
+                &mut self.out,
+            )?,
             Format::Json | Format::Csv => return Ok(()),
         }
         self.out.flush()?;

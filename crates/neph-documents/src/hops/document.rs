@@ -9,7 +9,7 @@ use neph_stats::ClockFit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ends::{EndUnknownDocument, NoWay, Unknown};
+use super::ends::{EndUnknownDocument, Unknown, UnknownDirection};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
 use crate::alarm::{AlarmDocument, OfSegment};
 use crate::lazy::Lazy;
@@ -57,7 +57,7 @@ pub struct SummaryDocument {
     /// Packets that were followed.
     pub packets: usize,
     /// Packets that were left out because others are like them.
-    pub alike: u64,
+    pub ambiguous: u64,
     /// Packets that were cut or joined on the way.
     pub joined: u64,
     /// Packets of which it is not known whether they were lost, by reason.
@@ -65,7 +65,7 @@ pub struct SummaryDocument {
     /// Packets whose direction is not known.
     pub one_way: u64,
     /// Segments none of whose packets were seen at both ends.
-    pub unmet: Vec<String>,
+    pub segments_without_packets: Vec<String>,
     /// The order of the points as packets show it, where it is another than that given.
     pub order: Option<Vec<String>>,
     /// What makes the result doubtful.
@@ -82,7 +82,7 @@ pub struct PointDocument {
     /// Packets that were captured too short to be recognised.
     pub cut_short: u64,
     /// Packets that the capture holds twice.
-    pub shown_again: u64,
+    pub capture_duplicates: u64,
     /// The resolution of its time stamps in nanoseconds.
     pub resolution_ns: i64,
 }
@@ -122,7 +122,7 @@ impl SummaryDocument {
                 name: name.clone(),
                 packets: point.packets,
                 cut_short: point.cut,
-                shown_again: point.again,
+                capture_duplicates: point.repeats,
                 resolution_ns: point.resolution,
             }
         });
@@ -139,11 +139,11 @@ impl SummaryDocument {
             points: points.collect(),
             clocks: clocks.collect(),
             packets: followed.passages().count(),
-            alike: followed.alike(),
+            ambiguous: followed.identical(),
             joined: followed.joined(),
             end_unknown: Unknown::of(passages).document(),
-            one_way: NoWay::of(passages).many(),
-            unmet: unmet.collect(),
+            one_way: UnknownDirection::of(passages).many(),
+            segments_without_packets: unmet.collect(),
             order: passages.order.as_ref().map(names),
             doubts: passages.doubts.clone(),
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
-use neph_capture::{Passage, Way};
+use neph_capture::{Direction, Passage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ pub struct KindDocument {
     /// The protocol.
     pub protocol: &'static str,
     /// `there` or `back`.
-    pub way: &'static str,
+    pub direction: &'static str,
     /// How many.
     pub packets: u64,
     /// Whether packets of the same kind, of other hosts, passed.
@@ -71,7 +71,7 @@ struct Kind {
     point: String,
     /// One of [`PROTOCOLS`].
     protocol: &'static str,
-    way: Way,
+    direction: Direction,
     packets: u64,
     /// Whether it showed some of other hosts: it left out no kind as a whole.
     has_others: bool,
@@ -81,7 +81,8 @@ impl Unknown {
     pub(super) fn of(passages: &Passages) -> Self {
         let mut all = Self::default();
         // By point, way and protocol: packets that it should have shown, and between which hosts.
-        let mut unseen: BTreeMap<(usize, Way, usize), (u64, HashSet<Hosts>)> = BTreeMap::new();
+        let mut unseen: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
+            BTreeMap::new();
         for row in passages.rows() {
             let End::Unknown(doubt) = row.end else {
                 continue;
@@ -91,7 +92,7 @@ impl Unknown {
                 Doubt::Renamed => all.renamed += 1,
                 Doubt::NotOfKind(point) => {
                     all.never_passed += 1;
-                    let of = (point, row.way, protocol(row.passage.flow.protocol));
+                    let of = (point, row.direction, protocol(row.passage.flow.protocol));
                     let (packets, between) = unseen.entry(of).or_default();
                     *packets += 1;
                     between.insert(hosts(&row.passage));
@@ -103,19 +104,20 @@ impl Unknown {
             }
         }
         let kinds = unseen.into_iter();
-        all.kinds
-            .extend(kinds.map(|((point, way, kind), (packets, between))| Kind {
+        all.kinds.extend(
+            kinds.map(|((point, direction, kind), (packets, between))| Kind {
                 point: passages.names[point].clone(),
                 protocol: PROTOCOLS[kind],
-                way,
+                direction,
                 packets,
                 has_others: passages.followed.passages().any(|passage| {
-                    passage.way == Some(way)
+                    passage.direction == Some(direction)
                         && protocol(passage.flow.protocol) == kind
                         && passage.mark(point).is_some()
                         && !between.contains(&hosts(&passage))
                 }),
-            }));
+            }),
+        );
         all
     }
 
@@ -124,7 +126,7 @@ impl Unknown {
         let kinds = self.kinds.iter().map(|kind| KindDocument {
             point: kind.point.clone(),
             protocol: kind.protocol,
-            way: kind.way.name(),
+            direction: kind.direction.name(),
             packets: kind.packets,
             others_passed: kind.has_others,
         });
@@ -143,50 +145,49 @@ impl Unknown {
         let of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
         let mut words = vec![(
             self.never_passed - of_kinds,
-            "not seen again, of hosts of which no packet passed the next point".to_owned(),
+            "not seen at the next point, of hosts that it does not show at all".to_owned(),
         )];
         words.extend(self.kinds.iter().map(|kind| {
             let Kind {
                 point,
                 protocol,
-                way,
+                direction,
                 has_others,
                 ..
             } = kind;
-            let way = way.name();
+            let direction = direction.name();
             let cause = if *has_others {
-                "though others' did: all of them may have been lost before it"
+                "though those of other hosts did: all of them may have been lost before it"
             } else {
                 "whose capture may have been filtered, or all of them lost before it"
             };
             let why = format!(
-                "of {protocol} {way} not seen again, and none of their hosts' ever passed {point}, {cause}"
+                "of {protocol} {direction} not seen at the next point; none of their hosts' passed {point}, {cause}"
             );
             (kind.packets, why)
         }));
         words.extend([
             (
                 self.renamed,
-                "not seen again, of flows that the next point shows under other addresses or ports"
+                "not seen at the next point, which shows their flows under other addresses or ports"
                     .to_owned(),
             ),
             (
                 self.not_begun,
-                "not seen again, before the next point's capture begins, as far as it shows".to_owned(),
+                "not seen at the next point, before its capture began".to_owned(),
             ),
             (
                 self.over,
-                "not seen again, at the end of the next point's capture or behind the last that stands in \
-                 it: that it was over, and that all were lost until its end, look the same"
+                "not seen at the next point, at the end of its capture: either it had ended, or all of them were lost"
                     .to_owned(),
             ),
             (
                 self.torn,
-                "not seen again, of which no point's capture has all bytes".to_owned(),
+                "not seen at the next point, and truncated in every capture".to_owned(),
             ),
             (
                 self.clocks,
-                "not seen again, while the clocks were not known".to_owned(),
+                "not seen at the next point, while the clock offset was unknown".to_owned(),
             ),
         ]);
         words
@@ -195,7 +196,7 @@ impl Unknown {
 
 /// Packets whose way is not known, and why.
 #[derive(Debug, Default)]
-pub(super) struct NoWay {
+pub(super) struct UnknownDirection {
     /// Of hosts of which one direction alone passed two points with two clocks.
     one_direction: u64,
     /// Of hosts of which both did, with nothing between but the clocks' difference.
@@ -208,11 +209,11 @@ pub(super) struct NoWay {
     timeless: u64,
 }
 
-impl NoWay {
+impl UnknownDirection {
     pub(super) fn of(passages: &Passages) -> Self {
         let without = || {
             let all = passages.followed.passages();
-            all.filter(|passage| passage.way.is_none())
+            all.filter(|passage| passage.direction.is_none())
         };
         let between = |passage: &Passage| {
             let (source, destination) = hosts(passage);
@@ -251,29 +252,23 @@ impl NoWay {
         [
             (
                 self.one_direction,
-                "left out, of hosts of which one direction alone passed two points: which way is not \
-                 known; capture both directions, or say so where one kernel stamped both points \
-                 (NAME@HOST=FILE, --clock same)",
+                "excluded, of hosts with one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points",
             ),
             (
                 self.either,
-                "left out, of hosts whose packets of both directions show nothing between two points but the \
-                 difference of their clocks: which point comes first, and so which way, is not known",
+                "excluded, of hosts whose packets show only the clock offset between two points, so the direction is unknown",
             ),
             (
                 self.even,
-                "left out, of hosts of which as many packets say the one way as the other: what the clocks \
-                 differ by moves more than the path takes",
+                "excluded, of hosts whose packets do not agree on the direction: the clock offset varies more than the path takes",
             ),
             (
                 self.alone,
-                "left out, of hosts of which no packet passed two points one behind the other: which way \
-                 is not known",
+                "excluded, of hosts of which no packet passed two consecutive points: the direction is unknown",
             ),
             (
                 self.timeless,
-                "left out, of hosts whose packets took no time between points of one clock: which way is \
-                 not known",
+                "excluded, of hosts whose packets took no time between points of one clock: the direction is unknown",
             ),
         ]
         .map(|(count, why)| (count, why.to_owned()))

@@ -15,7 +15,7 @@ pub struct PacketDocument {
     /// Nanoseconds since the first packet.
     pub since_ns: Option<Span>,
     /// `there` or `back`.
-    pub way: &'static str,
+    pub direction: &'static str,
     /// The protocol.
     pub protocol: &'static str,
     /// The source, with its port where the protocol has one.
@@ -23,7 +23,7 @@ pub struct PacketDocument {
     /// The destination, with its port where the protocol has one.
     pub destination: String,
     /// When it passed each point, Unix time in nanoseconds of the point's clock.
-    pub marks_unix_ns: Vec<Option<i64>>,
+    pub timestamps_unix_ns: Vec<Option<i64>>,
     /// Its delay in each segment.
     pub segments: Vec<Option<DelayDocument>>,
     /// The round trip that it ended, in nanoseconds.
@@ -61,16 +61,16 @@ impl PacketDocument {
         let points = || 0..passages.names.len();
         let stamp = |point| Some(passages.followed.stamp(point, passage.mark(point)?));
         let mut reordered: Vec<usize> = (0..row.delays.len()).collect();
-        reordered.retain(|segment| passage.is_overtaken(*segment));
+        reordered.retain(|segment| passage.is_reordered(*segment));
         let spread = points().map(|point| passages.followed.spread(passage, point));
         let spread: Vec<Option<i64>> = spread.collect();
         Self {
             since_ns: row.since,
-            way: row.way.name(),
+            direction: row.direction.name(),
             protocol: PROTOCOLS[protocol(passage.flow.protocol)],
             source: place(&passage.flow, passage.flow.source),
             destination: place(&passage.flow, passage.flow.destination),
-            marks_unix_ns: points().map(stamp).collect(),
+            timestamps_unix_ns: points().map(stamp).collect(),
             segments: row
                 .delays
                 .iter()
@@ -91,8 +91,8 @@ impl PacketDocument {
 /// are 0 then.
 fn place(flow: &Flowing, address: SocketAddr) -> String {
     let has_ports = matches!(flow.protocol, ip::TCP | ip::UDP);
-    let is_said = (flow.source.port(), flow.destination.port()) != (0, 0);
-    if has_ports && is_said {
+    let is_reported = (flow.source.port(), flow.destination.port()) != (0, 0);
+    if has_ports && is_reported {
         return address.to_string();
     }
     address.ip().to_string()
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn ports_are_told_where_a_protocol_has_them_whatever_they_are() {
-        let told = |protocol, source: u16, destination: u16| {
+        let reported = |protocol, source: u16, destination: u16| {
             let flow = Flowing {
                 protocol,
                 source: ([10, 0, 0, 1], source).into(),
@@ -112,10 +112,10 @@ mod tests {
             };
             [flow.source, flow.destination].map(|address| place(&flow, address))
         };
-        assert_eq!(told(ip::TCP, 0, 80), ["10.0.0.1:0", "10.0.0.2:80"]);
-        assert_eq!(told(ip::UDP, 9, 0), ["10.0.0.1:9", "10.0.0.2:0"]);
-        assert_eq!(told(ip::ICMP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+        assert_eq!(reported(ip::TCP, 0, 80), ["10.0.0.1:0", "10.0.0.2:80"]);
+        assert_eq!(reported(ip::UDP, 9, 0), ["10.0.0.1:9", "10.0.0.2:0"]);
+        assert_eq!(reported(ip::ICMP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
         // Of a fragment.
-        assert_eq!(told(ip::UDP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+        assert_eq!(reported(ip::UDP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
     }
 }

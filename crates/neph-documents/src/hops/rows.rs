@@ -1,7 +1,7 @@
 //! The tables of segments and of the parts of round trips.
 
 use crate::cell::OrDash;
-use neph_capture::Way;
+use neph_capture::Direction;
 use neph_capture::clocks::words;
 use neph_capture::path::passages::{PROTOCOLS, Passages, segment_names};
 use neph_capture::path::shares::{Delays, RoundTrips};
@@ -14,7 +14,7 @@ crate::rows! {
         /// The segment: `a - b`.
         segment: String => left "SEGMENT",
         /// `there` or `back`.
-        way: &'static str => left "WAY",
+        direction: &'static str => left "DIRECTION",
         /// The protocol.
         protocol: &'static str => left "PROTOCOL",
         /// How many packets have a delay.
@@ -65,7 +65,11 @@ impl SegmentRow {
     pub fn all(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Vec<Self> {
         let names = segment_names(&passages.names);
         let rows = delays.iter().map(|of| {
-            let way = if of.is_back { Way::Back } else { Way::There };
+            let direction = if of.is_back {
+                Direction::Reverse
+            } else {
+                Direction::Forward
+            };
             let trips = trips.iter().find(|trips| trips.protocol == of.protocol);
             let share =
                 trips.and_then(|trips| share(trips.part(of.segment, of.is_back)?, trips.total));
@@ -73,7 +77,7 @@ impl SegmentRow {
             let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
             Self {
                 segment: names[of.segment].clone(),
-                way: way.name(),
+                direction: direction.name(),
                 protocol: PROTOCOLS[of.protocol],
                 n: of.n,
                 mean_ns: span(mean),

@@ -6,12 +6,12 @@ use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::words;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::Passages;
-use neph_capture::path::strangers;
+use neph_capture::path::unmatched;
 use neph_capture::reading::enough::too_short;
 use neph_text::counted::counted;
 
 use super::document::since;
-use super::ends::{NoWay, Unknown};
+use super::ends::{Unknown, UnknownDirection};
 use super::{RoundTripRow, SegmentRow};
 use crate::rows;
 
@@ -44,7 +44,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
         let (a, b) = (&pair[0], &pair[1]);
         match (offsets, offsets.best()) {
             _ if !followed.is_met(segment) => sentences.push(format!(
-                "No packet of {a} is in {b}: nothing is told of {a} - {b}."
+                "No packet of {a} is in {b}: {a} - {b} has no result."
             )),
             (Offsets::Same, _) => sentences.push(format!("Clocks of {a} and {b}: one.")),
             (Offsets::Fitted(fitted), Some(fit)) => {
@@ -62,7 +62,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
                 }
             }
             _ => sentences.push(format!(
-                "Clocks of {a} and {b}: not known, since packets of both directions are needed; no delay is told."
+                "Clocks of {a} and {b}: offset unknown (packets of both directions are needed), so there are no delays."
             )),
         }
     }
@@ -77,14 +77,17 @@ fn counts(passages: &Passages) -> impl Iterator<Item = String> {
     let known = [
         (followed.joined(), joined.to_owned()),
         (
-            followed.alike(),
+            followed.identical(),
             "left out because others are like them".to_owned(),
         ),
     ];
-    let again = strangers::shown_again(&passages.names, followed);
-    let unknown = [Unknown::of(passages).words(), NoWay::of(passages).words()];
+    let repeats = unmatched::capture_duplicates(&passages.names, followed);
+    let unknown = [
+        Unknown::of(passages).words(),
+        UnknownDirection::of(passages).words(),
+    ];
     let all = unknown.into_iter().flatten().chain(known);
-    let all = all.chain(once((cut.sum(), too_short()))).chain(again);
+    let all = all.chain(once((cut.sum(), too_short()))).chain(repeats);
     let some: Vec<(u64, String)> = all.filter(|(count, _)| *count > 0).collect();
     let sentences = some.into_iter();
     sentences.map(|(count, why)| format!("{} {why}.", counted(count, "packet")))

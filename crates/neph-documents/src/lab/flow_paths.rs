@@ -142,7 +142,7 @@ impl PathsOfFlows {
         let unplaced: u64 = self.flows.iter().map(|(_, flow)| flow.unplaced).sum();
         if unplaced > 0 {
             text.push_str(&format!(
-                "{unplaced} packets were kept longer than any before them, and are told no time on a path\n"
+                "{unplaced} packets stayed longer than the record covers, so their time on a path is unknown\n"
             ));
         }
         text

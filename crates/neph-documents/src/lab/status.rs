@@ -181,7 +181,7 @@ crate::rows! {
         /// The largest lateness in nanoseconds.
         worst_lateness_ns: Option<Span> => right "WORST",
         /// The scheduling of the link's thread.
-        footing: Option<&'static str> => left "FOOTING",
+        scheduling: Option<&'static str> => left "SCHEDULING",
     }
 }
 
@@ -248,7 +248,7 @@ fn reroute(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
 fn link(status: &DirectionStatus) -> LinkRow {
     // Where there are no counts, the kernel carries the link and counts for itself.
     let counts = status.counts.as_ref();
-    let footing = counts.map(|counts| match (counts.real_time, counts.locked) {
+    let scheduling = counts.map(|counts| match (counts.real_time, counts.locked) {
         (true, true) => "real-time",
         (true, false) => "real-time, memory not locked",
         (false, _) => "ordinary priority",
@@ -263,6 +263,6 @@ fn link(status: &DirectionStatus) -> LinkRow {
         broken: counts.map(|counts| counts.broken),
         late: counts.map(|counts| counts.late),
         worst_lateness_ns: counts.map(|counts| Span::from_nanos(counts.worst_lateness_ns)),
-        footing,
+        scheduling,
     }
 }

@@ -13,7 +13,7 @@ use crate::table::{Heading, Table};
 use crate::when::utc;
 
 /// What is told of delays, in thousandths.
-const TOLD: [u64; 3] = [500, 990, 999];
+const REPORTED: [u64; 3] = [500, 990, 999];
 
 /// The file that was read.
 #[derive(Clone, Copy, Debug)]
@@ -132,8 +132,8 @@ fn paths(tally: &Tally) -> Table {
                 passed.delay.n().cell(),
                 share(passed.delay.n(), way.delivered()),
             ];
-            row.extend(TOLD.map(|permille| quantile(&passed.delay, permille)));
-            row.extend(TOLD.map(|permille| quantile(&passed.lateness, permille)));
+            row.extend(REPORTED.map(|permille| quantile(&passed.delay, permille)));
+            row.extend(REPORTED.map(|permille| quantile(&passed.lateness, permille)));
             row.push(passed.lateness.most().or_dash(span));
             table.push(row);
         }
@@ -189,8 +189,8 @@ fn span(nanos: u64) -> String {
 
 /// Refused where there are too few for it.
 fn quantile(of: &Histogram, permille: u64) -> String {
-    let told = of.quantile(permille).filter(|_| of.n() >= needs(permille));
-    told.or_dash(span)
+    let reported = of.quantile(permille).filter(|_| of.n() >= needs(permille));
+    reported.or_dash(span)
 }
 
 fn needs(permille: u64) -> u64 {

@@ -17,11 +17,11 @@ crate::rows! {
         /// The path, where the link has several.
         path: Option<String> => left "PATH",
         /// The median delay that was asked, in nanoseconds.
-        delay_asked_ns: Option<Span> => right "DELAY",
+        delay_configured_ns: Option<Span> => right "DELAY",
         /// The median delay that was measured, in nanoseconds.
         delay_median_ns: Option<Span> => right "IS",
         /// The 99th percentile of the delay that was asked, in nanoseconds.
-        delay_p99_asked_ns: Option<Span> => right "P99",
+        delay_p99_configured_ns: Option<Span> => right "P99",
         /// The 99th percentile of the delay that was measured, in nanoseconds.
         delay_p99_ns: Option<Span> => right "IS",
         /// The distance of the distribution of delays from that asked (Kolmogorov-Smirnov).
@@ -29,17 +29,17 @@ crate::rows! {
         /// The distance that chance explains.
         jitter_allowed: Option<f64> => right "AT MOST" by |row| share(row.jitter_allowed),
         /// The loss that was asked: a share.
-        loss_asked: Option<f64> => right "LOSS" by |row| {
-            row.loss_asked.or_dash(|loss| format!("{:.2} %", loss * 100.0))
+        loss_configured: Option<f64> => right "LOSS" by |row| {
+            row.loss_configured.or_dash(|loss| format!("{:.2} %", loss * 100.0))
         },
         /// The loss that was measured: a share.
         loss_measured: Option<f64> => right "IS" by |row| row.lost_of.cell(),
         /// The rate that was asked, in bit/s.
-        rate_asked_bits_per_s: Option<BitRate> => right "RATE",
+        rate_configured_bits_per_s: Option<BitRate> => right "RATE",
         /// The rate that was measured, in bit/s.
         rate_measured_bits_per_s: Option<BitRate> => right "IS",
         /// The queue that was asked, in bytes.
-        queue_asked_bytes: Option<ByteSize> => right "QUEUE",
+        queue_configured_bytes: Option<ByteSize> => right "QUEUE",
         /// The queue that was measured, in bytes.
         queue_measured_bytes: Option<ByteSize> => right "IS",
         /// Packets that the emulation delivered late.
@@ -88,17 +88,17 @@ impl VerifiedRow {
             from: place.from,
             to: place.to,
             path: place.path,
-            delay_asked_ns: None,
+            delay_configured_ns: None,
             delay_median_ns: None,
-            delay_p99_asked_ns: None,
+            delay_p99_configured_ns: None,
             delay_p99_ns: None,
             jitter_distance: None,
             jitter_allowed: None,
-            loss_asked: None,
+            loss_configured: None,
             loss_measured: None,
-            rate_asked_bits_per_s: None,
+            rate_configured_bits_per_s: None,
             rate_measured_bits_per_s: None,
-            queue_asked_bytes: None,
+            queue_configured_bytes: None,
             queue_measured_bytes: None,
             late_packets: None,
             ok,
@@ -110,7 +110,7 @@ impl VerifiedRow {
     /// A guest.
     pub fn guest(place: VerifiedWhere, asked: Asked) -> Self {
         Self {
-            rate_asked_bits_per_s: asked.ceiling,
+            rate_configured_bits_per_s: asked.ceiling,
             rate_measured_bits_per_s: asked.measured,
             ..Self::unknown(place, Some(asked.ok), asked.verdict)
         }
@@ -144,17 +144,17 @@ impl From<&LinkCheck> for VerifiedRow {
             path: check.path.clone(),
         };
         Self {
-            delay_asked_ns: Some(delay.asked.median),
+            delay_configured_ns: Some(delay.asked.median),
             delay_median_ns: delay.measured.map(|is| is.median),
-            delay_p99_asked_ns: Some(delay.asked.p99),
+            delay_p99_configured_ns: Some(delay.asked.p99),
             delay_p99_ns: delay.measured.map(|is| is.p99),
             jitter_distance: delay.jitter.map(|jitter| jitter.distance),
             jitter_allowed: delay.jitter.map(|jitter| jitter.allowed),
-            loss_asked: Some(loss.asked),
+            loss_configured: Some(loss.asked),
             loss_measured: Some(f64::from(loss.lost) / f64::from(loss.sent.max(1))),
-            rate_asked_bits_per_s: asked(check.rate),
+            rate_configured_bits_per_s: asked(check.rate),
             rate_measured_bits_per_s: measured(check.rate),
-            queue_asked_bytes: asked(check.queue),
+            queue_configured_bytes: asked(check.queue),
             queue_measured_bytes: measured(check.queue),
             late_packets: check.late.map(|late| late.late),
             lost_of: Some(format!("{}/{}", loss.lost, loss.sent)),

@@ -35,7 +35,7 @@ crate::rows! {
         /// Packets that came after their frame was due.
         late_packets: u64,
         /// Datagrams that do not belong to the stream.
-        strays: u64,
+        foreign: u64,
         /// Of the lost packets, those that the client's socket dropped.
         socket_drops: u64,
         /// The mean of interarrival jitter by RTP timestamps after each packet, in nanoseconds (RFC 3550);
@@ -69,7 +69,7 @@ crate::rows! {
             row.quality_mos.or_dash(|score| format!("{score:.1}"))
         },
         /// Why there is no estimate; null where there is one.
-        no_quality: Option<&'static str>,
+        quality_missing_reason: Option<&'static str>,
         /// Why the stream broke off; null where it did not.
         fault: Option<String>,
     }
@@ -100,7 +100,7 @@ impl StreamRow {
             reordered: figures.reordered,
             duplicates: figures.duplicates,
             late_packets: figures.late,
-            strays: figures.strays,
+            foreign: figures.foreign,
             socket_drops: figures.socket_drops,
             jitter_mean_ns: figures.jitter.map(|jitter| jitter.mean),
             jitter_max_ns: figures.jitter.map(|jitter| jitter.max),
@@ -115,7 +115,7 @@ impl StreamRow {
             stalled_ns: stalls.total,
             stall_longest_ns: stalls.longest,
             quality_mos: figures.quality.score().map(thousandths),
-            no_quality: figures.quality.absence(),
+            quality_missing_reason: figures.quality.absence(),
             fault: stream.fault.clone(),
         }
     }

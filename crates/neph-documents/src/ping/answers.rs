@@ -20,13 +20,16 @@ pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
 
 /// What was answered, where the protocol has words for it, and why messages were not sent.
 pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
-    let is_told = |answer: &Answer| match answer {
+    let is_reported = |answer: &Answer| match answer {
         // SYN answers have a sentence of their own.
         Answer::Syn(_) => !planned.spec.target.kind().is_segment(),
         _ => true,
     };
-    let told = watched.answers.iter().filter(|(answer, _)| is_told(answer));
-    let lines = told.map(|(answer, count)| match answer {
+    let reported = watched
+        .answers
+        .iter()
+        .filter(|(answer, _)| is_reported(answer));
+    let lines = reported.map(|(answer, count)| match answer {
         Answer::Local(fault) => {
             format!(
                 "  {count} not sent: {}; {}\n",

@@ -48,7 +48,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     } else {
         stages.push(("net + peer", &[Network, PeerKernel, PeerApp, PeerSend]));
     }
-    stages.push(("own kernel", &[OwnKernel]));
+    stages.push(("client kernel", &[OwnKernel]));
     stages
 }
 

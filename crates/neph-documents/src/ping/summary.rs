@@ -50,7 +50,7 @@ fn who(planned: &Planned) -> String {
         return "a server whose certificate is not trusted".to_owned();
     }
     if kind.on_connection() && is_silent && !discovery.accepted {
-        return "nobody answers yet".to_owned();
+        return "no answer yet".to_owned();
     }
     let server = match discovery.http {
         _ if !facts.has_status => "",
@@ -71,8 +71,8 @@ pub fn text(found: &PlannedFlows, watched: &PingResult) -> String {
             if planned.spec.target.kind().is_segment() {
                 let refused = watched.refused();
                 let accepted = watched.tally.replies.saturating_sub(refused);
-                let said = syn_answers::sentence(accepted, refused);
-                text.push_str(&(said + "\n"));
+                let printed = syn_answers::sentence(accepted, refused);
+                text.push_str(&(printed + "\n"));
             }
             text.push_str(&layers(watched));
             text.push_str(&stages(watched));
@@ -102,19 +102,19 @@ fn counts(watched: &FlowMeasured) -> String {
         line.push_str(&format!(", {errors} ({})", share(tally.errors)));
     }
     line.push_str(&format!(", {} lost ({})", tally.lost, share(tally.lost)));
-    for (count, told) in [
+    for (count, reported) in [
         (tally.failed, format!("{} not sent", tally.failed)),
         (tally.late, format!("{} late", tally.late)),
         (tally.duplicates, counted(tally.duplicates, "duplicate")),
         (tally.reordered, format!("{} reordered", tally.reordered)),
     ] {
         if count > 0 {
-            line.push_str(&format!(", {told}"));
+            line.push_str(&format!(", {reported}"));
         }
     }
     if watched.connections > 1 {
-        let again = u64::from(watched.connections - 1);
-        line.push_str(&format!(", {}", counted(again, "reconnect")));
+        let repeats = u64::from(watched.connections - 1);
+        line.push_str(&format!(", {}", counted(repeats, "reconnect")));
     }
     line + "\n"
 }
@@ -256,7 +256,7 @@ fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
     let Some((offset, there, back)) = both else {
         return String::new();
     };
-    let tell = |way: OneWay| format!("{} +- {}", way.delay, way.bound);
+    let report = |way: OneWay| format!("{} +- {}", way.delay, way.bound);
     let clocks = if same_clock {
         "the peer reads the same clock".to_owned()
     } else {
@@ -264,8 +264,8 @@ fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
     };
     format!(
         "last message: there {}, back {} ({clocks})\n",
-        tell(there),
-        tell(back)
+        report(there),
+        report(back)
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_analysis::{Blind, Diagnosis, Note};
+use neph_analysis::{Diagnosis, NotEvaluated, Note};
 use neph_model::{Span, Tally, Unanswered};
 use neph_stats::{Quantile, RunningSummary, StatsError};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ pub struct PingSummary {
     /// Its commit.
     pub commit: &'static str,
     /// Whether no core of this machine may sleep; null where that cannot be read.
-    pub cores_awake: Option<bool>,
+    pub cpu_idle_disabled: Option<bool>,
     /// Each flow.
     pub(super) flows: Vec<FlowSummary>,
     /// Root causes, ordered by added latency.
@@ -34,7 +34,7 @@ pub struct PingSummary {
     /// What is no cause and worth knowing.
     pub notes: Vec<Note>,
     /// Rules that were not evaluated, and why.
-    pub blind: Vec<Blind>,
+    pub not_evaluated: Vec<NotEvaluated>,
 }
 
 /// The summary of a flow.
@@ -138,13 +138,13 @@ impl PingSummary {
             schema: Version,
             version: origin.version,
             commit: origin.commit,
-            cores_awake: origin.cores_awake,
+            cpu_idle_disabled: origin.cpu_idle_disabled,
             flows: flows
                 .map(|(planned, measured)| flow(planned, measured))
                 .collect(),
             diagnoses: found.causes,
             notes: found.notes,
-            blind: found.blind,
+            not_evaluated: found.not_evaluated,
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
     )?;
     write_scenarios(out, scenarios)?;
     let cost = estimate(plan, scenarios);
-    write_renewal(out, scenarios)?;
+    write_lifetime(out, scenarios)?;
     write_order(out, plan, scenarios)?;
     writeln!(
         out,
@@ -113,8 +113,8 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
 }
 
 /// How long flows live, where it is the same in all scenarios: else their labels say it.
-fn write_renewal(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
-    let lives = scenarios.iter().filter_map(|one| one.parameters.renewal());
+fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
+    let lives = scenarios.iter().filter_map(|one| one.parameters.lifetime());
     let lives: BTreeSet<&Lifetime> = lives.collect();
     match (lives.first(), lives.len()) {
         (Some(life), 1) => writeln!(
@@ -154,8 +154,8 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
             rules => rules.join(", and "),
         }
     };
-    let told: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
-    if let (Some(rules), 1) = (told.first(), told.len()) {
+    let reported: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
+    if let (Some(rules), 1) = (reported.first(), reported.len()) {
         return writeln!(out, "alarms: {rules}");
     }
     for endpoint in &plan.endpoints {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn alarms_are_told_of_each_endpoint_unless_all_have_the_same() {
-        let told = |top: &str, own: &str| {
+        let reported = |top: &str, own: &str| {
             let text = format!(
                 "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
                  [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
@@ -237,10 +237,10 @@ mod tests {
         };
         let top = "alarm = [\"round_trip > 2ms p99\", \"network > 1ms p50 for 9s\"]";
         let both = "round_trip > 2ms p99, and network > 1ms p50 for 9s";
-        assert_eq!(told("", ""), "");
-        assert_eq!(told(top, ""), format!("alarms: {both}\n"));
+        assert_eq!(reported("", ""), "");
+        assert_eq!(reported(top, ""), format!("alarms: {both}\n"));
         assert_eq!(
-            told(top, "alarm = []"),
+            reported(top, "alarm = []"),
             format!("alarms of a: {both}\nalarms of b: none\n")
         );
     }

@@ -238,10 +238,10 @@ fn fleet(fleet: &Fleet) -> FleetFacts {
     let endpoints = fleet.endpoints.iter();
     let endpoints = endpoints.map(|one| format!("{} ({})", one.name, one.address));
     FleetFacts {
-        lanes: fleet.lanes,
+        slots: fleet.slots,
         probe: fleet.probe.name(),
         interval_ns: fleet.interval,
-        renewal_ns: fleet.renewal,
+        flow_lifetime_ns: fleet.lifetime,
         criteria: format!("{quorum} of {window} round trips within {tolerance}"),
         endpoints: endpoints.collect(),
     }

@@ -112,17 +112,17 @@ crate::rows! {
     /// A fleet of flows.
     pub struct FleetFacts {
         /// How many flows it has at a time.
-        lanes: u32 => left "flows",
+        slots: u32 => left "flows",
         /// The kind of probe.
         probe: &'static str => left "probe",
         /// The interval between a flow's messages in nanoseconds.
         interval_ns: Span => left "interval" by |row| row.interval_ns.exact(),
         /// After which time a flow is replaced by a new one, in nanoseconds.
-        renewal_ns: Option<Span> => left "renewal" by |row| {
-            row.renewal_ns.or_dash(Span::exact)
+        flow_lifetime_ns: Option<Span> => left "lifetime" by |row| {
+            row.flow_lifetime_ns.or_dash(Span::exact)
         },
         /// When a path change is detected.
-        criteria: String => left "changes told by",
+        criteria: String => left "change criteria",
         /// The endpoints, with their addresses.
         endpoints: Vec<String>,
     }

@@ -24,7 +24,7 @@ pub struct DirectionDocument {
     /// What limits: `sender`, `receiver`, `path`, `receive_window`, `rate_asked` or `unknown`.
     pub limit: &'static str,
     /// The limit and what shows it, in one sentence.
-    pub limit_sentence: String,
+    pub limit_text: String,
     /// The sending end.
     pub sender: UsageDocument,
     /// The receiving end.
@@ -157,7 +157,7 @@ impl From<&DirectionResult> for DirectionDocument {
             sent_bit_s: totals.sent,
             goodput_bit_s: totals.goodput,
             limit: result.limit.kind.name(),
-            limit_sentence: result.limit.sentence.clone(),
+            limit_text: result.limit.sentence.clone(),
             sender: usage(&totals.sender),
             receiver: usage(&totals.receiver),
             tcp: totals.tcp.as_ref().map(TcpDocument::from),

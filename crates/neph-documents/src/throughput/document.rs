@@ -29,7 +29,7 @@ pub struct ThroughputDocument {
     /// How long it was to last, in nanoseconds.
     pub duration_ns: Span,
     /// The rate that was asked for each direction in bit/s; null for as much as goes.
-    pub asked_bit_s: Option<BitRate>,
+    pub target_bit_s: Option<BitRate>,
     /// Payload of each UDP datagram in bytes; null of TCP.
     pub datagram_bytes: Option<u32>,
     /// The congestion control that was asked for; null for the system's, and of UDP.
@@ -84,7 +84,7 @@ pub enum ServedLine {
         /// How long it is to last, in nanoseconds.
         duration_ns: Span,
         /// The rate that is asked for in bit/s; null for as much as goes.
-        asked_bit_s: Option<BitRate>,
+        target_bit_s: Option<BitRate>,
     },
     /// A request/response test begins.
     BeganRr {
@@ -140,7 +140,7 @@ impl ServedLine {
                 direction: word(ask.direction),
                 streams: ask.streams,
                 duration_ns: duration(ask),
-                asked_bit_s: ask.rate_bit_s.map(BitRate),
+                target_bit_s: ask.rate_bit_s.map(BitRate),
             },
             Job::Rr(ask) => Self::BeganRr {
                 peer,
@@ -166,7 +166,7 @@ impl From<&Measured> for ThroughputDocument {
             direction: word(ask.direction),
             streams: ask.streams,
             duration_ns: duration(ask),
-            asked_bit_s: ask.rate_bit_s.map(BitRate),
+            target_bit_s: ask.rate_bit_s.map(BitRate),
             datagram_bytes: is_udp.then_some(ask.datagram_bytes),
             congestion: ask.congestion.clone(),
             dscp: ask.dscp,

@@ -17,7 +17,7 @@ pub struct Asked {
 }
 
 /// Sentences, one a line.
-pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<String> {
+pub(super) fn remarks(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<String> {
     let mut remarks = Vec::new();
     if asked.stopped {
         remarks.push(format!(
@@ -25,30 +25,26 @@ pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<St
             counted(drawn.flows.into(), "flow")
         ));
     } else {
-        remarks.extend(further(told, drawn, asked.confidence));
+        remarks.extend(further(reported, drawn, asked.confidence));
     }
-    remarks.extend(ends(&told.routes));
-    remarks.extend(wandering(&told.routes));
+    remarks.extend(ends(&reported.routes));
+    remarks.extend(wandering(&reported.routes));
     if drawn.paths.len() > 1 {
         remarks.push(
-            "A path is the way there; replies come back by any way, so that the round trips of \
-             one path may hold several."
+            "Paths are forward paths; replies may return on several reverse paths, which the RTT includes."
                 .to_owned(),
         );
     }
     if drawn.hops.len() > 1 {
         remarks.push(
-            "Routers answer when they have time: round trips before the last hop are upper \
-             bounds, and tell nothing of loss behind them."
+            "Routers answer with low priority: the RTT of hops before the last is an upper bound, and their loss is not loss of the path."
                 .to_owned(),
         );
     }
-    let hops = || told.routes.iter().flat_map(|route| &route.hops);
+    let hops = || reported.routes.iter().flat_map(|route| &route.hops);
     if hops().any(|hop| hop.read_by == ReadBy::Program && !hop.round_trips.is_empty()) {
         remarks.push(
-            "The kernel gave no time stamps for some answers; their round trips hold our own \
-             waiting too."
-                .to_owned(),
+            "Some answers have no kernel timestamp; their RTT includes local delay.".to_owned(),
         );
     }
     remarks
@@ -56,22 +52,22 @@ pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<St
 
 /// Whether there may be paths that the flows did not take. Of routers that nobody heard of nothing
 /// is said.
-fn further(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
+fn further(reported: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
     let percent = 100.0 * confidence;
     let mut nodes = drawn.hops.iter().flat_map(|hop| &hop.nodes);
     if !nodes.any(|node| node.address.is_some()) {
         return None;
     }
-    if told.kind == TraceKind::Icmp && drawn.flows > 1 && drawn.paths.len() < 2 {
+    if reported.kind == TraceKind::Icmp && drawn.flows > 1 && drawn.paths.len() < 2 {
         return Some(
             "Many routers choose the way of ICMP by addresses alone: this may be one flow's path, \
              however many flows there are. Trace with udp:// or syn:// to find more."
                 .to_owned(),
         );
     }
-    match told.enough {
+    match reported.enough {
         Some(true) => {
-            let as_far = if told.routes.iter().any(FlowRoute::reached) {
+            let as_far = if reported.routes.iter().any(FlowRoute::reached) {
                 ""
             } else {
                 " up to the last one shown"
@@ -106,23 +102,23 @@ fn given(drawn: &Diamond, confidence: f64) -> Option<String> {
 /// Why flows ended before the destination.
 fn ends(routes: &[FlowRoute]) -> Vec<String> {
     let reasons: BTreeSet<TraceEnd> = routes.iter().map(|route| route.end).collect();
-    let told = |end: TraceEnd| {
+    let reported = |end: TraceEnd| {
         let flows = routes.iter().filter(|route| route.end == end).count();
         let who = counted(flows as u64, "flow");
         Some(match end {
             TraceEnd::Reached => return None,
             TraceEnd::Unreachable { from, code } => {
-                format!("{who}: {from} says that there is no way on (ICMP code {code}).")
+                format!("{who}: {from} reports the destination as unreachable (ICMP code {code}).")
             }
             TraceEnd::Loop { at } => format!("{who}: a loop through {at}."),
-            TraceEnd::Silent => format!("{who}: nobody answered beyond the last hop shown."),
+            TraceEnd::Silent => format!("{who}: no answer beyond the last hop shown."),
             TraceEnd::TooFar => {
                 format!("{who}: the destination is farther than --max-hops allows.")
             }
             TraceEnd::Stopped => format!("{who}: stopped before the end was known."),
         })
     };
-    reasons.into_iter().filter_map(told).collect()
+    reasons.into_iter().filter_map(reported).collect()
 }
 
 /// Flows that met several routers at one distance.
@@ -136,8 +132,7 @@ fn wandering(routes: &[FlowRoute]) -> Option<String> {
         .collect();
     let first = ttls.first()?;
     Some(format!(
-        "{} met several routers at one distance, from hop {first} on: packets are balanced one by \
-         one there, or the path changed meanwhile.",
+        "{} met several routers at one distance, from hop {first} on: per-packet load balancing, or the path changed during the trace.",
         counted(flows as u64, "flow")
     ))
 }
@@ -150,7 +145,7 @@ mod tests {
     use super::*;
 
     /// One flow that one router answered.
-    fn told(end: TraceEnd, enough: bool, stopped: bool) -> String {
+    fn reported(end: TraceEnd, enough: bool, stopped: bool) -> String {
         let address = Some([192, 0, 2, 1].into());
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 443).into(),
@@ -173,17 +168,17 @@ mod tests {
 
     #[test]
     fn who_interrupts_a_trace_is_not_told_to_allow_more_flows() {
-        let interrupted = told(TraceEnd::Stopped, false, true);
+        let interrupted = reported(TraceEnd::Stopped, false, true);
         let cut = "Interrupted after 1 flow: there may be more paths.";
         assert!(interrupted.contains(cut), "{interrupted}");
         assert!(!interrupted.contains("--most-flows"), "{interrupted}");
-        assert!(told(TraceEnd::Silent, false, false).contains("--most-flows"));
+        assert!(reported(TraceEnd::Silent, false, false).contains("--most-flows"));
     }
 
     #[test]
     fn behind_the_last_router_that_answered_nothing_is_ruled_out() {
         let as_far = "router by router up to the last one shown, a further";
-        assert!(told(TraceEnd::Silent, true, false).contains(as_far));
-        assert!(!told(TraceEnd::Reached, true, false).contains("up to the last"));
+        assert!(reported(TraceEnd::Silent, true, false).contains(as_far));
+        assert!(!reported(TraceEnd::Reached, true, false).contains("up to the last"));
     }
 }

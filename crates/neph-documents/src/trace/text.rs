@@ -14,14 +14,14 @@ use crate::table::{Heading, Table};
 use neph_text::counted::counted;
 
 /// The whole text of a trace.
-pub fn text(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
-    let mut text = heading(told, drawn);
-    text.push_str(&hops(told, drawn).text());
+pub fn text(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
+    let mut text = heading(reported, drawn);
+    text.push_str(&hops(reported, drawn).text());
     if drawn.paths.len() > 1 {
         text.push('\n');
         text.push_str(&rows::text(&PathRow::all(drawn)));
     }
-    for remark in remarks(told, drawn, asked) {
+    for remark in remarks(reported, drawn, asked) {
         text.push('\n');
         text.push_str(&remark);
     }
@@ -29,22 +29,26 @@ pub fn text(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
     text
 }
 
-fn heading(told: &FlowTrace, drawn: &Diamond) -> String {
-    let to = match told.kind {
-        TraceKind::Icmp => format!("{} with ICMP echo", told.destination.ip()),
+fn heading(reported: &FlowTrace, drawn: &Diamond) -> String {
+    let to = match reported.kind {
+        TraceKind::Icmp => format!("{} with ICMP echo", reported.destination.ip()),
         TraceKind::Udp => format!(
             "{} port {} with UDP",
-            told.destination.ip(),
-            told.destination.port()
+            reported.destination.ip(),
+            reported.destination.port()
         ),
         TraceKind::Syn => format!(
             "{} port {} with TCP SYN",
-            told.destination.ip(),
-            told.destination.port()
+            reported.destination.ip(),
+            reported.destination.port()
         ),
     };
-    let ports: Vec<u16> = told.routes.iter().map(|route| route.source_port).collect();
-    let from = match (ports.as_slice(), told.kind) {
+    let ports: Vec<u16> = reported
+        .routes
+        .iter()
+        .map(|route| route.source_port)
+        .collect();
+    let from = match (ports.as_slice(), reported.kind) {
         ([], _) => String::new(),
         ([one], TraceKind::Icmp) => format!(" (identifier {one})"),
         ([one], _) => format!(" (source port {one})"),
@@ -58,8 +62,8 @@ fn heading(told: &FlowTrace, drawn: &Diamond) -> String {
     )
 }
 
-fn hops(told: &FlowTrace, drawn: &Diamond) -> Table {
-    let mut hops = told.routes.iter().flat_map(|route| &route.hops);
+fn hops(reported: &FlowTrace, drawn: &Diamond) -> Table {
+    let mut hops = reported.routes.iter().flat_map(|route| &route.hops);
     let labelled = hops.any(|hop| !hop.labels.is_empty());
     let mut headings = vec![
         Heading::right("HOP"),
@@ -88,7 +92,7 @@ fn hops(told: &FlowTrace, drawn: &Diamond) -> Table {
             );
             row.extend(reached(node, drawn.flows));
             if labelled {
-                row.push(labels(told, hop.ttl, node.address));
+                row.push(labels(reported, hop.ttl, node.address));
             }
             table.push(row);
         }
@@ -117,8 +121,8 @@ fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
     cells
 }
 
-fn labels(told: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
-    let hops = told.routes.iter().flat_map(|route| &route.hops);
+fn labels(reported: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
+    let hops = reported.routes.iter().flat_map(|route| &route.hops);
     let here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
     let labels: BTreeSet<String> = here
         .filter(|hop| !hop.labels.is_empty())
@@ -164,7 +168,7 @@ mod tests {
     }
 
     fn shown_as(kind: TraceKind, routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
-        let told = FlowTrace {
+        let reported = FlowTrace {
             destination: (addr(9), 443).into(),
             kind,
             started: Wall::from_unix_nanos(0),
@@ -175,7 +179,7 @@ mod tests {
             confidence: 0.99,
             stopped: false,
         };
-        text(&told, &diamond(&told.routes), asked)
+        text(&reported, &diamond(&reported.routes), asked)
     }
 
     #[test]
@@ -196,8 +200,7 @@ HOP     ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST  MPLS
   2  │  *          1  100 %      0/1        -        -        -  -
   3  │  192.0.2.9  1  100 %      1/1  3.00 ms  3.00 ms  3.00 ms  -
 
-Routers answer when they have time: round trips before the last hop are upper bounds, and tell \
-nothing of loss behind them.
+Routers answer with low priority: the RTT of hops before the last is an upper bound, and their loss is not loss of the path.
 ";
         assert_eq!(shown(vec![only], None), expected);
     }
@@ -209,7 +212,7 @@ nothing of loss behind them.
             .map(|(port, middle)| route(port, &[1, middle, 9], TraceEnd::Reached))
             .to_vec();
         routes[3].hops[1].others = vec![addr(13)];
-        let told = shown(routes, Some(false));
+        let reported = shown(routes, Some(false));
         let drawing = "\
 HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
   1  │  192.0.2.1   4  100 %      4/4  1.00 ms  1.00 ms  1.00 ms
@@ -220,15 +223,15 @@ HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
 
 PATH              ";
         assert!(
-            told.contains(&drawing[drawing.find("  1").expect("there")..]),
-            "{told}"
+            reported.contains(&drawing[drawing.find("  1").expect("there")..]),
+            "{reported}"
         );
         assert!(
-            told.contains("  2   50 %     3  3.00 ms  3.00 ms  192.0.2.10  1 2\n"),
-            "{told}"
+            reported.contains("  2   50 %     3  3.00 ms  3.00 ms  192.0.2.10  1 2\n"),
+            "{reported}"
         );
-        assert!(told.contains("There may be more paths") && told.contains("--most-flows"));
-        assert!(told.contains("1 flow met several routers at one distance, from hop 2 on"));
+        assert!(reported.contains("There may be more paths") && reported.contains("--most-flows"));
+        assert!(reported.contains("1 flow met several routers at one distance, from hop 2 on"));
     }
 
     #[test]
@@ -243,10 +246,16 @@ PATH              ";
         let both = "more paths than these 4 flows take: to rule that out with 99 % confidence \
                     takes at least 16.";
         assert!(parted.contains(both), "8 behind each of two: {parted}");
-        assert!(parted.contains("replies come back by any way"), "{parted}");
+        assert!(
+            parted.contains("replies may return on several reverse paths"),
+            "{parted}"
+        );
         let alone = over(&[10], 5);
         assert!(alone.contains("takes at least 8."), "{alone}");
-        assert!(!alone.contains("replies come back by any way"), "{alone}");
+        assert!(
+            !alone.contains("replies may return on several reverse paths"),
+            "{alone}"
+        );
         for enough in [over(&[10], 8), over(&[10, 11], 16), over(&[10], 1)] {
             assert!(!enough.contains("more paths"), "{enough}");
         }
@@ -268,33 +277,36 @@ PATH              ";
         let ruled_out = "rule out, router by router";
         assert!(shown(routes(), Some(true)).contains(ruled_out));
         for enough in [Some(true), Some(false), None] {
-            let told = shown_as(TraceKind::Icmp, routes(), enough);
-            assert!(!told.contains(ruled_out), "{told}");
-            assert!(told.contains("udp:// or syn:// to find more"), "{told}");
+            let reported = shown_as(TraceKind::Icmp, routes(), enough);
+            assert!(!reported.contains(ruled_out), "{reported}");
+            assert!(
+                reported.contains("udp:// or syn:// to find more"),
+                "{reported}"
+            );
         }
         // Where ICMP's flows parted, they do differ.
         let mut parted = routes();
         parted.extend([9, 10].map(|port| route(port, &[1, 11, 9], TraceEnd::Reached)));
         assert!(shown_as(TraceKind::Icmp, parted, Some(true)).contains(ruled_out));
-        let told = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
-        assert!(!told.contains(ruled_out), "{told}");
-        assert!(told.contains("8 flows: nobody answered"), "{told}");
+        let reported = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
+        assert!(!reported.contains(ruled_out), "{reported}");
+        assert!(reported.contains("8 flows: no answer"), "{reported}");
     }
 
     #[test]
     fn flows_that_end_early_say_why() {
         let at = addr(1);
         for (end, part) in [
-            (TraceEnd::Silent, "1 flow: nobody answered beyond"),
+            (TraceEnd::Silent, "1 flow: no answer beyond"),
             (TraceEnd::Loop { at }, "1 flow: a loop through 192.0.2.1."),
             (
                 TraceEnd::Unreachable { from: at, code: 13 },
-                "192.0.2.1 says that there is no way on",
+                "192.0.2.1 reports the destination as unreachable (ICMP code 13)",
             ),
             (TraceEnd::TooFar, "--max-hops"),
         ] {
-            let told = shown(vec![route(1, &[1], end)], None);
-            assert!(told.contains(part), "{told}");
+            let reported = shown(vec![route(1, &[1], end)], None);
+            assert!(reported.contains(part), "{reported}");
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Whether the lowest class loses more than the others: then its latency is no reason to be there.
+//! Whether the lowest class loses more messages than the others: then its lower latency is no advantage.
 //!
-//! All messages of a class count, not its flows' last ones alone: of many flows on a path that loses
-//! one message in twelve, some lost few lately.
+//! All messages of a class count, not only the last ones of its flows. On a path with a loss of 8 %, some
+//! flows lost few messages recently.
 
 use super::Standing;
 use crate::advice::LowLoss;
 use crate::share::{Share, share_worth};
 use crate::view::{Class, FlowHistory};
 
-/// A path that loses more by less than this is not said to.
+/// A smaller additional loss is not reported.
 const LEAST_MORE: f64 = 0.001;
 
-/// `None` where one of them had no message.
-pub(super) fn low_loss(
+/// `None` if one of them had no message.
+pub(super) fn lowest_class_loss(
     classes: &[Class],
     flows: &[&FlowHistory],
     standing: &[Standing],
@@ -20,7 +20,7 @@ pub(super) fn low_loss(
     let (low, others) = classes.split_first()?;
     let sum = |of: fn(&Class) -> u64| others.iter().map(of).sum::<u64>();
     let (lost, sent) = (sum(|class| class.lost), sum(|class| class.sent));
-    // Flows that lose unlike each other are worth fewer messages.
+    // If the losses of flows vary more than at random, they count as fewer messages.
     let of = |is_low: bool| {
         let own = standing
             .iter()
@@ -44,15 +44,15 @@ fn worth_less(hits: u64, n: u64, by: f64) -> Option<Share> {
     share_worth(hits, n, cases)
 }
 
-/// By how much one share is above another at least, with 97.5 % (Newcombe 1998, his method 10).
+/// Lower limit of the difference between two shares, with 97.5 % confidence (Newcombe 1998, method 10).
 fn least_more(one: &Share, other: &Share) -> f64 {
     let down = (one.share - one.low).powi(2);
     let up = (other.high - other.share).powi(2);
     one.share - other.share - (down + up).sqrt()
 }
 
-/// How many times as much flows' losses differ as they would by chance, 1 or more: Pearson's chi
-/// square over its degrees of freedom. 1 of a single flow, of which nobody knows.
+/// Ratio of the variation of flows' losses to that expected at random, at least 1: Pearson's chi square over
+/// its degrees of freedom. 1 for a single flow.
 fn spread(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts")]
     let flows: Vec<(f64, f64)> = flows
@@ -76,8 +76,8 @@ fn spread(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand, of two flows: 10 and 30 of 100 lost. A fifth of 100 is 20, off by 10 each:
-    /// 2 x 100 / (100 x 0.2 x 0.8) = 12.5, over one degree of freedom.
+    /// Calculated by hand for two flows with 10 and 30 of 100 lost. 20 % of 100 are 20, off by 10 each: 2 x
+    /// 100 / (100 x 0.2 x 0.8) = 12.5, over one degree of freedom.
     #[test]
     fn flows_that_lose_unlike_each_other_are_worth_less() {
         let found = spread([(10, 100), (30, 100)].into_iter());

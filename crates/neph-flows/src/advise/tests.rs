@@ -31,7 +31,7 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
             .all(|port| (port.base - Span::from_millis(70)).abs() < Span::from_micros(100))
     );
     let first = guide.horizons[0];
-    assert!((first.on_low.share - 1.0).abs() < 1e-9 && first.random_on_low < 0.5);
+    assert!((first.on_low.share - 1.0).abs() < 1e-9 && first.random_on_lowest_class < 0.5);
     // Four paths of 70, 74, 79 and 86 ms, a quarter of the flows on each.
     assert!(first.p50.unwrap().gain() > Span::from_millis(3));
     assert_eq!(first.p99, None, "19 times are too few for it");
@@ -61,9 +61,9 @@ fn a_dead_port_is_not_advised() {
     let first = |world: &World| guide_of(world).ports[0];
     let best = first(&world);
     assert_eq!(best.loss.map(|loss| (loss.hits, loss.n)), Some((0, 63)));
-    let lane = (0..world.lanes).find(|lane| crate::world::port(*lane) == best.port);
+    let slot = (0..world.slots).find(|slot| crate::world::port(*slot) == best.port);
     let dead = |from| World {
-        dead: lane.map(|lane| (lane, from)),
+        dead: slot.map(|slot| (slot, from)),
         ..world.clone()
     };
     // It has been silent for five seconds of two hundred: the loss of its last messages says so.
@@ -138,7 +138,7 @@ fn a_low_path_that_loses_more_is_not_advised() {
 #[test]
 fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
     let guide = guide_of(&World {
-        lanes: 32,
+        slots: 32,
         reshuffle: 5,
         seconds: 300,
         ..World::default()
@@ -160,7 +160,7 @@ fn few_flows_one_path_or_little_time_are_reasons_to_say_nothing() {
         Counsel::Given(guide) => panic!("{guide:?}"),
     };
     let few = World {
-        lanes: 4,
+        slots: 4,
         ..World::default()
     };
     assert!(refusal(&few).contains("4 flows had a base latency"));

@@ -1,4 +1,4 @@
-use neph_model::Lane;
+use neph_model::Slot;
 
 use super::*;
 use crate::world::World;
@@ -16,9 +16,9 @@ fn view(until: i64, flows: &[&[(i64, i64, i64, u16)]]) -> FleetView {
     .digest();
     let mut view = digest.view();
     (view.from, view.until) = (at(0), at(until));
-    let flow = |(lane, segments): (u32, &&[(i64, i64, i64, u16)])| FlowHistory {
-        lane: Lane(lane),
-        source_port: crate::world::port(lane),
+    let flow = |(slot, segments): (u32, &&[(i64, i64, i64, u16)])| FlowHistory {
+        slot: Slot(slot),
+        source_port: crate::world::port(slot),
         segments: segments
             .iter()
             .map(|&(from, until, base, class)| Segment {
@@ -35,10 +35,10 @@ fn view(until: i64, flows: &[&[(i64, i64, i64, u16)]]) -> FleetView {
     let changes = view.flows.iter().flat_map(|flow| {
         let later = flow.segments.windows(2);
         later.map(|pair| PathChange {
-            lane: flow.lane,
+            slot: flow.slot,
             source_port: flow.source_port,
             at: pair[1].from,
-            told: pair[1].from,
+            reported: pair[1].from,
             before: pair[0].base,
             after: pair[1].base,
             evidence: crate::Evidence::default(),
@@ -63,7 +63,7 @@ fn a_change_counts_from_when_it_was_told() {
     let at_once = right(&view);
     view.changes
         .iter_mut()
-        .for_each(|change| change.told = at(130));
+        .for_each(|change| change.reported = at(130));
     let late = right(&view);
     // Moments are 5 s apart over 190 s: for 30 s more the port that has left is taken.
     assert!(at_once > 0.9, "{at_once}");

@@ -12,19 +12,19 @@ fn near(base: Span, micros: i64) -> bool {
 /// 0.95 ms wide, with no inflation.
 #[test]
 fn a_chain_of_near_paths_is_as_many_classes() {
-    for (lanes, jitter) in [(24, 30.0), (64, 30.0), (64, 300.0), (512, 300.0)] {
+    for (slots, jitter) in [(24, 30.0), (64, 30.0), (64, 300.0), (512, 300.0)] {
         let world = World {
             paths: vec![70_000, 70_475, 70_950],
             weights: vec![0.3, 0.4, 0.3],
             reshuffle: 0,
-            lanes,
+            slots,
             jitter,
             ..World::default()
         };
         let (digest, truth) = world.digest();
         let view = digest.view();
         let classes = &view.classes[0];
-        assert_eq!(classes.len(), 3, "{lanes} flows, {jitter}: {classes:?}");
+        assert_eq!(classes.len(), 3, "{slots} flows, {jitter}: {classes:?}");
         for (index, class) in classes.iter().enumerate() {
             let true_flows = truth.iter().filter(|steps| steps[0].1 == index).count();
             assert_eq!(class.flows as usize, true_flows, "{class:?}");
@@ -41,7 +41,7 @@ fn a_chain_that_flows_come_to_and_leave_is_as_many_classes() {
         let world = World {
             paths: vec![70_000, 70_475, 70_950, 80_000],
             part: 0.3,
-            lanes: 256,
+            slots: 256,
             jitter,
             ..World::default()
         };

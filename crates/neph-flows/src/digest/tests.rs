@@ -13,11 +13,11 @@ fn compare(world: &World) -> (usize, usize, usize) {
     let changes = digest.view().changes;
     let mut wanted = 0;
     let mut hits = 0;
-    for (lane, steps) in truth.iter().enumerate() {
+    for (slot, steps) in truth.iter().enumerate() {
         for pair in steps.windows(2) {
             wanted += 1;
             let is_it = |change: &&PathChange| {
-                change.lane.0 as usize == lane
+                change.slot.0 as usize == slot
                     && (change.at.nanos() - pair[1].0).abs() <= 2 * world.interval.nanos()
                     && near(change.before, world.paths[pair[0].1])
                     && near(change.after, world.paths[pair[1].1])
@@ -39,9 +39,9 @@ fn each_true_change_is_told_and_no_other() {
             seed,
             ..World::default()
         };
-        let (wanted, told, hits) = compare(&world);
+        let (wanted, reported, hits) = compare(&world);
         assert!(wanted > 150, "{wanted}");
-        assert_eq!(told, hits, "no false change");
+        assert_eq!(reported, hits, "no false change");
         assert!(hits * 100 >= wanted * 99, "{hits} of {wanted}");
     }
 }
@@ -57,8 +57,11 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     let (digest, truth) = world.digest();
     let view = digest.view();
     let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
-    let told = view.changes.len();
-    assert!(told * 100 >= made * 99 && told <= made, "{told} of {made}");
+    let reported = view.changes.len();
+    assert!(
+        reported * 100 >= made * 99 && reported <= made,
+        "{reported} of {made}"
+    );
     let paths: Vec<i64> = view.classes[0]
         .iter()
         .map(|class| class.base.nanos() / 100_000)
@@ -69,20 +72,20 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
         assert!((path - wanted).abs() <= 3, "{paths:?}");
     }
     let pair = &view.pairs[0];
-    assert!(pair.elsewhere.secs_f64() < 0.01 * pair.watched.secs_f64());
+    assert!(pair.unexplained.secs_f64() < 0.01 * pair.watched.secs_f64());
     let drifted = pair.drift.highest.millis_f64();
     assert!((2.5..3.2).contains(&drifted), "{:?}", pair.drift);
     // Each path takes half of its round trip either way.
     let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
     let both = view.changes.iter().filter(of_both).count();
-    assert!(both * 10 >= told * 9, "{both} of {told}");
+    assert!(both * 10 >= reported * 9, "{both} of {reported}");
 }
 
 #[test]
 fn classes_and_shares_are_those_of_the_network() {
     let world = World {
         weights: vec![0.4, 0.3, 0.2, 0.1],
-        lanes: 256,
+        slots: 256,
         ..World::default()
     };
     let (digest, truth) = world.digest();
@@ -102,7 +105,7 @@ fn classes_and_shares_are_those_of_the_network() {
             time += stays.map(|((from, _), until)| until - from).sum::<i64>();
         }
         #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let share = time as f64 / (end * i64::from(world.lanes)) as f64;
+        let share = time as f64 / (end * i64::from(world.slots)) as f64;
         assert!(
             (class.share - share).abs() < 0.005,
             "{} and {share}",
@@ -149,8 +152,8 @@ fn segments_follow_one_another_without_gaps() {
     assert_eq!(view.tally.replies, 64 * 5 * 120);
     let bins = &view.fairness[0];
     assert_eq!((bins.len(), bins[0].flows), (6, 64));
-    let told: u32 = bins.iter().filter_map(|bin| bin.changes).sum();
-    assert_eq!(told as usize, changes);
+    let reported: u32 = bins.iter().filter_map(|bin| bin.changes).sum();
+    assert_eq!(reported as usize, changes);
 }
 
 #[test]
@@ -161,10 +164,10 @@ fn what_waits_is_looked_at_in_the_end_and_a_quiet_network_has_no_changes() {
     };
     let (mut digest, _) = world.digest();
     assert_eq!(digest.changes(), 0);
-    assert_eq!(digest.news().count(), 0);
+    assert_eq!(digest.events().count(), 0);
     let view = digest.view();
     assert_eq!(view.pairs[0].flows, 64);
-    assert!(view.pairs[0].between.is_none() && view.pairs[0].leave_soon.is_none());
+    assert!(view.pairs[0].between.is_none() && view.pairs[0].leave_share.is_none());
     assert!(view.classes[0].iter().all(|class| class.left == 0));
 }
 
@@ -175,15 +178,15 @@ fn a_renewed_flow_begins_anew_and_is_no_change() {
         ..World::default()
     };
     let mut fleet = world.fleet();
-    fleet.renewal = Some(Span::from_secs(10));
+    fleet.lifetime = Some(Span::from_secs(10));
     let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
     for second in 0..40 {
-        for lane in 0..64 {
+        for slot in 0..64 {
             // Each ten seconds every flow is another one, on the next path.
             let flow = second / 10;
-            let base = 70_000_000 + (i64::from(lane) + flow) % 4 * 4_000_000;
+            let base = 70_000_000 + (i64::from(slot) + flow) % 4 * 4_000_000;
             let mut message = message(
-                lane,
+                slot,
                 u32::try_from(second % 10).unwrap(),
                 second * SECOND,
                 base,
@@ -204,7 +207,7 @@ fn a_renewed_flow_begins_anew_and_is_no_change() {
 fn flows_on_one_path_are_one_group_whatever_their_jitter() {
     for (seed, jitter) in (1..).zip([10.0, 30.0, 100.0, 300.0]) {
         let world = World {
-            lanes: 512,
+            slots: 512,
             seconds: 10,
             paths: vec![70_000],
             weights: vec![1.0],
@@ -216,7 +219,7 @@ fn flows_on_one_path_are_one_group_whatever_their_jitter() {
         assert!(dip.n == 512 && dip.p > 0.05, "{jitter} us: {dip:?}");
     }
     let two = World {
-        lanes: 512,
+        slots: 512,
         seconds: 10,
         paths: vec![70_000, 72_000],
         weights: vec![0.5; 2],
@@ -236,7 +239,7 @@ fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
         ..World::default()
     };
     let view = world.digest().0.view();
-    let until = |lane: usize| view.flows[lane].segments[0].until.nanos() / SECOND;
+    let until = |slot: usize| view.flows[slot].segments[0].until.nanos() / SECOND;
     assert_eq!((until(5), until(6)), (59, 119));
     let standing: u32 = view.classes[0].iter().map(|class| class.flows).sum();
     assert_eq!(standing, 63);
@@ -263,15 +266,19 @@ fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
     assert!(view.changes.is_empty());
     let mut dissector = crate::Dissector::new(&view, 4);
     world.messages(&world.truth(), |message| dissector.push(message));
-    let overtaken = |sample: &crate::DissectedSample| {
-        let crate::DissectedOutcome::Reply { overtaken, .. } = sample.outcome else {
+    let is_reordered_by = |sample: &crate::DissectedSample| {
+        let crate::DissectedOutcome::Reply {
+            reordered: is_reordered_by,
+            ..
+        } = sample.outcome
+        else {
             panic!("{sample:?}");
         };
-        overtaken.is_some()
+        is_reordered_by.is_some()
     };
     for flow in dissector.finish() {
         assert!(
-            !flow.samples.iter().any(overtaken),
+            !flow.samples.iter().any(is_reordered_by),
             "{:?}",
             flow.source_port
         );
@@ -329,16 +336,16 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
     digest.flows.most_over = 100;
     for second in 0..40 {
-        for lane in 0..64 {
+        for slot in 0..64 {
             let seq = u32::try_from(second % 5).unwrap();
-            let mut message = message(lane, seq, second * SECOND, 70_000_000);
+            let mut message = message(slot, seq, second * SECOND, 70_000_000);
             message.source_port += u16::try_from(second / 5 * 100).unwrap();
             digest.push(&message);
         }
     }
     digest.finish();
     let view = digest.view();
-    // Of each lane the flow that goes on, and the one before it, which may still be spoken of.
+    // Of each slot the flow that goes on, and the one before it, which may still be spoken of.
     assert_eq!(view.flows.len(), 100 + 2 * 64);
     assert_eq!(view.pairs[0].tally.replies, 64 * 40);
     let since = view.pairs[0].forgotten.expect("there were more");
@@ -351,12 +358,12 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
 fn the_first_flow_of_a_lane_that_is_followed_by_another_makes_nobody_forget() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
     digest.flows.most_over = 2;
-    let mut flow = |lane: u32, number: u16| {
-        let mut message = message(lane, 0, i64::from(number) * SECOND, 70_000_000);
+    let mut flow = |slot: u32, number: u16| {
+        let mut message = message(slot, 0, i64::from(number) * SECOND, 70_000_000);
         message.source_port += number * 100;
         digest.push(&message);
     };
-    // Lane 0 fills the room for flows that are over: those that may still be spoken of are not among
+    // Slot 0 fills the room for flows that are over: those that may still be spoken of are not among
     // them.
     (0..6).for_each(|number| flow(0, number));
     (0..2).for_each(|number| flow(1, 6 + number));
@@ -375,8 +382,8 @@ fn a_peer_whose_clock_says_anything_changes_nothing_but_the_direction() {
         world.messages(&truth, |message| {
             let mut message = *message;
             if is_wild && let FleetOutcome::Reply(reply) = &mut message.outcome {
-                let said = [i64::MIN, i64::MAX][message.seq as usize % 2];
-                let rx = Instant::from_nanos(said);
+                let printed = [i64::MIN, i64::MAX][message.seq as usize % 2];
+                let rx = Instant::from_nanos(printed);
                 reply.at_peer = reply.at_peer.map(|peer| AtPeer { rx, ..peer });
             }
             digest.push(&message);
@@ -384,7 +391,7 @@ fn a_peer_whose_clock_says_anything_changes_nothing_but_the_direction() {
         digest.finish();
         let changes = digest.view().changes.into_iter();
         changes
-            .map(|change| (change.lane, change.at, change.before, change.after))
+            .map(|change| (change.slot, change.at, change.before, change.after))
             .collect::<Vec<_>>()
     };
     let honest = digest(false);

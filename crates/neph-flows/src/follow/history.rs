@@ -1,18 +1,18 @@
-//! What is known of a lane's flow: when its path changed lately, and which routes it was seen to have.
+//! The history of a slot's flow: its recent path changes and its routes.
 //!
-//! Owns which route is that of which path: a change is told seconds after it happened, so that what
-//! was traced in between is of the path after it, whoever asked for it.
+//! Owns the assignment of routes to paths. A change is reported seconds after it happened, so an earlier
+//! trace may already show the path after it.
 
 use std::collections::VecDeque;
 
 use neph_model::{FlowRoute, Instant, Own, Span};
 
-use super::verdict::{Said, Why};
+use super::verdict::{RouteComparison, Why};
 
-/// Routes and changes that are kept: more than were ever told of the time that a trace takes.
+/// Maximum number of routes and changes: more than are reported during a trace.
 const MOST: usize = 4;
 
-/// A route, and when the probes left that somebody answered: those that nobody did tell nothing.
+/// A route, and when its answered probes departed; unanswered probes give no information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) route: FlowRoute,
@@ -20,7 +20,7 @@ pub(super) struct Known {
     pub(super) last: Instant<Own>,
 }
 
-/// See the module.
+/// The history of a flow; see the module.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) source_port: u16,
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    /// The flow's path changed at this moment.
+    /// Adds a path change at this moment.
     pub(super) fn changed(&mut self, at: Instant<Own>) {
         self.changes.push_back(at);
         if self.changes.len() > MOST {
@@ -47,7 +47,7 @@ impl History {
         }
     }
 
-    /// It did not after all.
+    /// Withdraws a path change.
     pub(super) fn withdrawn(&mut self, at: Instant<Own>) {
         self.changes.retain(|one| *one != at);
     }
@@ -71,23 +71,23 @@ impl History {
         self.changes.iter().any(|at| *at > change)
     }
 
-    /// Whether `after` is wholly of the path that began with this change. A path changed at some time
-    /// between two messages of its flow, which are an `interval` apart.
+    /// Whether `after` lies completely on the path that began with this change. The moment of a change is
+    /// known only to within an `interval`, the time between two messages.
     pub(super) fn is_of(&self, change: Instant<Own>, after: &Known, interval: Span) -> bool {
         let next = self.changes.iter().find(|at| **at > change);
         after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
     }
 
-    /// Holds what was traced for a change against the latest route of the path before it.
+    /// Compares what was traced for a change with the latest route of the path before it.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// Why they cannot be compared.
     pub(super) fn compare(
         &self,
         change: Instant<Own>,
         after: &Known,
         interval: Span,
-    ) -> Result<(Said, &Known), (Why, Option<&Known>)> {
+    ) -> Result<(RouteComparison, &Known), (Why, Option<&Known>)> {
         if !self.is_of(change, after, interval) {
             return Err((Why::MovedOn, None));
         }
@@ -101,16 +101,16 @@ impl History {
         let Some(others) = differs(&before.route, &after.route) else {
             return Err((Why::NoRouter, Some(before)));
         };
-        let said = Said {
+        let printed = RouteComparison {
             others,
             before: before.last,
         };
-        Ok((said, before))
+        Ok((printed, before))
     }
 }
 
-/// Whether two routes of a flow have different routers at some distance; `None` where no distance is
-/// known of both. A router that does not answer is no other router.
+/// Whether two routes of a flow have different routers at some distance. `None` if no distance is known in
+/// both; a router that does not answer is no difference.
 fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
     let known: Vec<bool> = before
         .hops
@@ -140,8 +140,8 @@ mod tests {
         }
     }
 
-    /// What is said of the change at 100, with these other changes and routes.
-    fn said(changes: &[i64], routes: &[Known], after: &Known) -> Result<(bool, i64), Why> {
+    /// The result for the change at 100, with these other changes and routes.
+    fn printed(changes: &[i64], routes: &[Known], after: &Known) -> Result<(bool, i64), Why> {
         let mut history = History::of(9);
         let mut changes = [changes, &[100]].concat();
         changes.sort_unstable();
@@ -153,7 +153,7 @@ mod tests {
         }
         history
             .compare(at(100), after, INTERVAL)
-            .map(|(said, _)| (said.others, said.before.nanos()))
+            .map(|(printed, _)| (printed.others, printed.before.nanos()))
             .map_err(|(why, _)| why)
     }
 
@@ -162,27 +162,27 @@ mod tests {
         let (old, between) = (known(&[1], 20, 30), known(&[2], 120, 130));
         let after = known(&[2], 200, 210);
         let both = [old.clone(), between.clone()];
-        assert_eq!(said(&[], &both, &after), Ok((true, 30)));
-        assert_eq!(said(&[], &[between], &after), Err(Why::NoBefore));
-        // Nor one of whose probes some left after it, or when it may have happened already.
+        assert_eq!(printed(&[], &both, &after), Ok((true, 30)));
+        assert_eq!(printed(&[], &[between], &after), Err(Why::NoBefore));
+        // Nor a route with some probes after the change, or in the time in which it may have happened.
         let across = known(&[1], 95, 105);
-        assert_eq!(said(&[], &[across], &after), Err(Why::NoBefore));
+        assert_eq!(printed(&[], &[across], &after), Err(Why::NoBefore));
         let late = known(&[1], 85, 91);
-        assert_eq!(said(&[], &[late], &after), Err(Why::NoBefore));
-        // Nor one of the path before the path before.
-        assert_eq!(said(&[50], &[old], &after), Err(Why::NoBefore));
+        assert_eq!(printed(&[], &[late], &after), Err(Why::NoBefore));
+        // Nor a route of the path before the previous one.
+        assert_eq!(printed(&[50], &[old], &after), Err(Why::NoBefore));
         let since = known(&[3], 50, 60);
-        assert_eq!(said(&[50], &[since], &after), Ok((true, 60)));
+        assert_eq!(printed(&[50], &[since], &after), Ok((true, 60)));
     }
 
     #[test]
     fn a_trace_that_was_not_over_before_the_next_change_is_of_neither_path() {
         let before = [known(&[1], 20, 30)];
-        let of = |last| said(&[300], &before, &known(&[2], 200, last));
+        let of = |last| printed(&[300], &before, &known(&[2], 200, last));
         assert_eq!(of(290), Ok((true, 30)));
         assert_eq!(of(291), Err(Why::MovedOn));
         let late = known(&[1], 310, 320);
-        assert_eq!(said(&[300], &before, &late), Err(Why::MovedOn));
+        assert_eq!(printed(&[300], &before, &late), Err(Why::MovedOn));
     }
 
     #[test]
@@ -196,8 +196,8 @@ mod tests {
         assert!(history.is_traced() && !history.is_left(at(40)));
         history.changed(at(100));
         let after = known(&[1], 150, 160);
-        let told = history.compare(at(100), &after, INTERVAL);
-        assert_eq!(told.map(|(said, _)| said.others), Ok(false));
+        let reported = history.compare(at(100), &after, INTERVAL);
+        assert_eq!(reported.map(|(printed, _)| printed.others), Ok(false));
     }
 
     #[test]

@@ -1,74 +1,74 @@
-//! Traces that are over and whose changes are not certain yet.
+//! Finished traces whose changes are not certain yet.
 //!
-//! Owns until when each waits. Does not own what is certain then.
+//! Owns how long each waits. Does not own the verdict.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{Instant, Lane, Own};
+use neph_model::{Instant, Own, Slot};
 
 use super::Wanted;
 use super::history::Known;
 
-/// A trace that is over.
+/// A finished trace.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub(super) wanted: Wanted,
     pub(super) known: Known,
-    /// When it was.
+    /// When it finished.
     pub(super) at: Instant<Own>,
 }
 
-/// See the module.
+/// Finished traces that wait; see the module.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    by_lane: BTreeMap<Lane, Vec<Finished>>,
-    /// By time, nearly: traces take some seconds. What was told already is still in it.
-    certain: VecDeque<(Instant<Own>, Lane)>,
+    by_slot: BTreeMap<Slot, Vec<Finished>>,
+    /// Almost sorted by time: traces take some seconds. Entries remain after they are reported.
+    certain: VecDeque<(Instant<Own>, Slot)>,
 }
 
 impl Pending {
     /// Waits until this moment.
-    pub(super) fn push(&mut self, lane: Lane, certain: Instant<Own>, finished: Finished) {
-        self.by_lane.entry(lane).or_default().push(finished);
-        self.certain.push_back((certain, lane));
+    pub(super) fn push(&mut self, slot: Slot, certain: Instant<Own>, finished: Finished) {
+        self.by_slot.entry(slot).or_default().push(finished);
+        self.certain.push_back((certain, slot));
     }
 
-    /// A lane one of whose traces has waited long enough by now; each is told once.
-    pub(super) fn certain(&mut self, now: Instant<Own>) -> Option<Lane> {
+    /// A slot with a trace that has waited long enough; each trace is returned once.
+    pub(super) fn certain(&mut self, now: Instant<Own>) -> Option<Slot> {
         let next = self.certain.pop_front_if(|(at, _)| *at <= now);
-        next.map(|(_, lane)| lane)
+        next.map(|(_, slot)| slot)
     }
 
-    /// What a lane's traces were wanted for.
-    pub(super) fn of(&mut self, lane: Lane) -> impl Iterator<Item = &mut Wanted> {
-        let own = self.by_lane.get_mut(&lane).into_iter().flatten();
+    /// The requests of a slot's traces.
+    pub(super) fn of(&mut self, slot: Slot) -> impl Iterator<Item = &mut Wanted> {
+        let own = self.by_slot.get_mut(&slot).into_iter().flatten();
         own.map(|finished| &mut finished.wanted)
     }
 
-    /// Those of a lane that wait no more.
+    /// Removes the traces of a slot that need not wait any longer.
     pub(super) fn take_if(
         &mut self,
-        lane: Lane,
+        slot: Slot,
         is_over: impl Fn(&Finished) -> bool,
     ) -> Vec<Finished> {
-        let Some(own) = self.by_lane.get_mut(&lane) else {
+        let Some(own) = self.by_slot.get_mut(&slot) else {
             return Vec::new();
         };
         let over = own.extract_if(.., |one| is_over(one)).collect();
         if own.is_empty() {
-            self.by_lane.remove(&lane);
+            self.by_slot.remove(&slot);
         }
         over
     }
 
-    /// All of a lane.
-    pub(super) fn take(&mut self, lane: Lane) -> Vec<Finished> {
-        self.by_lane.remove(&lane).unwrap_or_default()
+    /// Removes all traces of a slot.
+    pub(super) fn take(&mut self, slot: Slot) -> Vec<Finished> {
+        self.by_slot.remove(&slot).unwrap_or_default()
     }
 
-    /// All of them.
-    pub(super) fn all(&mut self) -> impl Iterator<Item = (Lane, Finished)> + use<> {
-        let all = std::mem::take(&mut self.by_lane).into_iter();
-        all.flat_map(|(lane, finished)| finished.into_iter().map(move |one| (lane, one)))
+    /// Removes all traces.
+    pub(super) fn all(&mut self) -> impl Iterator<Item = (Slot, Finished)> + use<> {
+        let all = std::mem::take(&mut self.by_slot).into_iter();
+        all.flat_map(|(slot, finished)| finished.into_iter().map(move |one| (slot, one)))
     }
 }

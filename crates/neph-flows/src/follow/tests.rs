@@ -25,10 +25,10 @@ fn fleet() -> Fleet {
     };
     Fleet {
         probe: ProbeKind::Udp,
-        lanes: 3,
+        slots: 3,
         endpoints: vec![endpoint(1), endpoint(2)],
         interval: neph_model::Span::from_secs(1),
-        renewal: None,
+        lifetime: None,
         criteria: None,
     }
 }
@@ -37,10 +37,10 @@ fn fleet() -> Fleet {
 fn change(seconds: i64) -> PathChange {
     let span = neph_model::Span::from_millis;
     PathChange {
-        lane: Lane(0),
+        slot: Slot(0),
         source_port: 9,
         at: at(seconds),
-        told: at(seconds),
+        reported: at(seconds),
         before: span(1),
         after: span(2),
         evidence: crate::Evidence::default(),
@@ -60,8 +60,8 @@ fn begun() -> Follow {
     follow
 }
 
-fn told(follow: &mut Follow) -> Vec<Traced> {
-    std::mem::take(&mut follow.told)
+fn reported(follow: &mut Follow) -> Vec<Traced> {
+    std::mem::take(&mut follow.reported)
 }
 
 /// The trace whose turn it is met this router, asked at this second.
@@ -72,12 +72,12 @@ fn traces(follow: &mut Follow, hop: u8, asked: i64) -> Vec<Traced> {
         answered: Some((at(asked), at(asked))),
     };
     follow.keep(wanted, traced, at(asked + 3));
-    told(follow)
+    reported(follow)
 }
 
-fn said(traced: &Traced) -> Option<Result<bool, Why>> {
-    let said = traced.verdict?.said;
-    Some(said.map(|said| said.others))
+fn printed(traced: &Traced) -> Option<Result<bool, Why>> {
+    let printed = traced.verdict?.printed;
+    Some(printed.map(|printed| printed.others))
 }
 
 #[test]
@@ -90,18 +90,18 @@ fn a_verdict_waits_until_no_change_of_its_time_can_be_told_any_more() {
     assert!(traces(&mut follow, 2, 22).is_empty(), "who knows");
     let certain = at(22) + follow.patience;
     assert_eq!(follow.pending.certain(certain - Span::from_nanos(1)), None);
-    let lane = follow.pending.certain(certain).expect("it is certain");
-    follow.decide(lane, Some(certain));
-    let second = told(&mut follow);
-    assert_eq!(said(&second[0]), Some(Ok(true)));
+    let slot = follow.pending.certain(certain).expect("it is certain");
+    follow.decide(slot, Some(certain));
+    let second = reported(&mut follow);
+    assert_eq!(printed(&second[0]), Some(Ok(true)));
     let followed = second[0].route.change.expect("it follows a change");
     assert_eq!(followed.before, Some(first[0].route.route.hash));
     // The next change makes it certain too, and that it was late.
     follow.changed(&change(100));
     assert!(traces(&mut follow, 3, 112).is_empty());
     follow.changed(&change(111));
-    let third = told(&mut follow);
-    assert_eq!(said(&third[0]), Some(Err(Why::MovedOn)));
+    let third = reported(&mut follow);
+    assert_eq!(printed(&third[0]), Some(Err(Why::MovedOn)));
     assert_eq!(third[0].route.change, None, "it is of another path");
 }
 
@@ -114,8 +114,8 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
     follow.changed(&change(30));
     traces(&mut follow, 1, 31);
     follow.changed(&change(40));
-    let traced = told(&mut follow);
-    assert_eq!(said(&traced[0]), Some(Err(Why::NoBefore)));
+    let traced = reported(&mut follow);
+    assert_eq!(printed(&traced[0]), Some(Err(Why::NoBefore)));
     let followed = traced[0].route.change.expect("it is of that path");
     assert_eq!((followed.before, followed.others), (None, None));
     // The last one is not traced by the end.
@@ -128,19 +128,19 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
 #[test]
 fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
     let mut follow = begun();
-    follow.waiting.take(Lane(0));
+    follow.waiting.take(Slot(0));
     // Without a route to compare with, one is still wanted.
     follow.changed(&change(1));
     follow.withdrawn(&change(1));
-    let wanted = follow.waiting.of(Lane(0)).expect("wanted");
+    let wanted = follow.waiting.of(Slot(0)).expect("wanted");
     assert!(wanted.change.is_none());
     assert_eq!(traces(&mut follow, 1, 5)[0].verdict, None);
     // With one, the trace that has not begun is dropped, and the others stay.
     follow.changed(&change(12));
     follow.withdrawn(&change(1));
-    assert!(follow.waiting.of(Lane(0)).is_some());
+    assert!(follow.waiting.of(Slot(0)).is_some());
     follow.withdrawn(&change(12));
-    assert!(follow.waiting.of(Lane(0)).is_none());
+    assert!(follow.waiting.of(Slot(0)).is_none());
     // One that has begun tells, and that it is of no change.
     follow.changed(&change(13));
     let begun = follow.to_trace().expect("wanted");
@@ -150,15 +150,15 @@ fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
         answered: Some((at(16), at(16))),
     };
     follow.found(begun.id, met, at(19));
-    let traced = told(&mut follow);
+    let traced = reported(&mut follow);
     assert_eq!(traced[0].route.change, None);
     let verdict = traced[0].verdict.expect("it followed a change");
-    assert!(verdict.is_withdrawn && verdict.said.is_ok_and(|said| !said.others));
+    assert!(verdict.is_withdrawn && verdict.printed.is_ok_and(|printed| !printed.others));
     // So does one that was over already, and neither is counted.
     follow.changed(&change(20));
     assert!(traces(&mut follow, 1, 22).is_empty());
     follow.withdrawn(&change(20));
-    assert_eq!(told(&mut follow)[0].route.change, None);
+    assert_eq!(reported(&mut follow)[0].route.change, None);
     let (_, uncompared) = follow.end();
     assert_eq!(uncompared[0].all(), 0);
 }
@@ -172,10 +172,10 @@ fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
     let mut of_next = change(60);
     of_next.source_port = 10;
     follow.changed(&of_next);
-    assert_eq!(said(&told(&mut follow)[0]), Some(Ok(true)));
+    assert_eq!(printed(&reported(&mut follow)[0]), Some(Ok(true)));
     assert!(traces(&mut follow, 2, 62).is_empty());
     let (last, _) = follow.end();
-    assert_eq!(said(&last[0]), Some(Err(Why::NoBefore)));
+    assert_eq!(printed(&last[0]), Some(Err(Why::NoBefore)));
 }
 
 #[test]

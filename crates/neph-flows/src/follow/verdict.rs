@@ -1,4 +1,4 @@
-//! What a trace says of the path change that it was made for, or why it says nothing.
+//! The verdict of a trace on the path change that it follows, or why there is none.
 
 use crate::PathChange;
 use neph_model::{Instant, Own};
@@ -6,13 +6,13 @@ use neph_model::{Instant, Own};
 /// Why the routes before and after a change are not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// The path before it was left before it was traced.
+    /// The path before the change was not traced in time.
     NoBefore,
-    /// The path changed again before the trace was over.
+    /// The path changed again before the trace was finished.
     MovedOn,
-    /// No router answered at the same distance both times.
+    /// No router answered at the same distance in both traces.
     NoRouter,
-    /// Its trace failed, or was not over at the end.
+    /// Its trace failed, or was unfinished at the end.
     Unfinished,
 }
 
@@ -24,7 +24,7 @@ impl Why {
         Self::Unfinished,
     ];
 
-    /// For people.
+    /// The reason as text.
     pub const fn words(self) -> &'static str {
         match self {
             Self::NoBefore => "no route of the path before it is known",
@@ -34,7 +34,7 @@ impl Why {
         }
     }
 
-    /// For programs.
+    /// The key in files.
     pub const fn key(self) -> &'static str {
         match self {
             Self::NoBefore => "no_route_before",
@@ -45,26 +45,26 @@ impl Why {
     }
 }
 
-/// What two routes say.
+/// The result of comparing two routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// Whether the flow met other routers than before.
+pub struct RouteComparison {
+    /// Whether the flow used other routers than before.
     pub others: bool,
-    /// When the last router of the route before was asked. A move since then that was not told is in
-    /// the comparison too: one in the first messages of a flow, whose level is not settled.
+    /// When the last router of the earlier route was probed. The comparison includes unreported changes since
+    /// then, for example in a flow's first messages.
     pub before: Instant<Own>,
 }
 
-/// What a trace says of a change.
+/// The verdict of a trace on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub change: PathChange,
-    pub said: Result<Said, Why>,
-    /// The change was taken back while the trace ran.
+    pub printed: Result<RouteComparison, Why>,
+    /// The change was withdrawn while the trace ran.
     pub is_withdrawn: bool,
 }
 
-/// How many changes were not compared, and why.
+/// Number of changes that were not compared, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uncompared([u64; Why::ALL.len()]);
 
@@ -73,12 +73,12 @@ impl Uncompared {
         self.0[why as usize] += 1;
     }
 
-    /// All of them.
+    /// The total.
     pub fn all(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The reasons that there are, most frequent first.
+    /// The reasons that occurred, most frequent first.
     pub fn by_reason(&self) -> Vec<(Why, u64)> {
         let mut counted: Vec<(Why, u64)> = Why::ALL.into_iter().zip(self.0).collect();
         counted.retain(|(_, count)| *count > 0);
@@ -86,7 +86,7 @@ impl Uncompared {
         counted
     }
 
-    /// Each reason with its count, those without any too.
+    /// Every reason with its count, including 0.
     pub fn every_reason(&self) -> impl Iterator<Item = (Why, u64)> {
         Why::ALL.into_iter().zip(self.0)
     }

@@ -1,11 +1,11 @@
-//! The traces that wait for their turn: one of each lane at most.
+//! The traces that wait for their turn: one of each slot at most.
 //!
 //! Owns their order. When many paths change at once, all of them pass here between two messages: each
 //! takes a few steps, however many wait. Does not own what is wanted, and why.
 
 use std::collections::BTreeMap;
 
-use neph_model::Lane;
+use neph_model::Slot;
 
 use super::Wanted;
 
@@ -13,18 +13,18 @@ use super::Wanted;
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     by_turn: BTreeMap<i64, Wanted>,
-    turn_of: BTreeMap<Lane, i64>,
+    turn_of: BTreeMap<Slot, i64>,
 }
 
 impl Waiting {
-    /// Has its turn before all others, in the place of what its lane waited for.
+    /// Has its turn before all others, in the place of what its slot waited for.
     pub(super) fn push_front(&mut self, wanted: Wanted) {
         let first = self.by_turn.first_key_value();
         let turn = first.map_or(0, |(turn, _)| *turn - 1);
         self.insert(turn, wanted);
     }
 
-    /// Has its turn after all others, in the place of what its lane waited for.
+    /// Has its turn after all others, in the place of what its slot waited for.
     pub(super) fn push_back(&mut self, wanted: Wanted) {
         let last = self.by_turn.last_key_value();
         let turn = last.map_or(0, |(turn, _)| *turn + 1);
@@ -32,26 +32,26 @@ impl Waiting {
     }
 
     fn insert(&mut self, turn: i64, wanted: Wanted) {
-        self.take(wanted.lane);
-        self.turn_of.insert(wanted.lane, turn);
+        self.take(wanted.slot);
+        self.turn_of.insert(wanted.slot, turn);
         self.by_turn.insert(turn, wanted);
     }
 
     /// Whose turn it is.
     pub(super) fn pop_front(&mut self) -> Option<Wanted> {
         let (_, wanted) = self.by_turn.pop_first()?;
-        self.turn_of.remove(&wanted.lane);
+        self.turn_of.remove(&wanted.slot);
         Some(wanted)
     }
 
-    /// What a lane waits for.
-    pub(super) fn of(&self, lane: Lane) -> Option<&Wanted> {
-        self.by_turn.get(self.turn_of.get(&lane)?)
+    /// What a slot waits for.
+    pub(super) fn of(&self, slot: Slot) -> Option<&Wanted> {
+        self.by_turn.get(self.turn_of.get(&slot)?)
     }
 
-    /// What a lane waits for, which it does not any more.
-    pub(super) fn take(&mut self, lane: Lane) -> Option<Wanted> {
-        let turn = self.turn_of.remove(&lane)?;
+    /// What a slot waits for, which it does not any more.
+    pub(super) fn take(&mut self, slot: Slot) -> Option<Wanted> {
+        let turn = self.turn_of.remove(&slot)?;
         self.by_turn.remove(&turn)
     }
 }
@@ -60,23 +60,23 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// The lanes and ports in the order of their turns.
+    /// The slots and ports in the order of their turns.
     fn order(mut waiting: Waiting) -> Vec<(u32, u16)> {
         let turns = std::iter::from_fn(|| waiting.pop_front());
-        turns.map(|one| (one.lane.0, one.port)).collect()
+        turns.map(|one| (one.slot.0, one.port)).collect()
     }
 
     #[test]
     fn each_lane_has_one_turn_and_what_comes_to_the_front_comes_first() {
-        let wanted = |lane, port| Wanted::new(Lane(lane), port);
+        let wanted = |slot, port| Wanted::new(Slot(slot), port);
         let mut waiting = Waiting::default();
-        (0..4).for_each(|lane| waiting.push_back(wanted(lane, 1)));
+        (0..4).for_each(|slot| waiting.push_back(wanted(slot, 1)));
         waiting.push_front(wanted(2, 2));
         waiting.push_front(wanted(3, 3));
         waiting.push_back(wanted(0, 4));
-        assert_eq!(waiting.of(Lane(2)).map(|one| one.port), Some(2));
-        assert_eq!(waiting.take(Lane(1)).map(|one| one.port), Some(1));
-        assert!(waiting.of(Lane(1)).is_none() && waiting.take(Lane(1)).is_none());
+        assert_eq!(waiting.of(Slot(2)).map(|one| one.port), Some(2));
+        assert_eq!(waiting.take(Slot(1)).map(|one| one.port), Some(1));
+        assert!(waiting.of(Slot(1)).is_none() && waiting.take(Slot(1)).is_none());
         assert_eq!(order(waiting), [(3, 3), (2, 2), (0, 4)]);
     }
 
@@ -84,13 +84,13 @@ mod tests {
     fn a_reshuffle_of_the_largest_fleet_leaves_one_trace_of_each_lane() {
         let mut waiting = Waiting::default();
         for port in 0..4 {
-            for lane in 0..50_000 {
-                waiting.push_front(Wanted::new(Lane(lane), port));
+            for slot in 0..50_000 {
+                waiting.push_front(Wanted::new(Slot(slot), port));
             }
         }
         let order = order(waiting);
         assert_eq!(order.len(), 50_000);
-        assert!(order.is_sorted_by_key(|(lane, _)| std::cmp::Reverse(*lane)));
+        assert!(order.is_sorted_by_key(|(slot, _)| std::cmp::Reverse(*slot)));
         assert!(order.iter().all(|(_, port)| *port == 3));
     }
 }

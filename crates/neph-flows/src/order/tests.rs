@@ -1,45 +1,47 @@
-use neph_model::{AtPeer, Lane, ReadBy, Span};
+use neph_model::{AtPeer, ReadBy, Slot, Span};
 use proptest::prelude::*;
 
 use super::*;
 
 /// A flow of a message each 200 ms: what happens to each on the way there and back.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum OutcomeCounts {
     /// Milliseconds there and back.
     Takes(i64, i64),
     LostThere,
     LostBack,
 }
 
-fn run(every: i64, fates: &[Fate]) -> FlowTally {
-    run_as(ProbeKind::Udp, every, fates, |_| ReadBy::Kernel)
+fn run(every: i64, loss_by_base: &[OutcomeCounts]) -> FlowTally {
+    run_as(ProbeKind::Udp, every, loss_by_base, |_| ReadBy::Kernel)
 }
 
 /// The same of messages of this kind, whose stamps are these's by their numbers.
 fn run_as(
     probe: ProbeKind,
     every: i64,
-    fates: &[Fate],
+    loss_by_base: &[OutcomeCounts],
     read_by: impl Fn(usize) -> ReadBy,
 ) -> FlowTally {
     // The peer counts in the order of arrival.
-    let mut at_peer: Vec<(i64, usize)> = fates
+    let mut at_peer: Vec<(i64, usize)> = loss_by_base
         .iter()
         .enumerate()
-        .filter_map(|(seq, fate)| match fate {
-            Fate::Takes(there, _) => Some((i64::try_from(seq).unwrap() * every + there, seq)),
-            Fate::LostBack => Some((i64::try_from(seq).unwrap() * every + 10, seq)),
-            Fate::LostThere => None,
+        .filter_map(|(seq, outcome_counts)| match outcome_counts {
+            OutcomeCounts::Takes(there, _) => {
+                Some((i64::try_from(seq).unwrap() * every + there, seq))
+            }
+            OutcomeCounts::LostBack => Some((i64::try_from(seq).unwrap() * every + 10, seq)),
+            OutcomeCounts::LostThere => None,
         })
         .collect();
     at_peer.sort_unstable();
     let mut order = Order::default();
-    for (seq, fate) in fates.iter().enumerate() {
+    for (seq, outcome_counts) in loss_by_base.iter().enumerate() {
         let sent = i64::try_from(seq).unwrap() * every;
-        let outcome = match *fate {
-            Fate::LostThere | Fate::LostBack => FleetOutcome::Lost,
-            Fate::Takes(there, back) => {
+        let outcome = match *outcome_counts {
+            OutcomeCounts::LostThere | OutcomeCounts::LostBack => FleetOutcome::Lost,
+            OutcomeCounts::Takes(there, back) => {
                 let count = at_peer.iter().position(|(_, who)| *who == seq).unwrap();
                 FleetOutcome::Reply(FleetReply {
                     round_trip: Span::from_millis(there + back),
@@ -57,7 +59,7 @@ fn run_as(
             }
         };
         let message = FleetMessage {
-            lane: Lane(0),
+            slot: Slot(0),
             source_port: 1,
             seq: u32::try_from(seq).unwrap(),
             sent: Instant::from_nanos(sent * 1_000_000),
@@ -66,12 +68,12 @@ fn run_as(
         };
         order.push(&message, probe, Span::from_millis(every));
     }
-    order.tally().told()
+    order.tally().reported()
 }
 
 #[test]
 fn what_the_peer_counted_was_lost_on_the_way_back() {
-    use Fate::{LostBack, LostThere, Takes};
+    use OutcomeCounts::{LostBack, LostThere, Takes};
     let ok = Takes(10, 10);
     let tally = run(200, &[LostThere, ok, LostBack, LostThere, ok, LostBack, ok]);
     assert_eq!((tally.replies, tally.lost), (3, 4));
@@ -80,21 +82,21 @@ fn what_the_peer_counted_was_lost_on_the_way_back() {
 
 #[test]
 fn a_shorter_way_there_lets_requests_overtake() {
-    let mut fates = vec![Fate::Takes(20, 10); 5];
-    fates.extend([Fate::Takes(8, 10); 5]);
+    let mut loss_by_base = vec![OutcomeCounts::Takes(20, 10); 5];
+    loss_by_base.extend([OutcomeCounts::Takes(8, 10); 5]);
     // At 5 ms the first on the new path overtakes two, the second one of these.
-    let tally = run(5, &fates);
+    let tally = run(5, &loss_by_base);
     assert_eq!(tally.reordered_forward, 2);
     assert_eq!((tally.reordered_reverse, tally.reordered), (0, 2));
     // At 200 ms nobody meets anybody.
-    assert_eq!(run(200, &fates).reordered, 0);
+    assert_eq!(run(200, &loss_by_base).reordered, 0);
 }
 
 #[test]
 fn a_shorter_way_back_lets_replies_overtake() {
-    let mut fates = vec![Fate::Takes(10, 20); 5];
-    fates.extend([Fate::Takes(10, 8); 5]);
-    let tally = run(5, &fates);
+    let mut loss_by_base = vec![OutcomeCounts::Takes(10, 20); 5];
+    loss_by_base.extend([OutcomeCounts::Takes(10, 8); 5]);
+    let tally = run(5, &loss_by_base);
     assert_eq!(tally.reordered_reverse, 2);
     assert_eq!((tally.reordered_forward, tally.reordered), (0, 2));
 }
@@ -102,10 +104,13 @@ fn a_shorter_way_back_lets_replies_overtake() {
 #[test]
 fn nothing_is_overtaken_within_a_connection() {
     // Stamps of TCP's messages cross where several come in one piece.
-    let mut fates = vec![Fate::Takes(20, 10); 5];
-    fates.extend([Fate::Takes(8, 8); 5]);
-    assert!(run(5, &fates).reordered > 0, "of datagrams it is told");
-    let tally = run_as(ProbeKind::Tcp, 5, &fates, |_| ReadBy::Kernel);
+    let mut loss_by_base = vec![OutcomeCounts::Takes(20, 10); 5];
+    loss_by_base.extend([OutcomeCounts::Takes(8, 8); 5]);
+    assert!(
+        run(5, &loss_by_base).reordered > 0,
+        "of datagrams it is told"
+    );
+    let tally = run_as(ProbeKind::Tcp, 5, &loss_by_base, |_| ReadBy::Kernel);
     let replies = 10;
     assert_eq!(
         tally,
@@ -119,9 +124,9 @@ fn nothing_is_overtaken_within_a_connection() {
 #[test]
 fn a_message_without_the_kernels_stamps_overtakes_nobody_and_is_overtaken_by_nobody() {
     // The program read the fifth one's reply 10 ms after it came.
-    let mut fates = vec![Fate::Takes(10, 8); 10];
-    fates[4] = Fate::Takes(10, 18);
-    assert_eq!(run(5, &fates).reordered, 1);
+    let mut loss_by_base = vec![OutcomeCounts::Takes(10, 8); 10];
+    loss_by_base[4] = OutcomeCounts::Takes(10, 18);
+    assert_eq!(run(5, &loss_by_base).reordered, 1);
     let by_program = |late: usize| {
         move |seq: usize| {
             if seq == late {
@@ -131,20 +136,20 @@ fn a_message_without_the_kernels_stamps_overtakes_nobody_and_is_overtaken_by_nob
             }
         }
     };
-    let tally = run_as(ProbeKind::Udp, 5, &fates, by_program(4));
+    let tally = run_as(ProbeKind::Udp, 5, &loss_by_base, by_program(4));
     assert_eq!((tally.replies, tally.reordered), (10, 0));
     // Those around it are compared with each other as before.
-    let mut fates = vec![Fate::Takes(20, 10); 5];
-    fates.extend([Fate::Takes(8, 10); 5]);
-    let tally = run_as(ProbeKind::Udp, 5, &fates, by_program(0));
+    let mut loss_by_base = vec![OutcomeCounts::Takes(20, 10); 5];
+    loss_by_base.extend([OutcomeCounts::Takes(8, 10); 5]);
+    let tally = run_as(ProbeKind::Udp, 5, &loss_by_base, by_program(0));
     assert_eq!(tally.reordered_forward, 2);
 }
 
 #[test]
 fn a_longer_way_reorders_nothing() {
-    let mut fates = vec![Fate::Takes(8, 8); 5];
-    fates.extend([Fate::Takes(30, 30); 5]);
-    let tally = run(5, &fates);
+    let mut loss_by_base = vec![OutcomeCounts::Takes(8, 8); 5];
+    loss_by_base.extend([OutcomeCounts::Takes(30, 30); 5]);
+    let tally = run(5, &loss_by_base);
     assert_eq!(
         tally,
         FlowTally {
@@ -165,7 +170,7 @@ enum Way {
 }
 
 /// What is told of a flow whose peer counts each request that arrives, doubled ones twice.
-fn told(ways: &[Way]) -> FlowTally {
+fn reported(ways: &[Way]) -> FlowTally {
     let (mut order, mut count) = (Order::default(), 0);
     for (seq, way) in (0..).zip(ways) {
         let own = count;
@@ -187,7 +192,7 @@ fn told(ways: &[Way]) -> FlowTally {
         }
         order.push(&message, ProbeKind::Udp, Span::from_millis(200));
     }
-    order.tally().told()
+    order.tally().reported()
 }
 
 #[test]
@@ -195,12 +200,12 @@ fn the_last_replys_copies_raise_the_next_count() {
     use Way::{DoubledThere, LostBack, LostThere, Single};
     // Either the request was doubled and the next one lost there, or the reply was doubled and
     // the next one's reply lost: the count is the same.
-    let tally = told(&[Single, DoubledThere, LostThere, Single]);
+    let tally = reported(&[Single, DoubledThere, LostThere, Single]);
     assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 0));
-    let tally = told(&[Single, DoubledThere, LostBack, Single]);
+    let tally = reported(&[Single, DoubledThere, LostBack, Single]);
     assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
     // Of its own copy a reply's count tells nothing.
-    let tally = told(&[Single, LostBack, DoubledThere]);
+    let tally = reported(&[Single, LostBack, DoubledThere]);
     assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
 }
 
@@ -214,7 +219,7 @@ proptest! {
         let mut ways = ways;
         ways.push(Way::Single);
         let count = |wanted: Way| ways.iter().map(|way| u64::from(*way == wanted)).sum::<u64>();
-        let tally = told(&ways);
+        let tally = reported(&ways);
         prop_assert_eq!(tally.lost, count(Way::LostThere) + count(Way::LostBack));
         prop_assert!(tally.lost_forward <= count(Way::LostThere));
         prop_assert!(tally.lost_reverse <= count(Way::LostBack));
@@ -229,16 +234,16 @@ proptest! {
     fn without_reordering_each_loss_before_a_reply_gets_its_direction(
         choices in prop::collection::vec(0..3_u8, 1..60)
     ) {
-        let mut fates: Vec<Fate> = choices.iter().map(|choice| match choice {
-            0 => Fate::Takes(10, 10),
-            1 => Fate::LostThere,
-            _ => Fate::LostBack,
+        let mut loss_by_base: Vec<OutcomeCounts> = choices.iter().map(|choice| match choice {
+            0 => OutcomeCounts::Takes(10, 10),
+            1 => OutcomeCounts::LostThere,
+            _ => OutcomeCounts::LostBack,
         }).collect();
-        fates.push(Fate::Takes(10, 10));
+        loss_by_base.push(OutcomeCounts::Takes(10, 10));
         let count = |wanted: u8| {
             choices.iter().map(|choice| u64::from(*choice == wanted)).sum::<u64>()
         };
-        let tally = run(200, &fates);
+        let tally = run(200, &loss_by_base);
         prop_assert_eq!(tally.lost_forward, count(1));
         prop_assert_eq!(tally.lost_reverse, count(2));
         prop_assert_eq!(tally.reordered, 0);

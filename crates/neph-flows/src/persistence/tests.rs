@@ -135,7 +135,7 @@ fn what_ends_at_the_very_moment_has_ended_within_it() {
     });
     digest.finish();
     let view = digest.view();
-    let left = view.pairs[0].leave_soon.unwrap().share;
+    let left = view.pairs[0].leave_share.unwrap().share;
     assert!((0.7..0.8).contains(&left), "{left}");
     let curve = view.pairs[0].between.as_ref().unwrap();
     let moved = 1.0 - curve.at(view.soon()).unwrap().surviving;
@@ -160,7 +160,7 @@ fn a_change_of_both_ways_is_none_of_one_way_alone() {
 /// Live and from a store the same messages have other clocks.
 #[test]
 fn when_a_clock_began_says_nothing_of_shares() {
-    let told = |seconds: i64| {
+    let reported = |seconds: i64| {
         let world = World::default();
         let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
         world.messages(&world.truth(), |message| {
@@ -169,10 +169,10 @@ fn when_a_clock_began_says_nothing_of_shares() {
         });
         digest.finish();
         let pair = digest.view().pairs.remove(0);
-        (pair.leave_soon, pair.persistence, pair.between, pair.moved)
+        (pair.leave_share, pair.persistence, pair.between, pair.moved)
     };
-    assert!(told(0).0.is_some());
-    assert_eq!(told(0), told(13));
+    assert!(reported(0).0.is_some());
+    assert_eq!(reported(0), reported(13));
 }
 
 /// Of five, one leaves while all are watched; one was not watched for longer than that.

@@ -6,7 +6,7 @@ use crate::{Digest, Direction, Settings};
 
 /// How many changes were told, and of these the way there, the way back, both, nothing.
 #[derive(Debug, Default)]
-struct Told {
+struct LevelDetection {
     all: usize,
     forward: usize,
     reverse: usize,
@@ -17,9 +17,9 @@ struct Told {
 /// Two paths with these one-way times, microseconds, there and back; flows are thrown about every 20
 /// seconds. Jitter is uniform up to `jitter` microseconds, each way by itself; the peer's clock is
 /// far off and drifts by `drift` nanoseconds a second.
-fn told(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> Told {
+fn reported(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> LevelDetection {
     let world = World {
-        lanes: 256,
+        slots: 256,
         interval: Span::from_millis(500),
         seconds: 300,
         paths: paths.iter().map(|(there, back)| there + back).collect(),
@@ -34,17 +34,17 @@ fn told(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> Told 
         digest.push(&over(message, paths, || late(&mut random, jitter), drift));
     });
     digest.finish();
-    let mut told = Told::default();
+    let mut reported = LevelDetection::default();
     for change in digest.view().changes {
-        told.all += 1;
+        reported.all += 1;
         *match change.evidence.direction {
-            Some(Direction::Forward) => &mut told.forward,
-            Some(Direction::Reverse) => &mut told.reverse,
-            Some(Direction::Both) => &mut told.both,
-            None => &mut told.unknown,
+            Some(Direction::Forward) => &mut reported.forward,
+            Some(Direction::Reverse) => &mut reported.reverse,
+            Some(Direction::Both) => &mut reported.both,
+            None => &mut reported.unknown,
         } += 1;
     }
-    told
+    reported
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
@@ -74,7 +74,7 @@ fn over(
     message
 }
 
-impl Told {
+impl LevelDetection {
     /// All that were said of another way than this one.
     fn others(&self, truth: Direction) -> usize {
         let right = match truth {
@@ -102,11 +102,18 @@ fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_millisecond
         ((36_000, 36_000), Direction::Both),
     ] {
         for (jitter, unknown) in [(NARROW, 0.01), (WIDE, 0.15)] {
-            let told = told([FIRST, second], (jitter, DRIFT), 1);
-            assert!(told.all > 1800, "{told:?}");
-            assert_eq!(told.others(truth), 0, "{truth:?}, {jitter} us: {told:?}");
-            let left = proportion(told.unknown, told.all).unwrap();
-            assert!(left.share() < unknown, "{truth:?}, {jitter} us: {told:?}");
+            let reported = reported([FIRST, second], (jitter, DRIFT), 1);
+            assert!(reported.all > 1800, "{reported:?}");
+            assert_eq!(
+                reported.others(truth),
+                0,
+                "{truth:?}, {jitter} us: {reported:?}"
+            );
+            let left = proportion(reported.unknown, reported.all).unwrap();
+            assert!(
+                left.share() < unknown,
+                "{truth:?}, {jitter} us: {reported:?}"
+            );
         }
     }
 }
@@ -120,16 +127,16 @@ fn of_a_change_as_small_as_jitter_rather_nothing_is_said_than_what_is_wrong() {
         ((35_000, 35_600), Direction::Reverse),
     ] {
         for jitter in [NARROW, WIDE] {
-            let told = told([FIRST, second], (jitter, DRIFT), 1);
-            assert!(told.all > 1600, "{told:?}");
-            assert_eq!(told.both, 0, "{truth:?}, {jitter} us: {told:?}");
-            let wrong = proportion(told.others(truth), told.all).unwrap();
+            let reported = reported([FIRST, second], (jitter, DRIFT), 1);
+            assert!(reported.all > 1600, "{reported:?}");
+            assert_eq!(reported.both, 0, "{truth:?}, {jitter} us: {reported:?}");
+            let wrong = proportion(reported.others(truth), reported.all).unwrap();
             assert!(
                 wrong.interval().high < 0.005,
-                "{truth:?}, {jitter} us: {told:?}"
+                "{truth:?}, {jitter} us: {reported:?}"
             );
         }
-        let quiet = told([FIRST, second], (30.0, DRIFT), 1);
+        let quiet = reported([FIRST, second], (30.0, DRIFT), 1);
         assert_eq!((quiet.others(truth), quiet.unknown), (0, 0), "{quiet:?}");
     }
 }

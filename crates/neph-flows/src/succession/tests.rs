@@ -1,37 +1,37 @@
 use neph_model::{Fleet, Span};
 
 use super::*;
-use crate::digest::{Digest, PathNews};
+use crate::digest::{Digest, PathEvent};
 use crate::settings::Settings;
 use crate::view::FleetView;
 use crate::world::{World, message};
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;
-const LANES: u32 = 20;
+const SLOTS: u32 = 20;
 /// Time between two messages of a flow.
 const INTERVAL: i64 = 50 * MS;
 
-/// What a lane's flow of this number has as its base at its message of this number, nanoseconds.
+/// What a slot's flow of this number has as its base at its message of this number, nanoseconds.
 type Base = fn(u32, i64, i64) -> i64;
 
-/// Flows of so many messages each, one lane's ends after the other's as they do where flows are
-/// renewed, for `rounds` messages of each lane.
+/// Flows of so many messages each, one slot's ends after the other's as they do where flows are
+/// renewed, for `rounds` messages of each slot.
 fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
     let fleet = Fleet {
-        lanes: LANES,
+        slots: SLOTS,
         interval: Span::from_nanos(INTERVAL),
-        renewal: Some(Span::from_nanos(messages * INTERVAL)),
+        lifetime: Some(Span::from_nanos(messages * INTERVAL)),
         ..World::default().fleet()
     };
     let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
     for round in 0..rounds {
-        for lane in 0..LANES {
-            let all = round + messages * i64::from(lane) / i64::from(LANES);
+        for slot in 0..SLOTS {
+            let all = round + messages * i64::from(slot) / i64::from(SLOTS);
             let (flow, seq) = (all / messages, all % messages);
-            let sent = round * INTERVAL + INTERVAL * i64::from(lane) / i64::from(LANES);
-            let trip = base(lane, flow, seq) + (7 * round + 3 * i64::from(lane)) % 11 * 1000;
-            let mut message = message(lane, u32::try_from(seq).unwrap(), sent, trip);
+            let sent = round * INTERVAL + INTERVAL * i64::from(slot) / i64::from(SLOTS);
+            let trip = base(slot, flow, seq) + (7 * round + 3 * i64::from(slot)) % 11 * 1000;
+            let mut message = message(slot, u32::try_from(seq).unwrap(), sent, trip);
             message.source_port += u16::try_from(flow).unwrap() * 100;
             digest.push(&message);
         }
@@ -44,7 +44,7 @@ fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
 #[test]
 fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
     let one: Base = |_, _, _| 12 * MS;
-    let several: Base = |lane, flow, _| (12 + 2 * ((i64::from(lane) + flow) % 4)) * MS;
+    let several: Base = |slot, flow, _| (12 + 2 * ((i64::from(slot) + flow) % 4)) * MS;
     for messages in [4, 10, 20, 40, 60, 100] {
         for base in [one, several] {
             let view = renewed(messages, 400, base);
@@ -54,7 +54,7 @@ fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
             assert_eq!(rate, wanted, "{messages}");
             for flow in &view.flows {
                 let number = (u32::from(flow.source_port) - 1024) / 100;
-                let wanted = base(flow.lane.0, number.into(), 0);
+                let wanted = base(flow.slot.0, number.into(), 0);
                 let at = |segment: &crate::view::Segment| segment.base.nanos();
                 // What all flows drift by is an estimate: it may be below by as little.
                 let is_it = |base: i64| (wanted - MS / 1000..wanted + MS / 10).contains(&base);
@@ -68,26 +68,26 @@ fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
     }
 }
 
-/// The third flow that a lane begins moves with its 20th message.
+/// The third flow that a slot begins moves with its 20th message.
 #[test]
 fn a_true_step_of_a_flow_that_is_renewed_soon_is_told_of_that_flow() {
     const STEP: i64 = 20;
-    let base: Base = |lane, flow, seq| {
+    let base: Base = |slot, flow, seq| {
         let moved = i64::from(flow == 3 && seq >= STEP);
-        (12 + 2 * ((i64::from(lane) + flow + moved) % 4)) * MS
+        (12 + 2 * ((i64::from(slot) + flow + moved) % 4)) * MS
     };
     for messages in [26, 40, 60] {
         let view = renewed(messages, 400, base);
-        assert_eq!(view.changes.len(), LANES as usize, "{messages}");
+        assert_eq!(view.changes.len(), SLOTS as usize, "{messages}");
         for change in &view.changes {
-            let lane = change.lane.0;
-            let round = 3 * messages + STEP - messages * i64::from(lane) / i64::from(LANES);
-            let at = round * INTERVAL + INTERVAL * i64::from(lane) / i64::from(LANES);
-            let port = crate::world::port(lane) + 300;
+            let slot = change.slot.0;
+            let round = 3 * messages + STEP - messages * i64::from(slot) / i64::from(SLOTS);
+            let at = round * INTERVAL + INTERVAL * i64::from(slot) / i64::from(SLOTS);
+            let port = crate::world::port(slot) + 300;
             assert_eq!((change.source_port, change.at.nanos()), (port, at));
             let near = |span: Span, wanted: i64| (span.nanos() - wanted).abs() < MS / 10;
-            assert!(near(change.before, base(lane, 3, 0)), "{change:?}");
-            assert!(near(change.after, base(lane, 3, STEP)), "{change:?}");
+            assert!(near(change.before, base(slot, 3, 0)), "{change:?}");
+            assert!(near(change.after, base(slot, 3, STEP)), "{change:?}");
         }
         let rate = view.pairs[0].changes_per_flow_hour();
         assert!(rate.is_some_and(|rate| rate > 0.0), "{rate:?}");
@@ -104,11 +104,11 @@ fn what_was_none_is_taken_back_of_flows_that_are_over() {
     for round in 0..75 {
         let at = round * SECOND / 5;
         let queue = if at < 10 * SECOND { 5 * MS } else { 0 };
-        for lane in 0..64 {
-            let moved = lane % 8 == 0 && at >= 4 * SECOND;
-            let path = 70 + 4 * (i64::from(lane) % 4 + i64::from(moved));
-            let sent = at + i64::from(lane) * MS;
-            let mut message = message(lane, 0, sent, path * MS + queue);
+        for slot in 0..64 {
+            let moved = slot % 8 == 0 && at >= 4 * SECOND;
+            let path = 70 + 4 * (i64::from(slot) % 4 + i64::from(moved));
+            let sent = at + i64::from(slot) * MS;
+            let mut message = message(slot, 0, sent, path * MS + queue);
             let earlier = [6 * SECOND, 84 * SECOND / 10];
             let nth = earlier.iter().filter(|begin| at >= **begin).count();
             message.source_port += 100 * u16::try_from(nth).unwrap();
@@ -120,10 +120,10 @@ fn what_was_none_is_taken_back_of_flows_that_are_over() {
     }
     digest.finish();
     assert_eq!((in_the_queue, digest.changes()), (8, 0));
-    let news: Vec<_> = digest.news().collect();
+    let events: Vec<_> = digest.events().collect();
     let is_back =
-        |one: &&PathNews| matches!(one, PathNews::Withdrawn(change) if change.lane.0 % 8 == 0);
-    assert_eq!(news.iter().filter(is_back).count(), 8);
+        |one: &&PathEvent| matches!(one, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
+    assert_eq!(events.iter().filter(is_back).count(), 8);
     for flow in digest.view().flows {
         let first = usize::from(flow.source_port < 1124);
         assert!(

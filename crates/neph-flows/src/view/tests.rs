@@ -12,19 +12,19 @@ const SECOND: i64 = 1_000_000_000;
 #[test]
 fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
     let fleet = World {
-        lanes: 2,
+        slots: 2,
         ..World::default()
     }
     .fleet();
     let lost = |late| {
         let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
-        for (lane, seq, count) in [(0, 0, 0), (1, 0, 0), (0, 3, 3), (1, 2, 1)] {
+        for (slot, seq, count) in [(0, 0, 0), (1, 0, 0), (0, 3, 3), (1, 2, 1)] {
             for missing in 1..if seq > 0 { seq } else { 0 } {
-                let mut message = message(lane, missing, i64::from(missing) * SECOND, 0);
+                let mut message = message(slot, missing, i64::from(missing) * SECOND, 0);
                 message.outcome = FleetOutcome::Lost;
                 digest.push(&message);
             }
-            let mut message = message(lane, seq, i64::from(seq) * SECOND, 70_000_000);
+            let mut message = message(slot, seq, i64::from(seq) * SECOND, 70_000_000);
             let FleetOutcome::Reply(reply) = &mut message.outcome else {
                 panic!("a reply");
             };

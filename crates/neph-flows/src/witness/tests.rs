@@ -1,4 +1,4 @@
-use neph_model::{AtPeer, FleetOutcome, Lane, ReadBy};
+use neph_model::{AtPeer, FleetOutcome, ReadBy, Slot};
 
 use super::*;
 use crate::direction::Direction;
@@ -10,7 +10,7 @@ const AHEAD: i64 = 86_400_000_000_000;
 fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
     let sent = second * 1_000_000_000;
     FleetMessage {
-        lane: Lane(0),
+        slot: Slot(0),
         source_port: 1,
         seq: 0,
         sent: Instant::from_nanos(sent),
@@ -33,7 +33,7 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
 
 /// How many messages lay elsewhere, which were asked about each second.
 fn elsewhere_of(witness: &mut Witness) -> u32 {
-    let messages = witness.take_elsewhere().map(|row| {
+    let messages = witness.take_unexplained().map(|row| {
         let seconds = (row.until - row.from).nanos() / 1_000_000_000;
         assert_eq!(i64::from(row.messages), seconds + 1);
         row.messages
@@ -91,7 +91,7 @@ fn of_two_changes_that_are_told_as_one_no_direction_is_told() {
 
 #[test]
 fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not() {
-    let elsewhere = |latency: fn(i64) -> i64| {
+    let unexplained = |latency: fn(i64) -> i64| {
         let (mut witness, mut drift) = (Witness::default(), Drift::default());
         let looking = Looking {
             base: Some(Span::from_micros(20_070)),
@@ -110,8 +110,8 @@ fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not
         }
         elsewhere_of(&mut witness)
     };
-    assert_eq!(elsewhere(|_| 20_000), 30);
-    assert_eq!(elsewhere(|second| 12_000 + second % 3 * 4_000), 0);
+    assert_eq!(unexplained(|_| 20_000), 30);
+    assert_eq!(unexplained(|second| 12_000 + second % 3 * 4_000), 0);
 }
 
 /// 40 messages at one level, then 4 at another; what is said of it.

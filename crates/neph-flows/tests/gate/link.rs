@@ -6,10 +6,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
 use neph_flows::Digest;
-use neph_lab::{Arrival, Change, Direction, Fate, Flow, Gate, Moment, Reserved, Shape, Topology};
+use neph_lab::{
+    Arrival, Change, Direction, Flow, Gate, Moment, PacketOutcome, Reserved, Shape, Topology,
+};
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ProbeKind,
-    ReadBy, Span,
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, ProbeKind,
+    ReadBy, Slot, Span,
 };
 use neph_text::Source;
 
@@ -20,7 +22,7 @@ pub(crate) const S: i64 = 1_000 * MS;
 /// Of a STAMP packet of 64 bytes with its headers.
 const LENGTH: u32 = 106;
 const FULL: u32 = 1514;
-/// The kernel's ports begin here; each lane has one.
+/// The kernel's ports begin here; each slot has one.
 const FIRST_PORT: u16 = 10_000;
 
 /// What is asked over the link.
@@ -36,13 +38,13 @@ impl Asked {
     pub(crate) fn fleet(&self) -> Fleet {
         Fleet {
             probe: ProbeKind::Udp,
-            lanes: self.flows,
+            slots: self.flows,
             endpoints: vec![FleetEndpoint {
                 name: "server".to_owned(),
                 address: SocketAddr::from(([10, 83, 0, 2], 8080)),
             }],
             interval: Span::from_nanos(self.interval),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         }
     }
@@ -108,7 +110,7 @@ impl Bursts {
 /// A message on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct OnTheWay {
-    lane: u32,
+    slot: u32,
     seq: u32,
     sent: i64,
     /// When the request was there.
@@ -168,7 +170,7 @@ impl Way {
         see: &mut impl FnMut(Decided),
     ) {
         let flow = message.map(|message| Flow {
-            number: (u64::from(message.lane) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt,
+            number: (u64::from(message.slot) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt,
             protocol: Some(Reserved::Udp),
         });
         let fate = self.gate.admit(Arrival {
@@ -194,14 +196,14 @@ impl Way {
     }
 }
 
-const fn decided(message: OnTheWay, fate: Fate) -> Decided {
+const fn decided(message: OnTheWay, fate: PacketOutcome) -> Decided {
     match fate {
-        Fate::Leaves(departure) => Decided {
+        PacketOutcome::Leaves(departure) => Decided {
             message,
             path: Some(departure.path),
             due: Some(departure.due),
         },
-        Fate::Dropped(_, path) => Decided {
+        PacketOutcome::Dropped(_, path) => Decided {
             message,
             path,
             due: None,
@@ -210,20 +212,20 @@ const fn decided(message: OnTheWay, fate: Fate) -> Decided {
 }
 
 /// What measures, and what is true.
-struct Told<'a> {
+struct LevelDetection<'a> {
     digest: &'a mut Digest,
     truth: &'a mut Truth,
     /// How many requests of each flow the peer has seen.
     counts: Vec<u32>,
 }
 
-impl Told<'_> {
-    fn tell(&mut self, message: OnTheWay, reply: Option<FleetReply>) {
+impl LevelDetection<'_> {
+    fn report(&mut self, message: OnTheWay, reply: Option<FleetReply>) {
         self.truth
-            .answered(message.lane, message.sent, reply.is_some());
+            .answered(message.slot, message.sent, reply.is_some());
         self.digest.push(&FleetMessage {
-            lane: Lane(message.lane),
-            source_port: FIRST_PORT + u16::try_from(message.lane).expect("few flows"),
+            slot: Slot(message.slot),
+            source_port: FIRST_PORT + u16::try_from(message.slot).expect("few flows"),
             seq: message.seq,
             sent: Instant::from_nanos(message.sent),
             late: Span::ZERO,
@@ -232,7 +234,7 @@ impl Told<'_> {
     }
 
     fn reply(&mut self, message: OnTheWay, due: Moment) -> FleetReply {
-        let count = &mut self.counts[message.lane as usize];
+        let count = &mut self.counts[message.slot as usize];
         *count += 1;
         FleetReply {
             round_trip: Span::from_nanos(due.0 - message.sent),
@@ -269,30 +271,30 @@ pub(crate) fn measure(
     let paths = link.a_to_b.paths.iter().zip(&link.b_to_a.paths);
     let levels = paths.map(|(there, back)| (there.wire.delay + back.wire.delay).nanos());
     let mut truth = Truth::new(asked.flows, levels.collect());
-    let mut told = Told {
+    let mut reported = LevelDetection {
         digest,
         truth: &mut truth,
         counts: vec![0; asked.flows as usize],
     };
     let mut arriving = BinaryHeap::new();
     for seq in 0..asked.length / asked.interval {
-        for lane in 0..asked.flows {
-            let offset = asked.interval * i64::from(lane) / i64::from(asked.flows);
+        for slot in 0..asked.flows {
+            let offset = asked.interval * i64::from(slot) / i64::from(asked.flows);
             let sent = seq * asked.interval + offset;
             let message = OnTheWay {
-                lane,
+                slot,
                 seq: u32::try_from(seq).expect("few messages a flow"),
                 sent,
                 there: 0,
             };
             there.admit(sent, message, &mut |decided| {
-                request(&decided, &mut told, &mut arriving);
+                request(&decided, &mut reported, &mut arriving);
             });
             while let Some(Reverse((at, message))) = arriving.peek().copied()
                 && at <= sent
             {
                 arriving.pop();
-                back.admit(at, message, &mut |decided| reply(&decided, &mut told));
+                back.admit(at, message, &mut |decided| reply(&decided, &mut reported));
             }
         }
     }
@@ -301,19 +303,19 @@ pub(crate) fn measure(
 
 type Arriving = BinaryHeap<Reverse<(i64, OnTheWay)>>;
 
-fn request(decided: &Decided, told: &mut Told<'_>, arriving: &mut Arriving) {
+fn request(decided: &Decided, reported: &mut LevelDetection<'_>, arriving: &mut Arriving) {
     let mut message = decided.message;
     if let Some(path) = decided.path {
-        told.truth.took(message.lane, message.sent, path);
+        reported.truth.took(message.slot, message.sent, path);
     }
     let Some(due) = decided.due else {
-        return told.tell(message, None);
+        return reported.report(message, None);
     };
     message.there = due.0;
     arriving.push(Reverse((due.0, message)));
 }
 
-fn reply(decided: &Decided, told: &mut Told<'_>) {
-    let reply = decided.due.map(|due| told.reply(decided.message, due));
-    told.tell(decided.message, reply);
+fn reply(decided: &Decided, reported: &mut LevelDetection<'_>) {
+    let reply = decided.due.map(|due| reported.reply(decided.message, due));
+    reported.report(decided.message, reply);
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use neph_flows::{Digest, Direction, FleetView, Settings};
 
 use link::{Asked, Bursts, MS, NOISY, NONE, S, measure};
-use truth::{Margins, Score, Told, Truth};
+use truth::{LevelDetection, Margins, Score, Truth};
 
 const QUIET_LINK: &str = include_str!("../../../neph-lab/topologies/flows-4-paths.toml");
 const NOISY_LINK: &str = include_str!("../../../neph-lab/topologies/flows-noisy.toml");
@@ -41,11 +41,11 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], asked: &Asked) -> Found {
     let truth = measure(link, bursts, asked, &mut digest);
     digest.finish();
     let view = digest.view();
-    let mut told: Vec<Vec<Told>> = vec![Vec::new(); asked.flows as usize];
+    let mut reported: Vec<Vec<LevelDetection>> = vec![Vec::new(); asked.flows as usize];
     for change in &view.changes {
-        told[change.lane.0 as usize].push(Told {
+        reported[change.slot.0 as usize].push(LevelDetection {
             at: change.at.nanos(),
-            certain: change.told.nanos(),
+            certain: change.reported.nanos(),
             before: change.before,
             after: change.after,
         });
@@ -62,8 +62,8 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], asked: &Asked) -> Found {
         queues,
     };
     let mut score = Score::default();
-    for (lane, told) in told.iter().enumerate() {
-        truth.score(lane, told, &margins, &mut score);
+    for (slot, reported) in reported.iter().enumerate() {
+        truth.score(slot, reported, &margins, &mut score);
     }
     Found { view, truth, score }
 }
@@ -100,7 +100,7 @@ impl Found {
         println!(
             "| {name} | {} | {} | {} | {} | {:.2} | {} | {} | {} | {} |",
             score.due,
-            score.told,
+            score.reported,
             score.wrong.len(),
             score.missed.len(),
             100.0 * score.recall(),
@@ -129,10 +129,10 @@ fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
     for at in moments {
         *counts.entry(at / S).or_default() += 1;
     }
-    let told = counts
+    let reported = counts
         .iter()
         .map(|(second, count)| format!("{count} at {second} s"));
-    println!("{what}: {}", told.collect::<Vec<_>>().join(", "));
+    println!("{what}: {}", reported.collect::<Vec<_>>().join(", "));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
 fn behind_jitter_and_full_queues_nothing_is_told_that_the_gate_did_not_do() {
     let found = found(NOISY_LINK, NOISY, &asked(128, 70, 3));
     found.print("noisy, 70 s");
-    assert!(found.score.told > 50, "{}", found.score.told);
+    assert!(found.score.reported > 50, "{}", found.score.reported);
     assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
     found.only_the_way_there_moved();
 }

@@ -25,7 +25,7 @@ pub(crate) struct Truth {
 
 /// A change that was told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct LevelDetection {
     pub(crate) at: i64,
     pub(crate) certain: i64,
     pub(crate) before: Span,
@@ -45,14 +45,14 @@ pub(crate) struct Margins {
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Score {
-    pub(crate) told: usize,
+    pub(crate) reported: usize,
     pub(crate) due: usize,
     pub(crate) found: usize,
     /// Right, but for a date that is more than a second off.
     pub(crate) misdated: usize,
-    /// Lane and change.
-    pub(crate) wrong: Vec<(usize, Told)>,
-    /// Lane and moment.
+    /// Slot and change.
+    pub(crate) wrong: Vec<(usize, LevelDetection)>,
+    /// Slot and moment.
     pub(crate) missed: Vec<(usize, i64)>,
     pub(crate) delays: Vec<i64>,
 }
@@ -66,8 +66,8 @@ impl Truth {
     }
 
     /// A message took a path there.
-    pub(crate) fn took(&mut self, lane: u32, sent: i64, path: u8) {
-        let stays = &mut self.stays[lane as usize];
+    pub(crate) fn took(&mut self, slot: u32, sent: i64, path: u8) {
+        let stays = &mut self.stays[slot as usize];
         if stays.last().is_none_or(|last| last.path != path) {
             stays.push(Stay {
                 path,
@@ -82,8 +82,8 @@ impl Truth {
     }
 
     /// A message ended: it belongs to the stay in which it was sent.
-    pub(crate) fn answered(&mut self, lane: u32, sent: i64, answered: bool) {
-        let stays = self.stays[lane as usize].iter_mut().rev();
+    pub(crate) fn answered(&mut self, slot: u32, sent: i64, answered: bool) {
+        let stays = self.stays[slot as usize].iter_mut().rev();
         if let Some(stay) = stays.into_iter().find(|stay| stay.from <= sent) {
             stay.answered += u32::from(answered);
         }
@@ -107,12 +107,18 @@ impl Truth {
     }
 
     /// Adds what was told of a flow, in the order of time.
-    pub(crate) fn score(&self, lane: usize, told: &[Told], margins: &Margins, score: &mut Score) {
-        let stays = &self.stays[lane];
-        let mut matched: Vec<Option<Told>> = vec![None; stays.len()];
+    pub(crate) fn score(
+        &self,
+        slot: usize,
+        reported: &[LevelDetection],
+        margins: &Margins,
+        score: &mut Score,
+    ) {
+        let stays = &self.stays[slot];
+        let mut matched: Vec<Option<LevelDetection>> = vec![None; stays.len()];
         let mut last = 0;
-        for change in told {
-            score.told += 1;
+        for change in reported {
+            score.reported += 1;
             let reach = margins.reach(change.at);
             let latest = change.at + margins.time;
             let near =
@@ -132,7 +138,7 @@ impl Truth {
                     let off = (stays[index].from - change.at).abs();
                     score.misdated += usize::from(off > SECOND);
                 }
-                None => score.wrong.push((lane, *change)),
+                None => score.wrong.push((slot, *change)),
             }
         }
         for due in self.due(stays) {
@@ -145,7 +151,7 @@ impl Truth {
                     score.found += 1;
                     score.delays.push(change.certain - stays[index].from);
                 }
-                None => score.missed.push((lane, stays[due[0]].from)),
+                None => score.missed.push((slot, stays[due[0]].from)),
             }
         }
     }

@@ -70,9 +70,9 @@ fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record
 fn check(record: &Record) {
     let mut once = Vec::new();
     write(record, &mut once);
-    let again = super::decode::record(&once).expect("what we write reads");
+    let anew = super::decode::record(&once).expect("what we write reads");
     let mut twice = Vec::new();
-    write(&again, &mut twice);
+    write(&anew, &mut twice);
     assert_eq!(once, twice, "{record:?}");
 }
 

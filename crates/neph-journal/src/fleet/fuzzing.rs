@@ -57,11 +57,7 @@ pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
         assert_eq!(decode(chunk).as_ref(), Some(message), "no prefix");
         let mut once = Vec::new();
         encode(message, &mut once);
-        let again = once.as_chunks::<RECORD_BYTES>().0.first().and_then(decode);
-        assert_eq!(
-            again.as_ref(),
-            Some(message),
-            "written, it reads as another"
-        );
+        let anew = once.as_chunks::<RECORD_BYTES>().0.first().and_then(decode);
+        assert_eq!(anew.as_ref(), Some(message), "written, it reads as another");
     }
 }

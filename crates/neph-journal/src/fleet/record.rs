@@ -2,7 +2,7 @@
 //! that it is absent.
 
 use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span, SynAnswer,
+    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Slot, Span, SynAnswer,
 };
 
 use crate::bytes::Bytes;
@@ -25,7 +25,7 @@ pub(super) fn encode(message: &FleetMessage, out: &mut Vec<u8>) {
     let peer = reply.and_then(|reply| reply.at_peer);
     let time = |span: Option<Span>| span.map_or(0, Span::nanos).to_le_bytes();
     out.push(bits(message));
-    out.extend(message.lane.0.to_le_bytes());
+    out.extend(message.slot.0.to_le_bytes());
     out.extend(message.source_port.to_le_bytes());
     out.extend(message.seq.to_le_bytes());
     out.extend(message.sent.nanos().to_le_bytes());
@@ -62,7 +62,7 @@ fn bits(message: &FleetMessage) -> u8 {
 pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
     let mut rest = Bytes(bytes);
     let flags = rest.u8()?;
-    let lane = Lane(rest.u32()?);
+    let slot = Slot(rest.u32()?);
     let source_port = rest.u16()?;
     let seq = rest.u32()?;
     let sent = Instant::from_nanos(rest.i64()?);
@@ -74,7 +74,7 @@ pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
         _ => return None,
     };
     Some(FleetMessage {
-        lane,
+        slot,
         source_port,
         seq,
         sent,

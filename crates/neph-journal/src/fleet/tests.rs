@@ -84,7 +84,7 @@ fn the_estimate_of_a_journal_is_near_its_size() {
     let mut writer = FleetWriter::new(&place, id);
     // 2,560 messages a second, a call every 50 ms.
     for call in 0..100 {
-        let messages: Vec<_> = (0..128).map(|lane| fleet_message(lane, call, 0)).collect();
+        let messages: Vec<_> = (0..128).map(|slot| fleet_message(slot, call, 0)).collect();
         writer.append(&messages).expect("recorded");
     }
     let taken = fs::metadata(segment_path(&place, 1)).expect("there").len();

@@ -1,7 +1,7 @@
-//! A link's packets between the ring they came by and the interface they leave by.
+//! A link's packets between the input ring and the output interface.
 //!
-//! Owns the gates of both directions, what waits, and what is written down about each packet. Reads
-//! no clock: the engine's loop says how late it is.
+//! Owns the gates of both directions, the waiting packets, and the records about each packet. Reads no clock:
+//! the engine's loop passes the time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use neph_sys::ring::{Frame, PacketRing};
 use super::flip::flip;
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
-use crate::gate::{Arrival, Departure, Fate, Gate, Moment, flow};
+use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow};
 use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
 use crate::waiting::{Slot, Waiting};
 
@@ -21,12 +21,12 @@ use crate::waiting::{Slot, Waiting};
 pub(super) struct Carriage {
     gates: [Gate; 2],
     waiting: Waiting,
-    /// Where the packets are kept that stand in each gate's queue, in its order; none for one that
-    /// there was no room for.
+    /// The storage of the packets in each gate's queue, in its order; `None` for a packet that found no
+    /// memory.
     queued: [VecDeque<Option<Slot>>; 2],
     counters: Arc<LinkCounters>,
     recorder: Option<Recorder>,
-    /// The cue that was heeded last.
+    /// The last cue that was applied.
     cue: Option<Moment>,
 }
 
@@ -46,7 +46,7 @@ impl Carriage {
         }
     }
 
-    /// Lets the schedules begin anew if this cue was not heeded yet.
+    /// Restarts the schedules if this cue was not applied yet.
     pub(super) fn heed(&mut self, cue: Option<Moment>) {
         let Some(at) = cue.filter(|_| self.cue != cue) else {
             return;
@@ -60,13 +60,13 @@ impl Carriage {
         }
     }
 
-    /// When there is something to do, at the latest: a packet is due, or a gate has its turn.
+    /// The next time at which a packet is due or a gate must advance.
     pub(super) fn next_due(&self) -> Option<Moment> {
         let turns = self.gates.iter().filter_map(Gate::next_turn);
         self.waiting.next_due().into_iter().chain(turns).min()
     }
 
-    /// Takes in a frame that came at `at`.
+    /// Adds a frame that arrived at `at`.
     pub(super) fn take_in(&mut self, direction: Direction, frame: &Frame<'_>, at: Moment) {
         let passing = self.recorder.as_ref().and_then(|recorder| {
             let identity = Identity::of(frame.bytes());
@@ -89,9 +89,9 @@ impl Carriage {
         } else {
             None
         };
-        let fate = gate.admit(Arrival { at, length, flow });
+        let outcome = gate.admit(Arrival { at, length, flow });
         self.settle(direction);
-        if let Some(Fate::Dropped(cause, path)) = fate {
+        if let Some(PacketOutcome::Dropped(cause, path)) = outcome {
             self.drop_packet(direction, passing, cause.into(), on(path));
             return;
         }
@@ -99,15 +99,14 @@ impl Carriage {
         if slot.is_none() {
             self.drop_packet(direction, passing, Verdict::Overflow, untouched);
         }
-        match (fate, slot) {
-            (Some(Fate::Leaves(departure)), Some(slot)) => self.leave(slot, departure),
+        match (outcome, slot) {
+            (Some(PacketOutcome::Leaves(departure)), Some(slot)) => self.leave(slot, departure),
             (None, slot) => self.queued[direction.index()].push_back(slot),
             _ => {}
         }
     }
 
-    /// Lets time pass in a direction's gate until `now`: nothing may come any more that came
-    /// before.
+    /// Advances a direction's gate to `now`: no earlier packet may arrive after this.
     pub(super) fn advance(&mut self, direction: Direction, now: Moment) {
         let gate = &mut self.gates[direction.index()];
         if gate.next_turn().is_some_and(|turn| turn <= now) {
@@ -116,8 +115,7 @@ impl Carriage {
         }
     }
 
-    /// Carries out what a gate decided about the packets in its queue, and writes down what
-    /// changed.
+    /// Applies a gate's decisions about the packets in its queue, and records changes.
     fn settle(&mut self, direction: Direction) {
         while let Some(step) = self.gates[direction.index()].next_step() {
             self.write_down(Record::Step {
@@ -127,13 +125,13 @@ impl Carriage {
                 at: step.at.0 + clock::pair().offset(),
             });
         }
-        while let Some(fate) = self.gates[direction.index()].next_decided() {
+        while let Some(outcome) = self.gates[direction.index()].next_decided() {
             let kept = self.queued[direction.index()].pop_front();
-            // One that there was no room for was counted when it came.
+            // A packet without memory was counted on its arrival.
             let Some(slot) = kept.flatten() else { continue };
-            match fate {
-                Fate::Leaves(departure) => self.leave(slot, departure),
-                Fate::Dropped(cause, path) => {
+            match outcome {
+                PacketOutcome::Leaves(departure) => self.leave(slot, departure),
+                PacketOutcome::Dropped(cause, path) => {
                     let passing = self.waiting.packet(slot).passing;
                     self.waiting.forget(slot);
                     self.drop_packet(direction, passing, cause.into(), on(path));
@@ -172,7 +170,7 @@ impl Carriage {
         }
     }
 
-    /// Sends the next packet if it is due by `now`, out of the ring on the other side; whether it
+    /// Sends the next packet if it is due by `now`, through the ring on the other side. Returns whether it
     /// was.
     pub(super) fn send_next(&mut self, now: Moment, rings: &[PacketRing; 2]) -> bool {
         if self.waiting.next_due().is_none_or(|due| due > now) {
@@ -206,7 +204,7 @@ impl Carriage {
         true
     }
 
-    /// Writes a moment on both clocks down.
+    /// Records a moment on both clocks.
     pub(super) fn anchor(&self) {
         let pair = clock::pair();
         self.write_down(Record::Anchor {
@@ -215,7 +213,7 @@ impl Carriage {
         });
     }
 
-    /// What the kernel dropped before it could be taken in.
+    /// Counts packets that the kernel dropped before they could be read.
     pub(super) fn ring_dropped(&self, direction: Direction, packets: u32) {
         self.counters.ring_dropped(direction, packets);
     }
@@ -246,7 +244,7 @@ impl Carriage {
     }
 }
 
-/// What was done to a packet that was dropped on this path, if it was on one by then.
+/// The handling of a packet that was dropped, with its path if it had one.
 fn on(path: Option<u8>) -> Handling {
     Handling {
         path,

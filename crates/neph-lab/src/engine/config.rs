@@ -1,4 +1,4 @@
-//! What an engine is told, and what can go wrong with it.
+//! Configuration of an engine, and its errors.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -12,36 +12,36 @@ use crate::cue::Cue;
 use crate::gate::{Change, Shape};
 use crate::truth::Scribe;
 
-/// Everything an engine needs to know.
+/// Configuration of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// The link's name, for messages and the truth file.
     pub link: String,
     /// The interfaces towards the link's `a` and `b`, in the namespace of the calling thread.
     pub interfaces: [String; 2],
-    /// What happens from `a` to `b`, and from `b` to `a`.
+    /// The shapes from `a` to `b`, and from `b` to `a`.
     pub shapes: [Shape; 2],
-    /// What changes when, both ways.
+    /// Scheduled changes of both directions.
     pub schedule: Vec<Change>,
-    /// When the schedule begins; engines of one lab share it.
+    /// Starts the schedule; engines of one lab share it.
     pub cue: Arc<Cue>,
-    /// Seeds whatever is left to chance.
+    /// Seed of all random decisions.
     pub seed: u64,
-    /// How it is to be run.
+    /// Scheduling and memory.
     pub pace: Pace,
-    /// Where to record what happened, if anywhere.
+    /// Where to record what happened; `None`: nowhere.
     pub truth: Option<TruthConfig>,
 }
 
-/// How an engine is scheduled and how much memory it takes.
+/// Scheduling and memory of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// `SCHED_FIFO` priority, 1 to 99; none for the ordinary policy.
+    /// `SCHED_FIFO` priority, 1 to 99; `None`: the ordinary policy.
     pub priority: Option<u8>,
-    /// How long before a packet is due the engine stops sleeping and spins, at the most: it spins
-    /// as long as its machine was late to wake it, and at most a third of its time. Zero: never.
+    /// Maximum time of spinning before a packet is due. The engine spins as long as its host is late to wake
+    /// it, and at most a third of the time. Zero: never.
     pub spin: Span,
-    /// Blocks of [`neph_sys::ring::BLOCK_BYTES`] of receive ring for each end.
+    /// Blocks of [`neph_sys::ring::BLOCK_BYTES`] of the receive ring of each end.
     pub ring_blocks: usize,
 }
 
@@ -56,44 +56,44 @@ impl Default for Pace {
     }
 }
 
-/// Where and how much of what happened is recorded.
+/// Where, and how much of what happened, to record.
 #[derive(Clone, Debug)]
 pub struct TruthConfig {
-    /// The file to write; an old one is replaced.
+    /// The file; an old one is replaced.
     pub path: PathBuf,
     /// One in this many packets is recorded; 1 for all.
     pub every: NonZeroU32,
-    /// Who writes; engines of one lab share one.
+    /// The writer, which engines of one lab share.
     pub scribe: Scribe,
 }
 
-/// An engine that could not start or go on.
+/// An engine that could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// An end of the link could not be opened.
     #[error("link {link}: {source}")]
     Ring {
-        /// Which link.
+        /// The link.
         link: String,
-        /// What failed.
+        /// The error.
         source: RingError,
     },
-    /// The truth file could not be made or written.
+    /// The truth file could not be created or written.
     #[error("link {link}: write the truth file {path}: {source}")]
     Truth {
-        /// Which link.
+        /// The link.
         link: String,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// Waiting failed.
     #[error("link {link}: wait for packets: {source}")]
     Wait {
-        /// Which link.
+        /// The link.
         link: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }

@@ -1,16 +1,16 @@
-//! A bit that turns over on the wire.
+//! A bit error on the wire.
 //!
-//! Owns which bits may: those that a checksum of the receiver covers, so that the damage is found
-//! where a faulty cable's is when a switch made a new frame checksum over it. With one bit flipped
-//! the Internet checksum always differs.
+//! Owns which bits may flip: those that a checksum of the receiver covers. This emulates a faulty cable in
+//! front of a switch that calculates a new frame checksum. The Internet checksum detects every single-bit
+//! error.
 
 use crate::gate::ETHERNET;
 
 const IPV6_HEADER: usize = 40;
 
-/// Flips one bit of `frame` that `draw` picks: of an IPv4 packet any, of an IPv6 packet any behind
-/// its header, which has no checksum, of anything else any behind the Ethernet header. Says which,
-/// counted from the frame's first; none when there is no such bit.
+/// Flips one bit of `frame`, selected by `draw`. In an IPv4 packet any bit; in an IPv6 packet any behind its
+/// header, which has no checksum; else any behind the Ethernet header. Returns its index in the frame; `None`
+/// if there is no such bit.
 pub(super) fn flip(frame: &mut [u8], draw: u64) -> Option<u16> {
     let (first, last) = covered(frame)?;
     let bits = u64::try_from((last - first) * 8).ok()?;
@@ -19,7 +19,7 @@ pub(super) fn flip(frame: &mut [u8], draw: u64) -> Option<u16> {
     u16::try_from(bit).ok()
 }
 
-/// The first byte that may be hit, and the one behind the last: padding is not part of a packet.
+/// The range of bytes that may be hit, without padding.
 fn covered(frame: &[u8]) -> Option<(usize, usize)> {
     let ethernet = usize::try_from(ETHERNET).ok()?;
     let packet = frame.get(ethernet..)?;
@@ -43,15 +43,15 @@ fn covered(frame: &[u8]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// A frame of `length` bytes whose packet says that it has `said` bytes.
-    fn frame(kind: [u8; 2], length: usize, (at, said): (usize, u16)) -> Vec<u8> {
+    /// A frame of `length` bytes with a packet whose length field is `printed` bytes.
+    fn frame(kind: [u8; 2], length: usize, (at, printed): (usize, u16)) -> Vec<u8> {
         let mut frame = vec![0; length];
         frame[12..14].copy_from_slice(&kind);
-        frame[14 + at..16 + at].copy_from_slice(&said.to_be_bytes());
+        frame[14 + at..16 + at].copy_from_slice(&printed.to_be_bytes());
         frame
     }
 
-    /// The bytes that are ever hit: the first and the last.
+    /// The first and the last byte that are ever hit.
     fn hit(frame: &[u8]) -> Option<(usize, usize)> {
         let mut bytes = (0..20_000).filter_map(|draw| {
             let mut hit = frame.to_vec();

@@ -1,44 +1,43 @@
-//! How long before a packet is due the engine must be awake: learned from how late the machine
-//! wakes it.
+//! How long before a packet is due the engine must be awake, learned from the delay of its wake-ups.
 //!
-//! Owns the estimate and the budget for spinning. An idle core that has halted takes 5 to 60 us to
-//! wake up, by machine and by the hour (both measured on the development machines): a fixed lead
-//! is either wasted or too short.
+//! Owns the estimate and the budget for spinning. A halted idle core takes 5 to 60 us to wake up, which
+//! varies between hosts and over time (measured on the development hosts). A fixed lead would be wasteful or
+//! too short.
 
 use neph_model::Span;
 
-/// Of ten wake-ups, nine shall be in time.
+/// Of ten wake-ups, nine must be in time.
 const IN_TIME: i64 = 9;
 const OF: i64 = 10;
-/// By how much one wake-up moves the estimate, in nanoseconds, once the machine is known.
+/// Change of the estimate per wake-up in nanoseconds, once the host is known.
 const STEP: i64 = 500;
-/// By how much the first one does, and after how many it is half of that: a slow link wakes a dozen
-/// times in its first second, and a machine that wakes 100 us late must be known by then.
+/// Change by the first wake-up, and number of wake-ups after which it halves. A slow link has a dozen
+/// wake-ups in its first second, and a delay of 100 us must be learned by then.
 const FIRST_STEP: i64 = 20_000;
 const HALVED_AFTER: i64 = 5;
-/// Before anything is known: what most machines stay below.
+/// Initial value: most hosts stay below.
 const FIRST: Span = Span::from_micros(40);
-/// What is spun beyond the estimate: reading clocks and rings takes its time.
+/// Spinning time above the estimate, for reading clocks and rings.
 const MARGIN: Span = Span::from_micros(5);
-/// For each part of sleep, so many may be spun: `SCHED_FIFO` at full duty is stalled by the kernel
-/// for 50 ms in each second, and others want the core as well.
+/// Ratio of spinning to sleeping. At full duty the kernel stalls `SCHED_FIFO` for 50 ms in each second, and
+/// other processes need the core as well.
 const SHARE: (i64, i64) = (1, 2);
-/// Spinning time that may be saved up.
+/// Maximum budget of spinning time.
 const SAVINGS: i64 = 2_000_000;
 
-/// What an engine knows about its machine's punctuality, and what it may spend on its own.
+/// The estimate of an engine, and its budget for spinning.
 #[derive(Clone, Debug)]
 pub(super) struct Lead {
     longest: Span,
     /// A quantile of the lateness of wake-ups: nanoseconds.
     late: i64,
-    /// How many wake-ups the estimate rests on.
+    /// Number of wake-ups in the estimate.
     seen: i64,
     savings: i64,
 }
 
 impl Lead {
-    /// One that is never longer than `longest`; zero: none.
+    /// An estimate of at most `longest`; zero: no lead.
     pub(super) fn at_most(longest: Span) -> Self {
         Self {
             longest,
@@ -48,7 +47,7 @@ impl Lead {
         }
     }
 
-    /// How long before a packet is due to be awake, as far as there are savings for it.
+    /// The current lead, as far as the budget allows.
     pub(super) fn now(&self) -> Span {
         if self.savings <= 0 {
             return Span::ZERO;
@@ -56,11 +55,10 @@ impl Lead {
         (Span::from_nanos(self.late) + MARGIN).min(self.longest)
     }
 
-    /// A sleep ended by its time, this long after it.
+    /// Records a wake-up by timeout, this much after its due time.
     pub(super) fn woke(&mut self, late: Span) {
-        // Moves up by nine parts for a later one and down by one part for an earlier one, so that
-        // it settles where nine of ten are earlier. One theft of the hypervisor moves it no more
-        // than any other.
+        // A later wake-up adds nine parts and an earlier one subtracts one part, so that nine of ten are
+        // earlier in the long run. A single large delay moves it no more than any other.
         let step = STEP.max(FIRST_STEP * HALVED_AFTER / (HALVED_AFTER + self.seen));
         self.seen += 1;
         let step = if late.nanos() > self.late {
@@ -71,13 +69,13 @@ impl Lead {
         self.late = (self.late + step).clamp(0, self.longest.nanos());
     }
 
-    /// So long was slept.
+    /// Records a sleep of this length.
     pub(super) fn slept(&mut self, span: Span) {
         let earned = span.nanos() * SHARE.0 / SHARE.1;
         self.savings = (self.savings + earned).min(SAVINGS);
     }
 
-    /// So long was spun.
+    /// Records spinning of this length.
     pub(super) fn spun(&mut self, span: Span) {
         self.savings -= span.nanos();
     }
@@ -90,7 +88,7 @@ mod tests {
     #[test]
     fn it_settles_where_nine_of_ten_wake_ups_are_in_time() {
         let mut lead = Lead::at_most(Span::from_micros(150));
-        // Lateness from 0 to 99 us, each as often, in a mixed order; now and then 10 ms.
+        // Lateness from 0 to 99 us, uniform in a mixed order; occasionally 10 ms.
         for number in 0..20_000_i64 {
             let late = if number % 500 == 0 {
                 Span::from_millis(10)

@@ -1,12 +1,12 @@
-//! Which of several paths a packet takes: a seeded hash over what names its flow, among those that
-//! are reserved for its protocol, or else among those that are reserved for none.
+//! Selects the path of a packet: a seeded hash over its flow, among the paths reserved for its protocol, else
+//! among those without a reservation.
 
 use super::flow::{Flow, Reserved};
 use super::random::mixed;
 use super::shape::Path;
 use super::splitting::Splitting;
 
-/// How many of these paths [`choose`] may answer for a flow of this protocol.
+/// Number of these paths that [`choose`] may return for a flow of this protocol.
 pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
     let weighty = |only: Option<Reserved>| {
         let open = paths.iter().filter(|path| path.only == only);
@@ -19,9 +19,9 @@ pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
     }
 }
 
-/// The index of the path that a flow takes, each as often as its weight says: of those reserved for
-/// its protocol if one of them has a weight, or else of those that are not reserved. The first of
-/// these where none has a weight, and for what is no flow.
+/// The index of the path that a flow takes, at random by weight. Candidates are the paths reserved for its
+/// protocol if one of them has a weight, else those without a reservation. The first candidate if none has a
+/// weight, and for packets without a flow.
 pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: Splitting) -> usize {
     let total = |only: Option<Reserved>| -> u64 {
         let open = paths.iter().filter(|path| path.only == only);
@@ -35,7 +35,7 @@ pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: S
     chosen.or_else(|| Some(open.next()?.0)).unwrap_or(0)
 }
 
-/// The seed after so many reshuffles.
+/// The seed after this many reshuffles.
 pub(super) const fn reshuffled(seed: u64, times: u64) -> u64 {
     mixed(seed.wrapping_add(times.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
@@ -57,7 +57,7 @@ mod tests {
         weights.iter().map(path).collect()
     }
 
-    /// How many of the UDP flows from each port take each path.
+    /// Number of UDP flows that take each path, one flow from each port.
     fn spread(kind: [u8; 2], seed: u64, weights: &[u32]) -> Vec<u32> {
         let paths = paths(weights);
         let mut counts = vec![0; weights.len()];
@@ -122,7 +122,7 @@ mod tests {
             assert_eq!(taken(&paths, frame), index);
         }
         assert_eq!(taken(&paths, &udp([8, 0], 7)), 1);
-        // Closed by a schedule: its packets go where all others do.
+        // Closed by a schedule: its packets take the path of all others.
         paths[0].weight = 0;
         assert_eq!(taken(&paths, &ping), 1);
     }

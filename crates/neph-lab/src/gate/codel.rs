@@ -1,7 +1,8 @@
-//! Controlled delay: a queue that drops at its head once packets have stood too long for too long.
+//! CoDel (controlled delay): drops packets at the head of a queue if they have waited above the target for an
+//! interval.
 //!
-//! RFC 8289, section 5, in its words: `dodequeue`, `control_law`. Owns the state of one queue. Told
-//! the moment at which the transmitter would take the next packet, it says which one that is.
+//! RFC 8289, section 5, with its names: `dodequeue`, `control_law`. Owns the state of one queue. From the
+//! moment at which the transmitter takes the next packet, it decides which packet that is.
 
 use neph_model::Span;
 
@@ -9,13 +10,12 @@ use super::fifo::Fifo;
 use super::frame::FULL_FRAME;
 use super::{Arrival, Moment};
 
-/// How much standing is too much.
+/// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDel {
-    /// The standing that is fine: 5 ms in the RFC.
+    /// The acceptable waiting time: 5 ms in the RFC.
     pub target: Span,
-    /// For how long it may be more before packets are dropped: 100 ms in the RFC, about the worst
-    /// round trip.
+    /// How long it may be exceeded before packets are dropped: 100 ms in the RFC, about the worst round trip.
     pub interval: Span,
 }
 
@@ -28,7 +28,7 @@ impl Default for CoDel {
     }
 }
 
-/// The state of one queue; the RFC's variables by its names.
+/// The state of one queue; the variables have the names of the RFC.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Controller {
     first_above_time: Option<Moment>,
@@ -38,7 +38,7 @@ pub(super) struct Controller {
     dropping: bool,
 }
 
-/// What the transmitter takes: how many were dropped at the head, and the one behind them.
+/// The transmitter's next packet, and how many were dropped at the head before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) dropped: u32,
@@ -65,8 +65,7 @@ impl Controller {
             dropped += 1;
             (packet, _) = self.dodequeue(queue, now, asked);
             self.dropping = true;
-            // Where it dropped not long ago, it goes on at about the rate that controlled the
-            // queue then.
+            // If it dropped recently, it continues at about the rate that controlled the queue then.
             let delta = self.count.saturating_sub(self.lastcount);
             let recent = now - self.drop_next < asked.interval.times(16);
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -102,7 +101,7 @@ impl Controller {
     }
 }
 
-/// When to drop next: the more were dropped, the sooner.
+/// When to drop next: sooner with more drops.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,10 +1,9 @@
-//! Traffic engineering on a link with several paths: a controller that looks at the load every so
-//! often and sets the weights anew, shortest path first.
+//! Traffic engineering on a link with several paths: a controller checks the load regularly and sets the
+//! weights, shortest path first.
 //!
-//! Owns how much room a path has at a moment. That follows from the seed and the moment alone, so
-//! a gate that slept through a day wakes up as one that did not. Other demand, which nobody sees but
-//! the controller, wanders on each path by itself; everybody prefers short paths, so it wanders
-//! furthest on those, and they shed flows more often than long ones.
+//! Owns the free capacity of a path at a moment, which depends on the seed and the moment only, not on
+//! earlier calls. Each path has other demand, which only the controller sees and which varies at random.
+//! Others prefer short paths too. So the demand varies most there, and short paths shed flows more often.
 
 use neph_model::Span;
 
@@ -12,31 +11,30 @@ use super::random::mixed;
 use super::shape::{Path, Shape};
 use super::share::Share;
 
-/// What a weight of 1 is divided into: fine enough for shares of one in a hundred thousand.
+/// Resolution of a weight of 1: fine enough for shares of 1 in 100,000.
 const GRAIN: f64 = 1e6;
 
-/// A controller's ways.
+/// The parameters of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Engineering {
-    /// The flows' demand, as a share of what all paths have room for without other demand.
+    /// The flows' demand, as a share of the capacity of all paths without other demand.
     pub demand: Share,
-    /// How much of the shortest path other demand takes at most.
+    /// Maximum share of the shortest path that other demand takes.
     pub swing: Share,
-    /// How much others prefer short paths: of a path k times as long as the shortest they take at
-    /// most [`Self::swing`] divided by k to this power.
+    /// How strongly others prefer short paths. On a path k times as long as the shortest, they take at most
+    /// [`Self::swing`] divided by k to this power.
     pub preference: u32,
-    /// About how long other demand takes from high to low.
+    /// Approximate time in which other demand goes from high to low.
     pub period: Span,
 }
 
 impl Engineering {
-    /// Sets the weights of the paths that are not reserved, as the controller of the gate with this
-    /// seed does in its round at `time` after the cue. A path's weight is its capacity; one without
-    /// stays without.
+    /// Sets the weights of the paths without a reservation, as the controller does in its round at `time`
+    /// after the cue. A path's weight is its capacity; a weight of 0 stays 0.
     pub(super) fn apply(&self, seed: u64, time: Span, shape: &mut Shape) {
         let mut open: Vec<(usize, &mut Path)> = shape.paths.iter_mut().enumerate().collect();
         open.retain(|(_, path)| path.only.is_none() && path.weight > 0);
-        // Of two that are equally long the first in the file is filled first.
+        // Of two equally long paths the first in the file is filled first.
         open.sort_by_key(|(index, path)| (path.wire.delay, *index));
         let Some(shortest) = open.first().map(|(_, path)| path.wire.delay) else {
             return;
@@ -64,8 +62,8 @@ impl Engineering {
     }
 }
 
-/// How busy others are with a path at a moment, 0 to 1: every period a new draw, and between two a
-/// smooth way from one to the other.
+/// Utilisation of a path by other demand at a moment, 0 to 1: a new random value per period, with smooth
+/// transitions.
 #[expect(clippy::cast_precision_loss, reason = "a part of a period")]
 fn busy(seed: u64, time: Span, period: Span) -> f64 {
     let (time, period) = (time.nanos().max(0), period.nanos().max(1));
@@ -75,7 +73,7 @@ fn busy(seed: u64, time: Span, period: Span) -> f64 {
     from + (to - from) * way * way * (3.0 - 2.0 * way)
 }
 
-/// Evenly from [0, 1), with the 53 bits that a float holds.
+/// Uniform in [0, 1), with the 53 bits of a float.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
 fn drawn(number: u64) -> f64 {
     (number >> 11) as f64 / (1_u64 << 53) as f64
@@ -166,9 +164,9 @@ mod tests {
             let asked = 1.0 - 0.7 * (30.0 / delay).powi(2);
             assert!((asked..asked + 0.01).contains(least), "{least} {asked}");
         }
-        let again = weights(&engineering, 3, 777, [1; 4]);
-        assert_eq!(again, weights(&engineering, 3, 777, [1; 4]));
-        assert_ne!(again, weights(&engineering, 4, 777, [1; 4]), "another seed");
+        let anew = weights(&engineering, 3, 777, [1; 4]);
+        assert_eq!(anew, weights(&engineering, 3, 777, [1; 4]));
+        assert_ne!(anew, weights(&engineering, 4, 777, [1; 4]), "another seed");
     }
 
     #[test]
@@ -206,7 +204,7 @@ mod tests {
 
     #[test]
     fn short_paths_shed_more_of_their_flows_than_long_ones_and_a_low_season_less_than_a_high() {
-        // 7.8, 4.4, 3.5 and 3.6 % of them: the last two take part in what the first two do.
+        // 7.8, 4.4, 3.5 and 3.6 % of them: the last two take over what the first two shed.
         let high_shed = shed(&high());
         let [first, second, third, last] = high_shed;
         assert!(

@@ -1,8 +1,8 @@
-//! What a packet belongs to: its flow, by what names it.
+//! The flow of a packet.
 //!
-//! Owns what counts as a flow: addresses, protocol and ports of TCP and UDP; addresses, protocol
-//! and identifier of an ICMP echo; addresses and protocol of anything else that is IP, fragments
-//! included, because only the first of them has ports. IPv6 extension headers are not followed.
+//! Owns the definition of a flow. TCP and UDP: addresses, protocol and ports. ICMP echo: addresses, protocol
+//! and identifier. Other IP packets: addresses and protocol. Fragments belong to the last group, because only
+//! the first has ports. IPv6 extension headers are not followed.
 
 use super::frame::ETHERNET;
 
@@ -11,12 +11,12 @@ const UDP: u8 = 17;
 pub(super) const ICMP: u8 = 1;
 pub(super) const ICMP_V6: u8 = 58;
 
-/// What a packet belongs to.
+/// The flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// All of its packets have it; packets of another flow hardly ever do.
+    /// Equal for all of its packets; packets of another flow rarely have it.
     pub number: u64,
-    /// Its protocol, if that is one that paths are reserved for.
+    /// Its protocol, if paths can be reserved for it.
     pub protocol: Option<Reserved>,
 }
 
@@ -31,7 +31,7 @@ pub enum Reserved {
     Udp,
 }
 
-/// The flow that an Ethernet frame belongs to; none when it is not IP.
+/// The flow of an Ethernet frame; `None` if it is not IP.
 pub(crate) fn flow(frame: &[u8]) -> Option<Flow> {
     let (ethernet, packet) = frame.split_at_checked(ETHERNET as usize)?;
     match [ethernet[12], ethernet[13]] {
@@ -54,7 +54,7 @@ fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
         _ => None,
     };
     let bytes = addresses.iter().chain([&protocol]);
-    // FNV-1a; the seed comes in when a path is chosen.
+    // FNV-1a; the choice of a path adds the seed.
     let number = bytes
         .chain(named.unwrap_or_default())
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

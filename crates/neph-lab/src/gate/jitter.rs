@@ -1,4 +1,4 @@
-//! How a delay varies from packet to packet.
+//! Variation of a delay from packet to packet.
 
 use std::sync::Arc;
 
@@ -6,32 +6,31 @@ use neph_model::Span;
 
 use super::random::{Random, scaled};
 
-/// The shape parameter of [`Jitter::Pareto`], as in netem's table: mean and variance exist, the
-/// third moment does not.
+/// The shape parameter of [`Jitter::Pareto`], as in netem's table: mean and variance exist, the third moment
+/// does not.
 const PARETO_SHAPE: f64 = 3.0;
 
-/// How a delay varies.
+/// Variation of a delay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
-    /// Not at all.
+    /// No variation.
     #[default]
     None,
-    /// Evenly, at most this much either way.
+    /// Uniform, at most this much in either direction.
     Uniform(Span),
-    /// Normally, with this standard deviation; a delay never falls below zero.
+    /// Normal, with this standard deviation; a delay is never negative.
     Normal(Span),
-    /// Longer only, with a heavy tail, by this much in the mean. With m for the mean, the excess
-    /// is 2m (X - 1), where X has the Pareto distribution with shape 3 and least value 1: it is
-    /// above e with probability (1 + e / 2m)^-3. Its median is 0.52 m, its standard deviation
-    /// 1.73 m, its p99 7.3 m, its p99.9 18 m. netem's `distribution pareto` is the same X, shifted
-    /// to mean 0.
+    /// Positive only, with a heavy tail and this mean m. The excess is 2m (X - 1), where X has the Pareto
+    /// distribution with shape 3 and minimum 1. It exceeds e with probability (1 + e / 2m)^-3. Its median is
+    /// 0.52 m, its standard deviation 1.73 m, its p99 7.3 m, its p99.9 18 m. netem's `distribution pareto` is
+    /// the same X, shifted to mean 0.
     Pareto(Span),
-    /// By what a file says, one entry a packet, from the first again after the last.
+    /// From a file, one entry per packet; starts again after the last entry.
     Trace(Arc<Trace>),
 }
 
 impl Jitter {
-    /// How far from the middle the jitter usually goes: its bound, or what 99.7 % stay within.
+    /// Usual maximum deviation: the limit, or what 99.7 % stay within.
     pub fn reach(&self) -> Span {
         match self {
             Self::None => Span::ZERO,
@@ -42,7 +41,7 @@ impl Jitter {
         }
     }
 
-    /// How much longer (or shorter) the next delay is. `taken` counts entries of a trace.
+    /// Deviation of the next delay. `taken` counts entries of a trace.
     pub(super) fn draw(&self, random: &mut Random, taken: &mut usize) -> Span {
         match self {
             Self::None => Span::ZERO,
@@ -63,14 +62,14 @@ fn pareto_excess(at: f64) -> f64 {
     (PARETO_SHAPE - 1.0) * ((1.0 - at).powf(-1.0 / PARETO_SHAPE) - 1.0)
 }
 
-/// Delays that were measured somewhere, in order.
+/// Measured delays, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     delays: Vec<Span>,
 }
 
 impl Trace {
-    /// From its entries; none if there are none.
+    /// From its entries; `None` if there are none.
     pub fn new(delays: Vec<Span>) -> Option<Self> {
         (!delays.is_empty()).then_some(Self { delays })
     }
@@ -89,7 +88,7 @@ impl Trace {
 mod tests {
     use super::*;
 
-    /// `count` draws, in milliseconds, in order of size.
+    /// `count` draws in milliseconds, sorted.
     fn drawn(jitter: &Jitter, count: usize) -> Vec<f64> {
         let (mut random, mut taken) = (Random::new(5), 0);
         let mut millis: Vec<f64> = (0..count)

@@ -1,15 +1,14 @@
-//! Which packets are lost on the wire: each by itself, or in bursts.
+//! Loss on the wire: of single packets, or in bursts.
 
 use super::random::Random;
 use super::{Cause, Share};
 
-/// How packets are lost. They are lost on the wire: they have taken their transmission time, as a
-/// damaged frame does.
+/// How packets are lost. A lost packet has taken its transmission time, as a damaged frame does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Each by itself.
+    /// Independent losses.
     Random(Share),
-    /// In bursts.
+    /// Losses in bursts.
     GilbertElliott(GilbertElliott),
 }
 
@@ -20,7 +19,7 @@ impl Default for Loss {
 }
 
 impl Loss {
-    /// The share lost in the long run, 0 to 1.
+    /// The share of losses in the long run, 0 to 1.
     pub fn fraction(&self) -> f64 {
         match self {
             Self::Random(share) => share.fraction(),
@@ -29,37 +28,37 @@ impl Loss {
     }
 }
 
-/// Two states, good and bad, each with its own loss (Gilbert 1960, Elliott 1963). A packet is
-/// judged by the state that it finds; then the state changes or stays.
+/// Two states, good and bad, each with its own loss (Gilbert 1960, Elliott 1963). The state at its arrival
+/// decides about a packet; then the state may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
     /// p: the probability that good becomes bad after a packet.
     pub to_bad: Share,
     /// r: the probability that bad becomes good after a packet.
     pub to_good: Share,
-    /// The share lost in the good state.
+    /// The share of losses in the good state.
     pub loss_good: Share,
-    /// The share lost in the bad state.
+    /// The share of losses in the bad state.
     pub loss_bad: Share,
 }
 
 impl GilbertElliott {
-    /// The share of packets that find the bad state in the long run: p / (p + r). A link that
-    /// never changes stays good.
+    /// The share of packets in the bad state in the long run: p / (p + r). A link that never changes stays
+    /// good.
     pub fn bad_share(&self) -> f64 {
         let (p, r) = (self.to_bad.fraction(), self.to_good.fraction());
         if p > 0.0 { p / (p + r) } else { 0.0 }
     }
 
-    /// The share of packets lost in the long run, 0 to 1.
+    /// The share of losses in the long run, 0 to 1.
     pub fn stationary_loss(&self) -> f64 {
         let bad = self.bad_share();
         (1.0 - bad) * self.loss_good.fraction() + bad * self.loss_bad.fraction()
     }
 
-    /// How many packets are lost in a row, in the mean over all rows: the share lost over the
-    /// share at which a row begins, which is 1 / r where only the bad state loses, and all.
-    /// Zero where nothing is lost, infinite where everything is.
+    /// Mean number of consecutive losses: the share of losses divided by the share at which a burst begins.
+    /// This is 1 / r if only the bad state loses, and all packets. Zero without loss, infinite if everything
+    /// is lost.
     pub fn mean_burst(&self) -> f64 {
         let lost = self.stationary_loss();
         if lost <= 0.0 {
@@ -75,7 +74,7 @@ impl GilbertElliott {
     }
 }
 
-/// Where a direction stands in its model.
+/// The state of a direction in its model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Weather {
     #[default]
@@ -95,7 +94,7 @@ impl Weather {
 
     fn judge(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<Cause> {
         if *self == Self::Unknown {
-            // From the start as it is in the long run: a short test sees no other link.
+            // The first state is random with the long-run shares, so that a short test sees the same link.
             let bad = random.below_one() < model.bad_share();
             *self = if bad { Self::Bad } else { Self::Good };
         }
@@ -128,7 +127,7 @@ mod tests {
         }
     }
 
-    /// The share lost of `packets`, and the mean length of the rows of lost ones.
+    /// The share of losses of `packets`, and the mean length of bursts.
     fn long_run(model: GilbertElliott, packets: u32) -> (f64, f64) {
         let (mut random, mut weather) = (Random::new(11), Weather::default());
         let (mut lost, mut rows, mut before) = (0_u32, 0_u32, false);
@@ -172,7 +171,7 @@ mod tests {
         assert!(long_run(model([0, 10, 0, 100]), 1_000).0 <= 0.0);
         assert!(model([10, 10, 100, 100]).mean_burst().is_infinite());
         let alone = model([0, 0, 10, 100]);
-        // Without states a row of losses ends with probability 0.9.
+        // Without states a burst ends with probability 0.9.
         assert!((alone.mean_burst() - 1.0 / 0.9).abs() < 1e-9);
         let (loss, _) = long_run(model([100, 100, 0, 100]), 1_001);
         assert!(

@@ -1,11 +1,11 @@
-//! The gates of a link: one for each direction, from what is asked of the whole.
+//! The gates of a link, one for each direction.
 
 use super::{Change, Gate, Shape};
 use crate::direction::Direction;
 
-/// The gates from `a` to `b` and back.
+/// The gates from `a` to `b` and from `b` to `a`.
 pub(crate) fn both_ways(shapes: &[Shape; 2], schedule: &[Change], seed: u64) -> [Gate; 2] {
-    // The directions must not draw the same fates.
+    // The directions must not draw the same outcomes.
     let seeds = [seed, !seed];
     Direction::BOTH.map(|direction| {
         let about = |change: &Change| change.direction.is_none_or(|only| only == direction);

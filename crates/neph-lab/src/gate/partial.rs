@@ -1,26 +1,26 @@
-//! A shape of which only some is said: one level of a topology file, or a change for a while.
+//! A partial shape: one level of a topology file, or a temporary change.
 
 use neph_model::{BitRate, Span};
 
 use super::shape::{Discipline, QueueLimit, Shape, Wire};
 use super::{Jitter, Loss, Share};
 
-/// What is said about a direction of a link; the rest is as it was.
+/// The specified parts of a direction's shape; the others stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
-    /// Behind the transmitter.
+    /// The wire behind the transmitter.
     pub wire: PartialWire,
-    /// [`Shape::rate`]; there is no way to say that there is none.
+    /// [`Shape::rate`]; it cannot be removed.
     pub rate: Option<BitRate>,
     /// [`Shape::queue`].
     pub queue: Option<QueueLimit>,
     /// [`Shape::discipline`].
     pub discipline: Option<Discipline>,
-    /// [`Shape::mtu`]; there is no way to say that there is none.
+    /// [`Shape::mtu`]; it cannot be removed.
     pub mtu: Option<u32>,
 }
 
-/// What is said about a wire; the rest is as it was.
+/// The specified parts of a wire; the others stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartialWire {
     /// [`Wire::delay`].
@@ -38,7 +38,7 @@ pub struct PartialWire {
 }
 
 impl Partial {
-    /// Changes `shape` to what is said.
+    /// Changes the specified parts of `shape`.
     pub(crate) fn apply(&self, shape: &mut Shape) {
         self.wire.apply(&mut shape.wire);
         shape.rate = self.rate.or(shape.rate);
@@ -49,7 +49,7 @@ impl Partial {
 }
 
 impl PartialWire {
-    /// Changes `wire` to what is said.
+    /// Changes the specified parts of `wire`.
     pub(crate) fn apply(&self, wire: &mut Wire) {
         wire.delay = self.delay.unwrap_or(wire.delay);
         if let Some(jitter) = &self.jitter {

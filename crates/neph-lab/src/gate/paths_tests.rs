@@ -65,7 +65,7 @@ fn passes(gate: &mut Gate, millis: i64, flow: u64) -> (i64, u8) {
         flow: Some(numbered(flow)),
     };
     match gate.admit(packet) {
-        Some(Fate::Leaves(departure)) => {
+        Some(PacketOutcome::Leaves(departure)) => {
             let delay = departure.due - packet.at;
             (delay.nanos() / 1_000_000, departure.path)
         }
@@ -162,8 +162,11 @@ fn an_override_for_all_reaches_every_path() {
         length: 100,
         flow: Some(numbered(1)),
     };
-    let fate = gate.admit(packet);
-    assert!(matches!(fate, Some(Fate::Dropped(Cause::Random, Some(_)))));
+    let outcome = gate.admit(packet);
+    assert!(matches!(
+        outcome,
+        Some(PacketOutcome::Dropped(Cause::Random, Some(_)))
+    ));
     let numbers: Vec<u16> = std::iter::from_fn(|| gate.next_step())
         .map(|step| step.number)
         .collect();
@@ -188,14 +191,14 @@ fn a_rate_that_changes_holds_for_what_still_stands_in_the_queue() {
         flow: None,
     };
     // 1 ms each: the third begins just as the rate falls to a tenth.
-    let fates: Vec<Option<Fate>> = (0..4).map(|_| gate.admit(packet)).collect();
-    assert!(fates[0].is_some() && fates[1..].iter().all(Option::is_none));
+    let outcomes: Vec<Option<PacketOutcome>> = (0..4).map(|_| gate.admit(packet)).collect();
+    assert!(outcomes[0].is_some() && outcomes[1..].iter().all(Option::is_none));
     assert_eq!(gate.next_turn(), Some(at(1)));
     gate.advance(at(100));
     let due: Vec<i64> = std::iter::from_fn(|| gate.next_decided())
-        .map(|fate| match fate {
-            Fate::Leaves(departure) => departure.due.0 / 1_000_000,
-            Fate::Dropped(..) => -1,
+        .map(|outcome| match outcome {
+            PacketOutcome::Leaves(departure) => departure.due.0 / 1_000_000,
+            PacketOutcome::Dropped(..) => -1,
         })
         .collect();
     assert_eq!(due, [2, 12, 22]);

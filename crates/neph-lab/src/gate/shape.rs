@@ -1,40 +1,39 @@
-//! What one direction of a link does to packets: asked for by a topology, carried out by a gate.
+//! The effects of one direction of a link on packets: requested by a topology, applied by a gate.
 
 use neph_model::{BitRate, ByteSize, Span};
 
 use super::{CoDel, Jitter, Loss, Reserved, Share, Splitting};
 
-/// What one direction of a link does to packets: transmission first, then the wire.
+/// The effects of one direction of a link on packets: transmission first, then the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// What happens behind the transmitter, where there is one path.
+    /// The wire behind the transmitter, if there is a single path.
     pub wire: Wire,
-    /// Transmission rate; counted over whole frames, Ethernet header included, as `tc` does.
+    /// Transmission rate of whole frames, Ethernet header included, as in `tc`.
     pub rate: Option<BitRate>,
-    /// What may wait for transmission; what does not fit is dropped. Without a rate nothing ever
-    /// waits.
+    /// Maximum queue for transmission; packets beyond it are dropped. Without a rate nothing waits.
     pub queue: QueueLimit,
     /// Which packets leave the queue, and which are dropped.
     pub discipline: Discipline,
     /// The longest packet in bytes, without its Ethernet header; a longer one is dropped.
     pub mtu: Option<u32>,
-    /// Parallel paths behind the transmitter, which they share; none for the one wire above.
+    /// Parallel paths behind the shared transmitter; empty: the single wire above.
     pub paths: Vec<Path>,
     /// How the paths divide the flows.
     pub splitting: Splitting,
 }
 
-/// One of several ways over a link. Each keeps its own packets in order.
+/// One of several paths of a link. Each keeps its packets in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// How many flows it gets, in proportion to the others; none at 0. 0 to 1000 as asked for; a
-    /// controller's are a million times as fine.
+    /// Share of the flows, in proportion to the others; 0: none. In a topology 0 to 1000; a controller's
+    /// weights are a million times finer.
     pub weight: u32,
-    /// The only protocol that takes it, and takes no other; none for a path that is for all.
+    /// The only protocol on this path, which uses no other path; `None`: the path has no reservation.
     pub only: Option<Reserved>,
-    /// What it does to packets.
+    /// Its effects on packets.
     pub wire: Wire,
 }
 
@@ -46,7 +45,7 @@ impl Shape {
             .chain(self.paths.iter().map(|path| &path.wire))
     }
 
-    /// The delay of the fastest path: what the nearest way is told by.
+    /// The delay of the fastest path, which represents the nearest route.
     pub(crate) fn least_delay(&self) -> Span {
         let used = self.paths.iter().filter(|path| path.weight > 0);
         let used = used.map(|path| path.wire.delay).min();
@@ -55,47 +54,47 @@ impl Shape {
     }
 }
 
-/// What a wire does to packets that are on it.
+/// The effects of a wire on packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
     /// Time on the wire, without transmission and queue; at least 0.
     pub delay: Span,
-    /// How the delay varies from packet to packet. Packets never overtake each other, except
-    /// those that [`Self::reorder`] picks.
+    /// Variation of the delay from packet to packet. Packets stay in order, except those that
+    /// [`Self::reorder`] selects.
     pub jitter: Jitter,
     /// Which packets are lost.
     pub loss: Loss,
-    /// The share of packets that arrive with one bit flipped, behind the back of the checksums.
+    /// The share of packets that arrive with one bit flipped and unchanged checksums.
     pub corrupt: Share,
-    /// The share of packets that arrive twice: the copy, flipped bit included, leaves right
-    /// behind the packet and takes no transmission time.
+    /// The share of packets that arrive twice. The copy, including a flipped bit, departs immediately behind
+    /// the packet and takes no transmission time.
     pub duplicate: Share,
-    /// The share of packets that skip delay and jitter: they leave as soon as they are
-    /// transmitted, and so overtake whatever is on the wire (netem's `reorder`).
+    /// The share of packets that skip delay and jitter. They depart after their transmission, and so before
+    /// packets on the wire (netem's `reorder`).
     pub reorder: Share,
 }
 
-/// What happens to packets that wait for transmission. Whatever it is, one that does not fit the
-/// queue is dropped.
+/// What happens to packets that wait for transmission. Packets that do not fit into the queue are always
+/// dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// All are sent, in order.
     #[default]
     DropTail,
-    /// Those at the head are dropped at times when packets have stood too long (RFC 8289).
+    /// Packets at the head are dropped at times after packets waited too long (RFC 8289).
     CoDel(CoDel),
 }
 
-/// How much may wait for transmission, the frame being sent included.
+/// Capacity for waiting packets, including the frame in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Bytes; of the frame being sent, those that are not on the wire yet.
+    /// Bytes; of the frame in transmission, those that are not on the wire yet.
     Bytes(ByteSize),
     /// Packets.
     Packets(u32),
 }
 
-/// What a home access router commonly holds.
+/// A common size in home routers.
 impl Default for QueueLimit {
     fn default() -> Self {
         Self::Bytes(ByteSize(256 * 1024))
@@ -103,7 +102,7 @@ impl Default for QueueLimit {
 }
 
 impl QueueLimit {
-    /// The bytes it holds of frames of `length` bytes.
+    /// The capacity in bytes for frames of `length` bytes.
     pub fn bytes_of(self, length: u32) -> ByteSize {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -112,7 +111,7 @@ impl QueueLimit {
     }
 }
 
-/// How long `length` bytes take at `rate`, rounded to the nanosecond.
+/// Transmission time of `length` bytes at `rate`, rounded to the nanosecond.
 pub fn transmission_time(length: u32, rate: BitRate) -> Span {
     let rate = u128::from(rate.0.max(1));
     let nanos = (u128::from(length) * 8_000_000_000 + rate / 2) / rate;

@@ -1,29 +1,28 @@
-//! How the paths of a link divide the numbers that flows are hashed to: which flows move when the
-//! weights change follows from it.
+//! How the paths of a link divide the hash values of flows. This decides which flows move when the weights
+//! change.
 //!
-//! Owns the three ways that routers have. None keeps a memory of flows, as the third source found
-//! it: a packet takes the path that its flow's number has now.
+//! Owns the three methods of routers. None keeps a state of flows, as the third source found: a packet takes
+//! the path that its flow's hash has now.
 
 use super::random::mixed;
 
-/// A way to divide flows over paths by their weights.
+/// A method to divide flows over paths by their weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Splitting {
-    /// Each path has a range of the numbers, as long as its share, in the order of the paths
-    /// (hash-threshold, RFC 2992): flows between two borders move.
+    /// Each path has a range of the hash values, by its share, in the order of the paths (hash-threshold, RFC
+    /// 2992). Flows between two borders move.
     #[default]
     Ranges,
-    /// The number modulo the sum of the weights: most flows move when the sum changes.
+    /// The hash value modulo the sum of the weights: most flows move when the sum changes.
     Modulo,
     /// Each path draws for each flow, and the best draw in proportion to the weight wins (Thaler and
-    /// Ravishankar 1998; weighted: Schindelhauer and Schomaker 2005): a path that loses weight loses
-    /// flows, one that gains weight gains them, and no other flow moves.
+    /// Ravishankar 1998; weighted: Schindelhauer and Schomaker 2005). A path that loses weight loses flows,
+    /// one that gains weight gains them, and no other flow moves.
     Rendezvous,
 }
 
 impl Splitting {
-    /// Which of the paths, each an index and a weight, a number belongs to; none where no path has
-    /// a weight.
+    /// The path, of pairs of index and weight, for a hash value; `None` if no path has a weight.
     pub(super) fn pick(
         self,
         number: u64,
@@ -59,7 +58,7 @@ fn rendezvous(number: u64, paths: impl Iterator<Item = (usize, u32)>) -> Option<
     best.map(|(index, _)| index)
 }
 
-/// Evenly from (0, 1], with the 53 bits that a float holds.
+/// Uniform in (0, 1], with the 53 bits of a float.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
 fn above_zero(draw: u64) -> f64 {
     ((draw >> 11) + 1) as f64 / (1_u64 << 53) as f64
@@ -76,7 +75,7 @@ mod tests {
         splitting.pick(mixed(flow), paths).expect("a weight")
     }
 
-    /// The share of flows that goes from each path to each other one as the weights change.
+    /// The share of flows that move from each path to each other one when the weights change.
     fn moves(splitting: Splitting, before: &[u32], after: &[u32]) -> Vec<Vec<f64>> {
         let mut counts = vec![vec![0_u32; after.len()]; before.len()];
         for flow in 0..FLOWS {
@@ -117,12 +116,12 @@ mod tests {
         }
     }
 
-    /// Four equal paths, and the first is halved: its share falls from 1/4 to 1/7.
+    /// Four equal paths, and the weight of the first is halved: its share falls from 1/4 to 1/7.
     #[test]
     fn which_flows_move_when_a_path_loses_weight_is_as_the_literature_has_it() {
         let (before, after) = ([2, 2, 2, 2], [1, 2, 2, 2]);
         let near = |is: f64, asked: f64| (is - asked).abs() < 0.01;
-        // Borders from 1/4, 2/4, 3/4 to 1/7, 3/7, 5/7: flows between them move.
+        // Borders move from 1/4, 2/4, 3/4 to 1/7, 3/7, 5/7: flows between them move.
         let ranges = moves(Splitting::Ranges, &before, &after);
         assert!(near(ranges[0][1], 1.0 / 4.0 - 1.0 / 7.0), "{ranges:?}");
         assert!(near(ranges[1][2], 2.0 / 4.0 - 3.0 / 7.0), "{ranges:?}");
@@ -133,7 +132,7 @@ mod tests {
         let kept = (0..56).filter(|n| (n % 8) / 2 == (n % 7 + 1) / 2).count();
         assert_eq!(kept, 14);
         assert!(near(moved(&modulo), 0.75), "{modulo:?}");
-        // Only what the first loses moves, and to all others alike.
+        // Only what the first loses moves, and to all others equally.
         let least = moves(Splitting::Rendezvous, &before, &after);
         assert!(near(moved(&least), 1.0 / 4.0 - 1.0 / 7.0), "{least:?}");
         for to in 1..4 {

@@ -32,31 +32,31 @@ const fn arrival(at: Moment, length: u32) -> Arrival {
 }
 
 /// The fates of packets (gap before it, length) in the order in which they came.
-fn fates(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, Fate)> {
-    let mut fates: Vec<(Moment, Option<Fate>)> = Vec::new();
+fn outcomes(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, PacketOutcome)> {
+    let mut outcomes: Vec<(Moment, Option<PacketOutcome>)> = Vec::new();
     let (mut at, mut decided) = (Moment(0), Vec::new());
     for (gap, length) in packets {
         at = at + *gap;
         let length = *length;
-        fates.push((at, gate.admit(arrival(at, length))));
+        outcomes.push((at, gate.admit(arrival(at, length))));
     }
     gate.advance(Moment::NEVER);
     decided.extend(std::iter::from_fn(|| gate.next_decided()));
     let mut decided = decided.into_iter();
-    let all = fates.into_iter();
-    all.map(|(at, fate)| (at, fate.or_else(|| decided.next()).expect("decided")))
+    let all = outcomes.into_iter();
+    all.map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
         .collect()
 }
 
 /// The delays of as many packets of `length` bytes, `gap` apart; none for those that are dropped.
 fn delays(shape: &Shape, packets: usize, (gap, length): (Span, u32)) -> Vec<Option<Span>> {
     let mut gate = Gate::new(shape.clone(), 7);
-    let fates = fates(&mut gate, &vec![(gap, length); packets]);
-    fates
+    let outcomes = outcomes(&mut gate, &vec![(gap, length); packets]);
+    outcomes
         .into_iter()
-        .map(|(at, fate)| match fate {
-            Fate::Leaves(departure) => Some(departure.due - at),
-            Fate::Dropped(..) => None,
+        .map(|(at, outcome)| match outcome {
+            PacketOutcome::Leaves(departure) => Some(departure.due - at),
+            PacketOutcome::Dropped(..) => None,
         })
         .collect()
 }
@@ -148,12 +148,12 @@ fn loss_is_near_its_share_and_still_takes_transmission_time() {
     let at = |at| arrival(Moment(at), 1000);
     assert_eq!(
         gate.admit(at(0)),
-        Some(Fate::Dropped(Cause::Random, Some(0)))
+        Some(PacketOutcome::Dropped(Cause::Random, Some(0)))
     );
     // A thousand bytes take one second, of which this much is left.
     assert_eq!(
         gate.admit(at(300_000_000)),
-        Some(Fate::Dropped(Cause::QueueFull, None))
+        Some(PacketOutcome::Dropped(Cause::QueueFull, None))
     );
     assert_eq!(gate.admit(at(999_999_999)), None);
 }
@@ -167,10 +167,10 @@ fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
     };
     let mut gate = Gate::new(shape, 1);
     let at = |length| arrival(Moment(0), length);
-    let over = Some(Fate::Dropped(Cause::OverMtu, None));
+    let over = Some(PacketOutcome::Dropped(Cause::OverMtu, None));
     assert_eq!(gate.admit(at(1_415)), over);
     let fits = gate.admit(at(1_414));
-    let Some(Fate::Leaves(departure)) = fits else {
+    let Some(PacketOutcome::Leaves(departure)) = fits else {
         panic!("{fits:?}");
     };
     assert_eq!(departure.due, Moment(1_414_000_000));
@@ -184,8 +184,8 @@ fn each_share_of_packets_is_treated_as_asked_and_no_other() {
     shape.wire.reorder = percent(30);
     let mut gate = Gate::new(shape, 3);
     let (mut corrupt, mut duplicate, mut early, mut all_three) = (0, 0, 0, 0);
-    for (at, fate) in fates(&mut gate, &vec![(Span::from_micros(1), 64); 100_000]) {
-        let Fate::Leaves(Departure { due, treatment, .. }) = fate else {
+    for (at, outcome) in outcomes(&mut gate, &vec![(Span::from_micros(1), 64); 100_000]) {
+        let PacketOutcome::Leaves(Departure { due, treatment, .. }) = outcome else {
             panic!("nothing is lost");
         };
         let delay = if treatment.early { 0 } else { 10 };
@@ -212,16 +212,16 @@ fn an_early_packet_overtakes_and_holds_nobody_back() {
     let mut shape = wire(Span::from_millis(10), Jitter::None);
     shape.wire.reorder = percent(50);
     let mut gate = Gate::new(shape, 3);
-    let fates = fates(&mut gate, &vec![(Span::from_millis(1), 64); 200]);
-    let due: Vec<(Moment, bool)> = fates
+    let outcomes = outcomes(&mut gate, &vec![(Span::from_millis(1), 64); 200]);
+    let due: Vec<(Moment, bool)> = outcomes
         .iter()
-        .filter_map(|(_, fate)| match fate {
-            Fate::Leaves(departure) => Some((departure.due, departure.treatment.early)),
-            Fate::Dropped(..) => None,
+        .filter_map(|(_, outcome)| match outcome {
+            PacketOutcome::Leaves(departure) => Some((departure.due, departure.treatment.early)),
+            PacketOutcome::Dropped(..) => None,
         })
         .collect();
-    let overtaken = due.windows(2).filter(|two| two[1].0 < two[0].0);
-    assert!(overtaken.count() > 30);
+    let out_of_order = due.windows(2).filter(|two| two[1].0 < two[0].0);
+    assert!(out_of_order.count() > 30);
     let in_order: Vec<Moment> = due.iter().filter(|due| !due.1).map(|due| due.0).collect();
     assert!(in_order.is_sorted());
 }
@@ -238,9 +238,9 @@ fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
     let turn = gate.next_turn().expect("one stands in the queue");
     assert_eq!(turn, Moment(6_000_000));
     gate.advance(turn);
-    let fate = gate.next_decided();
-    let Some(Fate::Leaves(departure)) = fate else {
-        panic!("{fate:?}");
+    let outcome = gate.next_decided();
+    let Some(PacketOutcome::Leaves(departure)) = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(departure.due, Moment(7_000_000));
     assert_eq!(gate.next_turn(), None);
@@ -262,16 +262,17 @@ fn codel_keeps_a_standing_queue_short_that_drop_tail_lets_stand() {
         let (mut standing, mut waits) = (VecDeque::new(), Vec::new());
         while at < Moment(30_000_000_000) {
             at = at + transmission_time(1_514, BitRate(rate));
-            let fate = gate.admit(arrival(at, 1_514));
-            standing.extend(fate.is_none().then_some(at));
-            let mut fates: Vec<(Moment, Fate)> = std::iter::from_fn(|| gate.next_decided())
-                .filter_map(|fate| standing.pop_front().map(|came| (came, fate)))
-                .collect();
-            fates.extend(fate.map(|fate| (at, fate)));
-            for (came, fate) in fates {
-                match fate {
-                    Fate::Leaves(departure) => waits.push(departure.due - came),
-                    Fate::Dropped(..) => (rate, grown) = ((rate / 2).max(1_000_000), at),
+            let outcome = gate.admit(arrival(at, 1_514));
+            standing.extend(outcome.is_none().then_some(at));
+            let mut outcomes: Vec<(Moment, PacketOutcome)> =
+                std::iter::from_fn(|| gate.next_decided())
+                    .filter_map(|outcome| standing.pop_front().map(|came| (came, outcome)))
+                    .collect();
+            outcomes.extend(outcome.map(|outcome| (at, outcome)));
+            for (came, outcome) in outcomes {
+                match outcome {
+                    PacketOutcome::Leaves(departure) => waits.push(departure.due - came),
+                    PacketOutcome::Dropped(..) => (rate, grown) = ((rate / 2).max(1_000_000), at),
                 }
             }
             if at - grown >= Span::from_millis(100) {
@@ -335,12 +336,12 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut gate = Gate::new(shape.clone(), seed);
-        let mut again = Gate::new(shape.clone(), seed);
-        let first = fates(&mut gate, &packets);
-        prop_assert_eq!(&first, &fates(&mut again, &packets));
+        let mut anew = Gate::new(shape.clone(), seed);
+        let first = outcomes(&mut gate, &packets);
+        prop_assert_eq!(&first, &outcomes(&mut anew, &packets));
         let mut last = Moment(i64::MIN);
-        for (now, fate) in first {
-            if let Fate::Leaves(Departure { due, .. }) = fate {
+        for (now, outcome) in first {
+            if let PacketOutcome::Leaves(Departure { due, .. }) = outcome {
                 prop_assert!(due >= last && due >= now);
                 if matches!(shape.wire.jitter, Jitter::None | Jitter::Pareto(_)) {
                     prop_assert!(due - now >= shape.wire.delay);
@@ -356,7 +357,7 @@ proptest! {
         packets in any_packets(),
     ) {
         let (mut lazy, mut eager) = (Gate::new(shape.clone(), 1), Gate::new(shape, 1));
-        let asked_once = fates(&mut lazy, &packets);
+        let asked_once = outcomes(&mut lazy, &packets);
         let (mut at, mut standing, mut eagerly) = (Moment(0), Vec::new(), Vec::new());
         for (number, (gap, length)) in packets.into_iter().enumerate() {
             let from = at;
@@ -365,7 +366,7 @@ proptest! {
                 eager.advance(from + Span::from_nanos((at - from).nanos() * part / 4));
             }
             match eager.admit(arrival(at, length)) {
-                Some(fate) => eagerly.push((number, fate)),
+                Some(outcome) => eagerly.push((number, outcome)),
                 None => standing.push(number),
             }
         }
@@ -390,8 +391,8 @@ proptest! {
         // One byte, and one nanosecond of rounding a packet.
         let bound = transmission_time(u32::try_from(queue + 1).expect("small"), rate);
         let rounding = Span::from_nanos(i64::try_from(packets.len()).expect("few"));
-        for ((now, fate), (_, length)) in fates(&mut Gate::new(shape, 1), &packets).iter().zip(&packets) {
-            if let Fate::Leaves(Departure { due, .. }) = fate {
+        for ((now, outcome), (_, length)) in outcomes(&mut Gate::new(shape, 1), &packets).iter().zip(&packets) {
+            if let PacketOutcome::Leaves(Departure { due, .. }) = outcome {
                 prop_assert!(*due - *now <= bound + rounding);
                 prop_assert!(*due - *now >= transmission_time(*length, rate));
             }

@@ -1,7 +1,7 @@
-//! The changes of one direction of a link, in time.
+//! The scheduled changes of one direction of a link.
 //!
-//! Owns the cue and the moment of the next change. What holds at a moment follows from the moment
-//! alone, so that a gate that slept through a day wakes up as one that did not.
+//! Owns the cue and the moment of the next change. The state depends on the moment only, not on earlier
+//! calls.
 
 use neph_model::Span;
 
@@ -9,22 +9,22 @@ use super::Moment;
 use super::change::{Change, Turn, What};
 use super::shape::Shape;
 
-/// A change of a schedule that came about.
+/// A scheduled change that was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The change's index in the link's schedule.
     pub number: u16,
-    /// When it came about.
+    /// When it was applied.
     pub at: Moment,
-    /// Which way it turned.
+    /// Whether it begins or ends.
     pub turn: Turn,
 }
 
-/// One direction's changes. Nothing happens before the first cue.
+/// The changes of one direction. Nothing happens before the first cue.
 #[derive(Clone, Debug)]
 pub(super) struct Timetable {
     changes: Vec<(u16, Change)>,
-    /// Seeds what changes leave to chance.
+    /// Seed of random changes.
     seed: u64,
     cue: Moment,
     next: Option<Moment>,
@@ -41,19 +41,19 @@ impl Timetable {
         }
     }
 
-    /// Counts from `cue` on.
+    /// Restarts at `cue`.
     pub(super) fn restart(&mut self, cue: Moment) {
         self.cue = cue;
-        // What begins with the cue is still to come.
+        // Changes at the cue itself are still due.
         self.look_beyond(cue + Span::from_nanos(-1));
     }
 
-    /// When something changes next.
+    /// When the next change is due.
     pub(super) const fn next(&self) -> Option<Moment> {
         self.next
     }
 
-    /// Lets the moment [`Self::next`] pass: what comes about then.
+    /// Applies the changes that are due at [`Self::next`].
     pub(super) fn turn(&mut self) -> Vec<Step> {
         let Some(at) = self.next else {
             return Vec::new();
@@ -78,7 +78,7 @@ impl Timetable {
         steps
     }
 
-    /// `base` with what holds at `at`, later entries over earlier ones.
+    /// `base` with the active changes at `at`; later entries override earlier ones.
     pub(super) fn shape(&self, base: &Shape, at: Moment) -> Shape {
         let mut shape = base.clone();
         for (_, change) in &self.changes {
@@ -87,7 +87,7 @@ impl Timetable {
         shape
     }
 
-    /// How often flows were spread anew by `at`.
+    /// Number of reshuffles by `at`.
     pub(super) fn reshuffles(&self, at: Moment) -> u64 {
         let shuffles = self
             .changes
@@ -118,7 +118,7 @@ mod tests {
         Span::from_secs(secs)
     }
 
-    /// A delay of `delay` seconds (or a reshuffle for 0) at, until and every so many seconds.
+    /// A delay of `delay` seconds (0: a reshuffle) with start, end and period in seconds.
     fn change(delay: i64, at: i64, until: Option<i64>, every: Option<i64>) -> Change {
         let wire = PartialWire {
             delay: Some(secs(delay)),
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// (second, number, turn) of everything that comes about in the first `until` seconds.
+    /// (second, number, turn) of every change in the first `until` seconds.
     fn story(timetable: &mut Timetable, until: i64) -> Vec<(i64, u16, Turn)> {
         let end = timetable.cue + secs(until);
         let mut story = Vec::new();
@@ -159,8 +159,8 @@ mod tests {
         for cue in [Moment(7), Moment(100_000_000_000)] {
             timetable.restart(cue);
             assert_eq!(timetable.next(), Some(cue));
-            let told = story(&mut timetable, 1_000);
-            assert_eq!(told, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
+            let reported = story(&mut timetable, 1_000);
+            assert_eq!(reported, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
         }
     }
 

@@ -1,8 +1,7 @@
-//! The queue in front of a wire, and the one packet that is being put on it.
+//! The queue in front of a wire, and the packet in transmission.
 //!
-//! Owns what waits, and until when the transmitter is busy. Time passes only when it is told: a
-//! packet is taken out at the moment at which its transmission begins, however much later it is
-//! asked.
+//! Owns the waiting packets, and the end of the current transmission. Time advances only by calls. A packet
+//! is taken at the moment at which its transmission begins, even if the call comes later.
 
 use neph_model::{BitRate, Span};
 
@@ -11,7 +10,7 @@ use super::fifo::Fifo;
 use super::shape::{Discipline, QueueLimit, transmission_time};
 use super::{Arrival, Moment};
 
-/// One direction's transmitter.
+/// The transmitter of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
     queue: Fifo,
@@ -28,13 +27,13 @@ impl Transmitter {
         }
     }
 
-    /// When the first of the queue begins to be sent.
+    /// When the transmission of the first packet in the queue begins.
     pub(super) fn next_start(&self) -> Option<Moment> {
         let first = self.queue.packets.front()?;
         Some(self.busy_until.max(first.at))
     }
 
-    /// Whether `packet` fits beside what waits already.
+    /// Whether `packet` fits into the queue.
     pub(super) fn has_room(
         &self,
         packet: Arrival,
@@ -59,7 +58,7 @@ impl Transmitter {
         self.queue.push(packet);
     }
 
-    /// Takes out what is to be sent from `start` on, and what is dropped instead.
+    /// Takes the packet that is sent from `start` on, and those that are dropped instead.
     pub(super) fn take(&mut self, start: Moment, discipline: Discipline) -> Taken {
         match discipline {
             Discipline::DropTail => Taken {
@@ -70,13 +69,13 @@ impl Transmitter {
         }
     }
 
-    /// Sends a packet of `length` bytes from `start` on; says when its last bit is on the wire.
+    /// Sends a packet of `length` bytes from `start` on; returns when its last bit is on the wire.
     pub(super) fn send(&mut self, start: Moment, length: u32, rate: BitRate) -> Moment {
         self.busy_until = start + transmission_time(length, rate);
         self.busy_until
     }
 
-    /// Whether it sends or has anything to send at `now`.
+    /// Whether it transmits, or has a packet to transmit, at `now`.
     pub(super) fn is_busy(&self, now: Moment) -> bool {
         !self.queue.packets.is_empty() || self.busy_until > now
     }

@@ -2,8 +2,8 @@
 
 use neph_model::Span;
 
-use super::fate::{Departure, Fate, Treatment};
 use super::loss::Weather;
+use super::outcome::{Departure, PacketOutcome, Treatment};
 use super::random::Random;
 use super::shape::Wire;
 use super::{Jitter, Moment, Share};
@@ -33,9 +33,9 @@ impl Way {
     }
 
     /// What becomes of a packet whose last bit is on the wire at `sent`.
-    pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> Fate {
+    pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
         if let Some(cause) = self.weather.next(&self.wire.loss, random) {
-            return Fate::Dropped(cause, Some(self.number));
+            return PacketOutcome::Dropped(cause, Some(self.number));
         }
         let treatment = Treatment {
             corrupt: random.hits(self.wire.corrupt).then(|| random.number()),
@@ -50,7 +50,7 @@ impl Way {
             self.last_due = self.last_due.max(sent + delay);
             self.last_due
         };
-        Fate::Leaves(Departure {
+        PacketOutcome::Leaves(Departure {
             due,
             path: self.number,
             treatment,

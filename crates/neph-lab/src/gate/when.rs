@@ -43,11 +43,8 @@ impl When {
 
     /// When it began last, by `time` after the cue; none before its first time.
     pub(crate) fn last_begun(&self, time: Span) -> Option<Span> {
-        let again = self
-            .begun(time)
-            .checked_sub(1)
-            .filter(|again| *again >= 0)?;
-        Some(self.at + self.every.unwrap_or_default().times(again))
+        let anew = self.begun(time).checked_sub(1).filter(|anew| *anew >= 0)?;
+        Some(self.at + self.every.unwrap_or_default().times(anew))
     }
 
     /// How often what is first at `first` has been by `time`.

@@ -1,11 +1,11 @@
-//! A guest's console: one command after the other, each with its output and its status.
+//! A guest's console: runs commands one after the other, with output and status.
 //!
-//! Owns the words that both ends speak. Its other end is the guest's first process, whose script is
-//! in [`crate::links`]. It passes no network: what is measured is not disturbed by it.
+//! Owns the protocol of both ends. The other end is the guest's first process, whose script is in
+//! [`crate::links`]. The console does not use the network, so it does not disturb measurements.
 //!
-//! The serial line of an emulated machine may lose an interrupt, and then both ends wait for ever. So a
-//! guest that is silent gets an empty line now and then, which its script passes over: the interrupt of
-//! that line has the guest look at what it missed.
+//! The serial line of an emulated host may lose an interrupt; then both ends would wait forever. So a silent
+//! guest gets an empty line from time to time, which its script ignores. The interrupt of that line makes the
+//! guest read what it missed.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,51 +19,51 @@ use neph_sys::ppoll::{self, Awaited};
 use super::pipes;
 use crate::journal;
 
-/// The longest command: what a pipe takes in one piece.
+/// The longest command: the atomic size of a pipe.
 const LONGEST: usize = 4096;
 const CHUNK: usize = 64 * 1024;
-/// After so long without a word a guest gets an empty line; then after twice as long, and so on.
+/// A guest gets an empty line after this time without output; then after twice as long, and so on.
 const SILENCE: Duration = Duration::from_secs(1);
-/// The longest of these times.
+/// The maximum of these times.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
-/// A guest that has not begun with a command after so long does not work any more.
+/// A guest that has not started a command after this time has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What kept a command from running in a guest.
+/// Why a command did not run in a guest.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
-    /// The guest is not there.
+    /// The guest has ended.
     #[error("guest '{site}' does not run any more; its last words are in a log in {}", folder.display())]
     Gone {
-        /// Which.
+        /// The guest.
         site: String,
-        /// Its lab's.
+        /// The folder of its lab.
         folder: PathBuf,
     },
-    /// The command does not fit.
+    /// The command is too long.
     #[error(
         "a command for guest '{site}' is one line of at most {LONGEST} bytes: put it into a script"
     )]
     Length {
-        /// Which guest.
+        /// The guest.
         site: String,
     },
-    /// A pipe said no.
+    /// A pipe failed.
     #[error("the console of guest '{site}': {source}")]
     Pipe {
-        /// Which guest.
+        /// The guest.
         site: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// Whether there is a guest's console for `site` in the lab's folder.
+/// Whether the lab's folder has a guest's console for `site`.
 pub(crate) fn has_console(lab: &str, site: &str) -> bool {
     pipes(&journal::folder(lab), site)[0].exists()
 }
 
-/// A guest's console, held by nobody else meanwhile.
+/// A guest's console, locked against other users.
 #[derive(Debug)]
 pub struct Console {
     site: String,
@@ -72,7 +72,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Of `site` in the lab whose files are in `folder`; waits until nobody else holds it.
+    /// Opens the console of `site` in the lab with this `folder`; waits until it is free.
     pub(crate) fn open(folder: &Path, site: &str) -> Result<Self, ConsoleError> {
         let [into, out] = pipes(folder, site);
         let failed = |source: io::Error| {
@@ -84,19 +84,18 @@ impl Console {
             ConsoleError::Pipe { site, source }
         };
         let into = fifo::writer(&into).map_err(failed)?;
-        // The guest has both open: nobody is waited for.
+        // The guest has both ends open, so this does not block.
         let out = File::open(out).map_err(failed)?;
         out.lock().map_err(failed)?;
         let site = site.to_owned();
         Ok(Self { site, into, out })
     }
 
-    /// Runs a line of the shell in the guest, writes what it writes (errors too) to `told`, and
-    /// returns its status.
+    /// Runs a shell line in the guest, writes its output and errors to `reported`, and returns its status.
     ///
     /// # Errors
-    /// The guest ended, the line is too long, or `told` takes no more.
-    pub fn run(&mut self, line: &str, told: &mut dyn Write) -> Result<u8, ConsoleError> {
+    /// The guest ended, the line is too long, or `reported` failed.
+    pub fn run(&mut self, line: &str, reported: &mut dyn Write) -> Result<u8, ConsoleError> {
         let order = format!("{} {line}\n", std::process::id());
         if order.len() > LONGEST || line.contains('\n') {
             let site = self.site.clone();
@@ -104,20 +103,20 @@ impl Console {
         }
         let begun = self.into.write_all(order.as_bytes());
         let ended = begun.and_then(|()| {
-            let mut heard = Vec::new();
-            // What somebody who was killed left unread comes first.
+            let mut received = Vec::new();
+            // Output that a killed user left unread precedes it.
             let sign = format!("{} begin\n", std::process::id());
-            self.until(&sign, &mut heard, Some(PATIENCE), None)?;
+            self.until(&sign, &mut received, Some(PATIENCE), None)?;
             let end = format!("\n{} end ", std::process::id());
-            self.until(&end, &mut heard, None, Some(told))?;
+            self.until(&end, &mut received, None, Some(reported))?;
             let mut status = Vec::new();
-            std::mem::swap(&mut status, &mut heard);
+            std::mem::swap(&mut status, &mut received);
             while !status.contains(&b'\n') {
                 self.more(&mut status, Some(PATIENCE))?;
             }
             let text = String::from_utf8_lossy(&status);
             let number = text.lines().next().and_then(|line| line.parse().ok());
-            number.ok_or_else(|| io::Error::other("the guest does not tell how it ended"))
+            number.ok_or_else(|| io::Error::other("the guest did not report its exit status"))
         });
         ended.map_err(|source| ConsoleError::Pipe {
             site: self.site.clone(),
@@ -125,35 +124,35 @@ impl Console {
         })
     }
 
-    /// Reads up to `sign`, which is passed over; what comes before it is told.
+    /// Reads up to `sign`, and writes what precedes it.
     fn until(
         &mut self,
         sign: &str,
-        heard: &mut Vec<u8>,
+        received: &mut Vec<u8>,
         patience: Option<Duration>,
-        mut told: Option<&mut dyn Write>,
+        mut reported: Option<&mut dyn Write>,
     ) -> io::Result<()> {
         let sign = sign.as_bytes();
         loop {
-            let place = heard.windows(sign.len()).position(|part| part == sign);
-            // What may be the sign's beginning is kept.
-            let sure = place.unwrap_or_else(|| (heard.len() + 1).saturating_sub(sign.len()));
-            if let Some(told) = &mut told
+            let place = received.windows(sign.len()).position(|part| part == sign);
+            // Keeps bytes that may be the start of the sign.
+            let sure = place.unwrap_or_else(|| (received.len() + 1).saturating_sub(sign.len()));
+            if let Some(reported) = &mut reported
                 && sure > 0
             {
-                told.write_all(&heard[..sure])?;
-                told.flush()?;
+                reported.write_all(&received[..sure])?;
+                reported.flush()?;
             }
-            heard.drain(..sure + place.map_or(0, |_| sign.len()));
+            received.drain(..sure + place.map_or(0, |_| sign.len()));
             if place.is_some() {
                 return Ok(());
             }
-            self.more(heard, patience)?;
+            self.more(received, patience)?;
         }
     }
 
     /// Waits for more, at most for `patience`.
-    fn more(&mut self, heard: &mut Vec<u8>, patience: Option<Duration>) -> io::Result<()> {
+    fn more(&mut self, received: &mut Vec<u8>, patience: Option<Duration>) -> io::Result<()> {
         let (mut silence, mut waited) = (SILENCE, Duration::ZERO);
         loop {
             let mut awaited = [Awaited::readable(self.out.as_fd())];
@@ -163,10 +162,10 @@ impl Console {
             }
             waited += silence;
             if patience.is_some_and(|patience| waited >= patience) {
-                let why = format!("the guest has said nothing for {} s", waited.as_secs());
+                let why = format!("no output of the guest for {} s", waited.as_secs());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
-            // A pipe that is full holds lines enough.
+            // A full pipe contains lines already.
             let _ = self.into.write(b"\n");
             silence = (silence * 2).min(LONGEST_SILENCE);
         }
@@ -178,7 +177,7 @@ impl Console {
                 "the guest ended",
             ));
         }
-        heard.extend_from_slice(&chunk[..length]);
+        received.extend_from_slice(&chunk[..length]);
         Ok(())
     }
 }
@@ -192,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// A guest that hears nothing until an empty line wakes it, as one that lost an interrupt does.
+    /// A guest that hears nothing until an empty line wakes it, like one that lost an interrupt.
     #[test]
     fn a_guest_that_lost_an_interrupt_is_woken_by_an_empty_line() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -200,19 +199,19 @@ mod tests {
         let made = process::command("mkfifo").args([&into, &out]).status();
         assert!(made.expect("mkfifo").success());
         let open = |path| File::options().read(true).write(true).open(path);
-        let (hears, mut says) = (open(&into).expect("a pipe"), open(&out).expect("a pipe"));
+        let (listener, mut wording) = (open(&into).expect("a pipe"), open(&out).expect("a pipe"));
         let guest = thread::spawn(move || {
-            let mut lines = io::BufReader::new(hears).lines().map_while(Result::ok);
+            let mut lines = io::BufReader::new(listener).lines().map_while(Result::ok);
             let order = lines.next().expect("an order");
             let woken = lines.next().expect("an empty line");
             let id = order.split(' ').next().expect("a number");
-            write!(says, "{id} begin\nhi\n{id} end 3\n").expect("somebody reads");
-            (says, woken)
+            write!(wording, "{id} begin\nhi\n{id} end 3\n").expect("somebody reads");
+            (wording, woken)
         });
         let mut console = Console::open(folder.path(), "guest").expect("a console");
-        let mut told = Vec::new();
-        assert_eq!(console.run("echo hi", &mut told).expect("it ran"), 3);
-        assert_eq!(told, b"hi");
+        let mut reported = Vec::new();
+        assert_eq!(console.run("echo hi", &mut reported).expect("it ran"), 3);
+        assert_eq!(reported, b"hi");
         let (_says, woken) = guest.join().expect("it was fine");
         assert_eq!(woken, "");
     }

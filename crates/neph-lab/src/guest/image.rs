@@ -1,25 +1,25 @@
-//! What a guest starts from: an initramfs with this very neph, the libraries that it uses, busybox,
-//! and a script that is the guest's first process.
+//! The boot image of a guest: an initramfs with this neph, its libraries, busybox, and a script as the first
+//! process.
 //!
-//! Owns the archive (cpio, "newc", as the kernel reads it) and which files belong into it. It is not
-//! compressed: a guest would take longer to unpack it than to read it.
+//! Owns the archive (cpio, "newc", as the kernel reads it) and the choice of files. It is not compressed:
+//! decompression would take longer than reading.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Modes of a folder, a program and a character device, as stat(2) has them.
+/// Modes of a folder, a program and a character device (stat(2)).
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const DEVICE: u32 = 0o020_600;
 /// The console's device number: the kernel opens it before anything is mounted.
 const CONSOLE: (u32, u32) = (5, 1);
 
-/// Writes the image with `script` as its first process and `busybox` beside neph.
+/// Writes the image with `script` as its first process, and with `busybox` and neph.
 ///
 /// # Errors
-/// One of the files cannot be read, or the image not be written.
+/// A file cannot be read, or the image cannot be written.
 pub(crate) fn write(path: &Path, script: &str, busybox: &Path) -> io::Result<()> {
     let mut archive = Archive::new(BufWriter::new(File::create(path)?));
     for folder in ["proc", "sys", "tmp"] {
@@ -50,7 +50,7 @@ fn libraries(maps: &str) -> BTreeSet<String> {
     files.filter(is_library).collect()
 }
 
-/// The program header's fields that matter here: kind, offset and length in the file (elf(5)).
+/// The needed fields of the program headers: kind, offset and length in the file (elf(5)).
 fn segments(program: &[u8]) -> Vec<(u64, usize, usize)> {
     let number = |at: usize, size: usize| -> Option<u64> {
         let bytes = program.get(at..at.checked_add(size)?)?;
@@ -74,7 +74,7 @@ fn segments(program: &[u8]) -> Vec<(u64, usize, usize)> {
     headers.filter_map(of).collect()
 }
 
-/// What loads the program's libraries, if anything must.
+/// The loader of the program's libraries, if it has one.
 fn interpreter(program: &[u8]) -> Option<&str> {
     const INTERPRETER: u64 = 3;
     let segments = segments(program);
@@ -86,7 +86,7 @@ fn interpreter(program: &[u8]) -> Option<&str> {
         .into()
 }
 
-/// As much of a program as is loaded: what is behind it serves debuggers, and can be far more.
+/// The part of a program that is loaded: the rest is for debuggers, and may be far longer.
 fn loaded(program: &[u8]) -> &[u8] {
     let ends = segments(program);
     let ends = ends
@@ -129,7 +129,7 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    /// Makes the folders above `path`; the path without its first slash.
+    /// Creates the folders above `path`; returns the path without its first slash.
     fn above(&mut self, path: &str) -> io::Result<String> {
         let path = path.trim_start_matches('/');
         for (end, _) in path.match_indices('/') {
@@ -138,7 +138,7 @@ impl<W: Write> Archive<W> {
         Ok(path.to_owned())
     }
 
-    /// A header of 110 letters, the name with a zero byte, the content; each padded to four bytes.
+    /// A header of 110 characters, the name with a zero byte, the content; each padded to four bytes.
     fn entry(
         &mut self,
         name: &str,
@@ -214,7 +214,7 @@ mod tests {
             "TRAILER!!!",
         ];
         assert_eq!(names, expected);
-        // 110 letters of header and 16 of the name with its zero byte: two more to a multiple of four.
+        // 110 characters of header and 16 of the name with its zero byte: two more to a multiple of four.
         let begin = text.find("12345").expect("the content");
         assert_eq!(
             (begin % 4, &text[begin + 5..begin + 14]),

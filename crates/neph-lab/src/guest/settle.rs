@@ -1,8 +1,7 @@
-//! Which guests this machine can have, and what takes the place of those that it cannot.
+//! Decides which guests this host can run, and replaces the others by namespaces.
 //!
-//! Asked before anything is made: programs first, then one trial that starts what would run them. A
-//! machine that cannot have them gets the same topology with namespaces in their place, and whoever
-//! brought it up is told.
+//! Runs before anything is created: checks programs first, then starts the guest's program in a trial. If the
+//! host cannot run guests, the same topology uses namespaces, and the caller gets a list of them.
 
 use std::fmt;
 use std::path::Path;
@@ -14,14 +13,14 @@ use crate::program;
 use crate::topology::Topology;
 use crate::topology::fixture::Trial;
 
-/// Guests that are namespaces here, because this machine cannot run them.
+/// Guests that are namespaces, because this host cannot run them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandIn {
     /// The name of their table.
     pub guests: String,
     /// Their sites.
     pub sites: Vec<String>,
-    /// Why they cannot run, in words.
+    /// Why they cannot run.
     pub why: String,
 }
 
@@ -36,18 +35,18 @@ impl fmt::Display for StandIn {
     }
 }
 
-/// The topology as this machine can have it, and what in it stands in for guests. Without a folder to
-/// try them in, only what they need is looked for.
+/// The topology that this host can run, and its replaced guests. Without a folder for a trial, only checks
+/// for programs.
 ///
 /// # Errors
-/// Guests cannot run and nothing may take their place.
+/// Guests cannot run, and the topology does not allow namespaces.
 pub(crate) fn settle(
     topology: &Topology,
     folder: Option<&Path>,
 ) -> Result<(Topology, Vec<StandIn>), LabError> {
     let mut settled = topology.clone();
     let mut stand_ins = Vec::new();
-    // Tables that ask for the same are tried once.
+    // Tables with equal needs are tried once.
     let mut tried: Vec<(String, Option<String>)> = Vec::new();
     for fixture in &mut settled.fixtures {
         let Some(trial) = fixture.build.trial() else {
@@ -82,7 +81,7 @@ pub(crate) fn settle(
     Ok((settled, stand_ins))
 }
 
-/// Why this machine cannot have it, if it cannot.
+/// Why this host cannot run it, if it cannot.
 fn hindrance(trial: &Trial, folder: Option<&Path>) -> Result<Option<String>, LabError> {
     let programs = trial.programs.iter().copied();
     let lone = trial.lone.iter().copied();
@@ -98,7 +97,7 @@ fn hindrance(trial: &Trial, folder: Option<&Path>) -> Result<Option<String>, Lab
     Ok(program::complaint(&trial.line, folder)?)
 }
 
-/// How it is told which guests this machine can have, each with the lab's namespace.
+/// The steps of the trials, each with the lab's namespace.
 pub(crate) fn trial_steps(topology: &Topology, wire: &str) -> Vec<Step> {
     let trials = topology.fixtures.iter().filter_map(|fixture| {
         let line = fixture.build.trial()?.line;
@@ -131,12 +130,12 @@ mod tests {
         let at = Some(folder.path());
         assert_eq!(why(&["sh"], "echo x > tried", at), None);
         assert!(folder.path().join("tried").exists(), "in the lab's folder");
-        let told = why(&["sh"], "echo one; echo 'no ptrace'; echo; exit 1", at);
-        assert_eq!(told.as_deref(), Some("no ptrace"));
-        let told = why(&["sh"], "exit 3", at);
-        assert_eq!(told.as_deref(), Some("it does not start"));
+        let reported = why(&["sh"], "echo one; echo 'no ptrace'; echo; exit 1", at);
+        assert_eq!(reported.as_deref(), Some("no ptrace"));
+        let reported = why(&["sh"], "exit 3", at);
+        assert_eq!(reported.as_deref(), Some("it does not start"));
         assert_eq!(why(&["sh"], "exit 3", None), None, "nowhere to try it");
-        let told = why(&["no-such-x"], "true", None).expect("no such program");
-        assert!(told.contains("'no-such-x' is missing"), "{told}");
+        let reported = why(&["no-such-x"], "true", None).expect("no such program");
+        assert!(reported.contains("'no-such-x' is missing"), "{reported}");
     }
 }

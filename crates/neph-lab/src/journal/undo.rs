@@ -1,4 +1,4 @@
-//! Undoing what a journal says, whoever wrote it.
+//! Undoes what a journal lists, of any process.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,8 +12,8 @@ use super::unborn::clear_unborn;
 use super::{Acquired, DOOMED, FILE, Story, Whose, folder, is_current, parse};
 use crate::{group, program, sweep};
 
-/// Undoes all that `lab` acquired, last first, and forgets it. Nothing there is nothing to do.
-/// Everything is tried; if something is left, the first reason is told and the journal stays.
+/// Undoes all that `lab` acquired, in reverse order, and removes its journal. No lab is no error. Continues
+/// after errors; then the journal stays, and the first error is returned.
 pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
     let failed = |source| UndoError::Journal {
         lab: lab.into(),
@@ -37,24 +37,24 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
         Whose::Dead => !story.is_owned(),
     };
     if !is_meant || !is_current(&file, lab) {
-        // Somebody else took it down meanwhile; what has the name now is another lab.
+        // Another process took it down meanwhile; the name belongs to another lab now.
         return Ok(());
     }
     for line in &story.unknown {
         tracing::warn!(
             "the journal of lab {lab} has a line that this version of neph does not know: '{line}'; \
-             all else is taken down: look with ip netns list what is left"
+             everything else is taken down: ip netns list shows what is left"
         );
     }
     let acquired = &story.acquired;
-    // All of them, whatever becomes of each.
+    // All of them, even after an error.
     let mut outcomes = vec![end_processes(lab, acquired), remove_links(acquired)];
     outcomes.extend(acquired.iter().rev().map(remove));
     outcomes.into_iter().collect::<Result<(), _>>()?;
     forget(lab).map_err(failed)
 }
 
-/// Waits until whoever is bringing the lab up, or taking it down, is done or dead.
+/// Waits until no other process brings the lab up or takes it down.
 fn lock(file: &File, lab: &str) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) => return Ok(()),
@@ -66,12 +66,12 @@ fn lock(file: &File, lab: &str) -> io::Result<()> {
         Some((pid, _)) if !story.is_whole && story.is_owned() => tracing::info!(
             "lab {lab} is just coming up (process {pid}): waiting until that is done or given up"
         ),
-        _ => tracing::info!("somebody else is taking lab {lab} down: waiting for that"),
+        _ => tracing::info!("another process is taking lab {lab} down: waiting for it"),
     }
     file.lock()
 }
 
-/// What the journal says now.
+/// The current content of the journal.
 fn read(file: &File) -> io::Result<Story> {
     let mut bytes = Vec::new();
     let mut file = file;
@@ -92,14 +92,13 @@ fn remove(acquired: &Acquired) -> Result<(), UndoError> {
     }
 }
 
-/// Removes a folder that has no journal: a crash between the last two files of a lab.
+/// Removes a folder without a journal: a crash between the last two files of a lab.
 fn forget_remains(lab: &str) -> io::Result<()> {
     remove_folder(&folder(lab), |held| !held.join(FILE).exists())
 }
 
-/// Removes the folder of a lab, if `is_meant` says so of it. Another lab may take the name once the
-/// folder is empty. Its folder is a new one, which the files that are removed here are not in: they are
-/// removed through the open folder, not by the name.
+/// Removes the folder of a lab, if `is_meant` accepts it. Another lab may take the name once the folder is
+/// empty. So files are removed through the open folder, not by name: they cannot belong to the new one.
 fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()> {
     let unless_gone = |done: io::Result<()>| match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -152,10 +151,9 @@ fn forget(lab: &str) -> io::Result<()> {
     remove_folder(&folder(lab), |_| true)
 }
 
-/// Removes links one namespace at a time. They would go with their namespaces, but an engine of
-/// another process holds those open: losing its interfaces is what tells it to end. All of a
-/// namespace go at once, as a group: the kernel waits for its readers once and not for each
-/// (measured: 380 one by one take 7 s, together 0.2 s).
+/// Removes links one namespace at a time. Namespaces do not vanish while an engine of another process holds
+/// them; losing its interfaces ends the engine. All links of a namespace are removed as a group, so that the
+/// kernel waits for its readers once (measured: 380 one by one take 7 s, together 0.2 s).
 fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
     let mut left: Vec<(&str, &str)> = acquired
         .iter()
@@ -183,37 +181,37 @@ fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
     Ok(())
 }
 
-/// What kept a lab from being taken down.
+/// Why a lab could not be taken down.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// Its journal.
+    /// Its journal failed.
     #[error("read or remove the journal of lab {lab}: {source}")]
     Journal {
-        /// Which lab.
+        /// The lab.
         lab: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// What runs in it.
+    /// Its processes could not be ended.
     #[error("end the processes of lab {lab}: {source}")]
     Processes {
-        /// Which lab.
+        /// The lab.
         lab: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// One of its control groups.
+    /// One of its control groups could not be removed.
     #[error("remove the control group {}: {source}", group.display())]
     Group {
-        /// Which.
+        /// The group.
         group: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// One of its namespaces.
+    /// One of its namespaces could not be removed.
     #[error(transparent)]
     NetNs(#[from] netns::NetNsError),
-    /// One of its links.
+    /// One of its links could not be removed.
     #[error(transparent)]
     Program(#[from] program::ProgramError),
 }

@@ -10,7 +10,7 @@ use super::working;
 use crate::counters::LinkCounters;
 use crate::engine::{Ending, Engine, EngineConfig, EngineError};
 
-/// What comes of an engine.
+/// The result of an engine.
 type Ended = Result<Ending, EngineError>;
 
 /// A running engine.
@@ -53,18 +53,18 @@ impl Carrier {
         self.engine.is_running()
     }
 
-    /// Tells the engine to stop, without waiting.
-    pub(super) fn tell_to_stop(self) -> Stopping {
-        Stopping(self.engine.tell_to_stop())
+    /// Stops the engine without waiting.
+    pub(super) fn order_stop(self) -> Stopping {
+        Stopping(self.engine.order_stop())
     }
 }
 
-/// An engine that was told to stop.
+/// An engine that is stopping.
 #[derive(Debug)]
 pub(super) struct Stopping(working::Stopping<Option<Ended>>);
 
 impl Stopping {
-    /// Waits until it has, and its records are written.
+    /// Waits until it has stopped and its records are written.
     pub(super) fn wait(self) -> Result<(), EngineError> {
         self.0.wait().transpose().map(|_| ())
     }

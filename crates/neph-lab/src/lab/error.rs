@@ -1,4 +1,4 @@
-//! What can go wrong with a lab.
+//! Errors of a lab.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,48 +14,48 @@ use crate::journal::UndoError;
 use crate::program::ProgramError;
 use crate::tunnel::TunnelError;
 
-/// What went wrong with a lab.
+/// An error of a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The name does not fit.
+    /// The name is invalid.
     #[error(
         "lab name '{name}': begin with a lower-case letter, then at most 15 lower-case letters, \
          digits or underscores"
     )]
     Name {
-        /// What was given.
+        /// The given name.
         name: String,
     },
     /// The name is taken.
     #[error("a lab called '{name}' is {state}: choose another name or take it down first")]
     Taken {
-        /// Which name.
+        /// The name.
         name: String,
         /// Up, or left behind.
         state: &'static str,
     },
-    /// A link was recorded there before.
+    /// A record of a link exists already.
     #[error(
         "{} is there already, from an earlier lab: name another folder, or move that one away",
         file.display()
     )]
     Recorded {
-        /// Its record.
+        /// The record.
         file: PathBuf,
     },
-    /// Labs need privileges.
+    /// A lab needs privileges.
     #[error(
         "a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}; run neph as root, \
          for example by sudo"
     )]
     NotPermitted {
-        /// What was refused.
+        /// The missing privilege.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Something lies where only labs have their folders.
+    /// A foreign entry in the folder of labs.
     #[error("{} is no lab's: remove it (rm -r '{}')", path.display(), path.display())]
-    Stranger {
-        /// Where.
+    NotOurs {
+        /// The entry.
         path: PathBuf,
     },
     /// A lab's journal cannot be read.
@@ -65,25 +65,25 @@ pub enum LabError {
         folder.display()
     )]
     Unreadable {
-        /// Which lab.
+        /// The lab.
         lab: String,
-        /// Where it has its files.
+        /// The folder of its files.
         folder: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Somebody wanted the lab no more before it was up.
+    /// The lab was cancelled before it was up.
     #[error("lab {lab} was stopped while it came up; what was there of it is taken down again")]
     Interrupted {
-        /// Which lab.
+        /// The lab.
         lab: String,
     },
     /// The journal could not be written.
     #[error("write the undo journal of lab {lab}: {source}")]
     Journal {
-        /// Which lab.
+        /// The lab.
         lab: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A setting was refused.
@@ -92,139 +92,137 @@ pub enum LabError {
         remedy_of_setting(source)
     )]
     Setting {
-        /// Its dotted name.
+        /// The dotted name.
         setting: String,
-        /// What it should be.
+        /// The value.
         value: String,
-        /// Where.
+        /// The namespace.
         namespace: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// There is no such site.
     #[error("lab {lab} has no site '{site}'")]
     NoSite {
-        /// Which lab.
+        /// The lab.
         lab: String,
-        /// What was asked for.
+        /// The requested site.
         site: String,
     },
-    /// Guests cannot run here, and nothing takes their place.
+    /// Guests cannot run here, and the topology does not allow namespaces.
     #[error("[[guest]] {guests} cannot run here: {why}; {remedy}")]
     NoGuests {
         /// The name of their table.
         guests: String,
         /// Why not.
         why: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// A guest's console.
+    /// An error of a guest's console.
     #[error(transparent)]
     Console(#[from] ConsoleError),
-    /// A site's share of the machine cannot be had.
+    /// The host cannot provide a site's share.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// What is to run at a site cannot be put there.
+    /// A process cannot be moved to a site.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// A transfer cannot be carried out.
+    /// A transfer failed.
     #[error("traffic '{traffic}': {source}")]
     Traffic {
-        /// Which one.
+        /// The transfer.
         traffic: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A file of the lab's own could not be written.
+    /// A file of the lab could not be written.
     #[error("write {}: {source}", file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A service's log cannot be written.
     #[error("write the log {} of service '{service}': {source}", log.display())]
     Log {
-        /// Which service.
+        /// The service.
         service: String,
-        /// Which file.
+        /// The file.
         log: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A service could not be started.
     #[error("service '{service}': {source}")]
     NotStarted {
-        /// Which service.
+        /// The service.
         service: String,
-        /// Why.
+        /// The error.
         source: ProgramError,
     },
-    /// A service did not come up, or ended early.
+    /// A service did not become ready, or ended early.
     #[error("service '{service}' {what}: {log}")]
     Service {
-        /// Which service.
+        /// The service.
         service: String,
-        /// What it did instead.
+        /// What happened instead.
         what: String,
-        /// The last lines of its log, and where it is.
+        /// The last lines of its log, and the file.
         log: String,
     },
-    /// The lab cannot be asked, or not told about.
+    /// The status of a lab is not available.
     #[error("the status of lab {lab}: {source}")]
     Status {
-        /// Which lab.
+        /// The lab.
         lab: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Nobody carries this lab.
-    #[error(
-        "lab {lab} is not up: neph lab list shows what is there, neph lab down takes what is left"
-    )]
+    /// No process runs this lab.
+    #[error("lab {lab} is not up: neph lab list shows all labs, neph lab down removes leftovers")]
     NotUp {
-        /// Which lab.
+        /// The lab.
         lab: String,
     },
     /// A thread could not be started.
     #[error("start the thread of {what}: {source}")]
     Thread {
-        /// Of a link or tunnel, by its name, or what it is for.
+        /// The name of the link or tunnel, or the task of the thread.
         what: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A namespace could not be made or used.
+    /// A namespace could not be created or used.
     #[error(transparent)]
     NetNs(#[from] NetNsError),
-    /// This kernel has not what a topology asks for.
+    /// This kernel lacks a feature that the topology needs.
     #[error("{what}; {remedy}")]
     Lacking {
-        /// What, and where it was asked for.
+        /// The feature, and where it is needed.
         what: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: String,
     },
-    /// A program refused.
+    /// A program failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// An offload could not be switched off.
     #[error(transparent)]
     Offload(#[from] OffloadError),
-    /// A link could not be carried.
+    /// A link's engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A tunnel could not be carried.
+    /// A tunnel failed.
     #[error(transparent)]
     Tunnel(#[from] TunnelError),
-    /// It could not be taken down.
+    /// The lab could not be taken down.
     #[error(transparent)]
     Undo(#[from] UndoError),
 }
 
-/// What helps where a setting was refused.
+/// The remedy if a setting was refused.
 fn remedy_of_setting(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound => {

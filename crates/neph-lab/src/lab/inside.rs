@@ -1,4 +1,4 @@
-//! Work that lives in a namespace: opened there, then run until it is told to stop.
+//! Work in a namespace: opened there, then run until it is stopped.
 
 use std::io::{self, PipeReader};
 use std::sync::mpsc;
@@ -8,29 +8,28 @@ use neph_sys::netns::{self, NetNs};
 use super::LabError;
 use super::working::Working;
 
-/// Work in a namespace; nothing comes of it if it could not be opened.
+/// Work in a namespace; its result is `None` if it could not be opened.
 pub(super) type Inside<T> = Working<Option<T>>;
 
-/// The word that work is ready, which it gives once.
+/// The message that work is ready, which is sent once.
 #[derive(Debug)]
 pub(super) struct Word {
     name: String,
-    told: mpsc::Receiver<Result<(), LabError>>,
+    reported: mpsc::Receiver<Result<(), LabError>>,
 }
 
 impl Word {
     /// Waits for it.
     pub(super) fn wait(self) -> Result<(), LabError> {
-        let Self { name, told } = self;
-        told.recv().map_err(|_| LabError::Thread {
+        let Self { name, reported } = self;
+        reported.recv().map_err(|_| LabError::Thread {
             what: name,
             source: io::Error::other("it ended before it was ready"),
         })?
     }
 }
 
-/// Opens the work called `name` inside `namespace` and runs it, on a thread of its own. It is not
-/// ready yet.
+/// Opens the work called `name` inside `namespace` and runs it on a thread of its own. It is not ready yet.
 pub(super) fn start<W, T: Send + 'static>(
     name: &str,
     namespace: &NetNs,
@@ -38,19 +37,19 @@ pub(super) fn start<W, T: Send + 'static>(
     run: impl FnOnce(W, &PipeReader) -> T + Send + 'static,
 ) -> Result<(Inside<T>, Word), LabError> {
     let namespace = NetNs::open(namespace.name())?;
-    let (tell, told) = mpsc::channel();
+    let (report, reported) = mpsc::channel();
     let work = move |stop: &PipeReader| {
         let opened = netns::enter(&namespace)
             .map_err(LabError::from)
             .and_then(|()| open());
-        // Nobody listens only if the starter is gone, and its pipe with it.
+        // There is no receiver only if the starter has ended, and its pipe with it.
         match opened {
             Ok(opened) => {
-                let _ = tell.send(Ok(()));
+                let _ = report.send(Ok(()));
                 Some(run(opened, stop))
             }
             Err(error) => {
-                let _ = tell.send(Err(error));
+                let _ = report.send(Err(error));
                 None
             }
         }
@@ -60,5 +59,5 @@ pub(super) fn start<W, T: Send + 'static>(
         source,
     })?;
     let name = name.to_owned();
-    Ok((inside, Word { name, told }))
+    Ok((inside, Word { name, reported }))
 }

@@ -1,4 +1,4 @@
-//! The labs of this machine, as their journals tell.
+//! The labs of this host, according to their journals.
 
 use std::io;
 
@@ -6,18 +6,18 @@ use super::{LabError, check_name, namespace_name, up};
 use crate::journal::{self, Acquired, UndoError};
 use crate::topology::Topology;
 
-/// A lab that somebody brought up.
+/// A lab of any process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabListing {
     /// Its name.
     pub name: String,
-    /// The process that brought it up, if the journal says so.
+    /// The process that brought it up, if the journal names it.
     pub owner: Option<u32>,
-    /// Whether that process is still there. If not, the lab was left behind by a crash.
+    /// Whether that process still runs. If not, a crash left the lab behind.
     pub owner_alive: bool,
-    /// Whether everything of it came up.
+    /// Whether it is completely up.
     pub is_whole: bool,
-    /// Whether that process is there for nothing but the lab.
+    /// Whether that process exists for the lab only.
     pub has_keeper: bool,
     /// The namespaces of its sites.
     pub namespaces: Vec<String>,
@@ -31,16 +31,16 @@ impl LabListing {
     }
 }
 
-/// What is where the labs of this machine have their journals.
+/// The entries of the folder of journals.
 #[derive(Debug, Default)]
 pub struct LabListings {
     /// All labs, by name.
     pub labs: Vec<LabListing>,
-    /// What is wrong with all that is no lab, or none that can be read.
+    /// What is wrong with each entry that is no lab, or is unreadable.
     pub others: Vec<LabError>,
 }
 
-/// Everything that is there: one bad entry hides no lab.
+/// Every entry: a faulty one hides no lab.
 pub(super) fn all() -> Result<LabListings, LabError> {
     let entries = journal::entries().map_err(|source| UndoError::Journal {
         lab: "(all)".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn all() -> Result<LabListings, LabError> {
     let mut all = LabListings::default();
     for entry in entries {
         match entry.to_str().filter(|name| check_name(name).is_ok()) {
-            None => all.others.push(LabError::Stranger {
+            None => all.others.push(LabError::NotOurs {
                 path: journal::folder(&entry.to_string_lossy()),
             }),
             Some(name) => match one(name) {
@@ -62,15 +62,15 @@ pub(super) fn all() -> Result<LabListings, LabError> {
     Ok(all)
 }
 
-/// The lab called `name`, whatever else is there.
+/// The lab called `name`; ignores other entries.
 pub(super) fn one(name: &str) -> Result<Option<LabListing>, LabError> {
     let folder = journal::folder(name);
     let Ok(about) = folder.symlink_metadata() else {
-        // Nobody but its owner hinders anybody to look; it may have gone just now.
+        // It may have been removed just now: anyone may read an existing one.
         return Ok(None);
     };
     if !about.is_dir() {
-        return Err(LabError::Stranger { path: folder });
+        return Err(LabError::NotOurs { path: folder });
     }
     let story = journal::story(name).map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {

@@ -1,7 +1,7 @@
-//! Where a lab records what its links did.
+//! Where a lab records the packets of its links.
 //!
-//! Owns the names of the files, and that none is written over: what was measured under them cannot
-//! be made again. What stands in them is in [`crate::truth`].
+//! Owns the names of the files, and prevents overwriting: old records cannot be reproduced. [`crate::truth`]
+//! owns the content.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ use crate::topology::Topology;
 /// Where and how much to record: `LINK.truth` for each link.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The folder for the files; must be there. They stay when the lab goes.
+    /// The existing folder for the files. They remain when the lab is removed.
     pub folder: PathBuf,
-    /// One in this many packets, chosen by their bytes, the same on every link; 1 for all.
+    /// One in this many packets, selected by their bytes, the same on every link; 1 for all.
     pub every: NonZeroU32,
 }
 
 impl Recording {
-    /// Whether a lab of `topology` finds none of its files there.
+    /// Checks that none of the files for `topology` exists.
     ///
     /// # Errors
-    /// [`LabError::Recorded`] with the first that is there.
+    /// [`LabError::Recorded`] with the first existing file.
     pub fn check(&self, topology: &Topology) -> Result<(), LabError> {
         let links = topology.links.iter().map(|link| self.file(&link.name));
         let mut files = links.chain([self.folder.join(rerouting::RECORD)]);

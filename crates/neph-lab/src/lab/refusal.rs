@@ -1,17 +1,17 @@
-//! What this machine's kernel lacks, in words: programs that set a lab up complain in their own.
+//! Explains errors of programs that are due to missing features of this host's kernel.
 //!
-//! Owns which complaints are known, and what helps. A topology can be right and meet another machine
-//! than it was written for, so this is told when it comes up, not when it is checked.
+//! Owns the known error messages and their remedies. A correct topology can fail on another host, so this is
+//! reported when a lab comes up, not when its file is checked.
 
 use std::fs;
 
 use super::LabError;
 use crate::program::ProgramError;
 
-/// The congestion controls that are loaded.
+/// The loaded congestion control algorithms.
 const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// The complaint in words that name a remedy, where it is a known one.
+/// The error with a remedy, if it is a known one.
 pub(super) fn explained(error: ProgramError) -> LabError {
     let ProgramError::Refused {
         command,
@@ -65,7 +65,7 @@ pub(super) fn explained(error: ProgramError) -> LabError {
 mod tests {
     use super::*;
 
-    fn told(command: &str, complaint: &str) -> String {
+    fn reported(command: &str, complaint: &str) -> String {
         let refused = ProgramError::Refused {
             command: command.to_owned(),
             namespace: "neph-x-a".to_owned(),
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_a_kernel_lacks_is_told_with_what_helps() {
-        let congestion = told(
+        let congestion = reported(
             "ip route add 10.0.0.1/32 dev a-b src 10.0.0.2 congctl lock nope",
             "Error: Unknown tcp congestion algorithm. Command failed -:5",
         );
@@ -87,7 +87,7 @@ mod tests {
             congestion.ends_with("load the module tcp_nope"),
             "{congestion}"
         );
-        let netem = told(
+        let netem = reported(
             "tc qdisc add dev a-b root handle 1: netem limit 100000 delay 1us",
             "Error: Specified qdisc kind is unknown. Command failed -:1",
         );
@@ -97,17 +97,17 @@ mod tests {
              neph-x-a shall have; load its module (modprobe sch_netem), or leave kind = \"netem\" \
              out, so that neph carries the link itself"
         );
-        let ceiling = told(
+        let ceiling = reported(
             "tc qdisc add dev vm1 root tbf rate 1bit burst 15140 latency 50ms",
             "Error: Specified qdisc kind is unknown.",
         );
         assert!(ceiling.contains("no queue discipline 'tbf'"), "{ceiling}");
-        let inner = told(
+        let inner = reported(
             "tc qdisc add dev a-b parent 1: handle 2: tbf rate 1bit",
             "Error: Specified qdisc kind is unknown.",
         );
         assert!(inner.contains("no queue discipline 'tbf'"), "{inner}");
-        let other = told("ip link add x", "RTNETLINK answers: File exists");
+        let other = reported("ip link add x", "RTNETLINK answers: File exists");
         assert!(other.contains("File exists"), "{other}");
     }
 }

@@ -1,7 +1,8 @@
-//! Routes that change with time: new seeds for the kernels' hashes, new weights of next hops.
+//! Route changes over time: new seeds for the kernels' hashes, new weights of next hops.
 //!
-//! Owns the thread that has the kernels do it; what holds when is in [`routers`]. A kernel does so when it is told, some milliseconds late: what is recorded is when
-//! it was done. Nothing is left to undo, for the routers are namespaces of the lab.
+//! Owns the thread that makes the kernels change; [`routers`] decides what applies when. A kernel changes
+//! some milliseconds after its order: the record has the actual time. There is nothing to undo, because the
+//! routers are namespaces of the lab.
 
 mod routers;
 
@@ -27,30 +28,30 @@ use crate::plan::Plan;
 use crate::truth::{Record, Recorder, Scribe, TruthWriter};
 use routers::{Held, Routers};
 
-/// How long the thread looks away from the time: a new cue is noticed after this.
+/// Longest sleep of the thread: it notices a new cue after this.
 const GLANCE: Duration = Duration::from_millis(20);
-/// The record's name; no link's record is called so.
+/// The record's name; no link can have it.
 pub(super) const RECORD: &str = "routes_.truth";
 const NOT_YET: i64 = i64::MIN;
 
-/// What an entry of what changes at routers did since the last cue.
+/// What a scheduled change at a router did since the last cue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RerouteStatus {
     /// The router.
     pub site: String,
-    /// The link that it is about; none for a reshuffle.
+    /// The link; `None` for a reshuffle.
     pub link: Option<String>,
-    /// Whether it holds now; a reshuffle holds from its first time on.
+    /// Whether it is active now; a reshuffle is active from its first time on.
     pub holds: bool,
     /// How often it began.
     pub times: u64,
-    /// How long after the cue it was last carried out, in nanoseconds; none before that.
+    /// When it was last applied, in nanoseconds after the cue; `None` before that.
     pub last_ns: Option<i64>,
     /// How often the kernel refused it.
     pub refused: u64,
 }
 
-/// What an entry did, seen from elsewhere.
+/// The state of a change for other threads.
 #[derive(Clone, Debug)]
 pub(super) struct WatchedReroute {
     site: String,
@@ -79,7 +80,7 @@ impl Default for Done {
 }
 
 impl WatchedReroute {
-    pub(super) fn told(&self) -> RerouteStatus {
+    pub(super) fn reported(&self) -> RerouteStatus {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let last = self.done.last.load(Ordering::Relaxed);
         RerouteStatus {
@@ -109,8 +110,8 @@ pub(super) struct Rerouting {
 }
 
 impl Rerouting {
-    /// Changes routes in their time after each `cue`, and writes it down where there is a folder for
-    /// records; none where nothing changes.
+    /// Changes routes on schedule after each `cue`, and records it if there is a folder for records; `None`
+    /// without changes.
     pub(super) fn start(
         plan: &Plan<'_>,
         cue: Arc<Cue>,
@@ -165,17 +166,17 @@ impl Rerouting {
     }
 }
 
-/// What the thread knows.
+/// The state of the thread.
 #[derive(Debug)]
 struct Changing {
     routers: Routers,
     watched: Vec<WatchedReroute>,
     recorder: Option<Recorder>,
-    /// What was made to hold, by site.
+    /// What is active, by site.
     held: BTreeMap<usize, Held>,
-    /// The cue that was heeded last.
+    /// The last cue that was applied.
     cue: Option<Moment>,
-    /// Up to when after the cue everything is done.
+    /// The time after the cue up to which everything is done.
     until: Span,
 }
 
@@ -196,7 +197,7 @@ impl Changing {
             return;
         };
         self.cue = cue;
-        // What begins with the cue is still to come.
+        // Changes at the cue itself are still due.
         self.until = Span::from_nanos(-1);
         self.watched.iter().for_each(WatchedReroute::begin_anew);
         let at = at.0 + clock::pair().offset();
@@ -204,21 +205,21 @@ impl Changing {
         self.make_hold(self.until);
     }
 
-    /// Does what is due; how long there is until something else is.
+    /// Applies what is due; returns the time until the next change.
     fn step(&mut self) -> Option<Duration> {
         let cue = self.cue?;
         let now = Moment(clock::raw().0) - cue;
         let turns = self.routers.turns(self.until, now);
         if !turns.is_empty() {
             let refused = self.make_hold(now);
-            self.tell(&turns, cue, &refused);
+            self.report(&turns, cue, &refused);
         }
         self.until = now;
         let next = self.routers.next_after(now)?;
         Some((next - (Moment(clock::raw().0) - cue)).to_duration())
     }
 
-    /// Has each router do as it should at `time` after the cue; the sites that refused.
+    /// Brings each router into its state at `time` after the cue; returns the sites that refused.
     fn make_hold(&mut self, time: Span) -> Vec<usize> {
         let mut refused = Vec::new();
         for router in &self.routers.each {
@@ -234,7 +235,7 @@ impl Changing {
         refused
     }
 
-    fn tell(&self, turns: &[(usize, Turn)], cue: Moment, refused: &[usize]) {
+    fn report(&self, turns: &[(usize, Turn)], cue: Moment, refused: &[usize]) {
         let (now, offset) = (clock::raw().0, clock::pair().offset());
         for (number, turn) in turns {
             let done = &self.watched[*number].done;

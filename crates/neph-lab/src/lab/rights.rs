@@ -1,4 +1,4 @@
-//! What this process may do, held against what a lab needs: to be asked before anything is made.
+//! Compares the capabilities of this process with those that a lab needs, before anything is created.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,8 @@ use super::LabError;
 /// `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_SYS_ADMIN`, by their numbers in capability.h.
 const NEEDED: [u32; 3] = [12, 13, 21];
 
-/// Whether this process has what a lab needs. Where the kernel does not tell, bringing one up will.
+/// Whether this process has the needed capabilities. If the kernel does not report them, bringing up a lab
+/// will show it.
 pub(super) fn check() -> Result<(), LabError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if may(&status).unwrap_or(true) {
@@ -20,7 +21,7 @@ pub(super) fn check() -> Result<(), LabError> {
     })
 }
 
-/// What the file `status` of a process says; none where it says nothing.
+/// Whether the `status` file of a process has the capabilities; `None` if it does not list them.
 fn may(status: &str) -> Option<bool> {
     let mut lines = status.lines();
     let effective = lines.find_map(|line| line.strip_prefix("CapEff:"))?;
@@ -34,14 +35,14 @@ mod tests {
 
     #[test]
     fn a_lab_needs_three_capabilities_and_each_of_them() {
-        let told = |bits: u64| may(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
+        let reported = |bits: u64| may(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
         let all = NEEDED.iter().fold(0, |bits, bit| bits | 1 << bit);
-        assert_eq!(told(all), Some(true));
-        assert_eq!(told(u64::MAX), Some(true));
+        assert_eq!(reported(all), Some(true));
+        assert_eq!(reported(u64::MAX), Some(true));
         for bit in NEEDED {
-            assert_eq!(told(all & !(1 << bit)), Some(false), "without {bit}");
+            assert_eq!(reported(all & !(1 << bit)), Some(false), "without {bit}");
         }
-        assert_eq!(told(0), Some(false));
+        assert_eq!(reported(0), Some(false));
         assert_eq!(may("Name:\tneph\n"), None);
     }
 }

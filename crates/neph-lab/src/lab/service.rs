@@ -1,9 +1,8 @@
-//! A service that runs: its thread, its output, its end.
+//! A running service: its thread, its output, its end.
 //!
-//! Owns starting and stopping; asking whether it is ready is in [`ready`], what becomes of its
-//! output in [`log`]. The thread lives in the service's namespace as
-//! long as the service does, because the kernel ends the service when its starter goes: a lab
-//! whose process is killed has no services a moment later.
+//! Owns starting and stopping; [`ready`] has the ready check, [`log`] the output. The thread lives in the
+//! service's namespace as long as the service: the kernel ends the service with its starter. So a lab whose
+//! process is killed has no services a moment later.
 
 mod log;
 mod ready;
@@ -31,14 +30,14 @@ use crate::topology::{Ready, Service, Site};
 use log::Output;
 use ready::Patience;
 
-/// What a service does.
+/// The state of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceState {
     /// It runs, and is not known to be ready.
     Up,
-    /// It runs and answered its ready check, or has none.
+    /// It runs and passed its ready check, or has none.
     Ready,
-    /// It ended; with this status, none if by a signal.
+    /// It ended with this status; `None` if by a signal.
     Ended(Option<i32>),
 }
 
@@ -54,7 +53,7 @@ pub(super) struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A service's state, seen from elsewhere.
+/// The state of a service for other threads.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     pub(super) name: String,
@@ -63,8 +62,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// The state in a word, and the status that it ended with.
-    pub(super) fn told(&self) -> (&'static str, Option<i32>) {
+    /// The state as a word, and the exit status.
+    pub(super) fn reported(&self) -> (&'static str, Option<i32>) {
         match *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             ServiceState::Up => ("up", None),
             ServiceState::Ready => ("ready", None),
@@ -74,8 +73,8 @@ impl Watched {
 }
 
 impl Running {
-    /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is
-    /// the lab's own. Nobody waits any more when `unwanted` is set.
+    /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is that of the
+    /// lab. Stops waiting when `unwanted` is set.
     pub(super) fn start(
         service: &Service,
         place: Place,
@@ -87,15 +86,15 @@ impl Running {
         let (log, output, writer) = log_of(service, folder)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (report, reported) = std::sync::mpsc::channel();
         let (own, seen) = (service.clone(), Arc::clone(&state));
         let work = move || {
             let spawned = spawn(&own, &place, writer);
             match spawned {
-                Err(error) => drop(tell.send(Err(error))),
+                Err(error) => drop(report.send(Err(error))),
                 Ok(child) => {
-                    // Nobody listens only if the starter is gone, and its pipe with it.
-                    let _ = tell.send(Ok(place));
+                    // There is no receiver only if the starter has ended, and its pipe with it.
+                    let _ = report.send(Ok(place));
                     watch::watch(child, &stopped, own.grace, output, &seen);
                 }
             }
@@ -105,7 +104,7 @@ impl Running {
             .spawn(work)
             .map_err(failed)?;
         let gone = |_| failed(io::Error::other("its thread ended"));
-        let place = told.recv().map_err(gone)??;
+        let place = reported.recv().map_err(gone)??;
         let running = Self {
             name: service.name.clone(),
             site: site.name.clone(),
@@ -125,7 +124,7 @@ impl Running {
         &self.name
     }
 
-    /// Its state, for others to look at while it runs.
+    /// Its state for other threads.
     pub(super) fn watched(&self) -> Watched {
         Watched {
             name: self.name.clone(),
@@ -138,7 +137,7 @@ impl Running {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a service that ended early did so: its status and the last lines of its log.
+    /// Why a service ended early: its status and the last lines of its log.
     pub(super) fn ended_early(&self) -> Option<LabError> {
         match self.state() {
             ServiceState::Ended(status) if status != Some(0) => Some(self.not_up(match status {
@@ -210,8 +209,8 @@ impl Drop for Running {
     }
 }
 
-/// Where the output of `service` is kept, what passes it on, and where it writes it. In /run, which
-/// is memory, it is bounded; a file of the user's own is left alone.
+/// Where the output of `service` is kept, what forwards it, and where the service writes. In /run, which is
+/// memory, its size is limited; a file of the user has no limit.
 fn log_of(
     service: &Service,
     folder: &Path,
@@ -230,7 +229,7 @@ fn log_of(
     Ok((log, Some(output), writer.into()))
 }
 
-/// The user's own file for output, from its beginning. A symbolic link is not followed, as this may be root.
+/// The user's file for output, truncated. Symbolic links are not followed, because this may be root.
 fn replaced(log: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)

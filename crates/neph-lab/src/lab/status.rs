@@ -1,7 +1,7 @@
-//! What a lab does right now, told to whoever asks.
+//! The current status of a lab, for other processes.
 //!
-//! Owns the socket /run/neph/LAB/status and what is said through it. Nothing is written while
-//! nobody asks: a lab that measures is left alone.
+//! Owns the socket /run/neph/LAB/status and its protocol. Without a request nothing is written, so that
+//! measurements are not disturbed.
 
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::AsFd;
@@ -23,28 +23,28 @@ use crate::direction::Direction;
 use crate::journal;
 use crate::topology::{Link, Topology};
 
-/// The socket's name in the lab's folder; no service may be called so, for its log ends in .log.
+/// The socket's name in the lab's folder; no service's file has it, because logs end in .log.
 const SOCKET: &str = "status";
-/// How long an answer may take: the other side is a thread that does nothing else.
+/// Timeout of an answer: the other side is a thread that does nothing else.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long nobody is listened to after one could not be.
+/// Pause after a connection could not be accepted.
 const RESPITE: Duration = Duration::from_millis(100);
 
-/// What a lab does at one moment.
+/// The status of a lab at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabStatus {
     /// Its services, in the order in which they were started.
     pub services: Vec<ServiceStatus>,
     /// Its traffic, in the order of the topology.
     pub traffic: Vec<TrafficStatus>,
-    /// What changes at routers, in the order of the topology.
+    /// Scheduled changes at routers, in the order of the topology.
     #[serde(default)]
     pub reroutes: Vec<RerouteStatus>,
     /// Both directions of each link, in the order of the topology.
     pub links: Vec<DirectionStatus>,
 }
 
-/// What a service does.
+/// The status of a service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceStatus {
     /// Its name.
@@ -53,22 +53,22 @@ pub struct ServiceStatus {
     pub site: String,
     /// `up`, `ready` or `ended`.
     pub state: String,
-    /// The status it ended with; none while it runs, and when a signal ended it.
+    /// The exit status; `None` while it runs, and after a signal.
     pub exit_status: Option<i32>,
 }
 
-/// What a transfer does.
+/// The status of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficStatus {
     /// Its name.
     pub name: String,
-    /// Whether it is its time.
+    /// Whether it is on now.
     pub on: bool,
     /// Bytes that arrived since the lab came up.
     pub received: u64,
 }
 
-/// What one direction of a link did since the lab came up.
+/// The counters of one direction of a link since the lab came up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
     /// The link.
@@ -77,32 +77,32 @@ pub struct DirectionStatus {
     pub from: String,
     /// The site that receives.
     pub to: String,
-    /// What the engine counted; none where the kernel carries the link.
+    /// Counters of the engine; `None` for a link of kind netem.
     pub counts: Option<DirectionCounts>,
 }
 
-/// What an engine counted in one direction.
+/// Counters of an engine in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionCounts {
-    /// Packets that left at the other end.
+    /// Packets that departed at the other end.
     pub delivered: u64,
-    /// Packets lost at random, as asked.
+    /// Packets lost at random, as configured.
     pub lost: u64,
-    /// Packets that found the queue full, as asked.
+    /// Packets that found the queue full, as configured.
     pub queue_full: u64,
-    /// Packets that were lost without having been asked to be.
+    /// Packets that were lost without being configured to be.
     pub broken: u64,
-    /// Packets that left late.
+    /// Packets that departed late.
     pub late: u64,
-    /// How late the latest left, in nanoseconds.
+    /// The largest lateness in nanoseconds.
     pub worst_lateness_ns: i64,
-    /// Whether the engine runs under a real-time priority.
+    /// Whether the engine has a real-time priority.
     pub real_time: bool,
     /// Whether its receive rings are locked in memory.
     pub locked: bool,
 }
 
-/// Everything that a status is made from.
+/// The sources of a status.
 struct Sources {
     services: Vec<Watched>,
     traffic: Vec<WatchedTraffic>,
@@ -112,10 +112,10 @@ struct Sources {
 
 /// The thread that answers.
 #[derive(Debug)]
-pub(super) struct Teller(Working<()>);
+pub(super) struct StatusServer(Working<()>);
 
-impl Teller {
-    /// Begins to answer about `lab`.
+impl StatusServer {
+    /// Starts to answer about `lab`.
     pub(super) fn start(lab: &Lab) -> Result<Self, LabError> {
         let failed = |source| LabError::Status {
             lab: lab.name.clone(),
@@ -142,17 +142,17 @@ fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
             return;
         }
         let Ok((stream, _)) = listener.accept() else {
-            // Whoever asked went away, or this process may open nothing more: the listener would
-            // stay readable.
+            // The client has disconnected, or this process has no free descriptor: the listener would stay
+            // readable.
             let _ = ppoll::wait_through(&mut awaited[1..], Some(RESPITE));
             continue;
         };
-        // Whoever asks and goes away, or does not read, gets nothing.
+        // A client that disconnects, or does not read, gets nothing.
         let _ = give(stream, &sources.status());
     }
 }
 
-/// All of it in one piece: a lab that measures is not kept with a system call for each word.
+/// Everything in one write: fewer system calls disturb measurements less.
 fn give(mut stream: UnixStream, status: &LabStatus) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(ANSWER))?;
@@ -174,7 +174,7 @@ impl Sources {
 
     fn status(&self) -> LabStatus {
         let services = self.services.iter().map(|service| {
-            let (state, exit_status) = service.told();
+            let (state, exit_status) = service.reported();
             ServiceStatus {
                 name: service.name.clone(),
                 site: service.site.clone(),
@@ -206,7 +206,7 @@ impl Sources {
         LabStatus {
             services: services.collect(),
             traffic: traffic.collect(),
-            reroutes: self.reroutes.iter().map(WatchedReroute::told).collect(),
+            reroutes: self.reroutes.iter().map(WatchedReroute::reported).collect(),
             links: links.collect(),
         }
     }
@@ -218,7 +218,7 @@ fn names(topology: &Topology, link: &Link) -> [String; 3] {
 }
 
 fn counts(counters: &LinkCounters, direction: Direction) -> DirectionCounts {
-    let (count, footing) = (counters.read(direction), counters.footing());
+    let (count, scheduling) = (counters.read(direction), counters.scheduling());
     DirectionCounts {
         delivered: count.delivered,
         lost: count.lost,
@@ -226,12 +226,12 @@ fn counts(counters: &LinkCounters, direction: Direction) -> DirectionCounts {
         broken: count.broken(),
         late: count.late,
         worst_lateness_ns: count.worst_lateness.nanos(),
-        real_time: footing.real_time,
-        locked: footing.locked,
+        real_time: scheduling.real_time,
+        locked: scheduling.locked,
     }
 }
 
-/// Asks the process that has the lab called `lab` up.
+/// Asks the process of the lab called `lab`.
 pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
     check_name(lab)?;
     let failed = |source: io::Error| match source.kind() {

@@ -1,7 +1,7 @@
-//! Traffic that flows: threads of the lab that send at one site and receive at another.
+//! Background traffic: threads of the lab that send at one site and receive at another.
 //!
-//! Owns the transfers and their time. They begin and end after the lab's cue, and begin anew with
-//! it; what is left in a sender's buffer at the end is thrown away, not sent.
+//! Owns the transfers and their schedule, which restarts with the lab's cue. Data in a sender's buffer at the
+//! end is discarded, not sent.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,9 +21,9 @@ use crate::cue::Cue;
 use crate::gate::{Moment, When};
 use crate::topology::Traffic;
 
-/// How long a thread looks away from the time: a new cue is noticed after this.
+/// Longest sleep of a thread: it notices a new cue after this.
 const GLANCE: Duration = Duration::from_millis(20);
-/// Bytes given to the kernel at once.
+/// Bytes per write.
 const CHUNK: usize = 64 * 1024;
 
 /// A transfer of a lab that is up.
@@ -36,7 +36,7 @@ pub(super) struct Flowing {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What a transfer did, seen from elsewhere.
+/// The state of a transfer for other threads.
 #[derive(Clone, Debug)]
 pub(super) struct WatchedTraffic {
     pub(super) name: String,
@@ -50,13 +50,13 @@ impl WatchedTraffic {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Whether it is its time.
+    /// Whether it is on now.
     pub(super) fn is_on(&self) -> bool {
         matches!(self.window.phase(), Phase::On(_))
     }
 }
 
-/// When a transfer is on.
+/// The period of a transfer.
 #[derive(Debug)]
 struct Window {
     cue: Arc<Cue>,
@@ -64,10 +64,10 @@ struct Window {
     stopped: AtomicBool,
 }
 
-/// Where a transfer stands in time.
+/// The state of a transfer in its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Its time comes, after this long.
+    /// It starts after this time.
     Before(Span),
     /// It is on, since this moment.
     On(Moment),
@@ -97,7 +97,7 @@ impl Window {
 }
 
 impl Flowing {
-    /// Has `traffic` flow between two places, in its time after `cue`.
+    /// Runs `traffic` between two places, on schedule after `cue`.
     pub(super) fn start(
         traffic: &Traffic,
         [from, to]: [Place; 2],
@@ -145,13 +145,13 @@ impl Flowing {
         place: Place,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), LabError> {
-        let (tell, told) = mpsc::channel();
+        let (report, reported) = mpsc::channel();
         let thread = thread::Builder::new()
             .name(format!("traffic-{}", self.watched.name))
             .spawn(move || {
                 let entered = place.enter().map_err(LabError::from);
                 let is_there = entered.is_ok();
-                let _ = tell.send(entered);
+                let _ = report.send(entered);
                 if is_there {
                     work();
                 }
@@ -161,7 +161,8 @@ impl Flowing {
             source,
         };
         self.threads.push(thread.map_err(failed)?);
-        told.recv()
+        reported
+            .recv()
             .map_err(|_| failed(io::Error::other("its thread ended")))?
     }
 
@@ -182,7 +183,7 @@ impl Drop for Flowing {
     }
 }
 
-/// Whether this kernel has the congestion control that is asked for.
+/// Whether this kernel has the requested congestion control.
 fn permitted(traffic: &Traffic) -> io::Result<()> {
     let Some(congestion) = &traffic.congestion else {
         return Ok(());
@@ -192,7 +193,7 @@ fn permitted(traffic: &Traffic) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("use {congestion}: {error}")))
 }
 
-/// Waits at most this long; false when the lab goes down.
+/// Waits at most this long; false when the lab is taken down.
 fn rest(stop: &PipeReader, patience: Duration) -> bool {
     let mut awaited = [Awaited::readable(stop.as_fd())];
     ppoll::wait(&mut awaited, Some(patience)).is_ok() && !awaited[0].is_gone()
@@ -220,10 +221,10 @@ fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReade
     }
 }
 
-/// One connection after the other for as long as it is its time: one that breaks is made anew.
+/// Sends over one connection at a time while the transfer is on; replaces a broken one.
 fn stream(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) {
     while is_on() {
-        // What the network refuses is tried again: it may lose everything for a while.
+        // Retries after network errors: a link may lose everything for some time.
         if transfer(traffic, target, &is_on).is_err() {
             clock::nap(GLANCE);
         }
@@ -259,8 +260,8 @@ fn receive(
             break;
         }
         let Ok((stream, _)) = listener.accept() else {
-            // Whoever came went away, or this process may open nothing more: the listener would
-            // stay readable.
+            // The client has disconnected, or this process has no free descriptor: the listener would stay
+            // readable.
             rest(stop, GLANCE);
             continue;
         };
@@ -269,13 +270,13 @@ fn receive(
         readers.push(thread::spawn(move || swallow(stream, &window, &received)));
     }
     for reader in readers {
-        // A reader has nothing to panic about; the lab goes down either way.
+        // A reader does not panic; the lab is taken down in any case.
         let _ = reader.join();
     }
 }
 
-/// Reads until it is over. What arrives at the closed socket then is answered with a reset, so
-/// that the sender's buffer is thrown away: megabytes that would go on for seconds.
+/// Reads until the period is over. A reset then answers later data, so that the sender discards its buffer:
+/// megabytes that would take seconds.
 fn swallow(mut stream: TcpStream, window: &Window, received: &AtomicU64) {
     let Phase::On(begun) = window.phase() else {
         return;
@@ -315,9 +316,9 @@ mod tests {
         assert_eq!(before, Phase::Before(Span::from_secs(1)));
         assert_eq!(phase_at(second(115), cue, window), Phase::On(second(115)));
         assert_eq!(phase_at(second(140), cue, window), Phase::Off);
-        let again = phase_at(second(140), Some(second(120)), window);
+        let anew = phase_at(second(140), Some(second(120)), window);
         assert_eq!(
-            again,
+            anew,
             Phase::On(second(135)),
             "another cue, another transfer"
         );

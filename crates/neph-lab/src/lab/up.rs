@@ -1,4 +1,4 @@
-//! Bringing a lab up: each thing goes into the journal, then is acquired.
+//! Brings a lab up: each object is listed in the journal first, then acquired.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use super::inside::Word;
 use super::refusal::explained;
 use super::rerouting::Rerouting;
 use super::service::Running;
-use super::status::Teller;
+use super::status::StatusServer;
 use super::traffic::Flowing;
 use super::tunnelling::Tunnelling;
 use super::wake::Waker;
@@ -30,7 +30,7 @@ use crate::settings;
 use crate::topology::{Site, Topology};
 use crate::truth::Scribe;
 
-/// The lab's own namespace, where the links are; no site may be called so.
+/// The lab's own namespace, which has the links; no site can have this name.
 pub(super) const WIRE: &str = "wire";
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
@@ -40,7 +40,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         name: options.name.clone(),
         topology: topology.clone(),
         stand_ins: Vec::new(),
-        teller: None,
+        status_server: None,
         waker: None,
         services: Vec::new(),
         traffic: Vec::new(),
@@ -53,17 +53,17 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         abandoned: false,
     };
     let grown = grow(&mut lab, &journal, options);
-    // Lets go of its lock before a lab that failed is dropped, and so taken down.
+    // Releases the lock before a failed lab is dropped, and so taken down.
     drop(journal);
     if wanted(options).is_err() {
-        // Whatever went wrong: the programs that were running hear ctrl-C as well.
+        // Takes down after any error: ctrl-C also reaches the programs that were running.
         lab.down()?;
         return Err(interrupted(options));
     }
     grown.map(|()| lab)
 }
 
-/// Whether it shall still come up: asked before everything that takes time.
+/// Whether the lab should still come up: checked before every step that takes time.
 fn wanted(options: &UpOptions) -> Result<(), LabError> {
     if options.stop.load(Ordering::Relaxed) {
         return Err(interrupted(options));
@@ -138,7 +138,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
             words.push(word);
         }
     }
-    // All are started before any is waited for: the kernel takes its time to open each socket.
+    // All are started before waiting for any: the kernel takes time to open each socket.
     words.into_iter().try_for_each(Word::wait)?;
     note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
@@ -150,7 +150,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     lab.rerouting = Rerouting::start(&plan, lab.cue_giver(), record)?;
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
-    lab.teller = Some(Teller::start(lab)?);
+    lab.status_server = Some(StatusServer::start(lab)?);
     journal.whole().map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
@@ -163,9 +163,9 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
     Plan::new(topology, named(WIRE), sites.collect(), journal::folder(lab))
 }
 
-/// Everything that [`up`] does, in its order.
+/// Every step of [`up`], in order.
 pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
-    // Nothing is tried here, and what cannot be is told by who brings it up.
+    // Tries nothing; bringing up a lab reports what is impossible.
     let settled = guest::settle(topology, None).map(|(settled, _)| settled);
     let topology = &settled.unwrap_or_else(|_| topology.clone());
     let plan = plan_of(topology, &options.name);
@@ -219,7 +219,7 @@ fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<
     Ok(())
 }
 
-/// Starts each service when the one before it is ready.
+/// Starts each service when the previous one is ready.
 fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<(), LabError> {
     for service in plan.services() {
         wanted(options)?;
@@ -247,7 +247,7 @@ fn start_traffic(lab: &mut Lab, topology: &Topology) -> Result<(), LabError> {
 
 fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {
     let name = namespace_name(lab, site);
-    // Somebody else's is not written down, or taking this lab down would remove it.
+    // A foreign one is not listed, or taking this lab down would remove it.
     if exists(&name) {
         return Err(LabError::Taken {
             name,
@@ -292,13 +292,13 @@ fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabErro
     })
 }
 
-/// Carries operations out, neighbours in the same namespace by one program.
+/// Runs operations; consecutive ones in the same namespace share a process.
 fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Result<(), LabError> {
-    let alike = |a: &Operation, b: &Operation| {
+    let identical = |a: &Operation, b: &Operation| {
         let batches = matches!(a.program, Program::Ip | Program::Bridge);
         a.namespace == b.namespace && a.program == b.program && batches
     };
-    for batch in operations.chunk_by(alike) {
+    for batch in operations.chunk_by(identical) {
         wanted(options)?;
         let first = &batch[0];
         let (namespace, line) = (&first.namespace, &first.line);

@@ -1,9 +1,8 @@
-//! Keeping the machine's cores awake while the lab carries packets.
+//! Keeps the host's cores awake while the lab forwards packets.
 //!
-//! Owns when: a lab of a process that measures keeps them awake as long as it is up, so that all of
-//! its experiments find them alike; one that is there for others does while packets cross its links.
-//! A core that has halted takes its time to wake, or the hypervisor has given it to somebody else:
-//! an emulated delay would have that on top, and so would the programs at both ends.
+//! Owns the times. A lab of a measuring process keeps them awake as long as it is up, for equal conditions in
+//! all experiments. A lab of a keeper does so while packets cross its links. A halted core is slow to wake,
+//! or the hypervisor has assigned it to others: this would add to emulated delays and to both applications.
 
 use std::io::PipeReader;
 use std::os::fd::AsFd;
@@ -20,30 +19,30 @@ use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::journal::HasKeeper;
 
-/// How often the links are looked at: what wakes a core four times a second disturbs nobody.
+/// Interval for checking the links: four wake-ups a second disturb nothing.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long after the last packet the cores are kept awake: pings go once a second.
+/// How long the cores are kept awake after the last packet: pings arrive once a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keeps the cores awake, where that is permitted: the links tell how late they were in any case.
+/// Keeps the cores awake, if permitted: the links report their lateness in any case.
 #[derive(Debug)]
 pub(super) enum Waker {
-    /// As long as it is there.
+    /// As long as it exists.
     Always {
-        /// None where it is not permitted.
+        /// `None` if it is not permitted.
         _awake: Option<Awake>,
     },
-    /// As long as packets cross the links, at which a thread looks.
+    /// While packets cross the links, which a thread checks.
     Looking(Working<()>),
 }
 
 impl Waker {
-    /// Keeps them awake from now on; `keeper`, whether this process is there for the lab alone.
+    /// Keeps them awake from now on; `keeper`: whether this process exists for the lab only.
     pub(super) fn start(lab: &Lab, keeper: HasKeeper) -> Result<Self, LabError> {
         let all = 0..lab.topology.links.len();
         let links: Option<Vec<Arc<LinkCounters>>> =
             all.map(|number| lab.counters(number).cloned()).collect();
-        // Nobody here counts what the kernel carries.
+        // The kernel's links have no counters here.
         let (HasKeeper::Yes, Some(links)) = (keeper, links) else {
             return Ok(Self::Always {
                 _awake: Awake::keep().ok(),
@@ -67,7 +66,7 @@ impl Waker {
 
 /// The request to the kernel, and since when nothing happened.
 struct Wakefulness {
-    /// None while nothing happens, and where it is not permitted.
+    /// `None` while nothing happens, and if it is not permitted.
     awake: Option<Awake>,
     last: Stopwatch,
 }
@@ -105,7 +104,7 @@ fn look(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: &PipeRe
     }
 }
 
-/// Packets that came to the links so far and were delivered or lost as asked.
+/// Packets that the links received so far and delivered, or lost as configured.
 fn carried(links: &[Arc<LinkCounters>]) -> u64 {
     let of = |link: &Arc<LinkCounters>| -> u64 {
         let both = Direction::BOTH.map(|direction| {

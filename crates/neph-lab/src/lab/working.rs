@@ -1,4 +1,4 @@
-//! Work on a thread of this process that goes on until it is told to stop.
+//! Work on a thread of this process until it is stopped.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::thread::{self, JoinHandle};
@@ -6,13 +6,13 @@ use std::thread::{self, JoinHandle};
 /// A thread that works.
 #[derive(Debug)]
 pub(super) struct Working<T> {
-    /// Closing it tells the work to stop.
+    /// Closing it stops the work.
     stop: PipeWriter,
     thread: JoinHandle<T>,
 }
 
 impl<T: Send + 'static> Working<T> {
-    /// Starts `work` on a thread called `name`; it ends when what it was given is gone.
+    /// Starts `work` on a thread called `name`; it ends when its pipe is closed.
     pub(super) fn start(
         name: &str,
         work: impl FnOnce(&PipeReader) -> T + Send + 'static,
@@ -28,24 +28,24 @@ impl<T: Send + 'static> Working<T> {
         !self.thread.is_finished()
     }
 
-    /// Tells the work to stop, without waiting.
-    pub(super) fn tell_to_stop(self) -> Stopping<T> {
+    /// Stops the work without waiting.
+    pub(super) fn order_stop(self) -> Stopping<T> {
         drop(self.stop);
         Stopping(self.thread)
     }
 
-    /// Has it stop; what came of it.
+    /// Stops the work and returns its result.
     pub(super) fn stop(self) -> T {
-        self.tell_to_stop().wait()
+        self.order_stop().wait()
     }
 }
 
-/// Work that was told to stop.
+/// Work that is stopping.
 #[derive(Debug)]
 pub(super) struct Stopping<T>(JoinHandle<T>);
 
 impl<T> Stopping<T> {
-    /// Waits until it has; what came of it.
+    /// Waits until it has stopped and returns its result.
     pub(super) fn wait(self) -> T {
         let ended = self.0.join();
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

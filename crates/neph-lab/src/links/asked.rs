@@ -1,5 +1,5 @@
-//! Owns what is asked of guests that are all alike, and the network around them: a tap for each on a
-//! bridge of its host, and routes that lead every site to it.
+//! Owns the settings of a table of guests, and their network: a tap for each on a bridge of its host, and
+//! routes from every site.
 
 use std::ops::RangeInclusive;
 
@@ -12,12 +12,12 @@ use crate::plan::{Operation, routes};
 use crate::topology::fixture::Nodes;
 use crate::topology::quantity;
 
-/// A guest's memory, unless somebody says otherwise.
+/// The default memory of a guest.
 const MEMORY: u64 = 192 << 20;
-/// Below nothing starts: the image lies in it twice for a moment.
+/// The minimum holds the image twice for a moment.
 const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
 
-/// What is asked of guests that are all alike, whatever runs them.
+/// The settings of a table of guests, for every kind.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) sites: Vec<Pod>,
@@ -38,7 +38,7 @@ fn memory(node: &Node) -> Result<u64, Fault> {
     }
 }
 
-/// One line of the shell.
+/// One line of shell.
 fn line(node: &Node) -> Result<String, Fault> {
     let line = String::take(node)?;
     if line.trim().is_empty() || line.contains('\n') {
@@ -52,7 +52,7 @@ fn line(node: &Node) -> Result<String, Fault> {
 }
 
 impl Asked {
-    /// What every kind is asked for.
+    /// Reads the settings that every kind has.
     pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
         let sites = pods::listed(table, "sites", nodes);
         let memory = table.optional_with("memory", memory);
@@ -68,7 +68,7 @@ impl Asked {
         })
     }
 
-    /// The guests, which have kernels of their own or that of this machine.
+    /// The guests, with this kind of kernel.
     pub(super) fn guests(&self, kernel: Kernel) -> Vec<Guest> {
         let of = |guest: &Pod| Guest {
             site: guest.site,
@@ -79,15 +79,15 @@ impl Asked {
         self.sites.iter().map(of).collect()
     }
 
-    /// What is run beside the reflector, as the shell reads it.
+    /// What runs in addition to the reflector, as shell lines.
     pub(super) fn lines(&self) -> String {
         let lines = self.run.iter().flat_map(|line| [line.as_str(), " &\n"]);
         lines.collect()
     }
 
-    /// The bridge of a host with a tap for each guest in it, or what `join` makes in its place. Nobody
-    /// has to ask for anybody's hardware address. A guest takes no frame that is longer than its
-    /// interface, so segments go one by one.
+    /// The bridge of a host with a tap for each of its guests, or what `join` creates instead. MAC addresses
+    /// are known, so ARP is not needed. A guest accepts no frame longer than its MTU, so segmentation offload
+    /// is off.
     pub(super) fn switch(
         &self,
         pods: Pods<'_>,
@@ -120,7 +120,7 @@ impl Asked {
                 ),
             ];
             operations.extend(lines.map(|line| Operation::ip(namespace, line)));
-            // A burst of ten frames and a queue of 50 ms, as libvirt's ceiling has about.
+            // A burst of ten frames and a queue of 50 ms, similar to the limit of libvirt.
             operations.extend(self.bandwidth.map(|rate| {
                 let rate = rate.bits_per_second();
                 let line =
@@ -132,17 +132,17 @@ impl Asked {
     }
 }
 
-/// What has an interface send each segment by itself.
+/// Makes an interface send each segment by itself.
 pub(super) fn one_by_one(mtu: u32) -> String {
     format!("gso_max_segs 1 gso_max_size {mtu}")
 }
 
-/// The interface that a guest is behind, at its host.
+/// The guest's interface at its host.
 pub(super) fn tap(guest: Pod) -> String {
     format!("tap_{}", guest.site)
 }
 
-/// Leads all sites beyond the host to a guest, by the host's way.
+/// Routes from all sites outside the host to a guest, through the host.
 pub(super) fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
     let topology = pods.ground.topology;
     let address = pods.address(guest.site);

@@ -1,5 +1,5 @@
-//! The plain bridge, as a container engine has it before anybody asks for more: pods behind a
-//! bridge, address translation on their way out, and ports of the host that lead in.
+//! The plain bridge, the default of a container engine: pods behind a bridge, NAT towards other hosts, and
+//! published ports of the host.
 
 use std::net::SocketAddrV4;
 
@@ -16,7 +16,7 @@ struct Engine {
     published: Vec<Published>,
 }
 
-/// A port of a pod's host that leads to it.
+/// A port of a pod's host that leads to the pod.
 #[derive(Clone, Copy, Debug)]
 struct Published {
     host: usize,

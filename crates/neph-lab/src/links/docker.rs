@@ -1,10 +1,10 @@
-//! Docker's own overlay between real engines: one engine at each host, joined to a swarm, an
-//! attachable network of its native driver (VXLAN), and a container for each pod. The container's
-//! interface is given to the pod, so that a pod is a site as any other.
+//! Docker's overlay between real engines: one engine per host, in one swarm, with an attachable network of
+//! its native driver (VXLAN), and a container per pod. The container's interface is moved to the pod, so that
+//! a pod is a site like any other.
 //!
-//! Each engine runs in process and mount namespaces of its own: when its first process ends, by
-//! whatever cause, the kernel ends its containers and takes its mounts away. The container holds
-//! the place of the pod and does nothing; its image is busybox, made on the spot.
+//! Each engine has its own process and mount namespaces: when its first process ends, for any reason, the
+//! kernel ends its containers and removes its mounts. The container only holds the pod's interface; its image
+//! is busybox, built here.
 
 use std::net::Ipv4Addr;
 
@@ -17,9 +17,9 @@ use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
 
-/// An engine is there after a second or two, the whole swarm after some ten.
+/// An engine is ready after a second or two, the whole swarm after about ten.
 const PATIENCE: Span = Span::from_secs(90);
-/// It is killed, not asked: there is nothing to keep.
+/// It is killed at once: there is no state to save.
 const GRACE: Span = Span::ZERO;
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Weave for Swarm {
             services: services.collect(),
             operations: vec![Operation::file(first, &script, self.script(pods, &hosts))],
             programs: vec!["dockerd", "docker", "unshare", "nsenter"],
-            // It is all that its container has.
+            // The only content of its container.
             lone: vec!["busybox"],
             groups: vec![group(ground)],
             ..Built::default()
@@ -77,9 +77,9 @@ impl Weave for Swarm {
     }
 }
 
-/// What the engines' control groups are called, below every mount.
+/// The name of the engines' control groups, below every mount.
 fn group(ground: &Ground<'_>) -> String {
-    // No site's group is called so: their names have no underscore.
+    // No site's group has this name: site names have no underscore.
     let lab = ground.folder.file_name().unwrap_or_default();
     format!("neph-{}-{}_engines", lab.to_string_lossy(), ground.name)
 }
@@ -90,11 +90,11 @@ fn engine(pods: Pods<'_>, host: usize, what: &str) -> String {
     path(pods.ground.folder, &name)
 }
 
-/// An engine whose whole family ends with its first process, whose number it writes down.
+/// An engine whose processes all end with the first one, whose number it writes to a file.
 fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
     let file = |what| engine(pods, host, what);
-    // What Docker keeps beside its folders lies on file systems of its own, which go with it; a
-    // Docker that the host has is not seen.
+    // Docker's other folders are on file systems of their own, which vanish with it. So it does not see the
+    // host's Docker.
     let hide = "for folder in /run/containerd /run/docker /var/lib/docker /etc/docker; do \
                 mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done";
     let run = format!(
@@ -123,8 +123,8 @@ fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
 }
 
 impl Swarm {
-    /// Joins the engines, makes the network, and gives each pod its container's interface. Asked
-    /// again until it ends well; whoever was ready before stays so.
+    /// Joins the engines, creates the network, and moves each container's interface to its pod. Runs
+    /// repeatedly until it succeeds; finished pods stay.
     fn script(&self, pods: Pods<'_>, hosts: &[usize]) -> String {
         let docker = |host: usize| format!("docker -H unix://{}", engine(pods, host, "sock"));
         let (first, own) = (docker(hosts[0]), pods.address(hosts[0]));
@@ -168,8 +168,8 @@ impl Swarm {
     }
 }
 
-/// Starts a pod's container and takes its interface over. What an earlier try left half made, and so
-/// does not run, is thrown away.
+/// Starts a pod's container and takes its interface. An incomplete container of an earlier try does not run,
+/// and is removed.
 fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
     let (name, address) = (&pods.site(pod.site).name, pods.address(pod.site));
     let namespace = pods.namespace(pod.site);
@@ -187,7 +187,7 @@ fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
     )
 }
 
-/// Tells a pod where the others are: Docker makes hardware addresses of addresses.
+/// Neighbour entries of a pod for the others: Docker derives MAC addresses from IP addresses.
 fn meet(pods: Pods<'_>, pod: Pod) -> String {
     let (namespace, own) = (pods.namespace(pod.site), pods.address(pod.site));
     let congestion = pods.congestion(pod);

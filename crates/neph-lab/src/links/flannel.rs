@@ -1,8 +1,8 @@
-//! Flannel itself: its daemon at each host, and etcd at the first of them, where the daemons find each
-//! other's subnets. Pods are behind a bridge at each host, as a container engine puts them there.
+//! Flannel: its daemon at each host, and etcd at the first host, where the daemons find each other's subnets.
+//! Pods are behind a bridge at each host, as with container engines.
 //!
-//! Owns what the programs are started with, and when the overlay is there. Flannel leases each host a /24 of
-//! the network; a host's pods say which, and the daemon is started with it as its last lease.
+//! Owns the configuration of the programs, and when the overlay is ready. Flannel leases each host a /24 of
+//! the network. The addresses of a host's pods determine it, and the daemon starts with it as its last lease.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -16,15 +16,15 @@ use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::topology::{Link, Prefix, Ready, ReadyCheck, Service, Topology, network};
 
-/// The length of a host's subnet: Flannel's usual.
+/// The length of a host's subnet: Flannel's default.
 const SUBNET: u8 = 24;
-/// Flannel wants four subnets at least.
+/// Flannel needs at least four subnets.
 const LONGEST_NETWORK: u8 = SUBNET - 2;
-/// Where the daemons look for the network.
+/// The key of the network configuration in etcd.
 const KEY: &str = "/coreos.com/network/config";
-/// etcd is there after a second, a daemon after a few.
+/// etcd is ready after a second, a daemon after a few.
 const PATIENCE: Span = Span::from_secs(30);
-/// They are killed, not asked: there is nothing to keep.
+/// They are killed at once: there is no state to save.
 const GRACE: Span = Span::ZERO;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Backend {
         }
     }
 
-    /// As the daemons read it; the number tells apart the overlays of one host.
+    /// The configuration for the daemons; the number distinguishes the overlays of one host.
     fn config(self, number: usize) -> String {
         match self {
             Self::Vxlan => format!(
@@ -101,13 +101,13 @@ fn too_long(network: Prefix<Ipv4Addr>) -> Option<Fault> {
     })
 }
 
-/// The subnet that a pod's address is in.
+/// The subnet of a pod's address.
 fn subnet(address: Ipv4Addr) -> Ipv4Addr {
     let [a, b, c, _] = address.octets();
     Ipv4Addr::new(a, b, c, 0)
 }
 
-/// A host has one subnet, and no other host has it.
+/// A host has one subnet, and no other host has the same.
 fn mixed(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     let subnet_of = |pod: &Pod| subnet(nodes.sites[pod.site].v4.address);
     let name = |pod: &Pod| &nodes.sites[pod.site].name;
@@ -132,7 +132,7 @@ fn is_at(link: &Link, host: usize) -> bool {
     Topology::far_end(link, host).is_some()
 }
 
-/// Flannel's VXLAN goes out by one interface of the host.
+/// Flannel's VXLAN uses one interface of the host.
 fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     if backend == Backend::Udp || !nodes.complete {
         return None;
@@ -159,7 +159,8 @@ impl Weave for Leases {
         for host in &hosts {
             let namespace = pods.namespace(*host);
             if let Some(link) = self.outside(pods, *host) {
-                // The daemon asks the interface for its address; the host has it at its loopback too.
+                // The daemon reads the interface's address; the host's own address is on its loopback
+                // interface too.
                 let line = format!("address add {}/32 dev {link}", pods.address(*host));
                 operations.push(Operation::ip(namespace, line));
             }
@@ -179,14 +180,14 @@ impl Weave for Leases {
 }
 
 impl Leases {
-    /// The interface that a host's packets leave by; none where any will do.
+    /// The interface for a host's packets; `None` if any is suitable.
     fn outside(&self, pods: Pods<'_>, host: usize) -> Option<String> {
         let mut links = pods.ground.topology.links.iter();
         let link = links.find(|link| is_at(link, host))?;
         (self.backend == Backend::Vxlan).then(|| link.name.clone())
     }
 
-    /// What a daemon writes down of its subnet, and reads when it starts.
+    /// The file in which a daemon stores its subnet, and which it reads at its start.
     fn lease(&self, pods: Pods<'_>, host: usize) -> String {
         let pod = pods.of(host).next().expect("a host has pods");
         let [a, b, c, _] = pods.address(pod.site).octets();
@@ -235,7 +236,8 @@ impl Leases {
     }
 }
 
-/// A daemon has written its lease down. After the last, each host knows the way to the pods of all others.
+/// Whether a daemon has written its lease. After the last one, each host has routes to the pods of all
+/// others.
 fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
     let mut check = format!("grep -q FLANNEL_MTU {lease}");
     let hosts = pods.hosts();
@@ -244,7 +246,7 @@ fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
     }
     for at in &hosts {
         for pod in pods.beyond(*at) {
-            // Nothing else leads there: without it, the packet would leave by the host's link.
+            // There is no other route: without it, the packet would use the host's link.
             check.push_str(&format!(
                 " && ip -n {} route get {} | grep -q 'dev flannel'",
                 pods.namespace(*at),
@@ -255,7 +257,7 @@ fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
     check
 }
 
-/// Where the store of this overlay answers.
+/// The client address of this overlay's etcd.
 fn clients(pods: Pods<'_>, own: Ipv4Addr) -> String {
     format!("http://{own}:{}", 2379 + 2 * pods.ground.number)
 }

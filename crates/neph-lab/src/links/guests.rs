@@ -1,8 +1,8 @@
-//! What guests with kernels of their own have in common: an image and a console, in the network of
-//! [`super::asked`]. Where they cannot run, [`super::namespace`] takes their place.
+//! What guests with kernels of their own share: an image and a console, in the network of [`super::asked`].
+//! If they cannot run, [`super::namespace`] replaces them.
 //!
-//! Owns what a guest's first process does. IPv4 only, as pods. A guest runs within its site's share of the machine, though its tap is at its host: so a capture there sees
-//! each packet at the host's link, at the bridge and at the tap.
+//! Owns the first process of a guest. IPv4 only, like pods. A guest runs within its site's share of the host,
+//! but its tap is at its host: a capture there has each packet at the host's link, the bridge and the tap.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -21,52 +21,52 @@ use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, Ground, Nodes, Trial};
 use crate::topology::{Ready, ReadyCheck, Service};
 
-/// A machine in emulation that shares a core with others takes its time.
+/// An emulated machine that shares a core is slow to start.
 const PATIENCE: Span = Span::from_secs(120);
-/// It is killed, not asked: there is nothing to keep.
+/// It is killed at once: there is no state to save.
 const GRACE: Span = Span::ZERO;
-/// What a guest's kernel and its programs need beside the image, MiB.
+/// Memory of a guest's kernel and programs in addition to the image, MiB.
 const KERNEL: u32 = 64;
-/// What must run without any other file.
+/// Programs that must run without other files.
 const LONE: [&str; 1] = ["busybox"];
-/// The shell's command that ends the trial where the taps that guests are behind cannot be.
+/// Shell command that ends the trial if taps cannot be created.
 const TAPS: &str =
     "(: <>/dev/net/tun) 2>/dev/null || { echo 'there is no /dev/net/tun for taps'; exit 1; }";
 
-/// What runs guests.
+/// A program that runs guests.
 pub(super) trait Machine: Debug + Send + Sync + 'static {
-    /// Commands of the shell before that, in the lab's folder; each ends with `&&`.
+    /// Shell commands that precede it, in the lab's folder; each ends with `&&`.
     fn prepare(&self, _start: &Start<'_>) -> String {
         String::new()
     }
-    /// The shell's command that becomes the guest. Its console is read from descriptor 5 and written
-    /// to 6; what its kernel says goes to its output.
+    /// The shell command that becomes the guest. Its console is read from descriptor 5 and written to 6;
+    /// kernel messages go to its output.
     fn command(&self, start: &Start<'_>) -> String;
-    /// The program that it is.
+    /// The name of the program.
     fn program(&self) -> &'static str;
-    /// The shell's command that ends with status 0 where guests with so much memory together can run,
-    /// MiB; else the last line that it writes says why not. Taps are there.
+    /// The shell command whose status is 0 if guests with this total memory in MiB can run; else its last
+    /// line is the reason. Taps are available.
     fn trial(&self, all_mebibytes: u64) -> String;
 }
 
-/// What a machine is told.
+/// The parameters of a guest.
 #[derive(Debug)]
 pub(super) struct Start<'s> {
-    /// What the guest is called among the files of the lab, whose folder is the working directory.
+    /// The guest's name in files of the lab, whose folder is the working directory.
     pub(super) name: &'s str,
-    /// Of its memory.
+    /// Its memory in MiB.
     pub(super) mebibytes: u64,
-    /// Of the memory of all guests like it together.
+    /// The memory of all guests of its table in MiB.
     pub(super) all_mebibytes: u64,
-    /// The file that it starts from.
+    /// The file of its boot image.
     pub(super) image: &'s str,
-    /// The interface that it is behind.
+    /// Its tap.
     pub(super) tap: &'s str,
-    /// Its hardware address.
+    /// Its MAC address.
     pub(super) mac: &'s str,
-    /// Its console's pipes, without the `.in` and `.out` of their names.
+    /// Its console's pipes, without the suffixes `.in` and `.out`.
     pub(super) console: &'s str,
-    /// What is added to its kernel's command line.
+    /// Added to its kernel's command line.
     pub(super) words: &'s str,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Start<'s> {
 #[derive(Debug)]
 struct Guests<M> {
     asked: Asked,
-    /// Whether namespaces may take their place.
+    /// Whether namespaces may replace them.
     fallback: bool,
     machine: M,
 }
@@ -139,7 +139,7 @@ impl<M: Machine> Build for Guests<M> {
         let instead: Result<Arc<dyn Build>, &str> = match (self.fallback, &self.asked.run) {
             (false, _) => Err("leave out fallback = false to have namespaces instead"),
             (true, run) if run.is_empty() => Ok(Arc::new(Namespaces::of(self.asked.clone()))),
-            // Unasked, nothing that was meant for another kernel is done to this one.
+            // Without permission, settings for another kernel are not applied to this one.
             _ => Err(
                 "namespaces do not take their place by themselves, for 'run' would be run on this \
                  machine: write kind = \"namespace\" if it may be",
@@ -195,7 +195,7 @@ impl<M: Machine> Guests<M> {
             pods.namespace(guest.host)
         );
         let [into, out] = pipes.map(|pipe| pipe.display().to_string());
-        // The image and what comes out of it are in memory together, beside the kernel.
+        // The image and its unpacked content are in memory together, in addition to the kernel.
         let run = format!(
             "cd {folder} && need=$(( $(wc -c < {image}) * 2 / 1048576 + {KERNEL} )) && \
              if [ $need -gt {mebibytes} ]; then \
@@ -222,8 +222,8 @@ impl<M: Machine> Guests<M> {
         }
     }
 
-    /// The first process of a guest: it finds its own names on the kernel's command line. Its shell
-    /// ends never: it takes one command after the other from the console.
+    /// The first process of a guest: it reads its name from the kernel's command line. Its shell never ends
+    /// and runs one command of the console after the other.
     fn script(&self) -> String {
         let (run, port) = (self.asked.lines(), self.asked.port);
         format!(

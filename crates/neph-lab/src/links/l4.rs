@@ -1,7 +1,6 @@
-//! The balancer that looks at addresses and ports only: nftables in the balancer's namespace, as
-//! kube-proxy builds it. A new connection is sent to one of several endpoints, at random or by
-//! its source address, and stays there; unless asked not to, it comes from the balancer's own
-//! address (masquerade), so that the answers come back this way.
+//! The layer 4 balancer: nftables in the balancer's namespace, as in kube-proxy. A new connection goes to one
+//! of several endpoints, at random or by its source address, and stays there. By default it has the
+//! balancer's source address (masquerade), so that replies return through the balancer.
 
 use std::fmt::Write;
 use std::net::SocketAddrV4;
@@ -15,19 +14,19 @@ use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 #[derive(Debug)]
 pub(crate) struct L4;
 
-/// By what a new connection's endpoint is chosen.
+/// How the endpoint of a new connection is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spread {
     Random,
     Source,
 }
 
-/// Whose address a balanced connection comes from.
+/// The source address of a balanced connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The balancer's.
+    /// The balancer's address.
     Masquerade,
-    /// The client's; the endpoints must answer by way of the balancer.
+    /// The client's address; the endpoints must reply through the balancer.
     Kept,
 }
 
@@ -65,7 +64,7 @@ impl Build for Balancer {
         let namespace = &ground.namespaces[self.front.site];
         let own = self.front.address(ground);
         Built::of(vec![
-            // With one link it would not forward.
+            // With a single link it would not forward otherwise.
             Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
             Operation::nft(namespace, self.rules(ground.name, own)),
         ])
@@ -88,7 +87,7 @@ impl Balancer {
         let wanted = format!("ip daddr {address} tcp dport {port} jump spread");
         let mut rules = format!("table ip balancer-{name} {{\n");
         let mut chain = |name: &str, lines: &[&str]| {
-            // A String takes whatever is written to it.
+            // Writing to a String never fails.
             let _ = writeln!(
                 rules,
                 "  chain {name} {{\n    {}\n  }}",

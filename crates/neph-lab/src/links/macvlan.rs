@@ -1,5 +1,5 @@
-//! Macvlan: each pod has an address of its own on its host's link, beside the host's. Nothing is
-//! forwarded and nothing wrapped; the price is that a pod and its own host do not hear each other.
+//! Macvlan: each pod has an address of its own on its host's link. There is no forwarding and no
+//! encapsulation, but a pod and its own host cannot communicate.
 
 use neph_text::{Fault, Fields};
 
@@ -86,7 +86,7 @@ impl Shared {
     }
 }
 
-/// Tells a pod where the others are.
+/// Neighbour entries of a pod for the others.
 fn meet(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
     let (namespace, own) = (pods.namespace(pod.site), pods.address(pod.site));
     let congestion = pods.congestion(pod);

@@ -1,8 +1,8 @@
-//! Guests without a kernel of their own: each is its site's network namespace, behind a veth where a
-//! guest has its tap, with the same addresses, share of the machine, ceiling and reflector.
+//! Guests without a kernel of their own: each is its site's network namespace, with a veth instead of a tap.
+//! Addresses, share of the host, bandwidth limit and reflector are the same.
 //!
-//! One kernel does the work of host and guests then, on whichever processor it is: what neighbours
-//! cost can be measured, what a kernel of its own costs cannot.
+//! One kernel then does the work of host and guests, on any CPU. The effects of neighbours can be measured,
+//! the cost of a guest kernel cannot.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
-/// The interface of a guest, as `uml` calls it.
+/// The interface of a guest, named as in `uml`.
 const INTERFACE: &str = "vec0";
 const PATIENCE: Span = Span::from_secs(60);
 
@@ -39,7 +39,7 @@ impl FixtureKind for Namespace {
 }
 
 impl Namespaces {
-    /// In the place of guests of which this is asked.
+    /// Replaces guests with these settings.
     pub(super) const fn of(asked: Asked) -> Self {
         Self(asked)
     }
@@ -89,7 +89,7 @@ impl Build for Namespaces {
 }
 
 impl Namespaces {
-    /// What a guest's first process runs.
+    /// The services of a guest's first process.
     fn service(&self, ground: &Ground<'_>, guest: Pod) -> Service {
         let (run, port) = (self.0.lines(), self.0.port);
         let line = format!("{run}exec \"$0\" reflect --listen 0.0.0.0:{port}");
@@ -105,13 +105,13 @@ impl Namespaces {
                 timeout: PATIENCE,
             }),
             log: None,
-            // As a guest: killed, not asked.
+            // Killed at once, like a guest.
             grace: Span::ZERO,
         }
     }
 }
 
-/// The line of `ip` that makes the veth between the host and a guest.
+/// The line of `ip` that creates the veth between the host and a guest.
 fn join(pods: Pods<'_>, guest: Pod) -> String {
     let (tap, mtu) = (tap(guest), pods.underlay_mtu());
     let (mac, namespace) = (pod_mac(guest.site), pods.namespace(guest.site));

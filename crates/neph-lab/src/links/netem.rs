@@ -1,6 +1,6 @@
-//! The link that the kernel carries: one veth pair between the sites, with netem (delay, jitter,
-//! loss, corruption, duplicates, reordering), tbf (rate, queue), pfifo (a queue in packets) and codel on
-//! both ends. It keeps no record of what it did.
+//! A link of the kernel: one veth pair between the sites, with netem (delay, jitter, loss, corruption,
+//! duplicates, reordering), tbf (rate, queue), pfifo (a queue in packets) and codel on both ends. It keeps no
+//! record.
 
 use neph_model::Span;
 
@@ -9,7 +9,7 @@ use crate::gate::{Discipline, FULL_FRAME, Jitter, Loss, QueueLimit, Shape, Share
 use crate::plan::Operation;
 use crate::topology::Link;
 
-/// Packets that netem may hold: 500 ms at 200,000 packets/s. Its queue must never be the limit.
+/// Queue of netem in packets: 500 ms at 200,000 packets/s. It must never be the limit.
 const LIMIT: u32 = 100_000;
 
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl LinkKind for Netem {
         let traced = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Trace(_));
         let trace = shapes.iter().any(traced);
         let paths = shapes.iter().any(|shape| !shape.paths.is_empty());
-        // As tc has it: "distribution specified but no latency", "reordering not possible without
-        // specifying some delay".
+        // tc reports: "distribution specified but no latency", "reordering not possible without specifying
+        // some delay".
         let at_once = |shape: &&&Shape| micros(shape.wire.delay) == 0;
         let normal = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Normal(width) if micros(width) > 0);
         let around_nothing = shapes.iter().filter(at_once).any(normal);
@@ -57,7 +57,7 @@ impl LinkKind for Netem {
         let refused = [
             (trace, ("jitter", "follow a trace")),
             (around_nothing, ("jitter", "vary normally around no delay")),
-            (early, ("reorder", "let packets overtake without a delay")),
+            (early, ("reorder", "reorder packets without a delay")),
             (paths, ("path", "have several paths")),
             (!link.schedule.is_empty(), ("schedule", "change in time")),
         ];
@@ -66,7 +66,7 @@ impl LinkKind for Netem {
     }
 }
 
-/// What tc is told about one direction. netem counts time in whole microseconds below 1.22.
+/// The lines of tc for one direction. netem counts time in whole microseconds below 1.22.
 fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
     let wire = &shape.wire;
     let mut netem = format!(
@@ -111,7 +111,7 @@ fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
 fn delay(wire: &Wire) -> String {
     let delay = micros(wire.delay);
     match &wire.jitter {
-        // A trace is refused when the topology is read.
+        // Reading the topology refuses a trace.
         Jitter::None | Jitter::Trace(_) => format!("delay {delay}us"),
         Jitter::Uniform(width) | Jitter::Normal(width) | Jitter::Pareto(width)
             if micros(*width) == 0 =>
@@ -124,7 +124,7 @@ fn delay(wire: &Wire) -> String {
             format!("delay {delay}us {deviation}us distribution normal")
         }
         Jitter::Pareto(mean) => {
-            // netem's table is 4/3 (X - 3/2), ours twice the mean times (X - 1): the same X.
+            // netem's table is 4/3 (X - 3/2), that of neph twice the mean times (X - 1): the same X.
             let (middle, scale) = (wire.delay + *mean, mean.times(3).nanos() / 2);
             let (middle, scale) = (micros(middle), micros(Span::from_nanos(scale)));
             format!("delay {middle}us {scale}us distribution pareto")

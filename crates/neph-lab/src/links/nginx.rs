@@ -1,5 +1,5 @@
-//! The proxy that ends connections (layer 7), as a real program: nginx, with or without TLS, as
-//! Kubernetes' ingress uses it. It takes a request whole before it passes it on.
+//! The layer 7 proxy as a real program: nginx, with or without TLS, as in Kubernetes' ingress. It reads a
+//! complete request before it forwards it.
 
 use neph_text::Fields;
 

@@ -1,8 +1,7 @@
-//! What the overlays have in common: pods, and how they are joined to their host.
+//! What the overlays share: pods, and their connection to their host.
 //!
-//! Owns the interfaces between a host and what runs inside it. A pod's own interface is `eth0`, as
-//! containers know it; its host answers for everything else, and neither has to ask for the other's
-//! hardware address. IPv4 only, as the overlays it stands for.
+//! Owns the interfaces between a host and its pods. A pod's interface is `eth0`, as in containers. Its host
+//! is its gateway, and MAC addresses are known, so ARP is not needed. IPv4 only, like the emulated overlays.
 
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
@@ -14,21 +13,21 @@ use crate::route;
 use crate::topology::fixture::{Build, Built, Ground, Nodes};
 use crate::topology::{Prefix, Site};
 
-/// What an Ethernet carries unless a link says otherwise.
+/// The default MTU of Ethernet.
 const MTU: u32 = 1500;
 
-/// A pod with the host that it runs in.
+/// A pod with its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pod {
     /// Its index among the sites.
     pub(super) site: usize,
-    /// Its host's.
+    /// The index of its host.
     pub(super) host: usize,
 }
 
-/// What a kind of overlay makes of its pods.
+/// What a kind of overlay creates for its pods.
 pub(super) trait Weave: Debug + Send + Sync + 'static {
-    /// How it is built, as [`Build::build`] says.
+    /// How it is built, as in [`Build::build`].
     fn weave(&self, pods: Pods<'_>) -> Built;
 }
 
@@ -52,13 +51,13 @@ impl<K: Weave> Build for Overlay<K> {
     }
 }
 
-/// An overlay of this kind; none without its pods.
+/// An overlay of this kind; `None` without pods.
 pub(super) fn overlay(pods: Option<Vec<Pod>>, kind: impl Weave) -> Option<Box<dyn Build>> {
     let pods = pods?;
     Some(Box::new(Overlay { pods, kind }))
 }
 
-/// The UDP port of an overlay that sends its packets to one; `usual` where none is said.
+/// The UDP port of an overlay that uses one; `usual` is the default.
 pub(super) fn port(table: &mut Fields<'_>, usual: u16) -> u16 {
     let port = table.optional::<Port>("port");
     port.map_or(usual, |port| port.value.0)
@@ -91,7 +90,7 @@ pub(super) fn listed<'f>(
     Some(pods)
 }
 
-/// What is wrong where a pod is outside of its overlay's network, or another site inside of it.
+/// A fault if a pod is outside of its overlay's network, or another site inside of it.
 pub(super) fn strayed(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     let is_pod = |index: usize| pods.iter().any(|pod| pod.site == index);
     let mut sites = nodes.sites.iter().enumerate();
@@ -104,7 +103,7 @@ pub(super) fn strayed(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>)
     Some(Fault::new(what, remedy))
 }
 
-/// The pods of an overlay, and the names and addresses that they have in a lab.
+/// The pods of an overlay, and their names and addresses in a lab.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pods<'t> {
     pub(super) pods: &'t [Pod],
@@ -128,7 +127,7 @@ impl<'t> Pods<'t> {
             .filter(move |pod| pod.host == host)
     }
 
-    /// Those inside other hosts.
+    /// The pods inside other hosts.
     pub(super) fn beyond(self, host: usize) -> impl Iterator<Item = Pod> + 't {
         self.pods
             .iter()
@@ -148,7 +147,7 @@ impl<'t> Pods<'t> {
         &self.ground.namespaces[index]
     }
 
-    /// What the links of these hosts carry, and all on the ways between them; the least of them.
+    /// The smallest MTU of the links of these hosts, and of all links between them.
     pub(super) fn underlay_mtu(self) -> u32 {
         let (hosts, topology) = (self.hosts(), self.ground.topology);
         let links = topology.links.iter();
@@ -167,7 +166,7 @@ impl<'t> Pods<'t> {
         format!("{kind}_{}", self.ground.number)
     }
 
-    /// Joins the pods of each host by a bridge, as container engines do.
+    /// Connects the pods of each host by a bridge, as container engines do.
     pub(super) fn by_bridge(self, mtu: u32) -> Vec<Operation> {
         let bridge = self.interface("br");
         let mut operations = Vec::new();
@@ -203,7 +202,7 @@ impl<'t> Pods<'t> {
         operations
     }
 
-    /// Gives a pod its way out by its interface `dev`, which its host ends with this address.
+    /// Gives a pod its default route over its interface `dev`; the host's end has this MAC address.
     pub(super) fn settle(self, pod: Pod, mac: &str, dev: &str) -> Vec<Operation> {
         let (own, gateway) = (self.address(pod.site), self.address(pod.host));
         let congestion = self.congestion(pod);
@@ -217,13 +216,13 @@ impl<'t> Pods<'t> {
         .to_vec()
     }
 
-    /// What a pod's routes say of its congestion control, as those of all sites do.
+    /// The congestion control in a pod's routes, as for all sites.
     pub(super) fn congestion(self, pod: Pod) -> String {
         let name = self.site(pod.site).congestion_control.as_ref();
         name.map_or_else(String::new, |name| format!(" congctl lock {name}"))
     }
 
-    /// What leaves the overlay leaves with its host's address, as container engines have it.
+    /// Packets that leave the overlay get their host's address, as with container engines.
     pub(super) fn masquerade(self, host: usize, more: &str) -> Operation {
         let list = |pods: &mut dyn Iterator<Item = Pod>| {
             let addresses: Vec<String> =
@@ -247,13 +246,13 @@ impl<'t> Pods<'t> {
     }
 }
 
-/// The hardware address of a pod: locally administered, the same in every run.
+/// The MAC address of a pod: locally administered, the same in every run.
 pub(super) fn pod_mac(site: usize) -> String {
     let [.., high, low] = site.to_be_bytes();
     format!("02:6e:70:{high:02x}:{low:02x}:00")
 }
 
-/// Of a host's end of the overlay with this number.
+/// The MAC address of a host's end of the overlay with this number.
 pub(super) fn host_mac(overlay: usize, host: usize) -> String {
     let [.., overlay] = overlay.to_be_bytes();
     let [.., high, low] = host.to_be_bytes();

@@ -1,5 +1,5 @@
-//! What boxes with a port have in common: where they take connections and where these go; and how
-//! a proxy is built of a real program: a certificate where TLS ends, a configuration, a service.
+//! What balancers with a port share: where they accept connections and where these go. Also builds a proxy
+//! from a real program: a certificate if TLS ends there, a configuration, a service.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ use crate::topology::{Ready, ReadyCheck, Service};
 const PATIENCE: Span = Span::from_secs(10);
 const GRACE: Span = Span::from_secs(2);
 
-/// Where connections are taken, and to where they go.
+/// Where connections are accepted, and where they go.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
     pub(super) site: usize,
@@ -44,7 +44,7 @@ impl Front {
     }
 }
 
-/// A proxy: takes connections at one place and makes its own to others.
+/// A proxy: accepts connections at one address and opens its own to others.
 #[derive(Clone, Debug)]
 pub(super) struct Proxy {
     pub(super) front: Front,
@@ -54,11 +54,11 @@ pub(super) struct Proxy {
     pub(super) tls_to: bool,
 }
 
-/// The program that does a proxy's work.
+/// The program that is the proxy.
 pub(super) trait Program: Debug + Send + Sync + 'static {
-    /// How the name of its configuration file ends.
+    /// The suffix of its configuration file.
     const ENDING: &'static str;
-    /// What stands in that file.
+    /// The content of that file.
     fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String;
     /// The program and its arguments, with the configuration in `file`.
     fn command(&self, ground: &Ground<'_>, file: &str) -> Vec<String>;
@@ -70,7 +70,7 @@ struct Balancer<P> {
     program: P,
 }
 
-/// A proxy whose work `program` does; none where it could not be read.
+/// A proxy by `program`; `None` if it could not be read.
 pub(super) fn balancer(proxy: Option<Proxy>, program: impl Program) -> Option<Box<dyn Build>> {
     let proxy = proxy?;
     Some(Box::new(Balancer { proxy, program }))
@@ -93,7 +93,7 @@ impl<P: Program> Build for Balancer<P> {
 }
 
 impl Proxy {
-    /// Reads what every proxy has.
+    /// Reads the settings that every proxy has.
     pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
         let front = Front::read(table, nodes);
         let tls = table.optional::<bool>("tls");
@@ -105,8 +105,7 @@ impl Proxy {
         })
     }
 
-    /// What makes a certificate for the proxy, where it needs one: key and certificate in the
-    /// file [`certificate`].
+    /// Creates a certificate for the proxy, if it needs one: key and certificate in the file [`certificate`].
     fn certify(&self, ground: &Ground<'_>) -> Option<Operation> {
         let namespace = &ground.namespaces[self.front.site];
         let address = ground.topology.sites[self.front.site].v4.address;
@@ -120,7 +119,7 @@ impl Proxy {
         })
     }
 
-    /// The program that does the work, ready when it takes connections.
+    /// The service of the program, ready when it accepts connections.
     fn service(&self, ground: &Ground<'_>, command: Vec<String>) -> Service {
         Service {
             name: ground.name.to_owned(),

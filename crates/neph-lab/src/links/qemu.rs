@@ -1,7 +1,7 @@
-//! QEMU: a whole machine, by KVM or in emulation, with a kernel of this host's /boot.
+//! QEMU: a virtual machine with KVM or emulation, and a kernel of this host's /boot.
 //!
-//! Owns the choice of kernel and processor. Both are the shell's, when the lab comes up: a topology
-//! means the same where neither is there.
+//! Owns the choice of kernel and CPU. Shell commands choose when the lab comes up, so a topology does not
+//! depend on the host.
 
 use neph_text::{Fault, Fields, Node, Take, choice};
 
@@ -41,8 +41,8 @@ enum Processor {
 impl Processor {
     const NAMES: [(&str, Self); 2] = [("kvm", Self::Kvm), ("tcg", Self::Emulation)];
 
-    /// The shell's command that writes qemu's name of it. A virtual machine may have KVM and be slower
-    /// with it than emulation is: a guest with nested KVM did 0.8 million instructions a second.
+    /// The shell command that prints qemu's name of it. Inside a virtual machine KVM may be slower than
+    /// emulation: a guest with nested KVM ran 0.8 million instructions a second.
     const fn command(self) -> &'static str {
         match self {
             Self::Found => {
@@ -54,10 +54,10 @@ impl Processor {
     }
 }
 
-/// The most virtual processors of a guest.
+/// The maximum number of virtual CPUs of a guest.
 const MOST_VCPUS: u32 = 16;
 
-/// A number of virtual processors.
+/// A number of virtual CPUs.
 fn vcpus(node: &Node) -> Result<u32, Fault> {
     let number = u32::take(node)?;
     if (1..=MOST_VCPUS).contains(&number) {
@@ -67,7 +67,7 @@ fn vcpus(node: &Node) -> Result<u32, Fault> {
     Err(Fault::new(what, "write for example vcpus = 2"))
 }
 
-/// A path without what a shell would read.
+/// A path without characters that are special in a shell.
 fn file(node: &Node) -> Result<String, Fault> {
     let path = String::take(node)?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
@@ -81,9 +81,9 @@ fn file(node: &Node) -> Result<String, Fault> {
 #[derive(Debug)]
 struct Emulated {
     processor: Processor,
-    /// The file of its kernel; without, the newest that is installed.
+    /// The file of its kernel; by default the newest that is installed.
     kernel: Option<String>,
-    /// Its virtual processors, 1 to 16.
+    /// Its virtual CPUs, 1 to 16.
     vcpus: u32,
 }
 
@@ -141,7 +141,7 @@ impl Machine for Emulated {
 }
 
 impl Emulated {
-    /// The shell's commands that set `$kernel`, or say that there is none.
+    /// The shell commands that set `$kernel`, or report that there is none.
     fn found(&self) -> String {
         let (kernel, remedy) = match &self.kernel {
             Some(kernel) => (
@@ -155,7 +155,8 @@ impl Emulated {
                  [[guest]]",
             ),
         };
-        // A kernel for x86 has its mark at byte 514 (Documentation/arch/x86/boot.rst); ELF has one too.
+        // A kernel for x86 has its magic number at byte 514 (Documentation/arch/x86/boot.rst); ELF has one
+        // too.
         format!(
             "{kernel}; [ -f \"$kernel\" ] && [ -r \"$kernel\" ] || {{ \
              echo \"there is no kernel ${{kernel:-in /boot}} to read: {remedy}\"; exit 1; }}; \
@@ -166,9 +167,8 @@ impl Emulated {
     }
 }
 
-/// The shell's commands that put the modules which a guest's interface needs into a folder, named so
-/// that what must be loaded first comes first (modules.dep has it last). A kernel has them built in,
-/// or they lie packed.
+/// The shell commands that copy the modules of a guest's interface into a folder, named in loading order
+/// (modules.dep has the reverse order). A kernel may have them built in, or as compressed files.
 fn modules(name: &str) -> String {
     format!(
         "mkdir -p {name}.files/modules && from=/lib/modules/${{kernel##*/vmlinuz-}} && number=100 && \
@@ -202,16 +202,19 @@ mod tests {
             std::fs::write(&path, content).expect("a file");
             path.display().to_string()
         };
-        let told = why("/boot/none").expect("there is none");
+        let reported = why("/boot/none").expect("there is none");
         assert!(
-            told.starts_with("there is no kernel /boot/none to read: write the file of"),
-            "{told}"
+            reported.starts_with("there is no kernel /boot/none to read: write the file of"),
+            "{reported}"
         );
-        assert!(!told.contains("FILE"), "it was written: {told}");
-        let told = why("/boot").expect("a folder");
-        assert!(told.starts_with("there is no kernel /boot"), "{told}");
-        let told = why(&file("text", b"root:x:0")).expect("a text");
-        assert!(told.contains("text is no kernel: "), "{told}");
+        assert!(!reported.contains("FILE"), "it was written: {reported}");
+        let reported = why("/boot").expect("a folder");
+        assert!(
+            reported.starts_with("there is no kernel /boot"),
+            "{reported}"
+        );
+        let reported = why(&file("text", b"root:x:0")).expect("a text");
+        assert!(reported.contains("text is no kernel: "), "{reported}");
         let mut image = vec![0; 514];
         image.extend(b"HdrS and more");
         assert_eq!(why(&file("image", &image)), None);

@@ -1,7 +1,7 @@
-//! Routed without encapsulation, as Calico has it: pods behind a bridge at each host, and BIRD
-//! tells every host and router by BGP where each pod lives. One autonomous system for each node,
-//! one session over each link (RFC 7938), so that routers in between know the pods too. BGP takes
-//! the way with the fewest hops.
+//! Routing without encapsulation, as in Calico: pods are behind a bridge at each host. BIRD announces each
+//! pod's location to every host and router by BGP. There is one autonomous system per node, and one session
+//! per link (RFC 7938), so that routers in between know the pods too. BGP selects the path with the fewest
+//! hops.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -66,7 +66,7 @@ impl Weave for Routed {
     }
 }
 
-/// Everybody who forwards: all nodes but switches and pods.
+/// All nodes that forward: all but switches and pods.
 fn speakers(ground: &Ground<'_>) -> impl Iterator<Item = usize> {
     let sites = ground.topology.sites.iter().enumerate();
     sites.filter_map(|(index, site)| {
@@ -89,7 +89,7 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
          protocol static {{\n  ipv4;\n"
     );
     let mut line = |args: std::fmt::Arguments<'_>| {
-        // A String takes whatever is written to it.
+        // Writing to a String never fails.
         let _ = text.write_fmt(args);
     };
     for pod in pods.of(speaker) {
@@ -98,7 +98,7 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
     }
     line(format_args!("}}\n"));
     for (number, address) in neighbours(pods, speaker) {
-        // The addresses are the nodes' own, not the links': no hop is counted between them.
+        // The addresses are those of the nodes, not the links': no hop is counted between them.
         line(format_args!(
             "protocol bgp {{\n  local {own} as {};\n  neighbor {address} as {};\n  multihop;\n  \
              connect delay time 1;\n  connect retry time 1;\n  error wait time 1, 2;\n  \
@@ -126,7 +126,7 @@ fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
         .collect()
 }
 
-/// Ends with status 0 when every speaker knows every pod.
+/// Exits with status 0 when every speaker knows every pod.
 fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
     let addresses = pods.pods.iter().map(|pod| pods.address(pod.site));
     let wanted: Vec<String> = addresses.map(|address| format!("{address}/32")).collect();
@@ -140,7 +140,7 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
     )
 }
 
-/// BIRD at one node; ready at once, or when the script at `check` says so.
+/// BIRD at one node; ready at once, or when the script at `check` succeeds.
 fn service(ground: &Ground<'_>, speaker: usize, check: Option<String>) -> Service {
     let file = |ending: &str| {
         let name = format!("{}.{ending}", ground.name_at(speaker));

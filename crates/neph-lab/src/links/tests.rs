@@ -28,10 +28,10 @@ fn an_overlay_fits_through_the_narrowest_link_between_its_hosts() {
     let overlay = "[[overlay]]\nname = \"o\"\nkind = \"vxlan\"\npods = [\"p\", \"q\"]\n";
     let narrow = format!("{MIDDLE}mtu = 1300\n{overlay}");
     // Beside the way: nothing of the overlay comes there.
-    let beside = format!(
+    let alongside = format!(
         "{MIDDLE}{overlay}[[site]]\nname = \"c\"\n[[link]]\na = \"r\"\nb = \"c\"\nmtu = 1000\n"
     );
-    for (rest, mtu) in [(narrow, 1250), (beside, 1450)] {
+    for (rest, mtu) in [(narrow, 1250), (alongside, 1450)] {
         let steps = plan(&rest);
         let made = format!("link add name vx_0 mtu {mtu} ");
         let made = steps.iter().filter(|line| line.contains(&made));
@@ -46,8 +46,8 @@ fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
         [[overlay]]\nname = \"x-a\"\nkind = \"routed\"\npods = [\"t\"]\n";
     let steps = plan(&format!("{MIDDLE}{overlays}"));
     for (what, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
-        let told = steps.iter().filter(|line| line.starts_with(what));
-        let named = told.map(|line| line.split(" <<").next().unwrap_or_default());
+        let reported = steps.iter().filter(|line| line.starts_with(what));
+        let named = reported.map(|line| line.split(" <<").next().unwrap_or_default());
         let named: Vec<&str> = named.collect();
         let different: BTreeSet<&&str> = named.iter().collect();
         assert_eq!((named.len(), different.len()), (count, count), "{named:#?}");
@@ -171,8 +171,8 @@ fn a_machine_takes_the_kernel_and_the_processor_that_it_is_told() {
     let found = machines("");
     assert!(has(&found, "ls /boot/vmlinuz-*") && has(&found, "then echo kvm; else echo tcg"));
     assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
-    let told = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
-    assert!(has(&told, "kernel=/srv/vmlinuz-6.1;") && has(&told, "accel=$(echo kvm)"));
+    let reported = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
+    assert!(has(&reported, "kernel=/srv/vmlinuz-6.1;") && has(&reported, "accel=$(echo kvm)"));
     assert!(has(&found, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
 }
 
@@ -231,13 +231,13 @@ fn guests_that_are_namespaces_have_a_veth_where_a_guest_has_its_tap_and_all_else
     let own = guests("uml");
     assert!(own.iter().any(|line| line.contains("unless this ends")));
     // The host's side, and that of everybody beyond.
-    let alike = |line: &&String| {
+    let identical = |line: &&String| {
         let parts = ["vm_0", "tbf rate 8000000bit", "10.30.0.11"];
         let one = parts.iter().any(|part| line.contains(part));
         one && (line.starts_with("ip -n") || line.starts_with("tc ")) && !line.contains("x-p ")
     };
-    let theirs: Vec<&String> = own.iter().filter(alike).collect();
-    let ours: Vec<&String> = steps.iter().filter(alike).collect();
+    let theirs: Vec<&String> = own.iter().filter(identical).collect();
+    let ours: Vec<&String> = steps.iter().filter(identical).collect();
     assert!(ours.len() > 4, "{ours:#?}");
     assert_eq!(theirs, ours);
 }

@@ -1,6 +1,5 @@
-//! The tunnel in user space, as early Flannel (its udp backend) and Weave's sleeve mode have it:
-//! pods behind a bridge at each host, packets to other hosts' pods through a program and inside
-//! UDP.
+//! A tunnel in user space, as in early Flannel (udp backend) and Weave's sleeve mode. Pods are behind a
+//! bridge at each host; a program sends packets for other hosts' pods inside UDP.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +13,7 @@ use crate::tunnel::{Peer, TunnelConfig};
 
 /// Bytes of the outer IPv4 and UDP headers.
 const OVERHEAD: u32 = 28;
-/// Flannel's.
+/// The port of Flannel.
 const PORT: u16 = 8285;
 
 #[derive(Debug)]

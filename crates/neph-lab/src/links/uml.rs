@@ -1,16 +1,16 @@
-//! User-Mode Linux: a Linux kernel as a program of this one, which starts within two seconds and
-//! needs nothing of the processor. It has one CPU. Its interface is a tap, by its "vector" driver.
+//! User-Mode Linux: a Linux kernel as a program of this host, which starts within two seconds and needs no
+//! CPU feature. It has one CPU. Its interface is a tap, by its "vector" driver.
 
 use neph_text::Fields;
 
 use super::guests::{self, Machine, Start};
 use crate::topology::fixture::{Build, FixtureKind, Nodes};
 
-/// Where a guest's memory may be, a file that it runs programs from: in memory if there is room.
-/// Containers often have 64 MiB there, and forbid to run what is in it.
+/// Folders for a guest's memory, a file that must be executable: in memory if there is room. Containers often
+/// have 64 MiB there, mounted noexec.
 const FOLDERS: &str = "\"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp";
 
-/// How long it may take to check what it needs, seconds: less than one where nobody else works.
+/// Timeout of the trial in seconds: it takes less than one on an idle host.
 const PATIENCE: u32 = 60;
 
 #[derive(Debug)]
@@ -53,8 +53,8 @@ impl Machine for UserMode {
 
     fn trial(&self, all_mebibytes: u64) -> String {
         let at = fitting_folder(all_mebibytes);
-        // The last of what it checks before it begins: ptrace and its memory do by then. On a processor
-        // with AMX, User-Mode Linux before 6.12 cannot set the registers of its first process, and dies.
+        // Its last check before it starts: ptrace and its memory work by then. On a CPU with AMX, User-Mode
+        // Linux before 6.12 cannot set the registers of its first process, and exits.
         format!(
             "case $(linux.uml --version) in 5.*|6.[0-9].*|6.1[01].*) \
              if grep -qw amx_tile /proc/cpuinfo; then \
@@ -70,7 +70,7 @@ impl Machine for UserMode {
     }
 }
 
-/// The shell's command that writes the first folder that takes the guests' memory; nothing without any.
+/// The shell command that prints the first folder with room for the guests' memory; nothing without one.
 fn fitting_folder(mebibytes: u64) -> String {
     format!(
         "set -- {FOLDERS}; for at; do \
@@ -80,7 +80,7 @@ fn fitting_folder(mebibytes: u64) -> String {
     )
 }
 
-/// The same; without any it is the first one: the guest's last words say then what it lacks there.
+/// The same, with the first folder as the default: the guest's last messages then report what is missing.
 fn memory_folder(mebibytes: u64) -> String {
     let at = fitting_folder(mebibytes);
     format!("{at}; echo \"$1\"")

@@ -1,6 +1,6 @@
-//! VXLAN (RFC 7348) as a mesh of unicast tunnels that the kernel carries, as Flannel and Docker's
-//! native driver build it: pods behind a bridge at each host, packets to other hosts' pods inside
-//! UDP. Every host is told where every pod is, so nothing is flooded and nobody asks.
+//! VXLAN (RFC 7348) as a mesh of unicast tunnels of the kernel, as in Flannel and Docker's native driver.
+//! Pods are behind a bridge at each host; packets for other hosts' pods travel inside UDP. Every host has
+//! entries for every pod, so there is no flooding and no ARP.
 
 use neph_text::Fields;
 
@@ -8,9 +8,9 @@ use super::pods::{self, Pods, Weave, host_mac};
 use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 
-/// Bytes that the outer Ethernet header's successors take: IPv4, UDP, VXLAN, inner Ethernet.
+/// Bytes of the outer IPv4, UDP and VXLAN headers, and of the inner Ethernet header.
 const OVERHEAD: u32 = 50;
-/// What Linux and Flannel use; the assigned number is 4789.
+/// The port of Linux and Flannel; the assigned number is 4789.
 const PORT: u16 = 8472;
 
 #[derive(Debug)]

@@ -386,8 +386,8 @@ mod tests {
                     prop_assert_eq!(count, 0);
                     continue;
                 };
-                let told: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
-                prop_assert_eq!(told, paths);
+                let reported: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
+                prop_assert_eq!(reported, paths);
                 prop_assert_eq!(truth.packets(), count as u64);
                 prop_assert_eq!(truth.unplaced, 0);
             }

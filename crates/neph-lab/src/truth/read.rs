@@ -29,7 +29,7 @@ pub enum TruthError {
     },
     /// A record in it is not what this version writes.
     #[error(
-        "the truth file {path} is damaged: at byte {at} stands no record; what came before is whole"
+        "the truth file {path} is damaged: at byte {at} stands no record; the records before are complete"
     )]
     Damaged {
         /// Which file.

@@ -204,6 +204,6 @@ fn a_packet_of_the_last_moment_is_told_too() {
         passing.arrival = i64::MAX;
         handling.copy = false;
     }
-    let told: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
-    assert_eq!(told, 1);
+    let reported: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
+    assert_eq!(reported, 1);
 }

@@ -66,10 +66,10 @@ impl Scribe {
     /// # Errors
     /// There can be no further thread.
     pub fn start() -> io::Result<Self> {
-        let (words, told) = sync_channel(QUEUE);
+        let (words, reported) = sync_channel(QUEUE);
         thread::Builder::new()
             .name("truth".to_owned())
-            .spawn(move || Files::default().serve(&told))?;
+            .spawn(move || Files::default().serve(&reported))?;
         Ok(Self {
             words,
             opened: Arc::default(),
@@ -125,10 +125,10 @@ impl TruthWriter {
     /// # Errors
     /// The first write that failed.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let (tell, told) = channel();
-        let closes = Word::Closes(self.file, tell);
+        let (report, reported) = channel();
+        let closes = Word::Closes(self.file, report);
         self.words.send(closes).map_err(|_| gone())?;
-        told.recv().map_err(|_| gone())?
+        reported.recv().map_err(|_| gone())?
     }
 }
 
@@ -187,14 +187,14 @@ impl Files {
                     written.attempt(|file| file.write_all(&record.encode()));
                 }
             }
-            Word::Closes(number, tell) => {
+            Word::Closes(number, report) => {
                 let written = self.0.remove(&number);
                 let outcome = written.map_or(Ok(()), |mut written| {
                     written.flush();
                     written.outcome
                 });
                 // Nobody listens only if the engine's thread is gone.
-                let _ = tell.send(outcome);
+                let _ = report.send(outcome);
             }
         }
     }

@@ -30,7 +30,7 @@ const MOST: i64 = 150_000;
 const DRAIN: Span = Span::from_millis(2_500);
 /// A stream takes at most this long; where so few frames take longer, no rate is told.
 const LONGEST: Span = Span::from_secs(3);
-const FEWEST_TOLD: i64 = 20;
+const FEWEST_REPORTED: i64 = 20;
 /// How long nobody looks whether to stop.
 const NAP: Span = Span::from_millis(50);
 /// Frames between two looks at what came.
@@ -182,7 +182,7 @@ impl Frames {
         });
         let frame = transmission_time(bytes, rate);
         let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
-        if frame.times(FEWEST_TOLD) > LONGEST {
+        if frame.times(FEWEST_REPORTED) > LONGEST {
             return None;
         }
         let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::gate::{Arrival, Fate, Flow, Gate, Jitter, Moment, Shape, Wire};
+use crate::gate::{Arrival, Flow, Gate, Jitter, Moment, PacketOutcome, Shape, Wire};
 
 /// What chance decides is drawn so often: enough that the reference is far smoother than what is
 /// measured.
@@ -58,14 +58,14 @@ impl Asked<'_> {
         let mut came = vec![None; left.len()];
         let mut queued = VecDeque::new();
         for (number, at) in left.iter().enumerate() {
-            let fate = gate.admit(Arrival {
+            let outcome = gate.admit(Arrival {
                 at: Moment(*at),
                 length: bytes,
                 flow: self.flow,
             });
             settle(&mut gate, &mut queued, &mut came);
-            match fate {
-                Some(fate) => came[number] = arrival(fate),
+            match outcome {
+                Some(outcome) => came[number] = arrival(outcome),
                 None => queued.push_back(number),
             }
         }
@@ -119,17 +119,17 @@ impl Asked<'_> {
 }
 
 fn settle(gate: &mut Gate, queued: &mut VecDeque<usize>, came: &mut [Option<i64>]) {
-    while let Some(fate) = gate.next_decided() {
+    while let Some(outcome) = gate.next_decided() {
         if let Some(number) = queued.pop_front() {
-            came[number] = arrival(fate);
+            came[number] = arrival(outcome);
         }
     }
 }
 
-fn arrival(fate: Fate) -> Option<i64> {
-    match fate {
-        Fate::Leaves(departure) => Some(departure.due.0),
-        Fate::Dropped(..) => None,
+fn arrival(outcome: PacketOutcome) -> Option<i64> {
+    match outcome {
+        PacketOutcome::Leaves(departure) => Some(departure.due.0),
+        PacketOutcome::Dropped(..) => None,
     }
 }
 

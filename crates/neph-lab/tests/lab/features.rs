@@ -93,9 +93,9 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
     let in_header = kernel_count(&lab, "s1", ("Ip", "InHdrErrors"));
     assert!(found > 0 && found + in_header <= counted.corrupted);
     transfer(&lab, 300_000);
-    let again = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
+    let anew = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
     let found = kernel_count(&lab, "s1", ("Tcp", "InCsumErrors"));
-    assert!(again > 0 && found > 0, "{again} sent again, {found} found");
+    assert!(anew > 0 && found > 0, "{anew} sent again, {found} found");
     let corrupted = count(&lab).corrupted;
     lab.down().expect("down");
     let mut flipped = 0;

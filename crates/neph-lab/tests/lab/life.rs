@@ -23,10 +23,10 @@ fn up_and_down_leave_nothing() {
     let own = Lab::find(&name).expect("readable").expect("listed");
     assert_eq!(own.owner, Some(std::process::id()));
     assert!(own.owner_alive && own.namespaces.len() == 2, "{own:?}");
-    let again = Lab::up(lab.topology(), &UpOptions::named(&name)).expect_err("taken");
+    let anew = Lab::up(lab.topology(), &UpOptions::named(&name)).expect_err("taken");
     assert!(
-        matches!(again, LabError::Taken { state: "up", .. }),
-        "{again}"
+        matches!(anew, LabError::Taken { state: "up", .. }),
+        "{anew}"
     );
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());
@@ -174,15 +174,15 @@ fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
             .expect("start the victim");
         // Its first byte says that it is about to begin.
         let mut output = victim.stdout.take().expect("piped");
-        let mut heard = Vec::new();
-        while !heard.ends_with(b"BEGIN") {
+        let mut received = Vec::new();
+        while !received.ends_with(b"BEGIN") {
             let mut byte = [0];
             assert_eq!(
                 output.read(&mut byte).expect("read"),
                 1,
                 "the victim ended early"
             );
-            heard.push(byte[0]);
+            received.push(byte[0]);
         }
         clock::nap(Duration::from_millis(delay));
         victim.kill().expect("kill -9");
@@ -243,8 +243,8 @@ fn sites_reach_each_other_over_routers_in_both_families() {
 /// Whether this machine's kernel and tc have netem, whatever neph says of them.
 fn has_netem(namespace: &str) -> bool {
     let ip = |words: &str| {
-        let told = process::command("ip").args(words.split(' ')).output();
-        told.expect("the ip program").status.success()
+        let reported = process::command("ip").args(words.split(' ')).output();
+        reported.expect("the ip program").status.success()
     };
     assert!(ip(&format!("netns add {namespace}")), "netns add");
     let has = ip(&format!(
@@ -274,8 +274,11 @@ fn netem_carries_a_link_or_is_named_as_missing() {
         );
         lab.down().expect("down");
     } else {
-        let told = up.expect_err("there is no netem").to_string();
-        assert!(told.contains("no queue discipline 'netem'"), "{told}");
+        let reported = up.expect_err("there is no netem").to_string();
+        assert!(
+            reported.contains("no queue discipline 'netem'"),
+            "{reported}"
+        );
     }
     assert_eq!(leftovers(&name), [].into());
 }

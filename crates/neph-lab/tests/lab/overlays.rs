@@ -260,7 +260,7 @@ fn what_cannot_be_joined_is_placed() {
         ),
     ] {
         let mistakes = Topology::parse(&Source::new("lab", text(more))).expect_err(more);
-        let told = format!("{mistakes:?}");
-        assert!(told.contains(part), "{told}");
+        let reported = format!("{mistakes:?}");
+        assert!(reported.contains(part), "{reported}");
     }
 }

@@ -81,9 +81,9 @@ fn a_flow_that_is_moved_to_a_shorter_path_overtakes_itself_as_the_record_says() 
     lab.down().expect("down");
     assert_eq!(came.len(), 300, "nothing is lost");
     let mut latest = 0;
-    let mut overtaken = 0_u64;
+    let mut out_of_order = 0_u64;
     for number in came {
-        overtaken += u64::from(number < latest);
+        out_of_order += u64::from(number < latest);
         latest = latest.max(number);
     }
     let key = FlowKey {
@@ -95,13 +95,13 @@ fn a_flow_that_is_moved_to_a_shorter_path_overtakes_itself_as_the_record_says() 
     let truth = &flows_of(records(folder.path()))[&key];
     let paths: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
     assert_eq!(paths, [0, 1], "{truth:?}");
-    assert_eq!(truth.reordered(), overtaken, "{truth:?}");
+    assert_eq!(truth.reordered(), out_of_order, "{truth:?}");
     assert_eq!(
-        truth.segments[0].reordered, overtaken,
+        truth.segments[0].reordered, out_of_order,
         "those on the long path"
     );
     // Those of the last 35 ms before the change, one every 2 ms; a busy sender sends fewer then.
-    assert!((1..=19).contains(&overtaken), "{overtaken}");
+    assert!((1..=19).contains(&out_of_order), "{out_of_order}");
 }
 
 #[test]
@@ -138,12 +138,12 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
         let late = at - cue - round * 200_000_000;
         assert!(late.abs() < 50_000, "round {round} is {late} ns off");
     }
-    let told = flows_of(records);
-    let told = told
+    let reported = flows_of(records);
+    let reported = reported
         .iter()
         .filter(|(key, _)| key.direction == 0 && key.protocol == 17);
     let mut changes = 0;
-    for (key, flow) in told {
+    for (key, flow) in reported {
         for both in flow.segments.windows(2) {
             changes += 1;
             // Two clocks are read for it, some microseconds apart.

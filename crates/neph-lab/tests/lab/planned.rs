@@ -42,9 +42,9 @@ fn what_up_acquires_and_sets_is_what_the_plan_tells() {
     let steps = Lab::plan(&topology, &UpOptions::named(&name)).expect("a plan");
     let lab = up(&topology, &name);
     let journal = fs::read_to_string(format!("/run/neph/{name}/journal")).expect("it is up");
-    let told = || steps.iter().map(|step| step.line.as_str());
+    let reported = || steps.iter().map(|step| step.line.as_str());
     for (planned, noted) in [("ip netns add ", "namespace "), ("mkdir ", "group ")] {
-        assert_eq!(behind(told(), planned), behind(journal.lines(), noted));
+        assert_eq!(behind(reported(), planned), behind(journal.lines(), noted));
     }
     // Whatever is set twice has the later value.
     let mut settings = BTreeMap::new();
@@ -73,11 +73,11 @@ fn what_up_acquires_and_sets_is_what_the_plan_tells() {
     }
     assert_eq!(mtus.len(), 2, "{mtus:?}");
     for ((namespace, interface), mtu) in mtus {
-        let told = process::command("ip")
+        let reported = process::command("ip")
             .args(["-n", namespace, "link", "show", "dev", interface])
             .output();
-        let told = String::from_utf8(told.expect("ip").stdout).expect("UTF-8");
-        assert!(told.contains(&format!("mtu {mtu} ")), "{told}");
+        let reported = String::from_utf8(reported.expect("ip").stdout).expect("UTF-8");
+        assert!(reported.contains(&format!("mtu {mtu} ")), "{reported}");
     }
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());

@@ -20,11 +20,14 @@ fn one(rest: &str) -> Topology {
 
 /// The processes in the namespace of site `a`.
 fn inside(lab: &str) -> Vec<u32> {
-    let told = process::command("ip")
+    let reported = process::command("ip")
         .args(["netns", "pids", &format!("neph-{lab}-a")])
         .output();
-    let told = String::from_utf8(told.expect("the ip program").stdout).expect("UTF-8");
-    told.lines().filter_map(|line| line.parse().ok()).collect()
+    let reported = String::from_utf8(reported.expect("the ip program").stdout).expect("UTF-8");
+    reported
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect()
 }
 
 const WEB: &str = "[[service]]\nname = \"web\"\nsite = \"a\"\n\
@@ -85,10 +88,10 @@ fn a_service_that_ends_early_is_told_with_its_last_words() {
                      command = [\"sh\", \"-c\", \"echo no such key; exit 3\"]\n\
                      ready = { tcp = 8080 }\n");
     let error = Lab::up(&fails, &UpOptions::named(&name)).expect_err("it ended");
-    let told = error.to_string();
+    let reported = error.to_string();
     assert!(
-        told.contains("'web' ended with status 3: no such key"),
-        "{told}"
+        reported.contains("'web' ended with status 3: no such key"),
+        "{reported}"
     );
     let never = one(
         "[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"sleep\", \"60\"]\n\

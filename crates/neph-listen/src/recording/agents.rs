@@ -89,7 +89,7 @@ impl<'a> AtAgents<'a> {
                 agent: agent.clone(),
                 order: self.order(place, &interface.name),
             }),
-            Spot::Here(_) | Spot::Elsewhere(..) => None,
+            Spot::Here(_) | Spot::RemotePoint(..) => None,
         });
         captures.collect()
     }
@@ -228,7 +228,7 @@ impl AgentsCourse for AtAgents<'_> {
                 fault: Some(ListenError::refused(format!(
                     "{} ({}): {}",
                     begun.point.name,
-                    begun.point.told(),
+                    begun.point.reported(),
                     Outside::text(&why)
                 ))),
             },

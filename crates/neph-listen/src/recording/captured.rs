@@ -6,31 +6,31 @@ use neph_model::{ClockReading, Span, Wall};
 use neph_sys::clock;
 
 use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
-use super::elsewhere::Output;
 use super::point::record;
 use super::relay::relay;
+use super::remote::Output;
 use super::spelling::{Host, Interface, Point, Spot};
 use super::{Recorded, RecordingOptions};
-use crate::{Ears, ListenError, Listening, Way, Writing};
+use crate::{CaptureInterface, CaptureMethod, ListenError, Listening, Writing};
 
 /// The interfaces here among these points, opened, in their order.
 pub(super) fn open_these<'p>(
     points: impl Iterator<Item = &'p Point>,
     options: &RecordingOptions,
-) -> Result<Vec<Ears>, ListenError> {
+) -> Result<Vec<CaptureInterface>, ListenError> {
     let wanted = options.choice.wanted();
     let open = |point: &Point| match &point.spot {
-        Spot::Here(Interface { name, site }) => Some(Ears::open(&Listening {
+        Spot::Here(Interface { name, site }) => Some(CaptureInterface::open(&Listening {
             interface: name,
             site: site.as_deref(),
-            elsewhere: "iface:INTERFACE@SITE",
+            remote: "iface:INTERFACE@SITE",
             kept: options.snaplen,
             ring: options.ring,
             most: options.count.unwrap_or(u64::MAX),
             wanted: &wanted,
-            way: Some(Way::Ring),
+            way: Some(CaptureMethod::Ring),
         })),
-        Spot::Elsewhere(..) | Spot::Agent(..) => None,
+        Spot::RemotePoint(..) | Spot::Agent(..) => None,
     };
     points.filter_map(open).collect()
 }
@@ -40,18 +40,22 @@ fn now() -> Wall {
 }
 
 /// Records an interface here.
-pub(super) fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
+pub(super) fn listen(
+    begun: Begun<'_>,
+    mut capture_interface: CaptureInterface,
+    shared: Shared<'_>,
+) -> Outcome {
     let Begun {
         point,
         path,
         file,
         tally,
     } = begun;
-    let (link, kept) = ears.format();
+    let (link, kept) = capture_interface.format();
     let mut writing = Writing::with_header(file, link, kept);
     tally.begun();
     let (from, mut until) = (now(), None);
-    let recorded = record(&mut ears, &mut writing, |seen, bytes| {
+    let recorded = record(&mut capture_interface, &mut writing, |seen, bytes| {
         tally.counted(seen.packets, bytes);
         tally.lost(seen.lost);
         let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
@@ -59,8 +63,8 @@ pub(super) fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Ou
         until = is_over.then(now);
         is_over
     });
-    let until = until.filter(|_| !ears.is_full() && !writing.is_refused());
-    let seen = ears.seen();
+    let until = until.filter(|_| !capture_interface.is_full() && !writing.is_refused());
+    let seen = capture_interface.seen();
     let packets = writing.packets();
     tally.counted(seen.packets, writing.bytes());
     tally.ended();
@@ -99,7 +103,7 @@ pub(super) fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Share
         mut file,
         tally,
     } = begun;
-    let ((relayed, was_asked), said) = output.read(|capture| {
+    let ((relayed, was_asked), printed) = output.read(|capture| {
         let relayed = relay(capture, &mut file, tally);
         let was_asked = shared.is_over.load(Ordering::Relaxed);
         tally.ended();
@@ -118,16 +122,16 @@ pub(super) fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Share
         (Ok(()), Ok(())) => Some(ListenError::refused(format!(
             "{}: {}",
             point.name,
-            said.why(destination)
+            printed.why(destination)
         ))),
     };
     Outcome {
         recorded: Recorded {
             name: point.name.clone(),
             file: path,
-            host: said.kernel().unwrap_or(destination).to_owned(),
+            host: printed.kernel().unwrap_or(destination).to_owned(),
             packets,
-            lost: said.lost(),
+            lost: printed.lost(),
             listened: None,
             clock: Vec::new(),
         },

@@ -121,8 +121,10 @@ mod tests {
         drop(folder);
         assert!(file.exists(), "it was asked for");
         let mut folder = Folder::open(Some(&path)).expect("it is there");
-        let told = folder.capture("a").expect_err("it is there");
-        assert!(matches!(told, ListenError::Wrong(told) if told.contains("another folder")));
+        let reported = folder.capture("a").expect_err("it is there");
+        assert!(
+            matches!(reported, ListenError::Wrong(reported) if reported.contains("another folder"))
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use neph_capture::path::alarms::{Delay, Found, Rules, Standing};
 use neph_capture::path::windows::{Crossed, Waiting, Window, Windows};
-use neph_capture::{Hops, Mapping, Twice, Way};
+use neph_capture::{Direction, DuplicateFilter, Hops, Mapping};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
 use neph_text::Outside;
@@ -22,7 +22,7 @@ use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
 use super::{LivePackets, Point, Recorded, Wanted};
-use crate::Courtesy;
+use crate::IdlePriority;
 use left::{Left, Live, divide};
 use source::{Clocks, Samples, Source};
 
@@ -40,7 +40,7 @@ const SET: i64 = 250_000_000;
 const SAMPLES: usize = 64;
 
 /// Who hears of alarms while points record.
-pub trait Hears: Send + 'static {
+pub trait AlarmListener: Send + 'static {
     /// An alarm was raised, or is over.
     fn hear(&mut self, found: Found);
 
@@ -50,7 +50,7 @@ pub trait Hears: Send + 'static {
     }
 
     /// A packet crossed a segment in so many nanoseconds. Only of segments that are judged while points record.
-    fn crossed(&mut self, _segment: &str, _way: Way, _took: i64) {}
+    fn crossed(&mut self, _segment: &str, _way: Direction, _took: i64) {}
 }
 
 /// What is judged while points record.
@@ -63,7 +63,7 @@ pub struct JudgingSpec<'p, T> {
     /// Translators' rules, each with the place of the point behind it.
     pub mappings: &'p [(usize, Mapping)],
     /// Who hears of alarms.
-    pub hears: T,
+    pub listener: T,
     /// Prints a sentence.
     pub say: fn(&str),
 }
@@ -93,7 +93,7 @@ struct Judge<T> {
     /// When the first of them saw its first packet.
     began: Option<i64>,
     over: Stop,
-    hears: T,
+    listener: T,
     say: fn(&str),
 }
 
@@ -106,18 +106,18 @@ struct Place {
     is_at_agent: bool,
 }
 
-impl<T: Hears> Judging<T> {
+impl<T: AlarmListener> Judging<T> {
     /// Begins to wait for captures of these points. Prints what it leaves to the end.
     pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
         let (over, say) = (Stop::new(), spec.say);
         let (judge, left) = Judge::of(spec, &over);
         left.print(say);
-        let (packets, heard) = sync_channel(SAMPLES);
+        let (packets, received) = sync_channel(SAMPLES);
         Self {
             packets,
             sampled: judge.sampled(),
             over,
-            thread: thread::spawn(move || judge.run(&heard)),
+            thread: thread::spawn(move || judge.run(&received)),
         }
     }
 
@@ -145,12 +145,12 @@ impl<T: Hears> Judging<T> {
     }
 }
 
-impl<T: Hears> Judge<T> {
+impl<T: AlarmListener> Judge<T> {
     /// Of these points; and what is left to the end.
     fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, Left) {
         let points = spec.points.iter().enumerate();
         let places: Vec<Place> = points
-            .filter(|(_, point)| !point.is_elsewhere())
+            .filter(|(_, point)| !point.is_remote())
             .map(|(place, point)| Place {
                 point: place,
                 name: point.name.clone(),
@@ -179,7 +179,7 @@ impl<T: Hears> Judge<T> {
             segments,
             began: None,
             over: over.clone(),
-            hears: spec.hears,
+            listener: spec.listener,
             say: spec.say,
         };
         if !judge.sampled().is_empty() {
@@ -193,7 +193,7 @@ impl<T: Hears> Judge<T> {
         let is_wanted = |segment: usize| {
             let mut standings = self.standings.iter();
             let is_live = self.segments.get(segment).is_some_and(Option::is_some);
-            standings.any(|one| one.segment() == segment) || is_live && self.hears.wants_delays()
+            standings.any(|one| one.segment() == segment) || is_live && self.listener.wants_delays()
         };
         let at_agents = self.places.iter().filter(|place| place.is_at_agent);
         let is_any = (0..self.segments.len()).any(is_wanted);
@@ -207,12 +207,12 @@ impl<T: Hears> Judge<T> {
 
     /// Whether there is anything to judge, or to tell, while points record.
     fn is_at_work(&self) -> bool {
-        !self.standings.is_empty() || self.hears.wants_delays()
+        !self.standings.is_empty() || self.listener.wants_delays()
     }
 
     fn run(mut self, packets: &Receiver<LivePackets>) -> T {
         if !self.is_at_work() {
-            return self.hears;
+            return self.listener;
         }
         // None where the recording came to nothing.
         if let Ok(LivePackets::Captures(files)) = packets.recv() {
@@ -227,7 +227,7 @@ impl<T: Hears> Judge<T> {
                 ));
             }
         }
-        self.hears
+        self.listener
     }
 
     /// Until all is over, or why it cannot go on.
@@ -236,7 +236,7 @@ impl<T: Hears> Judge<T> {
         mut sources: Vec<Source>,
         packets: &Receiver<LivePackets>,
     ) -> Result<(), String> {
-        let courtesy = Courtesy::with_patience(PATIENCE);
+        let idle_priority = IdlePriority::with_patience(PATIENCE);
         let mut before = clock::pair();
         let mut windows = Windows::begin(before.wall.0, self.waiting);
         while !self.over.is_set() {
@@ -251,7 +251,7 @@ impl<T: Hears> Judge<T> {
             if let Some(window) = windows.next(now.wall.0) {
                 self.look(&window, &mut sources)?;
             } else {
-                courtesy.caught_up();
+                idle_priority.caught_up();
                 clock::nap(OFTEN);
             }
         }
@@ -283,7 +283,7 @@ impl<T: Hears> Judge<T> {
             hops.map(*place, *mapping);
         }
         for (place, source) in sources.iter_mut().enumerate() {
-            let mut twice = Twice::default();
+            let mut duplicates = DuplicateFilter::default();
             let read = source.read(
                 &window.read,
                 window.next_from(),
@@ -295,7 +295,7 @@ impl<T: Hears> Judge<T> {
                     if let Some(packet) = dissect(record.link, record.bytes, record.length) {
                         let interface = record.link.interface(record.bytes);
                         let interface = interface.unwrap_or(record.interface);
-                        if !twice.is_copy(Wall::from_unix_nanos(at), interface, &packet) {
+                        if !duplicates.is_copy(Wall::from_unix_nanos(at), interface, &packet) {
                             hops.see(place, at, &packet);
                         }
                     }
@@ -326,7 +326,7 @@ impl<T: Hears> Judge<T> {
         for crossed in window.crossed(&followed) {
             let segment = self.places[crossed.segment].point;
             if let Some(Some(name)) = self.segments.get(segment) {
-                self.hears.crossed(name, crossed.way, crossed.took);
+                self.listener.crossed(name, crossed.direction, crossed.took);
             }
             let delay = at_least(
                 &crossed,
@@ -334,10 +334,10 @@ impl<T: Hears> Judge<T> {
                 began,
             );
             for standing in &mut self.standings {
-                if standing.is_of(segment, crossed.way)
+                if standing.is_of(segment, crossed.direction)
                     && let Some(found) = standing.count(delay, began)
                 {
-                    self.hears.hear(found);
+                    self.listener.hear(found);
                 }
             }
         }

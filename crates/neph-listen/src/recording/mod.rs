@@ -9,12 +9,12 @@ mod agents;
 mod begun;
 mod captured;
 mod course;
-mod elsewhere;
 mod folder;
 mod judging;
 mod options;
 mod point;
 mod relay;
+mod remote;
 mod running;
 mod sampling;
 mod spelling;
@@ -33,7 +33,7 @@ use crate::ListenError;
 pub use agents::{AgentCapture, Agents, AgentsCourse};
 pub use begun::kernel;
 use folder::Folder;
-pub use judging::{Hears, Judging, JudgingSpec};
+pub use judging::{AlarmListener, Judging, JudgingSpec};
 pub use options::RecordingOptions;
 pub use point::record as record_point;
 use running::Ending;
@@ -67,7 +67,7 @@ impl Recorded {
             // Whose kernel stamps elsewhere is known when it has ended.
             host: match point.spot {
                 Spot::Here(_) => String::new(),
-                Spot::Elsewhere(..) | Spot::Agent(..) => point.name.clone(),
+                Spot::RemotePoint(..) | Spot::Agent(..) => point.name.clone(),
             },
             packets: 0,
             lost: None,
@@ -97,7 +97,7 @@ pub enum LivePackets {
 
 /// Who hears of a recording, and ends it.
 #[derive(Clone, Copy)]
-pub struct Heard<'h> {
+pub struct Received<'h> {
     /// Ends it.
     pub stop: &'h Stop,
     /// Hears where the captures will be, before there are any.
@@ -110,7 +110,7 @@ pub struct Heard<'h> {
     pub progress: Option<&'h dyn Fn(&str)>,
 }
 
-impl fmt::Debug for Heard<'_> {
+impl fmt::Debug for Received<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Heard")
     }
@@ -142,21 +142,21 @@ pub fn record(
     points: &[Point],
     options: &RecordingOptions,
     agents: Option<Box<dyn Agents>>,
-    heard: Heard<'_>,
+    received: Received<'_>,
 ) -> Result<Recording, ListenError> {
     refuse_same_names(points)?;
     options.choice.check()?;
     let mut folder = Folder::open(options.save.as_deref())?;
     let expected: Vec<Recorded> =
         (points.iter().map(|point| Recorded::none(point, &folder))).collect();
-    (heard.begins)(&expected);
-    let ran = threads::run(points, options, &mut folder, agents, heard);
+    (received.begins)(&expected);
+    let ran = threads::run(points, options, &mut folder, agents, received);
     if ran.is_err() {
         folder.take_back();
     }
     let (ending, outcomes) = ran?;
     if let Some(remark) = remark(&ending, points, options) {
-        (heard.say)(&format!("neph hops: {remark}"));
+        (received.say)(&format!("neph hops: {remark}"));
     }
     let mut fault = None;
     let mut recorded = Vec::new();
@@ -169,7 +169,7 @@ pub fn record(
         let packets = counted(point.packets, "packet");
         let place = options.save.as_ref().map(|_| point.file.display());
         let place = place.map_or(String::new(), |file| format!(" in {file}"));
-        (heard.say)(&format!(
+        (received.say)(&format!(
             "neph hops: {}: {packets}{place}, {lost}",
             point.name
         ));
@@ -189,8 +189,8 @@ fn refuse_same_names(points: &[Point]) -> Result<(), ListenError> {
             return Err(ListenError::wrong(format!(
                 "two points are called {}: {} and {}; write NAME= before one of them",
                 point.name,
-                other.told(),
-                point.told()
+                other.reported(),
+                point.reported()
             )));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Courtesy, Ears, ListenError, Seen, Writing};
+use crate::{CaptureInterface, IdlePriority, ListenError, Seen, Writing};
 
 /// That it is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -10,28 +10,28 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Writes each packet until `is_over` says so, which is shown what was counted and the bytes of the
 /// capture, or no more can be written. What arrived until then is written too.
 pub fn record(
-    ears: &mut Ears,
+    capture_interface: &mut CaptureInterface,
     writing: &mut Writing,
     mut is_over: impl FnMut(Seen, u64) -> bool,
 ) -> Result<(), ListenError> {
     let mut fault = Ok(());
-    let courtesy = Courtesy::begin(ears.gauge());
+    let idle_priority = IdlePriority::begin(capture_interface.gauge());
     while fault.is_ok()
-        && !ears.is_full()
+        && !capture_interface.is_full()
         && !writing.is_refused()
-        && !is_over(ears.seen(), writing.bytes())
+        && !is_over(capture_interface.seen(), writing.bytes())
     {
-        if ears.has_all() {
-            courtesy.caught_up();
+        if capture_interface.has_all() {
+            idle_priority.caught_up();
         }
-        fault = ears.wait(PATIENCE);
-        if ears.take_some(|packet, _| writing.packet(packet)) {
+        fault = capture_interface.wait(PATIENCE);
+        if capture_interface.take_some(|packet, _| writing.packet(packet)) {
             writing.flush();
-            ears.count();
+            capture_interface.count();
         }
     }
-    drop(courtesy);
-    ears.take_rest(|packet, _| writing.packet(packet));
+    drop(idle_priority);
+    capture_interface.take_rest(|packet, _| writing.packet(packet));
     writing.flush();
     fault
 }

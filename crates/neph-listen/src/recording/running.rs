@@ -7,7 +7,7 @@ use neph_sys::clock;
 
 use super::course::Tally;
 use super::spelling::Point;
-use super::{Heard, RecordingOptions};
+use super::{Received, RecordingOptions};
 use crate::ListenError;
 
 /// That it is over is noticed after this long, at most.
@@ -50,34 +50,34 @@ pub(super) fn wait_for_end(
     points: &[Point],
     tallies: &[Tally],
     options: &RecordingOptions,
-    heard: Heard<'_>,
+    received: Received<'_>,
 ) -> Ending {
     let began = clock::raw().0;
     let length = options.duration.map_or(i64::MAX, Span::nanos);
-    let mut told = 0;
+    let mut reported = 0;
     let ending = loop {
         let since = clock::raw().0 - began;
         if let Some(ending) = ending(tallies) {
             break ending;
         }
-        if heard.stop.is_set() {
+        if received.stop.is_set() {
             break Ending::Asked;
         }
         if since >= length {
             break Ending::Time;
         }
-        if let Some(progress) = heard.progress
-            && since / OFTEN > told
+        if let Some(progress) = received.progress
+            && since / OFTEN > reported
         {
-            told = since / OFTEN;
-            progress(&line(told, points, tallies));
+            reported = since / OFTEN;
+            progress(&line(reported, points, tallies));
         }
         clock::nap(PATIENCE.min(Duration::from_nanos(
             u64::try_from(length - since).unwrap_or(0),
         )));
     };
-    if let Some(progress) = heard.progress
-        && told > 0
+    if let Some(progress) = received.progress
+        && reported > 0
     {
         progress("");
     }

@@ -10,7 +10,7 @@ use neph_model::AgentName;
 use crate::ListenError;
 
 const HERE: &str = "iface:";
-const ELSEWHERE: &str = "ssh:";
+const REMOTE: &str = "ssh:";
 const AT_AGENT: &str = "agent:";
 /// The longest name of an interface (`IFNAMSIZ`, without its end).
 const LONGEST: usize = 15;
@@ -30,7 +30,7 @@ pub(super) enum Spot {
     /// An interface of this machine.
     Here(Interface),
     /// One of another, over ssh.
-    Elsewhere(Host, Interface),
+    RemotePoint(Host, Interface),
     /// One of an agent's host.
     Agent(AgentName, Interface),
 }
@@ -85,15 +85,15 @@ impl Point {
     }
 
     /// Whether it is on another machine, over ssh.
-    pub const fn is_elsewhere(&self) -> bool {
-        matches!(self.spot, Spot::Elsewhere(..))
+    pub const fn is_remote(&self) -> bool {
+        matches!(self.spot, Spot::RemotePoint(..))
     }
 
     /// The agent at whose host it is.
     pub const fn agent(&self) -> Option<&AgentName> {
         match &self.spot {
             Spot::Agent(agent, _) => Some(agent),
-            Spot::Here(_) | Spot::Elsewhere(..) => None,
+            Spot::Here(_) | Spot::RemotePoint(..) => None,
         }
     }
 
@@ -103,14 +103,14 @@ impl Point {
     }
 
     /// Where it is, as it is told.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn reported(&self) -> String {
         let of = |interface: &Interface| match &interface.site {
             Some(site) => format!("{} of {site}", interface.name),
             None => interface.name.clone(),
         };
         match &self.spot {
             Spot::Here(interface) => of(interface),
-            Spot::Elsewhere(host, interface) => {
+            Spot::RemotePoint(host, interface) => {
                 format!("{} at {}", of(interface), host.destination)
             }
             Spot::Agent(agent, interface) => format!("{} of agent {agent}", of(interface)),
@@ -119,7 +119,7 @@ impl Point {
 }
 
 fn is_live(place: &str) -> bool {
-    [HERE, ELSEWHERE, AT_AGENT]
+    [HERE, REMOTE, AT_AGENT]
         .iter()
         .any(|begin| place.starts_with(begin))
 }
@@ -137,7 +137,7 @@ fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), Strin
     if let Some(rest) = place.strip_prefix(AT_AGENT) {
         return at_agent(rest);
     }
-    let rest = place.strip_prefix(ELSEWHERE).unwrap_or(place);
+    let rest = place.strip_prefix(REMOTE).unwrap_or(place);
     let form = "ssh:user@host/eth0";
     let Some((host, interface)) = rest.split_once('/').filter(|_| !rest.starts_with("//")) else {
         return Err(format!(
@@ -155,7 +155,7 @@ fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), Strin
         .rsplit_once('@')
         .map_or(destination.as_str(), |(_, host)| host)
         .replace(':', "-");
-    Ok((Spot::Elsewhere(host, interface), name))
+    Ok((Spot::RemotePoint(host, interface), name))
 }
 
 /// `ams/eth0`.
@@ -246,10 +246,10 @@ mod tests {
             .expect("a live one")
     }
 
-    fn elsewhere(text: &str) -> (String, Host, Interface) {
+    fn remote(text: &str) -> (String, Host, Interface) {
         let point = live(text);
         match point.spot {
-            Spot::Elsewhere(host, interface) => (point.name, host, interface),
+            Spot::RemotePoint(host, interface) => (point.name, host, interface),
             Spot::Here(_) | Spot::Agent(..) => panic!("{text} is elsewhere"),
         }
     }
@@ -278,7 +278,7 @@ mod tests {
     fn an_interface_here_has_its_own_name_unless_it_gets_one() {
         let point = live("iface:eth0.7");
         assert_eq!(
-            (point.name.as_str(), point.told().as_str()),
+            (point.name.as_str(), point.reported().as_str()),
             ("eth0.7", "eth0.7")
         );
         assert_eq!(live("tap=iface:eth0").name, "tap");
@@ -293,27 +293,27 @@ mod tests {
 
     #[test]
     fn one_elsewhere_is_named_by_its_host() {
-        let (name, host, interface) = elsewhere("ssh:root@db1:2222/eth0@client");
+        let (name, host, interface) = remote("ssh:root@db1:2222/eth0@client");
         assert_eq!((name.as_str(), interface.name.as_str()), ("db1", "eth0"));
         assert_eq!(interface.site.as_deref(), Some("client"));
         assert_eq!(
             (host.destination.as_str(), host.port),
             ("root@db1", Some(2222))
         );
-        let (name, host, _) = elsewhere("ssh:root@[fd00::7]:22/eth0");
+        let (name, host, _) = remote("ssh:root@[fd00::7]:22/eth0");
         assert_eq!(
             (host.destination.as_str(), host.port),
             ("root@fd00::7", Some(22))
         );
         assert_eq!(name, "fd00--7");
-        assert_eq!(elsewhere("x=ssh:[fd00::7]/eth0").1.port, None);
+        assert_eq!(remote("x=ssh:[fd00::7]/eth0").1.port, None);
     }
 
     #[test]
     fn one_at_an_agent_is_named_by_it() {
         let point = live("agent:ams/eth0");
         assert_eq!(
-            (point.name.as_str(), point.told().as_str()),
+            (point.name.as_str(), point.reported().as_str()),
             ("ams", "eth0 of agent ams")
         );
         assert_eq!(point.agent().map(AgentName::as_str), Some("ams"));
@@ -347,8 +347,8 @@ mod tests {
             "ssh:fd00::7/eth0",
             "ssh:`x`/eth0",
         ] {
-            let told = refused(text);
-            assert!(told.starts_with(&format!("{text}: ")), "{told}");
+            let reported = refused(text);
+            assert!(reported.starts_with(&format!("{text}: ")), "{reported}");
         }
     }
 }

@@ -9,10 +9,10 @@ use super::agents::{Agents, AtAgents};
 use super::begun::{Begun, Outcome, Shared};
 use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
-use super::elsewhere::Elsewhere;
+use super::remote::RemotePoint;
 use super::running::has_begun;
 use super::spelling::{Host, Interface, Point, Spot};
-use crate::{Ears, ListenError};
+use crate::{CaptureInterface, ListenError};
 
 pub(super) type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
 
@@ -24,7 +24,7 @@ pub(super) struct Started<'scope> {
     at_agents: Option<ScopedJoinHandle<'scope, Vec<(usize, Outcome)>>>,
     /// Who has agents capture.
     agents: Option<Box<dyn Agents>>,
-    pub(super) called: Vec<Elsewhere>,
+    pub(super) called: Vec<RemotePoint>,
 }
 
 impl<'scope> Started<'scope> {
@@ -46,14 +46,14 @@ impl<'scope> Started<'scope> {
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
         begun: Vec<Begun<'env>>,
-        mut ears: Vec<Ears>,
+        mut capture_interface: Vec<CaptureInterface>,
         shared: Shared<'env>,
     ) -> Result<(), Option<ListenError>> {
         let (mut here, mut away, mut at_agents) = (Vec::new(), Vec::new(), Vec::new());
         for (place, begun) in begun.into_iter().enumerate() {
             match &begun.point.spot {
                 Spot::Here(_) => here.push((place, begun)),
-                Spot::Elsewhere(host, interface) => {
+                Spot::RemotePoint(host, interface) => {
                     away.push((place, begun, There { host, interface }));
                 }
                 Spot::Agent(..) => at_agents.push((place, begun)),
@@ -61,7 +61,7 @@ impl<'scope> Started<'scope> {
         }
         if !away.is_empty() || !at_agents.is_empty() {
             // Packets here would pile up, and be lost, while ssh asks for a password.
-            ears.clear();
+            capture_interface.clear();
             self.order(scope, at_agents, shared)?;
             for (place, begun, there) in away {
                 let tally = begun.tally;
@@ -72,10 +72,10 @@ impl<'scope> Started<'scope> {
                 await_begin(tally, shared)?;
             }
             let here: Vec<&Point> = here.iter().map(|(_, begun)| begun.point).collect();
-            ears = open_these(here.into_iter(), shared.options)?;
+            capture_interface = open_these(here.into_iter(), shared.options)?;
         }
-        for ((place, begun), ears) in here.into_iter().zip(ears) {
-            let thread = scope.spawn(move || listen(begun, ears, shared));
+        for ((place, begun), capture_interface) in here.into_iter().zip(capture_interface) {
+            let thread = scope.spawn(move || listen(begun, capture_interface, shared));
             self.threads.push((place, thread));
         }
         Ok(())
@@ -137,8 +137,8 @@ fn call<'scope, 'env>(
     begun: Begun<'env>,
     there: There<'env>,
     shared: Shared<'env>,
-) -> Result<(Elsewhere, ScopedJoinHandle<'scope, Outcome>), ListenError> {
-    let (ssh, output) = Elsewhere::begin(there.host, there.interface, shared.options)?;
+) -> Result<(RemotePoint, ScopedJoinHandle<'scope, Outcome>), ListenError> {
+    let (ssh, output) = RemotePoint::begin(there.host, there.interface, shared.options)?;
     let host = there.host;
     let thread = scope.spawn(move || fetch(begun, host, output, shared));
     Ok((ssh, thread))

@@ -10,12 +10,12 @@ use super::agents::Agents;
 use super::begun::{Begun, Outcome, Shared};
 use super::captured::open_these;
 use super::course::Tally;
-use super::elsewhere::Elsewhere;
 use super::folder::Folder;
+use super::remote::RemotePoint;
 use super::running::{Ending, wait_for_end};
 use super::spelling::Point;
 use super::starting::{Started, Threads};
-use super::{Heard, RecordingOptions};
+use super::{Received, RecordingOptions};
 use crate::ListenError;
 
 /// How long who is elsewhere may take to end.
@@ -27,7 +27,7 @@ pub(super) fn run(
     options: &RecordingOptions,
     folder: &mut Folder,
     agents: Option<Box<dyn Agents>>,
-    heard: Heard<'_>,
+    received: Received<'_>,
 ) -> Result<(Ending, Vec<Outcome>), ListenError> {
     let most = options.count.unwrap_or(u64::MAX);
     let tally = |_| Tally::new(most, options.limit.0);
@@ -36,25 +36,25 @@ pub(super) fn run(
     let shared = Shared {
         options,
         is_over: &is_over,
-        stop: heard.stop,
-        live: heard.live,
+        stop: received.stop,
+        live: received.live,
     };
     // What cannot be opened is told before anybody is called.
-    let ears = open_these(points.iter(), options)?;
+    let capture_interface = open_these(points.iter(), options)?;
     let begun = begin_all(points, &tallies, folder)?;
     scope(|scope| {
         let mut started = Started::with(agents);
-        if let Err(why) = started.start(scope, begun, ears, shared) {
+        if let Err(why) = started.start(scope, begun, capture_interface, shared) {
             // The others end now because of one: that is no fault of theirs.
             is_over.store(true, Ordering::Relaxed);
             started.called.clear();
             let ended = started.join().into_iter();
             return Err(why.unwrap_or_else(|| first(ended.filter_map(|one| one.fault).collect())));
         }
-        say_begun(points, heard);
-        let ending = wait_for_end(points, &tallies, options, heard);
+        report_begun(points, received);
+        let ending = wait_for_end(points, &tallies, options, received);
         is_over.store(true, Ordering::Relaxed);
-        started.called.iter_mut().for_each(Elsewhere::finish);
+        started.called.iter_mut().for_each(RemotePoint::finish);
         wait(&started.threads);
         // Who holds on is killed.
         started.called.clear();
@@ -79,19 +79,19 @@ fn begin_all<'a>(
     points.iter().zip(tallies).map(begin).collect()
 }
 
-fn say_begun(points: &[Point], heard: Heard<'_>) {
-    let told = points.iter().map(|point| {
-        let place = point.told();
+fn report_begun(points: &[Point], received: Received<'_>) {
+    let reported = points.iter().map(|point| {
+        let place = point.reported();
         if place == point.name {
             place
         } else {
             format!("{} ({place})", point.name)
         }
     });
-    let told: Vec<String> = told.collect();
-    (heard.say)(&format!(
+    let reported: Vec<String> = reported.collect();
+    (received.say)(&format!(
         "neph hops: recording {}; ctrl-C ends it",
-        told.join(", ")
+        reported.join(", ")
     ));
 }
 

@@ -10,9 +10,9 @@ use neph_wire::rtsp::Request;
 
 use super::dialogue::Dialogue;
 use super::error::MediaError;
-use super::lane::Lane;
 use super::measured::{MediaAsk, MediaMeasured, StreamMeasured};
 use super::opening::open_all;
+use super::receiver::Receiver;
 use super::second::MediaSecond;
 
 /// How soon a set stop flag is seen, and a second is reported.
@@ -41,10 +41,10 @@ pub fn measure(
     on_second: &mut dyn FnMut(&MediaSecond),
 ) -> Result<MediaMeasured, MediaError> {
     ask.check()?;
-    let lanes = open_all(server, ask, stop)?;
+    let receivers = open_all(server, ask, stop)?;
     let mut client = Client {
         began: clock::raw().0,
-        lanes,
+        receivers,
         ask,
         stop,
         on_second,
@@ -56,7 +56,7 @@ pub fn measure(
     client.request_all(Dialogue::play);
     client.receive_all(played)?;
     let end = client.now();
-    client.say_farewell();
+    client.send_farewell();
     let is_stopped = stop.is_set();
     let streams = client.finish(end);
     Ok(MediaMeasured {
@@ -71,7 +71,7 @@ pub fn measure(
 struct Client<'a> {
     /// On the monotonic clock; all times are since then.
     began: i64,
-    lanes: Vec<Lane>,
+    receivers: Vec<Receiver>,
     ask: &'a MediaAsk,
     stop: &'a Stop,
     on_second: &'a mut dyn FnMut(&MediaSecond),
@@ -87,8 +87,8 @@ impl Client<'_> {
     /// Waits until the moment at which all clients begin.
     fn await_start(&mut self) -> Result<(), MediaError> {
         let now = self.now();
-        for lane in &mut self.lanes {
-            lane.alive_at = now + lane.dialogue.interval();
+        for receiver in &mut self.receivers {
+            receiver.alive_at = now + receiver.dialogue.interval();
         }
         let Some(start) = self.ask.start else {
             return Ok(());
@@ -104,7 +104,11 @@ impl Client<'_> {
                 return Err(MediaError::Stopped);
             }
             self.turn(TICK.min(left - QUIET))?;
-            if let Some(fault) = self.lanes.iter().find_map(|lane| lane.fault.clone()) {
+            if let Some(fault) = self
+                .receivers
+                .iter()
+                .find_map(|receiver| receiver.fault.clone())
+            {
                 return Err(MediaError::Broken(format!("before the start: {fault}")));
             }
         }
@@ -113,48 +117,48 @@ impl Client<'_> {
     fn request_all(&mut self, request: fn(&mut Dialogue) -> Request) {
         // Made first, so that they leave one right after the other.
         let requests = self
-            .lanes
+            .receivers
             .iter_mut()
-            .map(|lane| request(&mut lane.dialogue));
+            .map(|receiver| request(&mut receiver.dialogue));
         let requests: Vec<Request> = requests.collect();
-        for (lane, request) in self.lanes.iter_mut().zip(&requests) {
-            lane.send(request);
+        for (receiver, request) in self.receivers.iter_mut().zip(&requests) {
+            receiver.send(request);
         }
     }
 
     /// Waits for what comes, and takes it in.
     fn turn(&mut self, most: Span) -> Result<(), MediaError> {
-        let mut awaited = Vec::with_capacity(self.lanes.len() * 2);
-        for lane in &self.lanes {
-            awaited.push(Awaited::readable(lane.pair.rtp.as_fd()));
-            if lane.fault.is_none() {
-                awaited.push(Awaited::readable(lane.stream.as_fd()));
+        let mut awaited = Vec::with_capacity(self.receivers.len() * 2);
+        for receiver in &self.receivers {
+            awaited.push(Awaited::readable(receiver.pair.rtp.as_fd()));
+            if receiver.fault.is_none() {
+                awaited.push(Awaited::readable(receiver.stream.as_fd()));
             }
         }
         let waited = ppoll::wait(&mut awaited, Some(most.to_duration()));
-        if let (Err(source), Some(lane)) = (waited, self.lanes.first()) {
-            return Err(MediaError::socket("wait for", lane.peer)(source));
+        if let (Err(source), Some(receiver)) = (waited, self.receivers.first()) {
+            return Err(MediaError::socket("wait for", receiver.peer)(source));
         }
         let (clocks, now, began) = (clock::pair(), self.now(), self.began);
         let mut awaited = awaited.iter();
-        for lane in &mut self.lanes {
+        for receiver in &mut self.receivers {
             let has_packets = awaited.next().is_some_and(Awaited::has_something);
             // RTSP first: the answer to PLAY names the first packet.
-            if lane.fault.is_none() && awaited.next().is_some_and(Awaited::has_something) {
-                lane.read_control();
+            if receiver.fault.is_none() && awaited.next().is_some_and(Awaited::has_something) {
+                receiver.read_control();
             }
             if has_packets {
-                lane.receive(clocks, began);
+                receiver.receive(clocks, began);
             }
-            lane.track.turn(now);
-            if now >= lane.report_at && lane.fault.is_none() {
-                lane.report_at = now + REPORT;
-                lane.send_report();
+            receiver.track.turn(now);
+            if now >= receiver.report_at && receiver.fault.is_none() {
+                receiver.report_at = now + REPORT;
+                receiver.send_report();
             }
-            if now >= lane.alive_at && lane.fault.is_none() {
-                lane.alive_at = now + lane.dialogue.interval();
-                let request = lane.dialogue.keep_alive();
-                lane.send(&request);
+            if now >= receiver.alive_at && receiver.fault.is_none() {
+                receiver.alive_at = now + receiver.dialogue.interval();
+                let request = receiver.dialogue.keep_alive();
+                receiver.send(&request);
             }
         }
         Ok(())
@@ -165,23 +169,33 @@ impl Client<'_> {
             self.turn(TICK)?;
             let now = self.now();
             self.report(now - SETTLED);
-            let origins = self.lanes.iter().filter_map(|lane| lane.track.origin());
+            let origins = self
+                .receivers
+                .iter()
+                .filter_map(|receiver| receiver.track.origin());
             let Some(last) = origins.max() else {
-                if let Some(fault) = self.lanes.iter().find_map(|lane| lane.fault.clone()) {
+                if let Some(fault) = self
+                    .receivers
+                    .iter()
+                    .find_map(|receiver| receiver.fault.clone())
+                {
                     return Err(MediaError::Broken(fault));
                 }
                 if self.stop.is_set() {
                     return Err(MediaError::Stopped);
                 }
                 if now >= played + FIRST {
-                    let peer = self.lanes.first().map(|lane| lane.peer);
+                    let peer = self.receivers.first().map(|receiver| receiver.peer);
                     let peer = peer.unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
                     return Err(MediaError::NoPacket { peer });
                 }
                 continue;
             };
             let is_over = now >= last + self.ask.duration + SETTLED;
-            let is_lost = self.lanes.iter().all(|lane| lane.fault.is_some());
+            let is_lost = self
+                .receivers
+                .iter()
+                .all(|receiver| receiver.fault.is_some());
             if is_over || is_lost || self.stop.is_set() {
                 return Ok(());
             }
@@ -193,14 +207,17 @@ impl Client<'_> {
         loop {
             let index = self.reported;
             let ends = self
-                .lanes
+                .receivers
                 .iter()
-                .filter_map(|lane| lane.track.second_ends(index));
+                .filter_map(|receiver| receiver.track.second_ends(index));
             let is_over = ends.max().is_some_and(|end| end <= by);
             if !is_over || Span::from_secs(i64::from(index) + 1) > self.ask.duration {
                 return;
             }
-            let streams = self.lanes.iter().map(|lane| lane.track.second_of(index));
+            let streams = self
+                .receivers
+                .iter()
+                .map(|receiver| receiver.track.second_of(index));
             let second = MediaSecond {
                 index,
                 streams: streams.collect(),
@@ -211,19 +228,23 @@ impl Client<'_> {
     }
 
     /// Ends the sessions, so that the server is free at once.
-    fn say_farewell(&mut self) {
+    fn send_farewell(&mut self) {
         self.request_all(Dialogue::teardown);
         let latest = self.now() + FAREWELL;
         while self.now() < latest {
-            let is_over = |lane: &Lane| lane.is_ended || lane.fault.is_some();
-            if self.lanes.iter().all(is_over) {
+            let is_over = |receiver: &Receiver| receiver.is_ended || receiver.fault.is_some();
+            if self.receivers.iter().all(is_over) {
                 return;
             }
-            for lane in self.lanes.iter_mut().filter(|lane| lane.fault.is_none()) {
+            for receiver in self
+                .receivers
+                .iter_mut()
+                .filter(|receiver| receiver.fault.is_none())
+            {
                 // Waits for its read timeout at most. What breaks now is no fault of the measurement.
-                lane.read_control();
-                if lane.fault.take().is_some() {
-                    lane.is_ended = true;
+                receiver.read_control();
+                if receiver.fault.take().is_some() {
+                    receiver.is_ended = true;
                 }
             }
         }
@@ -231,20 +252,20 @@ impl Client<'_> {
 
     fn finish(self, end: Span) -> Vec<StreamMeasured> {
         let duration = self.ask.duration;
-        let streams = self.lanes.into_iter().map(|mut lane| {
-            let origin = lane.track.origin();
+        let streams = self.receivers.into_iter().map(|mut receiver| {
+            let origin = receiver.track.origin();
             let end = origin.map_or(end, |origin| end.min(origin + duration));
-            let drops = lane.drops();
-            let figures = lane.track.finish(end, drops);
+            let drops = receiver.drops();
+            let figures = receiver.track.finish(end, drops);
             let silent = (origin.is_none()).then(|| "no packet came".to_owned());
             StreamMeasured {
-                encoding: lane
+                encoding: receiver
                     .dialogue
                     .media()
                     .and_then(|media| media.encoding.clone()),
-                seconds: lane.track.seconds().to_vec(),
+                seconds: receiver.track.seconds().to_vec(),
                 figures,
-                fault: lane.fault.or(silent),
+                fault: receiver.fault.or(silent),
             }
         });
         streams.collect()

@@ -36,7 +36,7 @@ pub(super) struct Connection<'a> {
     inbox: Inbox,
     first: First,
     began: i64,
-    heard: Span,
+    received: Span,
     sending: Option<Sending<'a>>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Connection<'a> {
             inbox: Inbox::default(),
             first,
             began: clock::raw().0,
-            heard: Span::ZERO,
+            received: Span::ZERO,
             sending: None,
         })
     }
@@ -104,7 +104,7 @@ impl<'a> Connection<'a> {
             return Err("the server was stopped".to_owned());
         }
         let now = self.now();
-        if now - self.heard > Span::from_secs(TIMEOUT_S.into()) {
+        if now - self.received > Span::from_secs(TIMEOUT_S.into()) {
             return Err(format!(
                 "the client sent no request and no report for {TIMEOUT_S} s"
             ));
@@ -165,7 +165,7 @@ impl<'a> Connection<'a> {
             let Message::Request(request) = message else {
                 continue;
             };
-            self.heard = self.now();
+            self.received = self.now();
             match self.session.answer(&request) {
                 Answer::Reply(response) => self.reply(&response)?,
                 Answer::Setup(asked) => {
@@ -256,7 +256,7 @@ impl<'a> Connection<'a> {
         sending.closed += rtp.closed;
         // A client need not listen for RTCP.
         if hear(&sending.pair.rtcp, self.first.ssrc).is_reported {
-            self.heard = now;
+            self.received = now;
         }
         let Some(began) = sending.began else {
             return Ok(());
@@ -313,7 +313,7 @@ impl Sending<'_> {
 
 /// What came to a port of ours.
 #[derive(Clone, Copy, Debug, Default)]
-struct Heard {
+struct Received {
     /// How often the kernel reported that nothing listens at the client's port: ICMP about a packet before.
     closed: u32,
     /// The client reported of the stream, which only it has the number of.
@@ -321,17 +321,17 @@ struct Heard {
 }
 
 /// Takes what a client sends to our ports: reports of RTCP, and packets that open a firewall.
-fn hear(socket: &UdpSocket, ssrc: u32) -> Heard {
-    let (mut datagram, mut heard) = ([0; 64], Heard::default());
+fn hear(socket: &UdpSocket, ssrc: u32) -> Received {
+    let (mut datagram, mut received) = ([0; 64], Received::default());
     for _ in 0..MOST_DISCARDED {
         match socket.recv(&mut datagram) {
             Ok(length) => {
                 let report = ReceiverReport::decode(&datagram[..length]);
-                heard.is_reported |= report.is_some_and(|report| report.source == ssrc);
+                received.is_reported |= report.is_some_and(|report| report.source == ssrc);
             }
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => heard.closed += 1,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => received.closed += 1,
             Err(_) => break,
         }
     }
-    heard
+    received
 }

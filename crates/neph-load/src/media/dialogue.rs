@@ -26,7 +26,7 @@ pub(super) enum Refusal {
 
 /// What an answer brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Received {
     /// Nothing that matters, or no answer to a request of ours.
     Nothing,
     /// What the server offers; the next request is a set-up.
@@ -162,12 +162,12 @@ impl Dialogue {
     ///
     /// # Errors
     /// The server refuses, or its answer lacks what the next request needs.
-    pub(super) fn hear(&mut self, response: &Response) -> Result<Heard, Refusal> {
+    pub(super) fn hear(&mut self, response: &Response) -> Result<Received, Refusal> {
         // 1xx announces the answer.
         let cseq = response.headers.cseq().filter(|_| response.status >= 200);
         let mut awaited = self.awaited.iter();
         let Some(place) = awaited.position(|one| Some(one.cseq) == cseq) else {
-            return Ok(Heard::Nothing);
+            return Ok(Received::Nothing);
         };
         let method = self.awaited.remove(place).method;
         // A server may refuse a parameter; the request keeps the session alive all the same.
@@ -185,17 +185,17 @@ impl Dialogue {
                 let public = response.headers.get("Public").unwrap_or_default();
                 let mut methods = public.split(',').map(str::trim);
                 self.has_parameters = methods.any(|one| one == Method::GetParameter.word());
-                Ok(Heard::Nothing)
+                Ok(Received::Nothing)
             }
             Method::Describe => self.described(response),
             Method::Setup => self.set_up(response),
             Method::Play => {
                 let infos = response.headers.get("RTP-Info").map(RtpInfo::parse_all);
                 let mut infos = infos.unwrap_or_default().into_iter();
-                Ok(Heard::Playing(infos.find(|info| self.is_ours(info))))
+                Ok(Received::Playing(infos.find(|info| self.is_ours(info))))
             }
-            Method::Teardown => Ok(Heard::Ended),
-            Method::GetParameter | Method::Other(_) => Ok(Heard::Nothing),
+            Method::Teardown => Ok(Received::Ended),
+            Method::GetParameter | Method::Other(_) => Ok(Received::Nothing),
         }
     }
 
@@ -204,7 +204,7 @@ impl Dialogue {
         info.url.is_empty() || self.track == info.url || self.track.ends_with(&info.url)
     }
 
-    fn described(&mut self, response: &Response) -> Result<Heard, Refusal> {
+    fn described(&mut self, response: &Response) -> Result<Received, Refusal> {
         let method = || Method::Describe.word().to_owned();
         let text = String::from_utf8_lossy(&response.body);
         let sdp = Sdp::parse(&text);
@@ -223,10 +223,10 @@ impl Dialogue {
         self.whole = of(sdp.control.as_deref());
         self.track = of(media.control.as_deref());
         self.media = Some(media.clone());
-        Ok(Heard::Described)
+        Ok(Received::Described)
     }
 
-    fn set_up(&mut self, response: &Response) -> Result<Heard, Refusal> {
+    fn set_up(&mut self, response: &Response) -> Result<Received, Refusal> {
         let lacks = |lacks| Refusal::Lacking {
             method: Method::Setup.word().to_owned(),
             lacks,
@@ -236,7 +236,7 @@ impl Dialogue {
         let header = response.headers.get("Transport").unwrap_or_default();
         let mut ways = Transport::parse_all(header).into_iter();
         let way = ways.find(|way| way.is_udp && way.is_unicast);
-        Ok(Heard::SetUp(
+        Ok(Received::SetUp(
             way.ok_or_else(|| lacks("a transport over UDP"))?,
         ))
     }

@@ -25,13 +25,13 @@ fn a_stream_is_found_set_up_and_played() {
     let public = [["Public", "OPTIONS, GET_PARAMETER, PLAY"]];
     assert_eq!(
         dialogue.hear(&response(1, 200, &public, "")),
-        Ok(Heard::Nothing)
+        Ok(Received::Nothing)
     );
     dialogue.describe();
     let base = [["Content-Base", "rtsp://camera/live/"]];
     assert_eq!(
         dialogue.hear(&response(2, 200, &base, SDP)),
-        Ok(Heard::Described)
+        Ok(Received::Described)
     );
     let ports = PortPair {
         rtp: 5_000,
@@ -46,10 +46,10 @@ fn a_stream_is_found_set_up_and_played() {
             "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
         ],
     ];
-    let heard = dialogue
+    let received = dialogue
         .hear(&response(3, 200, &fields, ""))
         .expect("granted");
-    assert!(matches!(heard, Heard::SetUp(way) if way.server_port.is_some()));
+    assert!(matches!(received, Received::SetUp(way) if way.server_port.is_some()));
     assert_eq!(dialogue.interval(), Span::from_secs(15));
     assert_eq!(dialogue.keep_alive().method, Method::GetParameter);
     let play = dialogue.play();
@@ -58,21 +58,24 @@ fn a_stream_is_found_set_up_and_played() {
         ("rtsp://camera/live/", Some("a1"))
     );
     let info = "url=rtsp://camera/live/a;seq=1,url=rtsp://camera/live/stream=0;seq=7;rtptime=9";
-    let heard = dialogue.hear(&response(5, 200, &[["RTP-Info", info]], ""));
-    let Ok(Heard::Playing(Some(info))) = heard else {
-        panic!("{heard:?}")
+    let received = dialogue.hear(&response(5, 200, &[["RTP-Info", info]], ""));
+    let Ok(Received::Playing(Some(info))) = received else {
+        panic!("{received:?}")
     };
     assert_eq!(info.sequence, Some(7));
     dialogue.teardown();
-    assert_eq!(dialogue.hear(&response(6, 200, &[], "")), Ok(Heard::Ended));
+    assert_eq!(
+        dialogue.hear(&response(6, 200, &[], "")),
+        Ok(Received::Ended)
+    );
     // The answer to the keep-alive comes last; a parameter may be refused.
     assert_eq!(
         dialogue.hear(&response(4, 451, &[], "")),
-        Ok(Heard::Nothing)
+        Ok(Received::Nothing)
     );
     assert_eq!(
         dialogue.hear(&response(4, 454, &[], "")),
-        Ok(Heard::Nothing)
+        Ok(Received::Nothing)
     );
 }
 
@@ -100,6 +103,6 @@ fn a_refusal_names_the_request_and_an_answer_that_lacks_something_says_what() {
     // An answer to no request changes nothing.
     assert_eq!(
         dialogue.hear(&response(99, 500, &[], "")),
-        Ok(Heard::Nothing)
+        Ok(Received::Nothing)
     );
 }

@@ -44,7 +44,7 @@ pub struct StreamFigures {
     /// Packets that came after their frame was due.
     pub late: u64,
     /// Datagrams that do not belong to the stream.
-    pub strays: u64,
+    pub foreign: u64,
     /// Of the lost packets, those that this host's socket dropped.
     pub socket_drops: u64,
     /// From the first packet to the end.

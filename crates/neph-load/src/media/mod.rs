@@ -13,13 +13,13 @@ mod frames;
 #[cfg(test)]
 mod generate;
 mod jitter;
-mod lane;
 mod measured;
 mod opening;
 mod places;
 mod ports;
 mod quality;
 mod quantities;
+mod receiver;
 mod second;
 mod served;
 mod server;

@@ -9,11 +9,11 @@ use neph_model::{Span, Stop};
 use neph_sys::{bulk, clock, stamp};
 use neph_wire::rtsp::{Inbox, Message, Request, Transport};
 
-use super::dialogue::{Dialogue, Heard};
+use super::dialogue::{Dialogue, Received};
 use super::error::MediaError;
-use super::lane::Lane;
 use super::measured::MediaAsk;
 use super::ports::{self, Pair};
+use super::receiver::Receiver;
 use super::track::{Track, TrackSpec};
 use crate::transfer::connect;
 
@@ -32,7 +32,7 @@ pub(super) fn open_all(
     server: SocketAddr,
     ask: &MediaAsk,
     stop: &Stop,
-) -> Result<Vec<Lane>, MediaError> {
+) -> Result<Vec<Receiver>, MediaError> {
     thread::scope(|scope| {
         let mut opening = Vec::new();
         for _ in 0..ask.streams {
@@ -71,7 +71,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    fn open(mut self, ask: &MediaAsk) -> Result<Lane, MediaError> {
+    fn open(mut self, ask: &MediaAsk) -> Result<Receiver, MediaError> {
         let mut dialogue = Dialogue::new(&ask.url);
         let request = dialogue.options();
         self.exchange(&mut dialogue, &request)?;
@@ -79,7 +79,7 @@ impl<'a> Opening<'a> {
         self.exchange(&mut dialogue, &request)?;
         let pair = self.ports()?;
         let request = dialogue.setup(pair.ports);
-        let Heard::SetUp(way) = self.exchange(&mut dialogue, &request)? else {
+        let Received::SetUp(way) = self.exchange(&mut dialogue, &request)? else {
             return Err(self.silent(&request));
         };
         self.connect_ports(&pair, &way)?;
@@ -87,7 +87,7 @@ impl<'a> Opening<'a> {
             return Err(self.silent(&request));
         };
         let spec = TrackSpec::new(media, ask);
-        Ok(Lane {
+        Ok(Receiver {
             stream: self.stream,
             peer: self.peer,
             inbox: self.inbox,
@@ -106,7 +106,7 @@ impl<'a> Opening<'a> {
         &mut self,
         dialogue: &mut Dialogue,
         request: &Request,
-    ) -> Result<Heard, MediaError> {
+    ) -> Result<Received, MediaError> {
         let (peer, awaited) = (self.peer, request.method.word());
         let foreign = |source| MediaError::Foreign { peer, source };
         let bytes = request.encode().map_err(foreign)?;
@@ -120,10 +120,10 @@ impl<'a> Opening<'a> {
                     continue;
                 };
                 let is_answer = response.headers.cseq() == request.headers.cseq();
-                let heard = dialogue.hear(&response);
-                let heard = heard.map_err(|refusal| Lane::refused(peer, refusal))?;
+                let received = dialogue.hear(&response);
+                let received = received.map_err(|refusal| Receiver::refused(peer, refusal))?;
                 if is_answer && response.status >= 200 {
-                    return Ok(heard);
+                    return Ok(received);
                 }
             }
             if self.stop.is_set() {

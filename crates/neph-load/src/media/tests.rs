@@ -135,8 +135,8 @@ fn what_is_above_the_caps_is_refused_and_a_place_is_free_at_once() {
             }),
             "{last:?}"
         );
-        let again = measure(server, &two, &Stop::new(), &mut |_| {});
-        again.expect("the places are free");
+        let anew = measure(server, &two, &Stop::new(), &mut |_| {});
+        anew.expect("the places are free");
     });
     let caps = ServerCaps {
         rate: Some(BitRate(1_000_000)),

@@ -73,7 +73,7 @@ pub(super) struct Track {
     frames: Frames,
     seconds: Vec<StreamSecond>,
     all: StreamSecond,
-    strays: u64,
+    foreign: u64,
     reported: Reported,
 }
 
@@ -101,7 +101,7 @@ impl Track {
             frames: Frames::new(spec.clock_hz, spec.interval, spec.buffer),
             seconds: Vec::new(),
             all: StreamSecond::default(),
-            strays: 0,
+            foreign: 0,
             reported: Reported::default(),
         }
     }
@@ -121,12 +121,12 @@ impl Track {
         let packet = Packet::decode(datagram).ok();
         let packet = packet.filter(|packet| packet.header.payload_type == self.spec.payload_type);
         let Some(packet) = packet else {
-            self.strays += 1;
+            self.foreign += 1;
             return;
         };
         let header = packet.header;
         if *self.ssrc.get_or_insert(header.ssrc) != header.ssrc {
-            self.strays += 1;
+            self.foreign += 1;
             return;
         }
         let origin = self.begin(&packet, at);
@@ -137,7 +137,7 @@ impl Track {
         let number = self.numbers.extend(header.sequence) - self.base;
         let Ok(counted) = u64::try_from(number) else {
             // Sent before the stream's first packet.
-            self.strays += 1;
+            self.foreign += 1;
             return;
         };
         let arrival = self.sequence.arrive(counted);
@@ -287,7 +287,7 @@ impl Track {
             reordered: all.reordered,
             duplicates: all.duplicates,
             late: all.late,
-            strays: self.strays,
+            foreign: self.foreign,
             socket_drops: drops,
             lasted,
             rate_min: rates.clone().min(),

@@ -84,7 +84,7 @@ fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network
     assert_eq!(figures.rate_min, Some(BitRate(110_000)));
     assert_eq!(figures.rate_mean, Some(BitRate(957_100)));
     assert_eq!(figures.rate_max, Some(BitRate(1_853_000)));
-    assert_eq!((figures.lost, figures.late, figures.strays), (0, 0, 0));
+    assert_eq!((figures.lost, figures.late, figures.foreign), (0, 0, 0));
     // Of 1500 frames the last four are not due by then.
     assert_eq!(
         (figures.frames.in_time, figures.frames.all()),
@@ -128,7 +128,7 @@ fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
     });
     let (figures, _) = received(&all, duration, |_| Some(DELAY));
     assert_eq!(
-        (figures.lost, figures.duplicates, figures.strays),
+        (figures.lost, figures.duplicates, figures.foreign),
         (0, 1, 1)
     );
 }

@@ -64,8 +64,8 @@ impl<'a> Dialogue<'a> {
             self.keep(sent);
         }
         if !self.is_done && !is_lost {
-            let heard = self.hear();
-            self.keep(heard);
+            let received = self.hear();
+            self.keep(received);
         } else if !turn.is_over {
             clock::nap(Stop::PATIENCE.to_duration());
         }

@@ -120,14 +120,14 @@ impl Receiver<'_> {
 
     fn drain(&mut self) -> io::Result<()> {
         let began = self.course.elapsed();
-        let mut heard = began;
+        let mut received = began;
         loop {
             let now = self.course.elapsed();
-            if now >= heard + QUIET || now >= began + LATEST {
+            if now >= received + QUIET || now >= began + LATEST {
                 return Ok(());
             }
             if self.hear(now, now + TICK)? {
-                heard = self.course.elapsed();
+                received = self.course.elapsed();
             }
         }
     }

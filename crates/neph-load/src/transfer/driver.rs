@@ -42,7 +42,7 @@ pub(crate) trait Traffic {
     /// The kernel took so many of the bytes that were to be written.
     fn wrote(&mut self, count: usize);
     /// These bytes came.
-    fn heard(&mut self, bytes: &[u8], now: Span) -> io::Result<()>;
+    fn received(&mut self, bytes: &[u8], now: Span) -> io::Result<()>;
     /// The peer sends no more. It is told once, if this is no error.
     fn closed(&mut self, now: Span) -> io::Result<()>;
     /// The counters that were asked for.
@@ -177,7 +177,9 @@ impl Driver {
                 Ok(count) => {
                     self.permit.spend(count, clock::raw().0);
                     let at = now() - began;
-                    traffic.heard(&self.buffer[..count], at).map_err(&other)?;
+                    traffic
+                        .received(&self.buffer[..count], at)
+                        .map_err(&other)?;
                 }
                 Err(error) if is_later(&error) => return Ok(true),
                 Err(error) => return Err(Broken::during(During::Reading)(error)),
@@ -229,7 +231,7 @@ mod tests {
             self.left -= count;
         }
 
-        fn heard(&mut self, bytes: &[u8], _now: Span) -> io::Result<()> {
+        fn received(&mut self, bytes: &[u8], _now: Span) -> io::Result<()> {
             self.back -= bytes.len();
             Ok(())
         }

@@ -89,8 +89,9 @@ fn what_was_lost_took_longer_than_anything() {
     }
     let change = lossy.look(Span::from_secs(1)).expect("raised");
     let words = change.in_words("round trip");
-    let told = "path > 10ms p50 until 10ms; of the last 6 round trips, 4 took longer than 10.00 ms";
-    assert_eq!(words, told);
+    let reported =
+        "path > 10ms p50 until 10ms; of the last 6 round trips, 4 took longer than 10.00 ms";
+    assert_eq!(words, reported);
 }
 
 proptest! {

@@ -55,14 +55,14 @@ pub fn order_of(scenario: Scenario, timeout: Span) -> ExperimentOrder {
 
 /// What was reported of one order, up to its end.
 #[derive(Debug)]
-struct Told {
+struct Reported {
     subject: Subject,
     updates: Vec<Update>,
     messages: BTreeMap<ExperimentId, BTreeSet<(FlowIndex, Seq)>>,
     ended: Option<Instant>,
 }
 
-impl Told {
+impl Reported {
     const fn of(subject: Subject) -> Self {
         Self {
             subject,
@@ -132,19 +132,19 @@ fn follow(
     executor: &mut dyn Executor,
     subject: Subject,
     tickets: &[Ticket],
-    mut each: impl FnMut(&mut dyn Executor, &BTreeMap<Ticket, Told>),
-) -> BTreeMap<Ticket, Told> {
+    mut each: impl FnMut(&mut dyn Executor, &BTreeMap<Ticket, Reported>),
+) -> BTreeMap<Ticket, Reported> {
     let began = Instant::now();
-    let mut told: BTreeMap<Ticket, Told> = tickets
+    let mut reported: BTreeMap<Ticket, Reported> = tickets
         .iter()
-        .map(|ticket| (*ticket, Told::of(subject)))
+        .map(|ticket| (*ticket, Reported::of(subject)))
         .collect();
-    while told.values().any(|one| one.ended.is_none()) {
-        let open = told.iter().filter(|(_, one)| one.ended.is_none());
+    while reported.values().any(|one| one.ended.is_none()) {
+        let open = reported.iter().filter(|(_, one)| one.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
         assert!(began.elapsed() < MOST, "an order ends: {open:?}");
         for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {
-            let one = told
+            let one = reported
                 .get_mut(&ticket)
                 .expect("only what was ordered is reported");
             assert!(one.ended.is_none(), "nothing comes after the end");
@@ -160,9 +160,9 @@ fn follow(
             }
             one.add(update);
         }
-        each(executor, &told);
+        each(executor, &reported);
     }
-    told
+    reported
 }
 
 /// Tries every claim on executors that `make` makes.
@@ -181,16 +181,16 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
     let order = (subject.short)();
     let (id, expected) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
-    let told = follow(executor, subject, &[ticket], |_, _| {});
-    let told = &told[&ticket];
-    assert_eq!(told.endings(), [Ending::Complete]);
-    let Some(Update::Prepared(prepared)) = told.updates.first() else {
+    let reported = follow(executor, subject, &[ticket], |_, _| {});
+    let reported = &reported[&ticket];
+    assert_eq!(reported.endings(), [Ending::Complete]);
+    let Some(Update::Prepared(prepared)) = reported.updates.first() else {
         panic!("what is prepared comes first");
     };
     let prepared = prepared[0].as_ref().expect("it can begin");
-    let ended = told.results()[0].as_ref().expect("it ran").ended;
+    let ended = reported.results()[0].as_ref().expect("it ran").ended;
     assert!(prepared.started <= ended, "it ends after it began");
-    assert_eq!(told.messages(id) as u64, expected, "each message once");
+    assert_eq!(reported.messages(id) as u64, expected, "each message once");
     // After the end a cancel does nothing, and nothing more comes.
     executor.cancel(ticket);
     let more = executor.poll(PATIENCE).expect("the executor is there");
@@ -200,8 +200,8 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
 fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subject: Subject) {
     let orders = vec![(subject.impossible)(), (subject.short)()];
     let ticket = executor.submit(Order::Experiments(orders));
-    let told = follow(executor, subject, &[ticket], |_, _| {});
-    let endings = told[&ticket].endings();
+    let reported = follow(executor, subject, &[ticket], |_, _| {});
+    let endings = reported[&ticket].endings();
     assert!(
         matches!(&endings[..], [Ending::Failed(_), Ending::Complete]),
         "{endings:?}"
@@ -216,14 +216,14 @@ fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor,
     assert_ne!(long, short, "each order has its ticket");
     // The long one would outlast the contract: the short one ends beside it. Journals travel when nothing is
     // measured, which is after the long one.
-    let told = follow(executor, subject, &[long, short], |executor, told| {
-        let is_beside = executor.gives_journals() && told[&short].has_sent(half);
-        if told[&short].ended.is_some() || is_beside {
+    let reported = follow(executor, subject, &[long, short], |executor, reported| {
+        let is_alongside = executor.gives_journals() && reported[&short].has_sent(half);
+        if reported[&short].ended.is_some() || is_alongside {
             executor.cancel(long);
         }
     });
-    assert_eq!(told[&short].endings(), [Ending::Complete]);
-    assert_eq!(told[&long].endings(), [Ending::Interrupted]);
+    assert_eq!(reported[&short].endings(), [Ending::Complete]);
+    assert_eq!(reported[&long].endings(), [Ending::Interrupted]);
 }
 
 fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject: Subject) {
@@ -231,17 +231,17 @@ fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject
     let (id, whole) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
     let mut cancelled: Option<Instant> = None;
-    let told = follow(executor, subject, &[ticket], |executor, told| {
-        if cancelled.is_none() && told[&ticket].sends() {
+    let reported = follow(executor, subject, &[ticket], |executor, reported| {
+        if cancelled.is_none() && reported[&ticket].sends() {
             executor.cancel(ticket);
             cancelled = Some(Instant::now());
         }
     });
-    let told = &told[&ticket];
-    assert_eq!(told.endings(), [Ending::Interrupted]);
-    let kept = told.messages(id) as u64;
+    let reported = &reported[&ticket];
+    assert_eq!(reported.endings(), [Ending::Interrupted]);
+    let kept = reported.messages(id) as u64;
     assert!((1..whole).contains(&kept), "{kept} of {whole} messages");
-    let ended = told.ended.expect("it ended");
+    let ended = reported.ended.expect("it ended");
     let took = ended.duration_since(cancelled.expect("it was cancelled"));
     assert!(took < MOST_AFTER_CANCEL, "it ends within {took:?}");
 }

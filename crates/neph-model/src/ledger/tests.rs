@@ -57,10 +57,13 @@ fn every_stage_of_a_complete_message_is_told() {
         ("peer kernel", 3),
         ("peer application", 60),
         ("peer send", 2),
-        ("own kernel", 7),
+        ("client kernel", 7),
     ];
-    let told = lines(&complete());
-    assert_eq!(told, expected.map(|(name, time)| (name.to_owned(), time)));
+    let reported = lines(&complete());
+    assert_eq!(
+        reported,
+        expected.map(|(name, time)| (name.to_owned(), time))
+    );
 }
 
 #[test]
@@ -75,12 +78,12 @@ fn the_directions_come_with_their_bound() {
 fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
     let mut marks = complete();
     marks.peer = PeerMarks::default();
-    let told = lines(&marks);
+    let reported = lines(&marks);
     let merged = (
         "network + peer kernel + peer application + peer send".to_owned(),
         106,
     );
-    assert!(told.contains(&merged), "{told:?}");
+    assert!(reported.contains(&merged), "{reported:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{Experiment, Scenario, Span, Wall};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTraceOrder {
-    /// At most so many flows of each fleet, those of its first lanes: at least 1.
+    /// At most so many flows of each fleet, those of its first slots: at least 1.
     pub flows: u32,
     /// How far and how often, per flow.
     pub limits: TraceLimits,

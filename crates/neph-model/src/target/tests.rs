@@ -64,10 +64,13 @@ fn a_bad_target_is_quoted_with_a_remedy() {
         ("ws://-a", "is no host name"),
         ("udp://me:secret@h", "udp has no user names"),
     ] {
-        let told = Target::parse(text).expect_err(text).to_string();
+        let reported = Target::parse(text).expect_err(text).to_string();
         let quoted = without_credentials(text);
-        assert!(told.contains(part) && told.contains(&quoted), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        assert!(
+            reported.contains(part) && reported.contains(&quoted),
+            "{reported}"
+        );
+        assert!(!reported.contains("secret"), "{reported}");
     }
 }
 
@@ -83,8 +86,8 @@ fn a_host_alone_is_asked_at_a_port_of_ours() {
         let target = Target::with_port("udp", text, 8080).expect(text);
         assert_eq!(target.to_string(), shown);
     }
-    let told = Target::with_port("udp", "h:http", 8080).expect_err("no port");
-    assert_eq!(told.text, "h:http", "the scheme was not typed");
+    let reported = Target::with_port("udp", "h:http", 8080).expect_err("no port");
+    assert_eq!(reported.text, "h:http", "the scheme was not typed");
 }
 
 #[test]
@@ -124,7 +127,7 @@ proptest::proptest! {
         let target = Target::parse(&text).expect(&text);
         let shown = target.to_string();
         proptest::prop_assert_eq!(Target::parse(&shown).expect(&shown), target.clone());
-        let again = Target::icmp(target.host()).expect("its host is one");
-        proptest::prop_assert_eq!(again.host(), target.host());
+        let anew = Target::icmp(target.host()).expect("its host is one");
+        proptest::prop_assert_eq!(anew.host(), target.host());
     }
 }

@@ -7,87 +7,81 @@ impl Warning {
     pub const fn advice(&self) -> &'static str {
         match self {
             Self::SenderLate { .. } => {
-                "use a longer interval, free a core, or give neph CAP_SYS_NICE so that it may use real-time priority"
+                "use a longer interval, free a CPU core, or give neph CAP_SYS_NICE for real-time priority"
             }
-            Self::CpuStolen { .. } => {
-                "repeat on a machine with dedicated cores, or add blocks so that the median outlives the bursts"
-            }
+            Self::CpuStolen { .. } => "use a machine with dedicated cores, or add blocks",
             Self::CpuSaturated { .. } => "stop other programs, or use fewer or slower flows",
             Self::ClockStepped { .. } => {
-                "let the clock be slewed, not stepped (chrony: makestep only at start); wall-clock times around the step are unsafe"
+                "configure the clock to slew (chrony: makestep only at start); do not use wall-clock times around the step"
             }
             Self::StampsMissing { .. } => {
-                "messages that one call reads together have no stamp of their own, and some interfaces and proxies give none: read the merged stages as one"
+                "read merged stages as one; messages that one call reads together share a timestamp, and some interfaces have none"
             }
             Self::Reconnected { .. } => {
-                "see the events for the reason; a firewall that ends long connections is a common one"
+                "see the events for the reason; firewalls often end long connections"
             }
             Self::UnexpectedAnswers { .. } => {
-                "look at what answers there; where these answers are the expected ones, say so (HTTP: expect_status in the plan, --expect-status)"
+                "check what answers there; if these answers are expected, set expect_status in the plan, or --expect-status"
             }
             Self::NotSentHere { fault, .. } => fault.remedy(),
             Self::SeveralBackends { .. } => {
-                "measure each machine at an address of its own; behind a balancer no clock offset and no one-way delay is estimated"
+                "measure each server at its own address; behind a load balancer neph estimates no clock offset and no one-way delay"
             }
             Self::AddressChanged { .. } => {
-                "write the address instead of the name to measure one machine; experiments at different addresses are kept apart in the report"
+                "write the address instead of the name to measure one server; the report separates experiments by address"
             }
             Self::FewMessages { .. } => "measure longer: p99 needs 299 messages, p99.9 needs 2995",
             Self::SizesNotApplied { .. } => {
-                "run neph reflect at the endpoint; else a ws:// request carries at most 125 bytes and comes back as it is, http:// gets what is there, and tcp:// only connects"
+                "run neph reflect at the endpoint; without it ws:// carries at most 125 bytes, http:// returns its own content, and tcp:// only connects"
             }
             Self::EchoMissing { .. } => {
-                "mend the reason (the events tell each), or switch it off in the plan: [companion] enabled = false"
+                "remove the reason (see the events), or switch echo off in the plan: [companion] enabled = false"
             }
             Self::DroppedHere { .. } => {
-                "use fewer flows or a longer interval, or, without root, raise net.core.rmem_default and net.core.rmem_max: losses of this experiment are partly our own"
+                "use fewer flows or a longer interval; without root raise net.core.rmem_default and net.core.rmem_max. Part of the loss is local"
             }
-            Self::MessagesRefused { .. } => {
-                "ask for fewer flows or at a longer interval, or start neph reflect with a higher --max-rate: losses of this experiment are partly the reflector's own"
-            }
-            Self::ConnectionsRefused { .. } => {
-                "ask for fewer flows, or start neph reflect with a higher --max-connections-per-peer and --max-connections"
-            }
-            Self::ReflectorSlow { .. } => {
-                "free a core at the reflector, or ask it for fewer messages a second: round trips leave out how long requests stayed there, but what stayed longer than the timeout is among the losses of this experiment"
-            }
-            Self::ReflectorDropped { .. } => {
-                "ask for fewer messages a second, free a core at the reflector, or, where it runs without root, raise net.core.rmem_max there: losses of this experiment are partly the reflector's own"
-            }
-            Self::GuestsStoodIn { .. }
-            | Self::LoadNotHeld { .. }
-            | Self::LinkLate { .. }
-            | Self::LinkBroke { .. } => self.advice_on_the_lab(),
+            _ => self.advice_on_others(),
         }
     }
 
-    /// What to do about the lab that it was measured in.
-    const fn advice_on_the_lab(&self) -> &'static str {
+    /// What to do about a reflector, or about the lab.
+    const fn advice_on_others(&self) -> &'static str {
         match self {
+            Self::MessagesRefused { .. } => {
+                "use fewer flows or a longer interval, or start neph reflect with a higher --max-rate. Part of the loss is the reflector's"
+            }
+            Self::ConnectionsRefused { .. } => {
+                "use fewer flows, or start neph reflect with higher --max-connections-per-peer and --max-connections"
+            }
+            Self::ReflectorSlow { .. } => {
+                "free a CPU core at the reflector, or send fewer messages per second. Round trips exclude this time, but requests beyond the timeout count as lost"
+            }
+            Self::ReflectorDropped { .. } => {
+                "send fewer messages per second, free a CPU core at the reflector, or raise net.core.rmem_max there. Part of the loss is the reflector's"
+            }
             Self::GuestsStoodIn { .. } => {
-                "mend the reason, or read it as what neighbours cost and not as what a kernel of a guest's own does: there was one kernel"
+                "remove the reason, or read the result as the cost of neighbours on one kernel, not of a guest's kernel"
             }
             Self::LoadNotHeld { .. } => {
-                "read it as measured beside what the load did, not beside what its scenario says; give the load's site the CPU that it asks for, see that neph reflect answers where its traffic goes, or ask for less"
+                "give the site of the load more CPU, check that neph reflect answers where its traffic goes, or lower the target. The result belongs to the load that was achieved"
             }
             Self::LinkLate { .. } => {
-                "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
+                "reduce the packet rate through the emulated link, or free a CPU core: the emulated delay was exceeded"
             }
             Self::LinkBroke { .. } => {
-                "lower the rate through the lab's link, or free a core: losses of this experiment are partly the lab's own"
+                "reduce the packet rate through the emulated link, or free a CPU core: part of the loss is the lab's"
             }
             _ => "",
         }
     }
 }
 
-/// So many loads are named in an advice.
+/// At most so many loads are named.
 const LOADS: usize = 3;
 
 impl Warning {
-    /// What to do about it in experiments in which the plan itself makes these loads (and did, see
-    /// [`load_made`](crate::Experiment::load_made)), each in one or more of them: what is part of an
-    /// experiment is not to be stopped.
+    /// What to do about it in experiments in which the plan generates these loads (see
+    /// [`load_made`](crate::Experiment::load_made)): what is part of an experiment is not to be stopped.
     pub fn advice_under(&self, loads: &[&str]) -> String {
         let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });
         let made = match loads {
@@ -106,11 +100,11 @@ impl Warning {
             _ => return self.advice().to_owned(),
         };
         format!(
-            "the plan itself makes {made}, so this is part of what is measured; where the load is not meant to reach the prober, keep a core free for neph, or use fewer or slower flows"
+            "the plan generates {made}, so this is part of the measurement; if the load should not reach the prober, keep a CPU core free for neph, or use fewer or slower flows"
         )
     }
 
-    /// Whether it says that the host was short of CPU: busy itself, or robbed by its hypervisor.
+    /// Whether the client host lacked CPU time.
     pub const fn is_of_a_busy_host(&self) -> bool {
         matches!(
             self,

@@ -1,9 +1,9 @@
 use super::*;
 
 #[test]
-fn what_happened_once_is_told_in_the_singular() {
+fn each_warning_begins_with_its_code_and_has_its_numbers() {
     let worst = Span::from_micros(80);
-    let told = [
+    let reported = [
         Warning::ClockStepped { times: 1 },
         Warning::Reconnected { times: 2 },
         Warning::Reconnected { times: 3 },
@@ -35,35 +35,35 @@ fn what_happened_once_is_told_in_the_singular() {
         Warning::LinkBroke { packets: 1 },
     ];
     assert_eq!(
-        told.map(|warning| warning.to_string()),
+        reported.map(|warning| warning.to_string()),
         [
-            "the wall clock stepped once",
-            "the connection was lost twice",
-            "the connection was lost 3 times",
-            "only 1 reply",
-            "only 0 replies",
-            "no reflector answers: requests of 64 B and replies of 1 MiB are not what was measured",
-            "no ICMP echo to metro, dns: not permitted",
-            "the reflector refused 40 messages in all from this address, beyond its cap of 10 a second from one address",
-            "the reflector refused 1 connection in all from this address, beyond its cap of 512 at a time from one address, or of all",
-            "the reflector was slow: requests stayed there for 4.900 s (p99), allowed 100.00 ms",
-            "the reflector's host dropped 1 request unread, of all that it was sent",
-            "the lab's link sent 1 packet late, by 80.0 us",
-            "the lab's link sent 2 packets late, the worst by 80.0 us",
-            "the lab's link lost 1 packet that it should have carried",
+            "W004 clock-stepped: the wall clock stepped 1 time",
+            "W006 reconnected: the connection was lost 2 times",
+            "W006 reconnected: the connection was lost 3 times",
+            "W011 few-messages: only 1 reply",
+            "W011 few-messages: only 0 replies",
+            "W013 sizes-not-applied: no reflector answers, so the sizes of the plan were not applied (request 64 B, reply 1 MiB)",
+            "W014 echo-missing: no ICMP echo to metro, dns: not permitted",
+            "W016 messages-refused: the reflector refused 40 messages from this address (limit 10 per second)",
+            "W017 connections-refused: the reflector refused 1 connection from this address (limit 512 at the same time, or the limit for all addresses)",
+            "W018 reflector-slow: requests stayed at the reflector for 4.900 s at p99 (limit 100.00 ms)",
+            "W019 requests-dropped: the reflector's host dropped 1 request of all clients",
+            "W012 late-link: emulated link was late for 1 packet (worst +80.0 us)",
+            "W012 late-link: emulated link was late for 2 packets (worst +80.0 us)",
+            "W022 lossy-link: emulated links lost 1 packet beyond their configured loss",
         ]
     );
 }
 
 #[test]
-fn a_load_that_was_not_held_is_told_with_what_it_did() {
+fn a_load_that_missed_its_target_is_reported_with_what_it_achieved() {
     let warning = |why: Option<&str>| Warning::LoadNotHeld {
         load: "vm2 80%".to_owned(),
         had: "worked 60.0 % of the time".to_owned(),
         had_percent: Some(75.0),
         why: why.map(str::to_owned),
     };
-    let fact = "the load vm2 80% was not held (it worked 60.0 % of the time)";
+    let fact = "W021 load-missed-target: background load vm2 80% missed its target (it worked 60.0 % of the time)";
     assert_eq!(warning(None).to_string(), fact);
     let with_why = warning(Some("too few, here"));
     assert_eq!(with_why.to_string(), format!("{fact}: too few, here"));

@@ -1,7 +1,7 @@
 //! Codecs: how each stream kind opens a connection, writes a request and reads a reply.
 //!
-//! Sans-IO and without clocks. A codec sees one connection's protocol bytes; the session above it
-//! keeps the book.
+//! Sans-IO and without clocks. A codec sees one connection's protocol bytes. The session above it records
+//! messages.
 
 pub(crate) mod dns;
 pub(crate) mod http;
@@ -17,23 +17,23 @@ use crate::channel::StreamEnd;
 use crate::spec::{ConnectionUse, FlowSpec};
 use crate::unguessable::unguessable;
 
-/// What one step of reading brought.
+/// Result of one step of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The bytes at hand end before anything is whole.
+    /// The available bytes are incomplete.
     More,
-    /// Something whole, which took this many bytes.
+    /// A complete element of this many bytes.
     Took(usize, Arrival),
 }
 
-/// What arrived.
+/// A received element.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Requests may be written now.
     Opened,
     /// A reply.
     Reply(Replied),
-    /// Nothing that concerns messages.
+    /// An element without relation to messages.
     Nothing,
     /// The peer ends the connection.
     Closed(Parting),
@@ -44,17 +44,17 @@ pub(crate) enum Arrival {
 /// A reply to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replied {
-    /// The request's number; without one it answers the oldest request on this connection.
+    /// The request's number. Without one it answers the oldest request on this connection.
     pub(crate) seq: Option<u64>,
     pub(crate) marks: Option<PeerMarks>,
-    /// In the protocol's words, where it has any.
+    /// The protocol's status, where it has one.
     pub(crate) answer: Option<Answer>,
     /// [`Outcome::Reply`], or [`Outcome::Error`] where the answer is not an expected one.
     pub(crate) outcome: Outcome,
 }
 
 impl Replied {
-    /// The reply of a reflector of ours, or of a protocol whose replies say nothing.
+    /// A reply of a neph reflector, or of a protocol whose replies have no status.
     pub(crate) const fn plain(seq: Option<u64>, marks: Option<PeerMarks>) -> Self {
         Self {
             seq,
@@ -68,9 +68,9 @@ impl Replied {
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parting {
-    /// In a sentence.
+    /// As a sentence.
     pub(crate) why: String,
-    /// What the messages that waited for a reply got instead; `None` where it is not known.
+    /// The answer for messages that waited for a reply. `None` where it is not known.
     pub(crate) answer: Option<Answer>,
 }
 
@@ -83,42 +83,42 @@ impl Parting {
     }
 }
 
-/// What was under way when the peer's bytes ended.
+/// The reply in progress when the peer's bytes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Under {
-    /// No reply that had begun.
+    /// No reply had begun.
     Nothing,
-    /// A reply that only this could end: it is whole.
+    /// A reply that ends with the stream: it is complete.
     Whole(Replied),
-    /// A reply that had begun, and is not whole.
+    /// An incomplete reply.
     Part,
 }
 
 /// One connection's protocol.
 pub(crate) trait Codec: std::fmt::Debug + Send {
-    /// Appends what must be said first on a fresh connection; returns whether requests may follow
-    /// at once, without waiting for [`Arrival::Opened`].
+    /// Appends the first bytes on a new connection. Returns whether requests may follow at once, without
+    /// [`Arrival::Opened`].
     fn open(&mut self, out: &mut Vec<u8>) -> Opening;
-    /// Appends request `seq`, possibly ahead of its time and never to be sent.
+    /// Appends request `seq`. It may be built ahead of its time and never be sent.
     fn request(&mut self, seq: u64, out: &mut Vec<u8>);
     /// Reads from the start of `input`.
     fn step(&mut self, input: &mut [u8]) -> Result<Step, String>;
-    /// Appends what the protocol owes the peer, once (a pong). It is called when what it appended before
-    /// has been written: a peer that asks and does not read makes nothing grow.
+    /// Appends pending protocol answers (a pong). It is called after its earlier output was written, so a
+    /// peer that does not read cannot make memory grow.
     fn pay(&mut self, _out: &mut Vec<u8>) {}
-    /// The peer's bytes are over: what that makes of the reply under way. Called once at most.
+    /// Ends the peer's bytes and returns the state of the reply in progress. Called once at most.
     fn end(&mut self, _end: StreamEnd) -> Under {
         Under::Nothing
     }
-    /// Appends what the protocol says before a connection is left.
+    /// Appends the protocol's last bytes before a connection is left.
     fn farewell(&mut self, _out: &mut Vec<u8>) {}
-    /// Whether the connection can carry another request after the reply just read.
+    /// Whether the connection can carry another request after the last reply.
     fn can_go_on(&self) -> bool {
         true
     }
 }
 
-/// Whether a fresh connection must be answered before requests may be written.
+/// Whether a new connection must be answered before requests may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// Requests may follow at once.
@@ -127,8 +127,8 @@ pub(crate) enum Opening {
     Wait,
 }
 
-/// A number by which a reflector knows one flow's connections. Two flows must not share one, and
-/// nobody should guess it.
+/// A random number by which a reflector recognizes one flow's connections. It is unique and cannot be
+/// guessed.
 pub(crate) fn new_token() -> FlowToken {
     FlowToken(unguessable())
 }
@@ -136,16 +136,16 @@ pub(crate) fn new_token() -> FlowToken {
 /// How a flow uses its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// All messages go over one, whether or not earlier ones were answered.
+    /// All messages use one connection, whether or not earlier ones were answered.
     One,
-    /// Each message takes one that waits for nothing, or a new one.
+    /// Each message uses an idle connection, or a new one.
     Idle,
-    /// Each message has its own.
+    /// Each message uses a new connection.
     Fresh,
 }
 
-/// The way a flow uses connections. A server that answers one request after the other gets one at a time,
-/// so that a late reply does not hold up the next request.
+/// How a flow uses connections. A server that answers requests in order gets one request at a time, so that a
+/// late reply does not delay the next request.
 pub(crate) fn connection_use(spec: &FlowSpec) -> Use {
     match spec.connection_use {
         ConnectionUse::PerMessage => Use::Fresh,
@@ -155,15 +155,15 @@ pub(crate) fn connection_use(spec: &FlowSpec) -> Use {
     }
 }
 
-/// Whether a reply's send stamp comes to be known: with the next reply on its connection, or on
-/// any of the flow's where requests have room to name their flow. Our own framing has none.
+/// Whether a reply's send timestamp becomes known: with the next reply on its connection, or on any
+/// connection of the flow if requests can carry the flow's token. The neph framing cannot.
 pub(crate) fn learns_peer_send(spec: &FlowSpec) -> bool {
     let names_its_flow = spec.target.kind() != ProbeKind::Tcp;
     spec.reflector && (names_its_flow || connection_use(spec) != Use::Fresh)
 }
 
-/// The path for a reflector of ours, with our reply size in the query, and the flow's name where
-/// it takes several connections.
+/// The path for a neph reflector, with the reply size in the query, and the flow's token where it uses
+/// several connections.
 fn path_asking(spec: &FlowSpec, flow: FlowToken) -> String {
     let path = spec.target.path();
     let join = if path.contains('?') { '&' } else { '?' };

@@ -1,4 +1,4 @@
-//! Our own framing straight on TCP, the asking side: a hello, then length-prefixed messages.
+//! The neph framing directly on TCP, client side: a hello, then length-prefixed messages.
 
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN, Reply, Request};
 use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};

@@ -1,4 +1,4 @@
-//! Carries a datagram session out on a real socket: one thread, ppoll, absolute sleeps.
+//! Runs a datagram session on a real socket: one thread, ppoll, absolute sleeps.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use neph_sys::stamp::{self, Carrier, Family, Notice};
 use socket2::Socket;
 
 use super::session::Session;
-use super::{Beside, Codec, Opened, icmp_answer, send};
+use super::{Codec, Opened, RawCompanion, icmp_answer, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
 use crate::fault::{self, Known};
@@ -19,24 +19,24 @@ use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
+use crate::reply_wait::ReplyWait;
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
-use crate::vigil::Vigil;
 
-/// From the socket's opening to the first message: receive stamps are switched on by then.
+/// From opening the socket to the first message: receive timestamps are enabled by then.
 const SETTLE: Span = Span::from_millis(20);
-/// However dense the schedule, deadlines and reports get their turn this often.
+/// Deadlines and reports are handled at least this often, however dense the schedule.
 const TURN: Span = Span::from_millis(1);
-/// Datagrams read in a row before stamps and the schedule are looked at again.
+/// Datagrams read in a row before timestamps and the schedule are checked again.
 const BATCH: usize = 64;
-/// Room for replies that are not read yet.
+/// Receive buffer, in bytes.
 const ROOM: i32 = 4 << 20;
-/// How long to wait for the reflector's last stamp.
+/// How long to wait for the reflector's last timestamp.
 const TAIL: Span = Span::from_millis(500);
-/// How much of a datagram that met an ICMP error is looked at: STAMP's and ICMP's numbers are in it.
+/// Bytes of a datagram quoted by an ICMP error that are read: the numbers of STAMP and ICMP are in them.
 const QUOTED: usize = 64;
 
-/// Carries out the flow until its schedule is over or `stop` is set.
+/// Runs the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(
     spec: &FlowSpec,
     opened: Opened,
@@ -46,35 +46,35 @@ pub(crate) fn drive(
     let Opened {
         socket,
         codec,
-        beside,
+        alongside,
     } = opened;
     stamp::enable(socket.as_fd(), Carrier::Datagrams).map_err(|source| ProbeError::Socket {
         operation: "ask for kernel stamps on a socket to",
         address: spec.address,
         source,
     })?;
-    // Without it ICMP errors are no message's: all that is lost then is why one was not answered.
+    // Without it ICMP errors are not assigned to messages: only the reason for a loss is then unknown.
     let _ = icmp_error::enable(socket.as_fd(), family_of(spec.address));
-    // A thread that is kept from running must not lose what comes meanwhile; less room is no fault.
+    // A thread that is not scheduled must not lose datagrams. Less room is no fault.
     let _ = stamp::make_room(socket.as_fd(), ROOM);
     let mut driver = Driver {
         session: Session::new(spec),
         codec,
         socket,
-        beside,
+        alongside,
         outlet,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
         gate: Gate::for_flow(spec),
-        vigil: Vigil::for_flow(spec, now()),
+        reply_wait: ReplyWait::for_flow(spec, now()),
         target: spec.address,
         request: Vec::with_capacity(1 << 16),
         built: None,
         buffer: vec![0; 1 << 16],
         turned: now(),
     };
-    match &driver.beside {
-        Some(beside) => driver.outlet.placed(beside.source),
+    match &driver.alongside {
+        Some(alongside) => driver.outlet.placed(alongside.source),
         None => driver.outlet.opened(&driver.socket),
     }
     driver.session.begin(now() + SETTLE);
@@ -87,22 +87,22 @@ struct Driver {
     session: Session,
     codec: Box<dyn Codec>,
     socket: Socket,
-    beside: Option<Beside>,
+    alongside: Option<RawCompanion>,
     outlet: Outlet,
     clock: StampClock,
     pace: Pace,
     gate: Gate,
-    vigil: Vigil,
+    reply_wait: ReplyWait,
     target: SocketAddr,
     request: Vec<u8>,
-    /// The number of the request that is built already.
+    /// The number of the request that is already built.
     built: Option<u64>,
     buffer: Vec<u8>,
-    /// When deadlines and reports had their last turn.
+    /// When deadlines and reports were last handled.
     turned: Instant<Own>,
 }
 
-/// Whether send stamps are read too, or can wait because a send is close.
+/// Whether send timestamps are read now, or later because a send is close.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Notices {
     Now,
@@ -132,8 +132,7 @@ impl Driver {
         }
     }
 
-    /// Does what a message that is due soon demands. Returns until when there is time for other
-    /// things, if there is any.
+    /// Handles a message that is due soon. Returns until when there is time for other work, if any.
     fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
         match self.pace.nearness(due, now()) {
             Nearness::Blind => {
@@ -176,8 +175,7 @@ impl Driver {
         } else {
             self.send_now(due);
         }
-        // A schedule that has fallen behind, or is so dense that its next message is near already,
-        // still lets replies be read and told.
+        // A late schedule, or one so dense that its next message is near, must still read and report replies.
         if self.session.next_due().is_some_and(|next| next <= now()) {
             self.take_in(now(), Notices::Now);
         }
@@ -193,10 +191,10 @@ impl Driver {
         let Some(seq) = self.session.sending(at) else {
             return;
         };
-        self.vigil.sent(at);
+        self.reply_wait.sent(at);
         self.gate.spend(self.request.len(), at);
         if let Err(earlier) = send(self.socket.as_fd(), &self.request) {
-            // An ICMP error that an earlier datagram met is reported here: sent once more, it goes.
+            // This send reports an ICMP error of an earlier datagram. The second try succeeds.
             match send(self.socket.as_fd(), &self.request) {
                 Ok(()) => self.session.refused_by(&fault::sentence(
                     "an earlier message",
@@ -211,8 +209,8 @@ impl Driver {
         }
     }
 
-    /// A firewall refuses a datagram after the kernel has counted it, a full buffer before (since
-    /// Linux 6.9): nobody can tell which number the next one has.
+    /// A firewall refuses a datagram after the kernel has counted it, a full buffer before (since Linux 6.9).
+    /// So the number of the next datagram is not known.
     fn restart_count(&mut self) {
         self.read_notices();
         if stamp::restart_count(self.socket.as_fd(), Carrier::Datagrams).is_ok() {
@@ -224,7 +222,7 @@ impl Driver {
         if let Some(seq) = self.session.tail() {
             let wall = self.wall(now());
             self.codec.request(seq, wall, &mut self.request);
-            // Nothing is counted on it: without it the last message's two stages merge.
+            // Not counted: without it two stages of the last message merge.
             let _ = send(self.socket.as_fd(), &self.request);
         }
     }
@@ -239,11 +237,11 @@ impl Driver {
         }
     }
 
-    /// Waits until `until` or until something happens, and takes it in. Close to a send, only
-    /// replies are read: send stamps can wait.
+    /// Waits until `until` or until something happens, and processes it. Close to a send, only replies are
+    /// read: send timestamps can wait.
     fn take_in(&mut self, until: Instant<Own>, notices: Notices) {
         let mut awaited = [Awaited::readable(self.socket.as_fd())];
-        if self.vigil.wait(&mut awaited, until).is_err() {
+        if self.reply_wait.wait(&mut awaited, until).is_err() {
             return;
         }
         let [awaited] = awaited;
@@ -262,13 +260,13 @@ impl Driver {
             }
         }
         if awaited.has_notice() && notices == Notices::Now && self.read_notices() == 0 {
-            // No stamp but an error (the peer's port is closed, says ICMP): reading takes it away.
-            // Left there, it would end every wait at once.
+            // No timestamp but an error (ICMP: the peer's port is closed). A read clears it; otherwise it
+            // would end every wait at once.
             self.read();
         }
     }
 
-    /// Reads one datagram; whether there was one.
+    /// Reads one datagram. Returns whether there was one.
     fn read(&mut self) -> bool {
         match stamp::receive(self.socket.as_fd(), &mut self.buffer) {
             Ok(received) => {
@@ -280,7 +278,7 @@ impl Driver {
                     let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                     self.session.answered(&answer, stamp, at);
                     self.object(received.len);
-                    self.vigil.took_in(self.session.tally().replies, at);
+                    self.reply_wait.took_in(self.session.tally().replies, at);
                 }
                 true
             }
@@ -295,23 +293,24 @@ impl Driver {
         }
     }
 
-    /// The peer may keep something for the latest request, which is in the way of the next.
+    /// Cancels state that the peer may keep for the latest request, as it would block the next one.
     fn take_back(&mut self) {
-        if let Some(beside) = &mut self.beside {
-            self.codec.take_back(&mut beside.said);
-            beside.say();
+        if let Some(alongside) = &mut self.alongside {
+            self.codec.take_back(&mut alongside.printed);
+            alongside.say();
         }
     }
 
-    /// The peer may have to be told something for what the buffer holds.
+    /// Sends an objection to the datagram in the buffer, if the peer needs one.
     fn object(&mut self, len: usize) {
-        if let Some(beside) = &mut self.beside {
-            self.codec.objection(&self.buffer[..len], &mut beside.said);
-            beside.say();
+        if let Some(alongside) = &mut self.alongside {
+            self.codec
+                .objection(&self.buffer[..len], &mut alongside.printed);
+            alongside.say();
         }
     }
 
-    /// Reads what the kernel has to tell of what was sent; how much there was.
+    /// Reads the kernel's notices about sent datagrams. Returns their number.
     fn read_notices(&mut self) -> usize {
         let mut read = 0;
         let mut quoted = [0; QUOTED];
@@ -333,7 +332,7 @@ impl Driver {
         read
     }
 
-    /// An ICMP error that one of our datagrams met.
+    /// Handles an ICMP error for one of this flow's datagrams.
     fn icmp_error(&mut self, error: &IcmpError, quoted: &[u8]) {
         let latest = self.session.next_seq();
         if let Some(kind) = icmp_answer::kind_of(self.target, error)

@@ -1,4 +1,4 @@
-//! Which of our datagrams an ICMP error answers, and what it says.
+//! Assignment of ICMP errors to datagrams, and their meaning.
 //!
 //! Owns the reading of ICMP types and codes (RFC 792, RFC 4443). Does not own the socket's queue.
 
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use neph_model::IcmpKind;
 use neph_sys::icmp_error::IcmpError;
 
-/// What the error says of a request to `target`; `None` if it is no verdict about it.
+/// The meaning of an error for a request to `target`. `None` if it is no verdict about it.
 pub(super) fn kind_of(target: SocketAddr, error: &IcmpError) -> Option<IcmpKind> {
     Some(match (target, error.kind, error.code) {
         (SocketAddr::V4(_), 3, 1 | 7 | 12) | (SocketAddr::V6(_), 1, 3) => IcmpKind::HostUnreachable,
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn both_versions_errors_say_the_same() {
-        let said = |target: &str, kind, code| {
+        let printed = |target: &str, kind, code| {
             let error = IcmpError {
                 to: None,
                 from: None,
@@ -49,10 +49,10 @@ mod tests {
             ((3, 4), (2, 0), IcmpKind::TooBig),
             ((11, 0), (3, 0), IcmpKind::TimeExceeded),
         ] {
-            assert_eq!(said(v4, of_v4.0, of_v4.1), Some(kind));
-            assert_eq!(said(v6, of_v6.0, of_v6.1), Some(kind));
+            assert_eq!(printed(v4, of_v4.0, of_v4.1), Some(kind));
+            assert_eq!(printed(v6, of_v6.0, of_v6.1), Some(kind));
         }
-        assert_eq!(said(v4, 5, 1), None, "a redirect is no verdict");
-        assert_eq!(said(v4, 4, 0), None, "source quench is none");
+        assert_eq!(printed(v4, 5, 1), None, "a redirect is no verdict");
+        assert_eq!(printed(v4, 4, 0), None, "source quench is none");
     }
 }

@@ -20,12 +20,12 @@ pub(crate) use driver::drive;
 
 use crate::stamp_clock::now;
 
-/// What one datagram answers.
+/// The meaning of one received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answered {
     pub(crate) seq: u64,
     pub(crate) marks: Option<PeerMarks>,
-    /// In the protocol's words, where it has any.
+    /// The protocol's status, where it has one.
     pub(crate) answer: Option<Answer>,
     /// [`Outcome::Reply`], or [`Outcome::Error`] where the answer is not an expected one.
     pub(crate) outcome: Outcome,
@@ -35,20 +35,19 @@ pub(crate) struct Answered {
 pub(crate) trait Codec: std::fmt::Debug {
     /// Replaces `out` by request `seq`, built at `now`.
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
-    /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of
-    /// the latest request, for kinds whose own numbers wrap.
+    /// The meaning of a received datagram. `None` if it is no answer to this flow. `latest` is the number of
+    /// the latest request, for kinds whose numbers wrap.
     fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered>;
-    /// Which request an ICMP error is about, by the bytes that it quotes of the datagram's payload.
+    /// The request that an ICMP error is about, by the quoted bytes of the datagram's payload.
     fn quoted(&self, _quoted: &[u8], _latest: u64) -> Option<u64> {
         None
     }
-    /// Replaces `out` by what takes the latest request back, where the peer may still keep
-    /// something for it; nothing with most kinds. Said before the next request, and at the end.
+    /// Replaces `out` by a packet that cancels the latest request, where the peer may still keep state for
+    /// it. Empty for most kinds. It is sent before the next request, and at the end.
     fn take_back(&mut self, out: &mut Vec<u8>) {
         out.clear();
     }
-    /// Replaces `out` by what the peer must be told for this answer, so that it waits for nothing;
-    /// nothing with most kinds.
+    /// Replaces `out` by the packet that ends the peer's waiting after this answer. Empty for most kinds.
     fn objection(&self, _datagram: &[u8], out: &mut Vec<u8>) {
         out.clear();
     }
@@ -59,38 +58,38 @@ pub(crate) trait Codec: std::fmt::Debug {
 pub(crate) struct Opened {
     socket: Socket,
     codec: Box<dyn Codec>,
-    beside: Option<Beside>,
+    alongside: Option<RawCompanion>,
 }
 
 impl Opened {
-    /// A socket that needs nothing beside it.
+    /// A socket without companion.
     pub(crate) fn plain(socket: Socket, codec: impl Codec + 'static) -> Self {
         Self {
             socket,
             codec: Box::new(codec),
-            beside: None,
+            alongside: None,
         }
     }
 }
 
-/// What a flow needs beside its socket, where our kernel is not its kind's other half.
+/// The second socket of a flow whose kind the kernel does not implement itself.
 #[derive(Debug)]
-struct Beside {
-    /// Where the flow is; its socket does not know.
+struct RawCompanion {
+    /// Local address of the flow; a raw socket does not know it.
     source: SocketAddr,
-    /// Says what is no message, so that the socket's stamps count messages only.
+    /// Sends packets that are no messages, so that the timestamps of the other socket count messages only.
     speaker: Socket,
-    said: Vec<u8>,
+    printed: Vec<u8>,
     /// Holds the port while the flow lasts.
     _holder: Socket,
 }
 
-impl Beside {
-    /// Says what is to be said, if anything.
+impl RawCompanion {
+    /// Sends the prepared packet, if any.
     fn say(&self) {
-        if !self.said.is_empty() {
-            // What does not go is made good by the peer's own timeouts.
-            let _ = send(self.speaker.as_fd(), &self.said);
+        if !self.printed.is_empty() {
+            // If it is not sent, the peer's own timeouts have the same effect.
+            let _ = send(self.speaker.as_fd(), &self.printed);
         }
     }
 }
@@ -98,7 +97,7 @@ impl Beside {
 /// Sends one request and waits for its answer.
 ///
 /// # Errors
-/// That none came in time, or what the socket or an ICMP error said.
+/// No answer in time, an error of the socket, or an ICMP error.
 pub(crate) fn ask_once(mut opened: Opened, patience: Span) -> io::Result<()> {
     let socket = &opened.socket;
     socket.set_nonblocking(false)?;

@@ -1,4 +1,4 @@
-//! A flow's session over datagrams: its schedule and its book, without input or output.
+//! A flow's session over datagrams: its schedule and its messages, without input or output.
 
 use neph_model::{
     Answer, EventKind, IcmpKind, Instant, LocalFault, Message, Own, Seq, Span, Tally,
@@ -11,7 +11,7 @@ use crate::numbered::Numbered;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 
-/// Stamps are told within microseconds of the send; an older one will not come.
+/// Messages that wait for a send timestamp. It comes within microseconds; an older one will not come.
 const UNSTAMPED: usize = 4096;
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Session {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
-    /// Nothing more is due.
+    /// Ends the schedule.
     pub(crate) const fn end_schedule(&mut self) {
         self.spec.schedule.count = Some(self.entered);
     }
@@ -63,7 +63,7 @@ impl Session {
         self.entered
     }
 
-    /// The next message's time has come, and it is about to be sent.
+    /// The next message is due and about to be sent.
     pub(crate) fn sending(&mut self, at: Instant<Own>) -> Option<Seq> {
         let seq = self.book.enter(self.next_due()?);
         self.entered += 1;
@@ -72,7 +72,7 @@ impl Session {
         Some(seq)
     }
 
-    /// The kernel would not take it.
+    /// The kernel did not accept the message.
     pub(crate) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
         let answer = fault::answer_of_datagram(why, Known::AtOnce);
         self.book.failed(seq, answer, at);
@@ -88,12 +88,12 @@ impl Session {
         }
     }
 
-    /// When nothing is sent any more.
+    /// The end of the schedule.
     pub(crate) fn end(&self) -> Option<Instant<Own>> {
         self.spec.schedule.end(self.start?)
     }
 
-    /// An ICMP error came for a message.
+    /// An ICMP error arrived for a message.
     pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<Own>) {
         let answer = Answer::Icmp(kind);
         self.book.lost(Seq(seq), Some(answer), at);
@@ -105,7 +105,7 @@ impl Session {
         self.unstamped.restart();
     }
 
-    /// After the last message, one exchange that is no message, for the last reply's send stamp.
+    /// After the last message, one exchange that is no message, for the last reply's send timestamp.
     pub(crate) fn tail(&mut self) -> Option<u64> {
         if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
             return None;
@@ -127,7 +127,7 @@ impl Session {
         at: Instant<Own>,
     ) {
         if answer.marks.is_some_and(|marks| marks.app_rx.is_some()) {
-            // Only a reflector of ours tells this mark, and then its send stamp follows.
+            // Only a neph reflector sends this timestamp, and its send timestamp follows.
             self.book.set_expect(Expect {
                 sent: true,
                 peer_send: true,
@@ -147,7 +147,7 @@ impl Session {
         self.notes.extend(self.book.take_disbelieved());
     }
 
-    /// The network or this host refused a message. Noted once a flow.
+    /// The network or this host refused a message. Noted once per flow.
     pub(crate) fn refused_by(&mut self, why: &str) {
         if !self.refused {
             self.refused = true;

@@ -1,9 +1,9 @@
-//! TCP SYN, the asking side: a segment of our own making, and whatever answers it.
+//! TCP SYN, client side: builds a SYN segment and reads any answer.
 //!
-//! No connection comes of it: our kernel, which knows nothing of the SYN, refuses the SYN-ACK with
-//! a RST, and the target forgets. That needs a port that is nobody's: it is held by a TCP socket
-//! that is bound and does not listen. A firewall that lets through only what programs send would
-//! hold up the kernel's RST, so one of our own follows it. Needs `CAP_NET_RAW`.
+//! No connection results. The local kernel, which does not know the SYN, refuses the SYN-ACK with a RST, and
+//! the target forgets it. For that the port must be unused: a bound TCP socket that does not listen holds it.
+//! A firewall that passes only segments of programs would block the kernel's RST, so a built RST follows it.
+//! Needs `CAP_NET_RAW`.
 
 use std::os::fd::AsFd;
 
@@ -11,7 +11,7 @@ use neph_model::{Outcome, Wall};
 use neph_sys::port_filter;
 use neph_wire::syn::{self, Ends, Numbers};
 
-use super::{Answered, Beside, Codec, Opened, widen};
+use super::{Answered, Codec, Opened, RawCompanion, widen};
 use crate::ProbeError;
 use crate::codec::new_token;
 use crate::raw_tcp;
@@ -25,7 +25,7 @@ struct Syn {
     unanswered: Option<u32>,
 }
 
-/// The connected raw socket, its codec, and what is held beside them.
+/// The connected raw socket, its codec, and its companion.
 pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     let fault = |source| ProbeError::Socket {
         operation: "open a raw TCP socket to",
@@ -46,7 +46,7 @@ pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     let (family, port) = (raw_tcp::family(source), source.port());
     port_filter::attach(socket.as_fd(), family, &(port..=port)).map_err(fault)?;
     let (speaker, _) = raw_tcp::connected(spec.address).map_err(fault)?;
-    // It only speaks.
+    // It only sends.
     port_filter::attach(speaker.as_fd(), family, &(0..=0)).map_err(fault)?;
     let ends = Ends {
         source,
@@ -59,17 +59,17 @@ pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
             numbers: Numbers::new(new_token().0),
             unanswered: None,
         }),
-        beside: Some(Beside {
+        alongside: Some(RawCompanion {
             source,
             speaker,
-            said: Vec::with_capacity(syn::SYN_LEN),
+            printed: Vec::with_capacity(syn::SYN_LEN),
             _holder: holder,
         }),
     })
 }
 
 impl Syn {
-    /// What a received packet says, if it is for us.
+    /// The answer in a received packet, if it is for this flow.
     fn read(&self, packet: &[u8]) -> Option<syn::Answer> {
         let family = raw_tcp::family(self.ends.source);
         let (segment, _) = raw_tcp::segment(family, packet)?;
@@ -103,8 +103,8 @@ impl Codec for Syn {
         })
     }
 
-    /// A target that still waits for an earlier SYN's handshake does not answer the next one. It
-    /// waits where the path is longer than the interval, and where its SYN-ACK was lost.
+    /// A target that still waits for an earlier handshake does not answer the next SYN. It waits where the
+    /// path is longer than the interval, and where its SYN-ACK was lost.
     fn take_back(&mut self, out: &mut Vec<u8>) {
         out.clear();
         if let Some(seq) = self.unanswered.take() {
@@ -112,8 +112,8 @@ impl Codec for Syn {
         }
     }
 
-    /// The number is the one that the SYN-ACK acknowledges: after our kernel's RST, and even after
-    /// the flow's next SYN, this one is ignored.
+    /// The number is the one that the SYN-ACK acknowledges. After the kernel's RST, and even after the flow's
+    /// next SYN, the target ignores this RST.
     fn objection(&self, datagram: &[u8], out: &mut Vec<u8>) {
         out.clear();
         if let Some(answer) = self.read(datagram)
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// What a target says to `request`.
+    /// The target's answer to `request`.
     fn reply(request: &[u8], flags: u8) -> Vec<u8> {
         let asked = parse_tcp(request).expect("a SYN");
         let mut reply = request.to_vec();
@@ -177,9 +177,9 @@ mod tests {
         let mut request = Vec::new();
         codec().request(3, Wall::from_unix_nanos(0), &mut request);
         for at in [1, 3] {
-            let mut stray = reply(&request, 0x12);
-            stray[at] ^= 1;
-            assert_eq!(codec().answer(&stray, 3), None);
+            let mut unknown_id = reply(&request, 0x12);
+            unknown_id[at] ^= 1;
+            assert_eq!(codec().answer(&unknown_id, 3), None);
         }
     }
 
@@ -189,12 +189,12 @@ mod tests {
         let (mut request, mut out) = (Vec::new(), Vec::new());
         codec.request(3, Wall::from_unix_nanos(0), &mut request);
         codec.take_back(&mut out);
-        let (asked, said) = (
+        let (asked, printed) = (
             parse_tcp(&request).expect("a SYN"),
             parse_tcp(&out).expect("a RST"),
         );
         assert_eq!(
-            (said.flags, said.seq),
+            (printed.flags, printed.seq),
             (TcpHeader::RST, asked.seq.wrapping_add(1))
         );
         codec.take_back(&mut out);
@@ -213,12 +213,12 @@ mod tests {
         codec.objection(&reply(&request, 0x14), &mut out);
         assert!(out.is_empty(), "a RST needs no RST");
         codec.objection(&reply(&request, 0x12), &mut out);
-        let (asked, said) = (
+        let (asked, printed) = (
             parse_tcp(&request).expect("a SYN"),
             parse_tcp(&out).expect("a RST"),
         );
-        assert_eq!(said.flags, TcpHeader::RST);
-        assert_eq!(said.seq, asked.seq.wrapping_add(1));
-        assert_eq!((said.source, said.destination), (40_000, 80));
+        assert_eq!(printed.flags, TcpHeader::RST);
+        assert_eq!(printed.seq, asked.seq.wrapping_add(1));
+        assert_eq!((printed.source, printed.destination), (40_000, 80));
     }
 }

@@ -1,8 +1,7 @@
-//! STAMP over UDP (RFC 8762), the asking side.
+//! STAMP over UDP (RFC 8762), client side.
 //!
-//! A reflector of ours puts its marks into a private TLV (RFC 8972); from any other STAMP
-//! reflector the two timestamps of the base packet serve as `peer_rx` and `peer_app_tx`, on the
-//! reflector's wall clock.
+//! A neph reflector puts its timestamps into a private TLV (RFC 8972). From any other STAMP reflector the two
+//! timestamps of the base packet are used as `peer_rx` and `peer_app_tx`, on the reflector's wall clock.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -41,7 +40,7 @@ struct Sent {
 }
 
 impl Sent {
-    /// Requests that are remembered; a reply to an older one is ignored.
+    /// Requests that are remembered. A reply to an older one is ignored.
     const MOST: usize = 1 << 16;
 
     fn enter(&mut self, seq: u64, timestamp: Timestamp) {
@@ -92,20 +91,20 @@ pub(super) fn connected(spec: &FlowSpec) -> Result<Socket, ProbeError> {
 }
 
 impl FlowSpec {
-    /// Whether a reflector of ours can tell its marks in the replies; a bare STAMP packet has no room.
+    /// Whether replies have room for the timestamps of a neph reflector; a base STAMP packet has none.
     pub fn has_room_for_marks(&self) -> bool {
         let least = stamp_sizes(Authenticated::by(self.key.as_ref())).with_marks;
         self.target.kind() != ProbeKind::Udp || self.request_size as u64 >= least
     }
 
-    /// How large its STAMP requests are, and the replies: what was asked for, but with room for a
-    /// reflector's marks, and within one datagram.
+    /// Size of its STAMP requests and replies: as requested, but with room for a reflector's timestamps, and
+    /// within one datagram.
     pub fn stamp_bytes(&self) -> usize {
         codec(self).size
     }
 }
 
-/// How this flow's datagrams are made and read.
+/// The codec of this flow's datagrams.
 pub(crate) fn codec(spec: &FlowSpec) -> Udp {
     let key = spec.key.as_ref().map(Secret::key);
     let asked = ByteSize(spec.request_size as u64);
@@ -160,7 +159,7 @@ impl Codec for Udp {
         })
     }
 
-    /// A quote that does not reach the request's timestamp, or has another, is not of one of ours.
+    /// A quote without the request's timestamp is not of a request of this flow.
     fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
         let seq = seq_of(quoted, latest)?;
         let at = if self.key.is_some() { 16 } else { 4 };
@@ -170,7 +169,7 @@ impl Codec for Udp {
     }
 }
 
-/// The number of a STAMP packet, whatever else it has: its first four bytes.
+/// The number of any STAMP packet: its first four bytes.
 fn seq_of(packet: &[u8], latest: u64) -> Option<u64> {
     let low = u32::from_be_bytes(packet.get(..4)?.try_into().ok()?);
     Some(widen(low, latest))

@@ -233,7 +233,7 @@ proptest! {
         let tally = *book.tally();
         prop_assert_eq!(tally.replies, answered.len() as u64);
         prop_assert_eq!(tally.messages, tally.replies + tally.lost + tally.failed);
-        let strangers = replies.iter().filter(|seq| **seq >= 50).count() as u64;
-        prop_assert_eq!(tally.duplicates, replies.len() as u64 - strangers - tally.replies);
+        let unmatched = replies.iter().filter(|seq| **seq >= 50).count() as u64;
+        prop_assert_eq!(tally.duplicates, replies.len() as u64 - unmatched - tally.replies);
     }
 }

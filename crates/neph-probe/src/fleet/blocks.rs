@@ -1,22 +1,21 @@
-//! Blocks of source ports that one process in a network namespace has for itself.
+//! Blocks of source ports that one process reserves in a network namespace.
 //!
-//! Ports that are not bound cannot defend themselves: two fleets that share sockets would take the
-//! same ones, and each other's replies. So such a fleet holds a name for each block of ports it
-//! uses; who chooses ports and binds them looks whether somebody does ([`take_bound`]).
+//! The kernel does not protect unbound ports: two fleets with shared sockets could use the same ports and
+//! take each other's replies. So such a fleet claims a name for each block of ports that it uses. Code that
+//! chooses and binds ports checks these claims ([`take_bound`]).
 //!
-//! A single flow and a transfer do not look: the port is what they were told, no other one will do,
-//! and of a block that is claimed most ports are nobody's. Where a fleet uses that very port, two
-//! ask from it, and each may take the other's replies.
+//! A single flow and a transfer do not check: they need the given port, and most ports of a claimed block are
+//! unused. If a fleet uses that very port, both may take each other's replies.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Ports in a block: 64 blocks are all there are.
+/// Ports in a block: there are 64 blocks.
 const BLOCK: u16 = 1_024;
 
-/// The blocks that this process has, and how many ports it uses in each.
+/// The blocks of this process, with the number of used ports in each.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     transport: &'static str,
@@ -25,14 +24,14 @@ pub(crate) struct Blocks {
 
 #[derive(Debug)]
 struct Block {
-    /// A name without a file (unix(7), abstract), which the kernel gives out once in each network
-    /// namespace and takes back when the process ends, however it does.
+    /// An abstract name without a file (unix(7)). The kernel grants it once in each network namespace and
+    /// frees it when the process ends.
     _name: UnixDatagram,
     ports: u16,
 }
 
 impl Blocks {
-    /// None yet, of the ports of `udp` or `tcp`.
+    /// Empty, for ports of `udp` or `tcp`.
     pub(crate) const fn new(transport: &'static str) -> Self {
         Self {
             transport,
@@ -40,7 +39,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a port that [`Self::give_back`] has not been told of.
+    /// Takes a port that is not taken already; see [`Self::give_back`].
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] if another process has its block.
@@ -61,7 +60,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// The port is not used any more; with the last one its block is anybody's.
+    /// Gives a port back. With its last port, a block becomes free.
     pub(crate) fn give_back(&mut self, port: u16) {
         let number = port / BLOCK;
         if let Some(block) = self.ours.get_mut(&number) {
@@ -77,15 +76,15 @@ fn name(transport: &str, number: u16) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("neph/{transport}-ports/{number}"))
 }
 
-/// Takes a port of `udp` or `tcp`, which is to bind it, unless somebody has its block.
+/// Takes and binds a port of `udp` or `tcp` by `take`, unless its block is claimed.
 ///
-/// Looks for claims when the port is bound, and who claims a block looks for bound ports when the
-/// block is claimed: of two at the same time one at least sees the other. Looks before as well: to
-/// take a port may be to dial from it, which others see.
+/// Checks for claims after binding the port, and claiming a block checks for bound ports afterwards. So of
+/// two processes at the same time at least one sees the other. It checks before as well, because `take` may
+/// connect from the port, which is visible to others.
 ///
 /// # Errors
-/// [`io::ErrorKind::AddrInUse`] if the port is of a block that somebody has; those of `take`; and
-/// when no file is left to look with.
+/// [`io::ErrorKind::AddrInUse`] if the port is in a claimed block; those of `take`; and when no file is left
+/// for the check.
 pub(crate) fn take_bound<T>(
     transport: &str,
     port: u16,
@@ -104,10 +103,10 @@ fn is_free(transport: &str, port: u16) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody, of this process or another one, has the block of this port of `udp` or `tcp`.
+/// Whether any process, including this one, has claimed the block of this port of `udp` or `tcp`.
 ///
 /// # Errors
-/// When no file is left to ask with.
+/// When no file is left for the check.
 fn is_claimed(transport: &str, port: u16) -> io::Result<bool> {
     let asking = UnixDatagram::unbound()?;
     match asking.connect_addr(&name(transport, port / BLOCK)?) {

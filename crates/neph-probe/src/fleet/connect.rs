@@ -1,8 +1,8 @@
-//! SYNs without privilege: plain connects that are broken off as soon as they are answered.
+//! SYNs without privilege: plain connects that are aborted once they are answered.
 //!
-//! The kernel stamps no handshake, but measures one itself for its first estimate of the round
-//! trip, which is taken where the connection was accepted. Of a refusal the program's reading is
-//! all there is, and that is as late as the fleet's thread is.
+//! The kernel gives no timestamps for a handshake, but measures it for its first RTT estimate. That is used
+//! for an accepted connection. For a refusal only the program's reading exists, which is as late as the
+//! thread.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span, SynAnswer};
+use neph_model::{Instant, Own, Slot, Span, SynAnswer};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
@@ -26,11 +26,10 @@ use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
 use crate::stream::in_progress;
 
-/// After this long the kernel sends a SYN again (RFC 6298), and nobody can say which of both was
-/// refused.
-const SENT_AGAIN: Span = Span::from_secs(1);
+/// After this time the kernel retransmits a SYN (RFC 6298). Then it is unknown which of the two was refused.
+const RETRANSMITTED: Span = Span::from_secs(1);
 
-/// So an attempt is given up before: a silent target would get twice the SYNs that were asked for.
+/// An attempt is aborted before that: otherwise a silent target would get twice the requested SYNs.
 const SENT_ONCE: Span = Span::from_millis(900);
 
 #[derive(Debug)]
@@ -38,14 +37,14 @@ pub(crate) struct Connects {
     endpoints: Vec<SocketAddr>,
     ports: Ports,
     attempts: Watched<Attempt>,
-    /// The port of each lane, and its latest attempt.
-    lanes: Vec<Option<(u16, Option<usize>)>>,
-    /// Attempts and until when they may be answered.
+    /// The port of each slot, and its latest attempt.
+    slots: Vec<Option<(u16, Option<usize>)>>,
+    /// Attempts, each with the time until which it may be answered.
     expiring: VecDeque<(Instant<Own>, usize, Known)>,
-    /// Ports of flows that are over, and until when they are left alone.
+    /// Ports of ended flows, each with the time until which it is not reused.
     leaving: VecDeque<(Instant<Own>, u16)>,
     timeout: Span,
-    /// What was answered while it was sent.
+    /// Events that happened during a send.
     at_once: Vec<Event>,
 }
 
@@ -62,7 +61,7 @@ enum End {
     /// Accepted, with the round trip that the kernel measured.
     Accepted(Span),
     Refused,
-    /// Nobody can say when which SYN was answered, or none was.
+    /// Unknown, as the answered SYN or its time is not known, or none was answered.
     Unknown,
 }
 
@@ -79,7 +78,7 @@ impl Connects {
             endpoints,
             ports: Ports::unbound(spec.first_port, "tcp"),
             attempts,
-            lanes: vec![None; fleet.lanes as usize],
+            slots: vec![None; fleet.slots as usize],
             expiring: VecDeque::new(),
             leaving: VecDeque::new(),
             timeout: spec.timeout.min(SENT_ONCE),
@@ -87,8 +86,8 @@ impl Connects {
         })
     }
 
-    const fn endpoint(&self, lane: Lane) -> usize {
-        lane.0 as usize % self.endpoints.len()
+    const fn endpoint(&self, slot: Slot) -> usize {
+        slot.0 as usize % self.endpoints.len()
     }
 
     fn expire(&mut self, now: Instant<Own>) {
@@ -109,8 +108,8 @@ impl Connects {
         }
     }
 
-    /// One port cannot have two connections to the same peer, and giving one up without a word would
-    /// leave it half open there: an attempt that may still be answered keeps the next from going.
+    /// One port cannot have two connections to the same peer, and silently dropping one would leave it half
+    /// open at the peer. So an attempt that may still be answered blocks the next.
     fn end_latest(&mut self, port: u16, latest: Option<usize>) -> io::Result<()> {
         let Some(latest) = latest else {
             return Ok(());
@@ -118,7 +117,7 @@ impl Connects {
         look_at(&mut self.attempts, latest, &mut self.at_once);
         match self.attempts.get(latest) {
             Some(attempt) if attempt.request.port == port => {
-                if now() - attempt.begun < SENT_AGAIN {
+                if now() - attempt.begun < RETRANSMITTED {
                     let why = "the SYN before it is not answered yet, and a port has one connection \
                                at a time: the interval is too short for the way";
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
@@ -131,14 +130,14 @@ impl Connects {
     }
 }
 
-/// Takes out an attempt that has ended, and tells how.
+/// Removes an attempt that has ended, and reports how.
 fn look_at(attempts: &mut Watched<Attempt>, index: usize, events: &mut Vec<Event>) {
     let read = now();
     let Some(attempt) = attempts.get(index) else {
         return;
     };
     if let Some(end) = attempt.ended(read) {
-        tell(attempt.request, (attempt.begun, read), end, events);
+        report(attempt.request, (attempt.begun, read), end, events);
         attempts.take(index);
     }
 }
@@ -161,7 +160,7 @@ impl Attempt {
 
     fn fault(&self, error: &io::Error, now: Instant<Own>) -> End {
         let refused = error.kind() == io::ErrorKind::ConnectionRefused;
-        if refused && now - self.begun < SENT_AGAIN {
+        if refused && now - self.begun < RETRANSMITTED {
             End::Refused
         } else {
             End::Unknown
@@ -175,7 +174,7 @@ impl AsFd for Attempt {
     }
 }
 
-fn tell(
+fn report(
     request: Known,
     (begun, read): (Instant<Own>, Instant<Own>),
     end: End,
@@ -203,7 +202,7 @@ fn tell(
 fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    // A port is used again and again; and a RST ends each use of it on both sides at once.
+    // Ports are reused, and a RST ends each use on both sides at once.
     socket.set_reuse_address(true)?;
     socket.set_linger(Some(Duration::ZERO))?;
     if address.is_ipv6() {
@@ -214,9 +213,9 @@ fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
 }
 
 impl Transport for Connects {
-    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
         self.expire(now);
-        let address = self.endpoints[self.endpoint(lane)];
+        let address = self.endpoints[self.endpoint(slot)];
         let fault = |source| ProbeError::Socket {
             operation: "take a source port to reach",
             address,
@@ -228,17 +227,17 @@ impl Transport for Connects {
         let (port, ()) = taken
             .map_err(fault)?
             .ok_or(ProbeError::NoPort { address })?;
-        if let Some((earlier, _)) = self.lanes[lane.0 as usize].replace((port, None)) {
+        if let Some((earlier, _)) = self.slots[slot.0 as usize].replace((port, None)) {
             self.leaving.push_back((now + self.timeout, earlier));
         }
         Ok(port)
     }
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
-        let place = request.lane.0 as usize;
+        let place = request.slot.0 as usize;
         let none = || io::Error::from(io::ErrorKind::NotConnected);
-        let (port, latest) = self.lanes.get(place).copied().flatten().ok_or_else(none)?;
-        let address = self.endpoints[self.endpoint(request.lane)];
+        let (port, latest) = self.slots.get(place).copied().flatten().ok_or_else(none)?;
+        let address = self.endpoints[self.endpoint(request.slot)];
         let seq = low(request.seq);
         let known = Known { port, seq };
         self.end_latest(port, latest)?;
@@ -251,14 +250,14 @@ impl Transport for Connects {
         };
         match attempt.socket.connect(&SockAddr::from(address)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                tell(known, (begun, now()), End::Refused, &mut self.at_once);
+                report(known, (begun, now()), End::Refused, &mut self.at_once);
                 return Ok(());
             }
             Err(error) if !in_progress(&error) => return Err(error),
             _ => {}
         }
         let index = self.attempts.add(attempt, Interest::ReadWrite)?;
-        self.lanes[place] = Some((port, Some(index)));
+        self.slots[place] = Some((port, Some(index)));
         self.expiring
             .push_back((begun + self.timeout, index, known));
         Ok(())

@@ -1,10 +1,9 @@
-//! Carries a fleet out: one thread that sends when a message is due and reads in between.
+//! Runs a fleet: one thread that sends when a message is due and reads in between.
 //!
-//! Where sends are close to each other it sleeps from one to the next and reads what has come every few
-//! messages: the kernel stamps departures and arrivals, so that nothing is gained by being woken
-//! for each reply.
+//! With dense sends it sleeps from one to the next and reads arrivals every few messages. The kernel gives
+//! timestamps of departures and arrivals, so waking for each reply would not improve the result.
 
-use neph_model::{Answer, Instant, Lane, LocalFault, Own, Permit, Span, Stop};
+use neph_model::{Answer, Instant, LocalFault, Own, Permit, Slot, Span, Stop};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 
@@ -19,31 +18,29 @@ use crate::finish::Finish;
 use crate::spec::Overdue;
 use crate::stamp_clock::{StampClock, now};
 
-/// From the sockets' opening to the first message: receive stamps are switched on by then.
+/// From opening the sockets to the first message: receive timestamps are enabled by then.
 const SETTLE: Span = Span::from_millis(20);
-/// What has come is read this often at least, however dense the schedule. Much less than a socket's
-/// buffer holds.
+/// Arrivals are read at least this often, however dense the schedule. A socket buffer holds much more than
+/// arrives in this time.
 const READING: Span = Span::from_millis(4);
-/// In a dense schedule it is read a few at a time, so that reading holds up no more sends than are
-/// forgiven, ...
+/// In a dense schedule this many are read at a time, so that reading delays no more sends than is tolerable.
 const READ_AT_A_TIME: i64 = 32;
-/// ... but not so few that looking costs more than reading.
+/// Least time between reads, so that checking does not cost more than reading.
 const READING_LEAST: Span = Span::from_micros(250);
-/// What is finished is told this often, ...
-const TELLING: Span = Span::from_millis(10);
-/// ... or when there is this much of it.
+/// Finished messages are reported this often.
+const REPORTING: Span = Span::from_millis(10);
+/// They are also reported when this many are waiting.
 const BATCH: usize = 1_024;
-/// What time alone decides is decided this often.
+/// Decisions that depend only on time are made this often.
 const DECIDING: Span = Span::from_millis(2);
-/// How often both clocks are told.
+/// Interval between reports of both clocks.
 const ANCHORS: Span = Span::from_secs(1);
-/// Waiting for less takes longer than it should.
+/// A shorter wait would take longer than requested.
 const NO_SLEEP: Span = Span::from_micros(3);
-/// Where sends are closer to each other than this they go a few at a time: to sleep and to wake
-/// costs as much as to send.
+/// If sends are closer than this, a few go together: to sleep and wake costs as much as to send.
 const GRAIN: Span = Span::from_micros(40);
 
-/// Carries out the fleet until its schedule is over or `stop` is set.
+/// Runs the fleet until its schedule is over or `stop` is set.
 pub(super) fn drive(
     spec: &FleetSpec,
     transport: Box<dyn Transport>,
@@ -54,7 +51,7 @@ pub(super) fn drive(
     let rota = Rota::new(&spec.fleet, spec.count);
     let moment = now();
     let mut driver = Driver {
-        session: Session::new(rota, spec.fleet.lanes, spec.timeout),
+        session: Session::new(rota, spec.fleet.slots, spec.timeout),
         transport,
         reports,
         clock: StampClock::new(),
@@ -64,19 +61,19 @@ pub(super) fn drive(
         permit: spec.permit.clone(),
         bytes: (spec.request_size + spec.response_size) as u64,
         read: moment,
-        told: moment,
+        reported: moment,
         woken: moment,
         anchored: None,
         is_refused: false,
     };
-    driver.open(spec.fleet.lanes, stop)?;
+    driver.open(spec.fleet.slots, stop)?;
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
     driver.finish();
     Ok(())
 }
 
-/// How long what has come may wait to be read.
+/// How long arrivals may wait to be read.
 fn reading(gap: Span) -> Span {
     gap.times(READ_AT_A_TIME).clamp(READING_LEAST, READING)
 }
@@ -90,25 +87,25 @@ struct Driver {
     events: Vec<Event>,
     gaps: Gaps,
     permit: Permit,
-    /// What a message takes of the permit's bytes.
+    /// Bytes of the permit that a message uses.
     bytes: u64,
-    /// How long what has come may wait to be read.
+    /// How long arrivals may wait to be read.
     reading: Span,
-    /// When what had come was last read, and what was finished told.
+    /// When arrivals were last read, and when finished messages were last reported.
     read: Instant<Own>,
-    told: Instant<Own>,
+    reported: Instant<Own>,
     /// When it last woke to send.
     woken: Instant<Own>,
     anchored: Option<Instant<Own>>,
-    /// Whether it was told why something could not be sent.
+    /// Whether a reason for a failed send was reported.
     is_refused: bool,
 }
 
 impl Driver {
-    fn open(&mut self, lanes: u32, stop: &Stop) -> Result<(), ProbeError> {
-        let mut sources = Vec::with_capacity(lanes as usize);
+    fn open(&mut self, slots: u32, stop: &Stop) -> Result<(), ProbeError> {
+        let mut sources = Vec::with_capacity(slots as usize);
         let gap = self.transport.opening_gap();
-        for lane in (0..lanes).map(Lane) {
+        for slot in (0..slots).map(Slot) {
             if gap > Span::ZERO {
                 if stop.is_set() {
                     break;
@@ -116,12 +113,12 @@ impl Driver {
                 clock::nap(gap.to_duration());
                 self.take_in(now());
             }
-            let port = self.transport.open(lane, now())?;
-            self.session.opened_first(lane, port);
+            let port = self.transport.open(slot, now())?;
+            self.session.opened_first(slot, port);
             sources.push(port);
         }
         let how = self.transport.sharing();
-        self.reports.tell(FleetReport::Opened { sources, how });
+        self.reports.report(FleetReport::Opened { sources, how });
         Ok(())
     }
 
@@ -182,7 +179,7 @@ impl Driver {
             return;
         };
         let request = Request {
-            lane: departure.lane,
+            slot: departure.slot,
             port,
             seq: departure.seq,
             wall: self.clock.anchor().to_wall(at),
@@ -198,14 +195,14 @@ impl Driver {
         }
     }
 
-    /// Opens the next message's flow ahead of time, if it needs one. Where no port can be had the
-    /// message fails, and the lane's next one tries again.
+    /// Opens the next message's flow ahead of time, if it needs one. Without a free port the message fails,
+    /// and the slot's next one tries again.
     fn prepare(&mut self) -> Option<u16> {
         let departure = self.session.departure()?;
         if departure.port.is_some() {
             return departure.port;
         }
-        match self.transport.open(departure.lane, now()) {
+        match self.transport.open(departure.slot, now()) {
             Ok(port) => {
                 self.session.opened(port);
                 Some(port)
@@ -217,18 +214,18 @@ impl Driver {
         }
     }
 
-    /// Tells why the first message that could not be sent could not.
+    /// Reports why a message could not be sent, for the first one only.
     fn refused(&mut self, why: &dyn std::fmt::Display) {
         if !self.is_refused {
             self.is_refused = true;
-            self.reports.tell(FleetReport::NotSent(why.to_string()));
+            self.reports.report(FleetReport::NotSent(why.to_string()));
         }
     }
 
     fn take_in(&mut self, at: Instant<Own>) {
         self.read = at;
         if let Some(step) = self.clock.refresh() {
-            self.reports.tell(FleetReport::ClockStepped(step));
+            self.reports.report(FleetReport::ClockStepped(step));
         }
         self.events.clear();
         self.transport.read(&self.clock, &mut self.events);
@@ -236,23 +233,24 @@ impl Driver {
             self.session.take(event);
         }
         self.session.at_time(at);
-        self.tell(at);
+        self.report(at);
     }
 
-    fn tell(&mut self, at: Instant<Own>) {
+    fn report(&mut self, at: Instant<Own>) {
         let finished = self.session.finished();
-        if finished >= BATCH || (finished > 0 && at - self.told >= TELLING) {
-            self.told = at;
+        if finished >= BATCH || (finished > 0 && at - self.reported >= REPORTING) {
+            self.reported = at;
             let messages = self.session.take_finished();
-            self.reports.tell(FleetReport::Messages(messages));
+            self.reports.report(FleetReport::Messages(messages));
         }
         if self.anchored.is_none_or(|last| at - last >= ANCHORS) {
             self.anchored = Some(at);
-            self.reports.tell(FleetReport::Anchor(self.clock.anchor()));
+            self.reports
+                .report(FleetReport::Anchor(self.clock.anchor()));
         }
     }
 
-    /// Waits until the next message is due, or until something else is to be done.
+    /// Waits until the next message is due, or until there is other work.
     fn rest(&mut self, moment: Instant<Own>) {
         let due = self.due().unwrap_or(moment + Stop::PATIENCE);
         let behind = self.session.next_due().is_some_and(|due| due <= moment);
@@ -265,9 +263,9 @@ impl Driver {
             self.woken = now();
             return;
         }
-        let telling = (self.session.finished() > 0).then(|| self.told + TELLING);
-        let others = telling.into_iter().chain(self.session.next_deadline());
-        // Decisions can wait for each other: thousands of timeouts are not worth a waking each.
+        let reporting = (self.session.finished() > 0).then(|| self.reported + REPORTING);
+        let others = reporting.into_iter().chain(self.session.next_deadline());
+        // Decisions are grouped: thousands of timeouts do not justify waking for each.
         let others = others.map(|at| at.max(moment + DECIDING));
         let until = others.fold(due.min(moment + Stop::PATIENCE), Instant::min);
         let found = self.transport.wait((until - moment).to_duration());
@@ -283,7 +281,7 @@ impl Driver {
         self.session.count_dropped(self.transport.dropped());
         let messages = self.session.take_finished();
         if !messages.is_empty() {
-            self.reports.tell(FleetReport::Messages(messages));
+            self.reports.report(FleetReport::Messages(messages));
         }
         let tally = *self.session.tally();
         self.reports.end(tally);

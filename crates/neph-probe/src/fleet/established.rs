@@ -1,8 +1,7 @@
-//! Probes on established TCP connections: each flow is one lasting connection to a reflector of
-//! ours with small messages on it. Which path does a real connection take?
+//! Probes on established TCP connections: each flow is one lasting connection to a neph reflector with small
+//! messages. They show the path of real connections.
 //!
-//! TCP makes good what the network loses: a lost message's round trip is long instead, by what the
-//! retransmission took.
+//! TCP hides losses: a lost message has a longer round trip instead, by the time of its retransmission.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,11 +9,11 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, REFLECT_PORT, Span, Target};
+use neph_model::{Instant, Own, REFLECT_PORT, Slot, Span, Target};
 use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
-use super::link::{Link, again};
+use super::link::{Link, anew};
 use super::over::{Fault, Over};
 use super::ports::Ports;
 use super::session::Event;
@@ -28,10 +27,9 @@ use crate::kinds;
 use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
 
-/// How long an endpoint may take to say who it is.
+/// How long an endpoint may take to identify itself.
 const PATIENCE: Span = Span::from_secs(5);
-/// The least time between two connections' beginnings: thousands at once are too many for a
-/// listener's queue.
+/// Least time between the beginnings of two connections: thousands at once overflow a listener's queue.
 const DIALLING: Span = Span::from_millis(1);
 
 #[derive(Debug)]
@@ -40,18 +38,18 @@ pub(crate) struct Established {
     flows: Vec<FlowSpec>,
     ports: Ports,
     links: Watched<Link>,
-    lanes: Vec<Option<Place>>,
-    /// Connections of flows that are over, and until when they take late replies.
+    slots: Vec<Option<Place>>,
+    /// Connections of ended flows, each with the time until which it takes late replies.
     leaving: VecDeque<(Instant<Own>, usize, u16)>,
     linger: Span,
-    /// From one connection's beginning to the next.
+    /// Time between the beginnings of two connections.
     dialling: Span,
-    /// What became of messages while others were sent.
+    /// Events that happened during sends.
     at_once: Vec<Event>,
     buffer: Vec<u8>,
 }
 
-/// A lane's flow.
+/// A slot's flow.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     port: u16,
@@ -78,7 +76,7 @@ impl Established {
             flows,
             ports: Ports::bound(spec.first_port, "tcp"),
             links,
-            lanes: vec![None; fleet.lanes as usize],
+            slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
             dialling: DIALLING.max(spec.least_gap()),
@@ -92,7 +90,7 @@ impl Established {
             && until <= now
         {
             self.leaving.pop_front();
-            // Another flow may have its place already, if it broke.
+            // If it broke, another flow may have its place already.
             let is_its = |link: &Link| link.port() == port;
             if self.links.get(index).is_some_and(is_its) {
                 drop_link(&mut self.links, index, &mut self.at_once);
@@ -101,25 +99,25 @@ impl Established {
         }
     }
 
-    /// The lane's connection, made anew if it broke.
-    fn link_of(&mut self, lane: Lane) -> io::Result<usize> {
-        let at = lane.0 as usize;
-        let place = self.lanes.get(at).copied().flatten();
+    /// The slot's connection. If it broke, a new one from the same port.
+    fn link_of(&mut self, slot: Slot) -> io::Result<usize> {
+        let at = slot.0 as usize;
+        let place = self.slots.get(at).copied().flatten();
         let place = place.ok_or(io::ErrorKind::NotConnected)?;
         let link = self.links.get(place.link);
         if link.is_some_and(|link| link.port() == place.port) {
             return Ok(place.link);
         }
         let dialled = now();
-        if again(place.dialled) > dialled {
+        if anew(place.dialled) > dialled {
             return Err(place.broke.unwrap_or(Over::Closed).into());
         }
         let port = place.port;
-        self.lanes[at] = Some(Place { dialled, ..place });
+        self.slots[at] = Some(Place { dialled, ..place });
         let flow = &self.flows[at % self.flows.len()];
         let link = Link::dial(flow.address, port, codec_for(flow)?)?;
         let link = self.links.add(link, Interest::ReadWrite)?;
-        self.lanes[at] = Some(Place {
+        self.slots[at] = Some(Place {
             link,
             dialled,
             ..place
@@ -128,25 +126,25 @@ impl Established {
     }
 }
 
-/// Remembers why the connection at this place broke, if a flow lives on it.
-fn remember(lanes: &mut [Option<Place>], links: &Watched<Link>, index: usize, why: Over) {
+/// Remembers why the connection at this place broke, if a flow uses it.
+fn remember(slots: &mut [Option<Place>], links: &Watched<Link>, index: usize, why: Over) {
     let Some(port) = links.get(index).map(Link::port) else {
         return;
     };
-    let mut places = lanes.iter_mut().flatten();
+    let mut places = slots.iter_mut().flatten();
     if let Some(place) = places.find(|place| (place.link, place.port) == (index, port)) {
         place.broke = Some(why);
     }
 }
 
-/// Lets go of a connection; what waited on it never left.
+/// Removes a connection. Messages that waited on it never left.
 fn drop_link(links: &mut Watched<Link>, index: usize, events: &mut Vec<Event>) {
     if let Some(link) = links.take(index) {
         events.extend(link.unsent().map(Event::Failed));
     }
 }
 
-/// Goes on with a connection where something happened; `Over` if it is of no use any more.
+/// Handles activity on a connection. `Over` if it cannot be used any more.
 fn go_on(
     link: &mut Link,
     happening: Happening,
@@ -164,7 +162,7 @@ fn go_on(
     Ok(())
 }
 
-/// Who is there must be a reflector of ours: nobody else answers its messages.
+/// The endpoint must be a neph reflector: no other server answers its messages.
 fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError> {
     let cannot = |why: String| ProbeError::Fleet(why);
     let target = Target::tcp(&address.ip().to_string(), address.port())
@@ -186,9 +184,9 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
         let which = if address.port() == REFLECT_PORT {
             String::new()
         } else {
-            format!(" (it listens at {REFLECT_PORT} unless told otherwise)")
+            format!(" (its default port is {REFLECT_PORT})")
         };
-        // Unless told otherwise a reflector listens to IPv4 only.
+        // By default a reflector listens on IPv4 only.
         let how = if address.is_ipv6() {
             format!(" --listen [::]:{}", address.port())
         } else {
@@ -210,9 +208,9 @@ fn codec_for(flow: &FlowSpec) -> io::Result<Box<dyn Codec>> {
 }
 
 impl Transport for Established {
-    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
         self.close_left(now);
-        let flow = &self.flows[lane.0 as usize % self.flows.len()];
+        let flow = &self.flows[slot.0 as usize % self.flows.len()];
         let address = flow.address;
         let refusal = |source| ProbeError::Socket {
             operation: "open a TCP connection to",
@@ -234,7 +232,7 @@ impl Transport for Established {
             dialled: now,
             broke: None,
         };
-        if let Some(earlier) = self.lanes[lane.0 as usize].replace(place) {
+        if let Some(earlier) = self.slots[slot.0 as usize].replace(place) {
             self.leaving
                 .push_back((now + self.linger, earlier.link, earlier.port));
         }
@@ -242,7 +240,7 @@ impl Transport for Established {
     }
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
-        let index = self.link_of(request.lane)?;
+        let index = self.link_of(request.slot)?;
         let Some(link) = self.links.get_mut(index) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
@@ -250,7 +248,7 @@ impl Transport for Established {
             return Ok(());
         };
         if let Fault::Over(why) = fault {
-            remember(&mut self.lanes, &self.links, index, why);
+            remember(&mut self.slots, &self.links, index, why);
             drop_link(&mut self.links, index, &mut self.at_once);
         }
         Err(Over::from(fault).into())
@@ -258,14 +256,14 @@ impl Transport for Established {
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
         events.append(&mut self.at_once);
-        let (buffer, lanes) = (&mut self.buffer, &mut self.lanes);
+        let (buffer, slots) = (&mut self.buffer, &mut self.slots);
         self.links.walk(|links, index, happening| {
             let Some(link) = links.get_mut(index) else {
                 return;
             };
             let was_dialling = link.is_dialling();
             if let Err(why) = go_on(link, happening, clock, buffer, events) {
-                remember(lanes, links, index, why);
+                remember(slots, links, index, why);
                 drop_link(links, index, events);
             } else if was_dialling && !link.is_dialling() {
                 links.only_read(index);
@@ -277,7 +275,7 @@ impl Transport for Established {
         wait_for(&mut [Awaited::readable(self.links.as_fd())], patience)
     }
 
-    /// TCP drops nothing of what it has acknowledged.
+    /// TCP drops nothing that it has acknowledged.
     fn dropped(&self) -> u64 {
         0
     }

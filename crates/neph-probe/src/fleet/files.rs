@@ -1,5 +1,5 @@
-//! Whether fleets that run at the same time may open the files of their flows, and which of them do
-//! without. Owns how many files a fleet needs; opens none.
+//! Whether simultaneous fleets may open the files of their flows, and which of them share sockets instead.
+//! Owns how many files a fleet needs. Opens none.
 
 use neph_model::{Fleet, ProbeKind, Span};
 use neph_sys::files;
@@ -8,30 +8,30 @@ use super::spec::{FleetSpec, Sharing};
 use crate::ProbeError;
 use crate::raw_tcp;
 
-/// Files that a fleet needs beside those of its flows.
+/// Files of a fleet without those of its flows.
 const OWN: u64 = 8;
 /// Files that are left to the rest of this process.
 const SPARE: u64 = 56;
 
 impl FleetSpec {
-    /// The files that it opens where each of its flows has one: for those that live, for those that
-    /// are over but still take late replies, and a few of its own.
+    /// Files that it opens if each flow has one: for current flows, for ended flows that still take late
+    /// replies, and a few of its own.
     pub fn files_needed(&self) -> u64 {
         needed(&self.fleet, self.timeout)
     }
 }
 
 fn needed(fleet: &Fleet, timeout: Span) -> u64 {
-    let lanes = u64::from(fleet.lanes);
-    let leaving = fleet.renewal.map_or(0, |renewal| {
+    let slots = u64::from(fleet.slots);
+    let leaving = fleet.lifetime.map_or(0, |lifetime| {
         let timeout = timeout.nanos().max(0).unsigned_abs();
-        let renewal = renewal.nanos().max(fleet.interval.nanos()).max(1);
-        lanes * timeout.div_ceil(renewal.unsigned_abs())
+        let lifetime = lifetime.nanos().max(fleet.interval.nanos()).max(1);
+        slots * timeout.div_ceil(lifetime.unsigned_abs())
     });
-    lanes + leaving + OWN
+    slots + leaving + OWN
 }
 
-/// Whether its flows can do without a file each, here and now.
+/// Whether its flows can share sockets, with the current privileges.
 fn can_share(fleet: &Fleet) -> bool {
     matches!(fleet.probe, ProbeKind::Udp | ProbeKind::Syn) && raw_tcp::is_permitted()
 }
@@ -41,23 +41,22 @@ fn left() -> u64 {
     files::raise_limit().unwrap_or(u64::MAX)
 }
 
-/// Whether there is a file for each of this fleet's flows, with no other fleet in mind.
+/// Whether there is a file for each of this fleet's flows, without other fleets.
 pub(super) fn has_files(spec: &FleetSpec) -> Result<(), ProbeError> {
     Demand::of(&[(&spec.fleet, spec.timeout)]).held_against(left())
 }
 
-/// Whether this process may open the files of fleets that are to run at the same time; each with the
-/// time after which its messages are lost.
+/// Whether this process may open the files of simultaneous fleets, each with its message timeout.
 ///
 /// # Errors
-/// [`ProbeError::Fleet`] where it may not, with how many flows it may have and what to do.
+/// [`ProbeError::Fleet`] where it may not, with the possible number of flows and a remedy.
 pub fn check_files(together: &[(&Fleet, Span)]) -> Result<(), ProbeError> {
     let own = together.iter().filter(|one| !can_share(one.0)).copied();
     Demand::of(&own.collect::<Vec<_>>()).held_against(left())
 }
 
-/// Decides how fleets that begin at the same time share the files of this process, as none of them
-/// knows of the others: where there are too few for a file each, those that can do without do so.
+/// Divides the files of this process among fleets that begin at the same time, as none of them knows the
+/// others. If there are too few, fleets that can share sockets do so.
 ///
 /// # Errors
 /// As [`check_files`].
@@ -74,13 +73,13 @@ pub fn allot_files(together: &mut [&mut FleetSpec]) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// What flows need that have a file each.
+/// Need of flows that have a file each.
 #[derive(Clone, Copy, Debug)]
 struct Demand {
     flows: u64,
     files: u64,
     fleets: u64,
-    /// Root needs fewer.
+    /// Root needs fewer files.
     helps: bool,
 }
 
@@ -91,10 +90,10 @@ impl Demand {
             .iter()
             .map(|(fleet, timeout)| needed(fleet, *timeout));
         Self {
-            flows: fleets().map(|fleet| u64::from(fleet.lanes)).sum(),
+            flows: fleets().map(|fleet| u64::from(fleet.slots)).sum(),
             files: files.sum::<u64>() + SPARE,
             fleets: together.len() as u64,
-            // Established connections have a file each, whoever asks.
+            // Established connections have a file each, even for root.
             helps: fleets().any(|fleet| fleet.probe != ProbeKind::Tcp),
         }
     }
@@ -138,16 +137,16 @@ mod tests {
 
     use super::*;
 
-    fn fleet(probe: ProbeKind, lanes: u32) -> Fleet {
+    fn fleet(probe: ProbeKind, slots: u32) -> Fleet {
         Fleet {
             probe,
-            lanes,
+            slots,
             endpoints: vec![FleetEndpoint {
                 name: "a".to_owned(),
                 address: ([127, 0, 0, 1], 9).into(),
             }],
             interval: Span::from_secs(1),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         }
     }
@@ -157,9 +156,9 @@ mod tests {
         let mut some = fleet(ProbeKind::Udp, 100);
         let timeout = Span::from_secs(3);
         assert_eq!(needed(&some, timeout), 100 + OWN);
-        some.renewal = Some(Span::from_secs(2));
+        some.lifetime = Some(Span::from_secs(2));
         assert_eq!(needed(&some, timeout), 100 + 200 + OWN);
-        some.renewal = Some(Span::from_millis(1));
+        some.lifetime = Some(Span::from_millis(1));
         assert_eq!(needed(&some, timeout), 100 + 300 + OWN, "one message each");
     }
 
@@ -171,13 +170,13 @@ mod tests {
         let timeout = Span::from_secs(1);
         check_files(&[(&one, timeout)]).expect("half of the files is enough for it");
         let error = check_files(&[(&one, timeout), (&one, timeout)]).expect_err("too many");
-        let told = error.to_string();
+        let reported = error.to_string();
         let both = format!(
             "{} flows that run at the same time need",
             2 * u64::from(half)
         );
-        assert!(told.contains(&both), "{told}");
-        assert!(told.contains("('ulimit -n')"), "{told}");
+        assert!(reported.contains(&both), "{reported}");
+        assert!(reported.contains("('ulimit -n')"), "{reported}");
     }
 
     #[test]
@@ -188,18 +187,18 @@ mod tests {
             fleets: 2,
             helps: true,
         };
-        let told = demand(2_000)
+        let reported = demand(2_000)
             .held_against(1_000)
             .expect_err("too few files");
-        let told = told.to_string();
-        assert!(told.contains("ask for 928 flows"), "{told}");
-        assert!(told.contains("or run as root"), "{told}");
+        let reported = reported.to_string();
+        assert!(reported.contains("ask for 928 flows"), "{reported}");
+        assert!(reported.contains("or run as root"), "{reported}");
         demand(928).held_against(1_000).expect("they fit");
-        let told = demand(200).held_against(58).expect_err("none fit");
-        let told = told.to_string();
+        let reported = demand(200).held_against(58).expect_err("none fit");
+        let reported = reported.to_string();
         assert!(
-            told.contains("may open 58: raise the limit ('ulimit -n'), or run as root"),
-            "{told}"
+            reported.contains("may open 58: raise the limit ('ulimit -n'), or run as root"),
+            "{reported}"
         );
     }
 }

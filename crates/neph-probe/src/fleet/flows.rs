@@ -1,6 +1,6 @@
-//! Which flow has which port: of each lane, and back.
+//! The mapping between flows and ports, by slot and by port.
 
-use neph_model::Lane;
+use neph_model::Slot;
 
 use super::rota::Turn;
 
@@ -9,73 +9,73 @@ const NONE: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Flows {
-    lanes: Vec<InLane>,
-    /// By port: the latest flow that has or had it.
+    slots: Vec<InSlot>,
+    /// By port: its latest flow.
     ports: Vec<Option<Holder>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct InLane {
+struct InSlot {
     port: u16,
     /// The round in which its flow began.
     began: u64,
-    /// The first round that is not told.
-    untold: u64,
+    /// The first round that is not reported.
+    unreported: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Holder {
-    lane: Lane,
+    slot: Slot,
     began: u64,
 }
 
 impl Flows {
-    pub(crate) fn new(lanes: u32) -> Self {
-        let empty = InLane {
+    pub(crate) fn new(slots: u32) -> Self {
+        let empty = InSlot {
             port: 0,
             began: NONE,
-            untold: 0,
+            unreported: 0,
         };
         Self {
-            lanes: vec![empty; lanes.max(1) as usize],
+            slots: vec![empty; slots.max(1) as usize],
             ports: vec![None; 1 << 16],
         }
     }
 
-    /// The port of the flow that this turn belongs to, if it has one already.
+    /// The port of this turn's flow, if it has one already.
     pub(crate) fn port(&self, turn: &Turn) -> Option<u16> {
-        let lane = self.lanes.get(turn.lane.0 as usize)?;
-        (lane.began == turn.began()).then_some(lane.port)
+        let slot = self.slots.get(turn.slot.0 as usize)?;
+        (slot.began == turn.began()).then_some(slot.port)
     }
 
-    /// The flow that this turn belongs to has this port.
+    /// Assigns this port to this turn's flow.
     pub(crate) fn open(&mut self, turn: &Turn, port: u16) {
-        let Some(lane) = self.lanes.get_mut(turn.lane.0 as usize) else {
+        let Some(slot) = self.slots.get_mut(turn.slot.0 as usize) else {
             return;
         };
-        lane.port = port;
-        lane.began = turn.began();
+        slot.port = port;
+        slot.began = turn.began();
         self.ports[usize::from(port)] = Some(Holder {
-            lane: turn.lane,
-            began: lane.began,
+            slot: turn.slot,
+            began: slot.began,
         });
     }
 
-    /// The lane that has or had this port, and the round in which that flow began.
-    pub(crate) fn of(&self, port: u16) -> Option<(Lane, u64)> {
-        self.ports[usize::from(port)].map(|holder| (holder.lane, holder.began))
+    /// The latest slot with this port, and the round in which its flow began.
+    pub(crate) fn of(&self, port: u16) -> Option<(Slot, u64)> {
+        self.ports[usize::from(port)].map(|holder| (holder.slot, holder.began))
     }
 
-    /// The first round of a lane that is not told.
-    pub(crate) fn untold(&self, lane: Lane) -> u64 {
-        self.lanes
-            .get(lane.0 as usize)
-            .map_or(0, |lane| lane.untold)
+    /// The first round of a slot that is not reported.
+    pub(crate) fn unreported(&self, slot: Slot) -> u64 {
+        self.slots
+            .get(slot.0 as usize)
+            .map_or(0, |slot| slot.unreported)
     }
 
-    pub(crate) fn tell(&mut self, lane: Lane) {
-        if let Some(lane) = self.lanes.get_mut(lane.0 as usize) {
-            lane.untold += 1;
+    pub(crate) fn report(&mut self, slot: Slot) {
+        if let Some(slot) = self.slots.get_mut(slot.0 as usize) {
+            slot.unreported += 1;
         }
     }
 }

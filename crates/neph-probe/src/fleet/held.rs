@@ -1,4 +1,4 @@
-//! Ports that are held open as far as files go, so that nobody else takes them.
+//! Ports that are reserved by open sockets, as far as there are files, so that no other program takes them.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -6,13 +6,12 @@ use std::os::fd::AsRawFd;
 use neph_sys::files;
 use socket2::Socket;
 
-/// Holders of ports. Half of the process's files are left to others, however many fleets it has:
-/// beyond that a port is only looked at when it is taken.
+/// Sockets that hold ports. Half of the process's files are left to others, however many fleets it has.
+/// Beyond that a port is only checked when it is taken.
 #[derive(Debug)]
 pub(crate) struct Held {
     holders: BTreeMap<u16, Socket>,
-    /// No file with this number or a higher one is held: the kernel gives out the lowest that is
-    /// free.
+    /// No file with this number or a higher one is kept: the kernel gives out the lowest free number.
     limit: u64,
 }
 

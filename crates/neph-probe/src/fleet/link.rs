@@ -1,4 +1,4 @@
-//! One lasting TCP connection of a fleet to a reflector, and the messages on it.
+//! One lasting TCP connection of a fleet to a reflector, and its messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,11 +18,11 @@ use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
 use crate::stream::in_progress;
 
-/// A connection that does not stand so long after it was begun is given up: what waits for it would
-/// pile up, and go all at once.
+/// A connection that is not established after this time is aborted: waiting messages would accumulate and
+/// then go all at once.
 const STANDS_WITHIN: Span = Span::from_secs(5);
 
-/// Messages whose stamps are waited for; where a kernel stamps nothing, the oldest makes room.
+/// Messages that wait for timestamps. If a kernel gives none, the oldest is dropped.
 const MAX_UNSTAMPED: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub(crate) struct Link {
     codec: Box<dyn Codec>,
     inbox: Vec<u8>,
     out: Vec<u8>,
-    /// Messages that wait for the connection to stand.
+    /// Messages that wait for the connection to be established.
     waiting: Vec<u64>,
-    /// Bytes written since stamps were asked for, and where in them messages end whose stamps have
-    /// not come.
+    /// Bytes written since timestamps were enabled, and the ends in them of messages that still wait for a
+    /// timestamp.
     written: u32,
     ends: VecDeque<(u32, Known)>,
 }
@@ -55,7 +55,7 @@ impl Link {
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
-        // So that a connection that broke can be made anew from the same port: the same flow.
+        // A connection that broke can then be replaced from the same port: the same flow.
         socket.set_reuse_address(true)?;
         socket.set_linger(Some(Duration::ZERO))?;
         if address.is_ipv6() {
@@ -95,7 +95,7 @@ impl Link {
         }
     }
 
-    /// Sends message `seq`, at once or when the connection stands.
+    /// Sends message `seq`, at once or when the connection is established.
     pub(crate) fn ask(&mut self, seq: u64, at: Instant<Own>) -> Result<(), Fault> {
         if self.phase == Phase::Ready {
             return self.send(seq);
@@ -119,8 +119,8 @@ impl Link {
         Ok(())
     }
 
-    /// A small message finds room on a connection whose peer reads what it gets. Where there is none
-    /// the connection goes on without it; only of half a message nothing can come any more.
+    /// A connection whose peer reads has room for a small message. Without room the connection continues
+    /// without it. Only after half a message it cannot continue.
     fn write(&mut self) -> Result<(), Fault> {
         let written = match stamp::send(self.socket.as_fd(), &self.out, Ending::Message) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Fault::Full),
@@ -133,7 +133,7 @@ impl Link {
         Ok(())
     }
 
-    /// The socket may have connected.
+    /// Checks whether the socket has connected.
     pub(crate) fn try_greet(&mut self) -> Result<(), Over> {
         match self.socket.take_error() {
             Ok(None) if self.socket.peer_addr().is_err() => return Ok(()),
@@ -148,7 +148,7 @@ impl Link {
         self.write().map_err(Over::from)
     }
 
-    /// Reads what has come.
+    /// Reads arrivals.
     pub(crate) fn read(
         &mut self,
         clock: &StampClock,
@@ -191,7 +191,7 @@ impl Link {
         }
     }
 
-    /// The kernel's stamp is a message's own only where its last byte was the last one received.
+    /// The kernel timestamp belongs to a message only if its last byte was the last one received.
     fn stamp(&self, received: &Received) -> Option<neph_sys::clock::WallNanos> {
         received.stamp.filter(|_| self.inbox.is_empty())
     }
@@ -204,8 +204,8 @@ impl Link {
         Ok(())
     }
 
-    /// Reads send stamps; whether there were any. A retransmission is stamped again: the first
-    /// stamp counts, so that the wait for it is the network's.
+    /// Reads send timestamps. Returns whether there were any. A retransmission has another timestamp. The
+    /// first one counts, so that the wait counts as network time.
     pub(crate) fn read_notices(&mut self, clock: &StampClock, events: &mut Vec<Event>) -> bool {
         let mut any = false;
         while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
@@ -237,10 +237,10 @@ impl AsFd for Link {
     }
 }
 
-/// What our reflector tells; it keeps no count of a connection's messages, whose order is TCP's.
+/// Data of a neph reflector. It does not count a connection's messages, as TCP keeps their order.
 fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
     let rx = marks.rx.or(marks.app_rx)?;
-    // One that cannot be is discarded, and counted, where the round trip is known.
+    // An impossible one is discarded and counted where the round trip is known.
     let residence = Span::from_nanos(marks.app_tx?.saturating_sub(rx));
     Some(AtPeer {
         rx: Instant::from_nanos(rx),
@@ -250,8 +250,8 @@ fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
     })
 }
 
-/// The moment from which on a connection that broke may be made anew.
-pub(crate) fn again(dialled: Instant<Own>) -> Instant<Own> {
+/// The moment from which a broken connection may be replaced.
+pub(crate) fn anew(dialled: Instant<Own>) -> Instant<Own> {
     dialled + Span::from_secs(1)
 }
 
@@ -266,7 +266,7 @@ mod tests {
     use crate::kinds::stream_codec;
     use crate::spec::FlowSpec;
 
-    /// A listener, and a connection to it for requests of so many bytes.
+    /// A listener, and a connection to it for requests of this many bytes.
     fn dialled(request_size: usize) -> (TcpListener, Link) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
@@ -302,10 +302,10 @@ mod tests {
         let full = seqs.find_map(|seq| link.ask(seq, now()).err());
         assert_eq!(full, Some(Fault::Full), "its peer reads nothing");
         let mut unread = vec![0; 1 << 20];
-        let again = (0..1_000).any(|_| {
+        let anew = (0..1_000).any(|_| {
             let _ = std::io::Read::read(&mut peer, &mut unread).expect("there is something");
             link.ask(0, now()) == Ok(())
         });
-        assert!(again, "its peer reads again");
+        assert!(anew, "its peer reads again");
     }
 }

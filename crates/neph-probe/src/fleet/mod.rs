@@ -1,7 +1,7 @@
-//! Many flows of one source on one thread: what they are asked to do, how they run, what they tell.
+//! Many flows of one source on one thread: their specification, their run and their reports.
 //!
-//! [`session`] knows the schedule and how each message ended, and does no input or output;
-//! [`driver`] keeps the time and carries events between it and a [`transport`].
+//! [`session`] knows the schedule and how each message ended, and does no input or output; [`driver`] keeps
+//! the time and carries events between it and a [`transport`].
 
 mod blocks;
 mod connect;

@@ -69,12 +69,10 @@ impl fmt::Display for Over {
                 "the reflector refused what was asked; its caps are options of 'neph reflect'",
             ),
             Self::Closed => f.write_str(
-                "the reflector closed its connection: it was stopped, or refuses more ('neph \
-                 reflect' says what when it ends); it is made anew each second",
+                "the reflector closed its connection: it was stopped, or refuses more ('neph reflect' prints the reason when it ends); neph reconnects each second",
             ),
             Self::Reset => f.write_str(
-                "the reflector's host, or something on the way, reset its connection; it is made \
-                 anew each second",
+                "the reflector's host, or a device on the path, reset its connection; neph reconnects each second",
             ),
             Self::Unread => f.write_str(
                 "the reflector reads too slowly, and its connection is full; free a core at the \

@@ -1,4 +1,4 @@
-//! The source ports of a fleet: from where on they are taken, and which of them are.
+//! The source ports of a fleet: their order, and which are in use.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use neph_model::FleetEndpoint;
 use super::blocks::{Blocks, take_bound};
 use crate::reflect::ANSWERING_PORTS;
 
-/// Below are ports that only privileged programs take.
+/// Ports below this need privileges.
 const LOWEST: u16 = 1_024;
-/// Where a fleet begins if nobody says otherwise: above the ports of most services.
+/// The default first port of a fleet: above the ports of most services.
 const FIRST: u16 = 10_000;
-/// What Linux gives out itself if nobody says otherwise.
+/// The default range of ephemeral ports in Linux.
 const KERNELS: RangeInclusive<u16> = 32_768..=60_999;
 
-/// Hands out ports, each again only when all others had their turn.
+/// Hands out ports. A port is reused only after all others.
 #[derive(Debug)]
 pub(crate) struct Ports {
     /// In order of preference.
@@ -26,26 +26,24 @@ pub(crate) struct Ports {
     apart: Apart,
 }
 
-/// What keeps fleets apart from each other.
+/// How fleets avoid each other's ports.
 #[derive(Debug)]
 enum Apart {
-    /// Bound ports of `udp` or `tcp` defend themselves against each other. Ports of a block that
-    /// somebody else has are left out: such are used without being bound.
+    /// Bound ports of `udp` or `tcp`: the kernel protects them. Ports in a block of another process are
+    /// excluded, as these are used without being bound.
     Bound(&'static str),
-    /// Ports that are not bound all the time are of blocks that are ours alone.
+    /// Ports that are not always bound come from blocks that only this fleet has.
     Blocks(Blocks),
 }
 
 impl Ports {
-    /// Ports of `udp` or `tcp` that are bound as long as they are used, from `first` upward. Without
-    /// it, ports outside of the range that the kernel gives out itself come first: those are never
-    /// somebody's connection that is just being made.
+    /// Ports of `udp` or `tcp` that are bound while they are used, from `first` upward. Without it, ports
+    /// outside of the kernel's ephemeral range come first: no program connects from these at random.
     pub(crate) fn bound(first: Option<u16>, transport: &'static str) -> Self {
         Self::in_order(first, &kernels_own(), Apart::Bound(transport))
     }
 
-    /// The same for ports that are not bound while they are used: only those of blocks that nobody
-    /// else has.
+    /// The same for ports that are not bound while they are used: only from blocks that are not claimed.
     pub(crate) fn unbound(first: Option<u16>, transport: &'static str) -> Self {
         let blocks = Apart::Blocks(Blocks::new(transport));
         Self::in_order(first, &kernels_own(), blocks)
@@ -71,7 +69,7 @@ impl Ports {
         }
     }
 
-    /// Leaves out the source ports that a reflector at one of these endpoints does not answer.
+    /// Excludes the source ports that a reflector at one of these endpoints does not answer.
     pub(crate) fn answered_by(mut self, endpoints: &[FleetEndpoint]) -> Self {
         let reflectors = endpoints.iter().map(|one| one.address.port());
         for port in reflectors.chain(ANSWERING_PORTS) {
@@ -83,8 +81,8 @@ impl Ports {
     /// The next port that is free here and that `take` gets; `None` when there is none.
     ///
     /// # Errors
-    /// The first of `take`'s that says something else than that the port is somebody's; and that
-    /// there is no address of ours to use, if it says so of every port.
+    /// The first error of `take` other than that the port is in use; and that there is no local address, if
+    /// it fails so for every port.
     pub(crate) fn take<T>(
         &mut self,
         take: impl Fn(u16) -> io::Result<T>,
@@ -103,9 +101,9 @@ impl Ports {
                     self.taken[usize::from(port)] = true;
                     return Ok(Some((port, taken)));
                 }
-                // Below 1024 a port without the right to it is somebody's too.
+                // Without privileges a port below 1024 counts as in use too.
                 Err(error) if is_somebodys(&error) => somebodys = true,
-                // So connect(2) says where another connection to the same peer has the port.
+                // connect(2) returns this if another connection to the same peer has the port.
                 Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
                     addressless = Some(error);
                 }
@@ -118,7 +116,7 @@ impl Ports {
         }
     }
 
-    /// Nobody uses it any more.
+    /// The port is not used any more.
     pub(crate) fn give_back(&mut self, port: u16) {
         self.taken[usize::from(port)] = false;
         if let Apart::Blocks(blocks) = &mut self.apart {
@@ -146,10 +144,10 @@ fn is_somebodys(error: &io::Error) -> bool {
     )
 }
 
-/// `net.ipv4.ip_local_port_range` serves both versions.
+/// `net.ipv4.ip_local_port_range` is valid for both versions.
 fn kernels_own() -> RangeInclusive<u16> {
-    let told = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let mut bounds = told.split_whitespace().map(str::parse);
+    let reported = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut bounds = reported.split_whitespace().map(str::parse);
     match (bounds.next(), bounds.next()) {
         (Some(Ok(low)), Some(Ok(high))) => low..=high,
         _ => KERNELS,
@@ -255,20 +253,20 @@ mod tests {
 
     #[test]
     fn a_port_that_reaches_the_same_peer_already_is_skipped_and_a_host_without_address_says_so() {
-        let elsewhere = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+        let remote = || io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut ports = Ports::in_order(Some(65_534), &KERNELS, Apart::Bound("test"));
         let taken = ports.take(|port| match port {
-            65_534 => Err(elsewhere()),
+            65_534 => Err(remote()),
             _ => Ok(()),
         });
         assert_eq!(
             taken.expect("no fault").map(|(port, ())| port),
             Some(65_535)
         );
-        let left = ports.take(|_| Err::<(), _>(elsewhere()));
+        let left = ports.take(|_| Err::<(), _>(remote()));
         assert!(left.expect("one is ours").is_none());
         let none = Ports::in_order(Some(65_534), &KERNELS, Apart::Bound("test"))
-            .take(|_| Err::<(), _>(elsewhere()));
+            .take(|_| Err::<(), _>(remote()));
         assert_eq!(
             none.expect_err("none at all").kind(),
             io::ErrorKind::AddrNotAvailable

@@ -1,4 +1,4 @@
-//! What a fleet tells, through a channel that does not block its thread until much has piled up.
+//! Reports of a fleet through a channel that blocks its thread only when very many are waiting.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -7,13 +7,13 @@ use super::spec::{FleetReport, FleetTally};
 
 /// Room for this many reports: seconds of the fastest fleet.
 const ROOM: usize = 256;
-/// Messages that are kept for a receiver that does not keep up: about 30 MB.
+/// Messages that are kept for a slow receiver: about 30 MB.
 const MAX_WAITING: usize = 1 << 18;
 
 #[derive(Debug)]
 pub(crate) struct FleetReports {
     channel: SyncSender<FleetReport>,
-    /// What found no room, in order.
+    /// Reports that found no room, in order.
     waiting: VecDeque<FleetReport>,
     /// Messages among them.
     messages: usize,
@@ -30,9 +30,9 @@ impl FleetReports {
         (reports, receiver)
     }
 
-    /// Tells; keeps what finds no room, up to a bound: beyond it the thread waits, and its lateness
-    /// tells so. A receiver that is gone wants nothing more.
-    pub(crate) fn tell(&mut self, report: FleetReport) {
+    /// Sends a report, or keeps it up to a limit. Beyond the limit the thread waits, which shows as lateness.
+    /// A receiver that is gone gets nothing.
+    pub(crate) fn report(&mut self, report: FleetReport) {
         self.messages += weight(&report);
         self.waiting.push_back(report);
         while let Some(report) = self.waiting.pop_front() {
@@ -59,7 +59,7 @@ impl FleetReports {
         }
     }
 
-    /// Tells everything that is still waiting, and the end.
+    /// Sends all waiting reports, and the end.
     pub(crate) fn end(mut self, tally: FleetTally) {
         self.waiting.push_back(FleetReport::Ended(tally));
         for report in self.waiting {
@@ -87,15 +87,15 @@ mod tests {
         let step = |n| FleetReport::ClockStepped(neph_model::Span::from_nanos(n));
         let count = 3 * i64::try_from(ROOM).expect("small");
         for n in 0..count {
-            reports.tell(step(n));
+            reports.report(step(n));
         }
         let reading = std::thread::spawn(move || receiver.iter().collect::<Vec<_>>());
         reports.end(FleetTally::default());
-        let told = reading.join().expect("no panic");
-        assert_eq!(told.len(), 3 * ROOM + 1);
-        for (n, report) in (0..count).zip(&told) {
+        let reported = reading.join().expect("no panic");
+        assert_eq!(reported.len(), 3 * ROOM + 1);
+        for (n, report) in (0..count).zip(&reported) {
             assert!(matches!(report, FleetReport::ClockStepped(by) if by.nanos() == n));
         }
-        assert!(matches!(told.last(), Some(FleetReport::Ended(_))));
+        assert!(matches!(reported.last(), Some(FleetReport::Ended(_))));
     }
 }

@@ -1,38 +1,37 @@
-//! Whose turn it is when: sends spread evenly over the interval, and flows that take turns in a lane.
+//! The order of sends: spread evenly over the interval, with flows that follow each other in a slot.
 //!
-//! Where the next send is near, a few go together: to wake costs several times what a send does, and
-//! planned so, neither is late.
+//! Dense sends go a few together: to wake costs several times a send, and planned together none is late.
 //!
-//! Arithmetic only. Messages of a fleet are numbered through: message `number` is message
-//! `number / lanes` of lane `number mod lanes`.
+//! Arithmetic only. Messages of a fleet are numbered: message `number` is message `number / slots` of slot
+//! `number mod slots`.
 
-use neph_model::{Fleet, Instant, Lane, Own, Span};
+use neph_model::{Fleet, Instant, Own, Slot, Span};
 
-/// So many go together at most: more would wait for each other on their way.
+/// Most sends together: more would delay each other in the network.
 const MOST_TOGETHER: i64 = 4;
-/// A message goes so much earlier at most than it would alone, ...
+/// A message is sent at most this much earlier than alone.
 const MOST_SHIFT: Span = Span::from_micros(400);
-/// ... and by no more than one part in so many of the interval.
+/// It is also sent no earlier than this part of the interval: one in so many.
 const SHIFT_PARTS: i64 = 500;
 
 /// A fleet's order of sending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rota {
-    lanes: u64,
+    slots: u64,
     interval: Span,
     /// How many messages go together.
     together: u32,
-    /// How many messages a flow has before its lane takes a new port.
+    /// How many messages a flow has before its slot takes a new port.
     life: Option<u64>,
-    /// How many messages there are in all.
+    /// Number of messages in all.
     total: Option<u64>,
 }
 
-/// A message's place in its lane.
+/// A message's place in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    pub(crate) lane: Lane,
-    /// Its number within the lane.
+    pub(crate) slot: Slot,
+    /// Its number within the slot.
     pub(crate) round: u64,
     /// Its number within its flow.
     pub(crate) seq: u64,
@@ -46,20 +45,20 @@ impl Turn {
 }
 
 impl Rota {
-    /// The order of `fleet`, each lane with `count` messages.
+    /// The order of `fleet`, each slot with `count` messages.
     pub(crate) fn new(fleet: &Fleet, count: Option<u64>) -> Self {
         let interval = fleet.interval.nanos().max(1);
-        let lanes = u64::from(fleet.lanes.max(1));
-        let life = |renewal: Span| {
-            let messages = renewal.nanos().max(1).unsigned_abs();
+        let slots = u64::from(fleet.slots.max(1));
+        let life = |lifetime: Span| {
+            let messages = lifetime.nanos().max(1).unsigned_abs();
             messages.div_ceil(interval.unsigned_abs())
         };
         Self {
-            lanes,
+            slots,
             interval: Span::from_nanos(interval),
-            together: together(interval, interval / i64::from(fleet.lanes.max(1))),
-            life: fleet.renewal.map(life),
-            total: count.map(|count| count.saturating_mul(lanes)),
+            together: together(interval, interval / i64::from(fleet.slots.max(1))),
+            life: fleet.lifetime.map(life),
+            total: count.map(|count| count.saturating_mul(slots)),
         }
     }
 
@@ -69,32 +68,32 @@ impl Rota {
             return None;
         }
         let signed = |whole: u64| i64::try_from(whole).unwrap_or(i64::MAX);
-        let whole = self.interval.times(signed(number / self.lanes));
-        let (interval, lanes) = (self.interval.nanos(), signed(self.lanes));
-        let lane = number % self.lanes;
-        let lane = signed(lane - lane % u64::from(self.together));
-        // The short way holds for intervals below a day, and this is asked for each message.
-        let part = match interval.checked_mul(lane) {
-            Some(product) => product / lanes,
-            None => interval / lanes * lane,
+        let whole = self.interval.times(signed(number / self.slots));
+        let (interval, slots) = (self.interval.nanos(), signed(self.slots));
+        let slot = number % self.slots;
+        let slot = signed(slot - slot % u64::from(self.together));
+        // The fast calculation is valid for intervals below a day, and this runs for each message.
+        let part = match interval.checked_mul(slot) {
+            Some(product) => product / slots,
+            None => interval / slots * slot,
         };
         let part = Span::from_nanos(part);
         Some(start + whole + part)
     }
 
-    /// Nothing is due from `number` on.
+    /// No message from `number` on is due.
     pub(crate) const fn end_at(&mut self, number: u64) {
         self.total = Some(number);
     }
 
-    /// Whose turn message `number` is. Lanes do not renew all at once: each is a part of a flow's
-    /// life ahead of the one before it, so that a first flow may be shorter.
+    /// The turn of message `number`. Slots do not replace their flows all at once: each is a part of a flow's
+    /// life ahead of the slot before, so a first flow may be shorter.
     pub(crate) fn turn(&self, number: u64) -> Turn {
-        let (round, lane) = (number / self.lanes, number % self.lanes);
+        let (round, slot) = (number / self.slots, number % self.slots);
         let seq = match self.life {
             None => round,
             Some(life) => {
-                let ahead = u128::from(lane) * u128::from(life) / u128::from(self.lanes);
+                let ahead = u128::from(slot) * u128::from(life) / u128::from(self.slots);
                 let ahead = u64::try_from(ahead).unwrap_or(0);
                 let through = round + ahead;
                 if through < life {
@@ -105,21 +104,21 @@ impl Rota {
             }
         };
         Turn {
-            lane: Lane(u32::try_from(lane).unwrap_or(u32::MAX)),
+            slot: Slot(u32::try_from(slot).unwrap_or(u32::MAX)),
             round,
             seq,
         }
     }
 
-    /// The number of a lane's message.
-    pub(crate) const fn number(&self, lane: Lane, round: u64) -> u64 {
-        round * self.lanes + lane.0 as u64
+    /// The number of a slot's message.
+    pub(crate) const fn number(&self, slot: Slot, round: u64) -> u64 {
+        round * self.slots + slot.0 as u64
     }
 
-    /// The latest round of a lane, when `next` is the next message of the fleet.
-    pub(crate) const fn latest_round(&self, lane: Lane, next: u64) -> u64 {
-        let rounds = next / self.lanes;
-        if next % self.lanes > lane.0 as u64 {
+    /// The latest round of a slot, when `next` is the next message of the fleet.
+    pub(crate) const fn latest_round(&self, slot: Slot, next: u64) -> u64 {
+        let rounds = next / self.slots;
+        if next % self.slots > slot.0 as u64 {
             rounds
         } else {
             rounds.saturating_sub(1)
@@ -131,13 +130,13 @@ impl Rota {
         self.together
     }
 
-    /// From one send to the next, on average.
+    /// Mean time between two sends.
     pub(crate) fn gap(&self) -> Span {
-        Span::from_nanos(self.interval.nanos() / i64::try_from(self.lanes).unwrap_or(1))
+        Span::from_nanos(self.interval.nanos() / i64::try_from(self.slots).unwrap_or(1))
     }
 }
 
-/// How many go together where sends lie `gap` apart, both in nanoseconds.
+/// How many go together where sends are `gap` apart, both in nanoseconds.
 fn together(interval: i64, gap: i64) -> u32 {
     let shift = MOST_SHIFT.nanos().min(interval / SHIFT_PARTS);
     let others = (shift / gap.max(1)).min(MOST_TOGETHER - 1);
@@ -151,13 +150,13 @@ mod tests {
 
     use super::*;
 
-    fn fleet(lanes: u32, interval: Span, renewal: Option<Span>) -> Fleet {
+    fn fleet(slots: u32, interval: Span, lifetime: Option<Span>) -> Fleet {
         Fleet {
             probe: ProbeKind::Udp,
-            lanes,
+            slots,
             endpoints: Vec::new(),
             interval,
-            renewal,
+            lifetime,
             criteria: None,
         }
     }
@@ -181,19 +180,19 @@ mod tests {
         let all: Vec<_> = (0..5).filter_map(due).collect();
         assert_eq!(all, [0, 0, 781_250, 781_250, 1_562_500]);
         assert_eq!(due(512), Some(200_000_000));
-        // One each 2 ms, each alone; and 50,000 a second, no more than a few.
-        for (lanes, together) in [(512, 1), (50_000, 4)] {
-            let rota = Rota::new(&fleet(lanes, Span::from_secs(1), None), None);
+        // One every 2 ms, each alone; and 50,000 a second, at most a few together.
+        for (slots, together) in [(512, 1), (50_000, 4)] {
+            let rota = Rota::new(&fleet(slots, Span::from_secs(1), None), None);
             assert_eq!(rota.together(), together);
         }
     }
 
     #[test]
     fn lanes_renew_one_after_the_other() {
-        let renewal = Some(Span::from_millis(400));
-        let rota = Rota::new(&fleet(4, Span::from_millis(100), renewal), None);
-        let seqs = |lane| -> Vec<u64> {
-            let rounds = (0..10).map(|round| rota.turn(rota.number(Lane(lane), round)));
+        let lifetime = Some(Span::from_millis(400));
+        let rota = Rota::new(&fleet(4, Span::from_millis(100), lifetime), None);
+        let seqs = |slot| -> Vec<u64> {
+            let rounds = (0..10).map(|round| rota.turn(rota.number(Slot(slot), round)));
             rounds.map(|turn| turn.seq).collect()
         };
         assert_eq!(seqs(0), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]);
@@ -204,29 +203,29 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_and_turns_are_two_names_of_one_thing(
-            lanes in 1_u32..60_000, life in 1_i64..1_000, number in 0_u64..1 << 40,
+            slots in 1_u32..60_000, life in 1_i64..1_000, number in 0_u64..1 << 40,
         ) {
-            let renewal = Some(Span::from_secs(life));
-            let rota = Rota::new(&fleet(lanes, Span::from_secs(1), renewal), None);
+            let lifetime = Some(Span::from_secs(life));
+            let rota = Rota::new(&fleet(slots, Span::from_secs(1), lifetime), None);
             let turn = rota.turn(number);
-            prop_assert_eq!(rota.number(turn.lane, turn.round), number);
+            prop_assert_eq!(rota.number(turn.slot, turn.round), number);
             prop_assert!(turn.seq <= turn.round && turn.seq < life.unsigned_abs());
-            prop_assert_eq!(rota.latest_round(turn.lane, number + 1), turn.round);
-            let begins = rota.turn(rota.number(turn.lane, turn.began()));
+            prop_assert_eq!(rota.latest_round(turn.slot, number + 1), turn.round);
+            let begins = rota.turn(rota.number(turn.slot, turn.began()));
             prop_assert_eq!(begins.seq, 0);
         }
 
         #[test]
         fn no_send_is_far_from_where_an_even_spread_has_it(
-            lanes in 1_u32..60_000, millis in 1_i64..10_000, number in 0_u64..1 << 32,
+            slots in 1_u32..60_000, millis in 1_i64..10_000, number in 0_u64..1 << 32,
         ) {
             let interval = Span::from_millis(millis);
-            let rota = Rota::new(&fleet(lanes, interval, None), None);
+            let rota = Rota::new(&fleet(slots, interval, None), None);
             let start = Instant::from_nanos(0);
-            let (round, lane) = (number / u64::from(lanes), number % u64::from(lanes));
+            let (round, slot) = (number / u64::from(slots), number % u64::from(slots));
             let even = i128::from(interval.nanos())
-                * (i128::from(round) * i128::from(lanes) + i128::from(lane))
-                / i128::from(lanes);
+                * (i128::from(round) * i128::from(slots) + i128::from(slot))
+                / i128::from(slots);
             let due = i128::from(rota.due(start, number).expect("no end").nanos());
             let early = even - due;
             prop_assert!((0..=400_000.min(interval.nanos().into())).contains(&early), "{early}");

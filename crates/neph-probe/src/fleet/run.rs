@@ -1,4 +1,4 @@
-//! A running fleet, and which transport carries it.
+//! A running fleet, and the choice of its transport.
 
 use neph_model::{ProbeKind, Stop};
 
@@ -17,20 +17,19 @@ use crate::pace;
 use crate::raw_tcp;
 use crate::running::Running;
 
-/// Messages a second above which a call for each to send, to read its stamp and to read its reply
-/// takes most of a core.
+/// Messages per second above which separate calls to send, to read the timestamp and to read the reply take
+/// most of a core.
 const DENSE: f64 = 20_000.0;
 
-/// A fleet that runs on a thread of its own; what it tells ends with [`FleetReport::Ended`].
+/// A fleet that runs on its own thread. Its reports end with [`FleetReport::Ended`].
 pub type FleetRun = Running<FleetReport>;
 
 impl FleetRun {
     /// Starts measuring.
     ///
     /// # Errors
-    /// When the fleet asks for what cannot be (no lanes, no endpoint, more messages a second than
-    /// its cap), or no thread can be had. What the thread itself cannot do is told by
-    /// [`Self::join`].
+    /// When the fleet is invalid (no slots, no endpoint, more messages per second than its cap), or no thread
+    /// can be started. [`Self::join`] returns errors of the thread itself.
     pub fn start(spec: FleetSpec, stop: Stop) -> Result<Self, ProbeError> {
         spec.check()?;
         let (sender, reports) = FleetReports::new();
@@ -45,7 +44,7 @@ fn run(spec: &FleetSpec, reports: FleetReports, stop: &Stop) -> Result<(), Probe
     driver::drive(spec, transport, reports, stop)
 }
 
-/// What carries this kind.
+/// The transport for this kind.
 fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     match spec.fleet.probe {
         ProbeKind::Udp => udp(spec),
@@ -64,8 +63,8 @@ fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     }
 }
 
-/// A socket for each flow where there are files enough, as anybody may; else, and for dense fleets
-/// where it is permitted, shared ones.
+/// A socket for each flow if there are enough files, as this needs no privilege. Otherwise, and for dense
+/// fleets where permitted, shared sockets.
 fn udp(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     if spec.sharing == Some(Sharing::OneForAll) {
         return Ok(Box::new(Shared::new(spec)?));

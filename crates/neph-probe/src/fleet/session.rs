@@ -1,31 +1,31 @@
-//! A fleet's session: who is due when, what is under way, and how each message ended.
+//! A fleet's session: which message is due when, which are in flight, and how each ended.
 //!
-//! Does no input or output and reads no clock. Knows no protocol: a request is known by the source
-//! port and the number within its flow, and whoever carries it says what became of it ([`Event`]).
-//! Costs no search and, once it runs, no memory per message.
+//! Does no input or output and reads no clock. Knows no protocol: source port and number within the flow
+//! identify a request, and the transport reports its [`Event`]s. Needs no search and no memory per message.
 
 mod event;
-mod slot;
+mod pending;
 
 use std::collections::VecDeque;
 
-use neph_model::{FleetMessage, Instant, Lane, Own, ReadBy, Span, SynAnswer, Wall};
+use neph_model::{FleetMessage, Instant, Own, ReadBy, Slot, Span, SynAnswer, Wall};
 
 pub(crate) use event::{Departed, Event, Known, Replied, low};
-use slot::{Arrival, Fate, Slot, Stage, is_disbelieved, is_repeated, is_unstamped, told};
+use pending::{
+    Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, reported,
+};
 
 use super::flows::Flows;
 use super::rota::{Rota, Turn};
 use super::spec::FleetTally;
 
-/// How long a reply waits to be told: for the stamp of its request, which the kernel may tell after
-/// it, and for copies of it.
+/// A reply is reported after this time: its request's timestamp may arrive after it, and duplicates too.
 const RIPENING: Span = Span::from_millis(5);
 
-/// A message that is to be sent.
+/// A message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departure {
-    pub(crate) lane: Lane,
+    pub(crate) slot: Slot,
     /// Its number within its flow.
     pub(crate) seq: u64,
     pub(crate) due: Instant<Own>,
@@ -42,23 +42,23 @@ pub(crate) struct Session {
     flows: Flows,
     /// The number of the next message.
     next: u64,
-    /// Messages `first..next`: each until it is told and its timeout has passed.
-    slots: VecDeque<Slot>,
+    /// Messages `first..next`: each until it is reported and its timeout has passed.
+    in_flight: VecDeque<Pending>,
     first: u64,
     /// The first message whose timeout has not passed.
     unexpired: u64,
-    /// Replied to, in order of the replies, until told.
+    /// Messages with a reply, in the order of replies, until reported.
     ripening: VecDeque<(Instant<Own>, u64)>,
-    /// Of messages before `first`, latest last: whether a reply was counted.
+    /// For messages before `first`, latest last: whether a reply was counted.
     past: VecDeque<bool>,
-    untold: u64,
+    unreported: u64,
     finished: Vec<FleetMessage>,
     tally: FleetTally,
 }
 
 impl Session {
-    pub(crate) fn new(rota: Rota, lanes: u32, timeout: Span) -> Self {
-        // As many as are under way at once, so that the room need not grow while it runs.
+    pub(crate) fn new(rota: Rota, slots: u32, timeout: Span) -> Self {
+        // As many as are in flight at once, so that it need not grow later.
         let gap = rota.gap().nanos().max(1);
         let under_way = usize::try_from(timeout.nanos().max(0) / gap).unwrap_or(0);
         let room = under_way.min(1 << 20) + 1_024;
@@ -66,14 +66,14 @@ impl Session {
             rota,
             timeout,
             start: None,
-            flows: Flows::new(lanes),
+            flows: Flows::new(slots),
             next: 0,
-            slots: VecDeque::with_capacity(room),
+            in_flight: VecDeque::with_capacity(room),
             first: 0,
             unexpired: 0,
             ripening: VecDeque::new(),
             past: VecDeque::with_capacity(room),
-            untold: 0,
+            unreported: 0,
             finished: Vec::new(),
             tally: FleetTally::default(),
         }
@@ -87,7 +87,7 @@ impl Session {
         &self.tally
     }
 
-    /// Nothing more is due.
+    /// Ends the schedule.
     pub(crate) const fn end_schedule(&mut self) {
         self.rota.end_at(self.next);
     }
@@ -96,36 +96,36 @@ impl Session {
         self.rota.due(self.start?, self.next)
     }
 
-    /// What goes next.
+    /// The next message.
     pub(crate) fn departure(&self) -> Option<Departure> {
         let due = self.next_due()?;
         let turn = self.rota.turn(self.next);
         Some(Departure {
-            lane: turn.lane,
+            slot: turn.slot,
             seq: turn.seq,
             due,
             port: self.flows.port(&turn),
         })
     }
 
-    /// The flow that the next message belongs to has this port; its lane's earlier one is over.
+    /// The next message's flow has this port. The slot's earlier flow is over.
     pub(crate) fn opened(&mut self, port: u16) {
         let turn = self.rota.turn(self.next);
         self.flows.open(&turn, port);
     }
 
-    /// The first flow of a lane has this port.
-    pub(crate) fn opened_first(&mut self, lane: Lane, port: u16) {
+    /// The first flow of a slot has this port.
+    pub(crate) fn opened_first(&mut self, slot: Slot, port: u16) {
         let (round, seq) = (0, 0);
-        self.flows.open(&Turn { lane, round, seq }, port);
+        self.flows.open(&Turn { slot, round, seq }, port);
     }
 
-    /// The next message goes, at `at`; `wall` is the time that it carries.
+    /// The next message is sent at `at` and carries the time `wall`.
     pub(crate) fn sending(&mut self, at: Instant<Own>, wall: Wall) {
         let Some(departure) = self.departure() else {
             return;
         };
-        self.slots.push_back(Slot {
+        self.in_flight.push_back(Pending {
             sent: at,
             wall,
             late: at - departure.due,
@@ -134,14 +134,14 @@ impl Session {
             seq: low(departure.seq),
             port: departure.port.unwrap_or(0),
             stage: Stage::Out,
-            fate: Fate::Open,
+            decision: Decision::Open,
         });
         self.next += 1;
-        self.untold += 1;
+        self.unreported += 1;
         self.tally.sent += 1;
     }
 
-    /// The message that went last did not leave.
+    /// The last message did not leave.
     pub(crate) fn not_sent(&mut self) {
         if let Some(number) = self.next.checked_sub(1) {
             self.fail(number);
@@ -149,13 +149,13 @@ impl Session {
     }
 
     fn fail(&mut self, number: u64) {
-        let Some(slot) = self.slot(number) else {
+        let Some(pending) = self.pending(number) else {
             return;
         };
-        if slot.stage != Stage::Out || slot.reply.is_some() {
+        if pending.stage != Stage::Out || pending.reply.is_some() {
             return;
         }
-        slot.fate = Fate::Failed;
+        pending.decision = Decision::Failed;
         self.tally.sent -= 1;
         self.tally.failed += 1;
         self.done(number);
@@ -165,8 +165,8 @@ impl Session {
         match event {
             Event::Departed(departed) => {
                 let number = self.number_of(departed.request);
-                if let Some(slot) = number.and_then(|number| self.slot(number)) {
-                    slot.departed = Some(departed.at);
+                if let Some(pending) = number.and_then(|number| self.pending(number)) {
+                    pending.departed = Some(departed.at);
                 }
             }
             Event::Replied(replied) => self.replied(replied),
@@ -183,20 +183,20 @@ impl Session {
             return;
         };
         let timeout = self.timeout;
-        let Some(slot) = self.slot(number) else {
+        let Some(pending) = self.pending(number) else {
             self.replied_after_all(number);
             return;
         };
         if replied
             .repeated
-            .is_some_and(|repeated| !is_repeated(slot, repeated))
+            .is_some_and(|repeated| !is_repeated(pending, repeated))
         {
-            self.tally.disbelieved += 1;
+            self.tally.implausible_replies += 1;
             return;
         }
-        if let Some(arrival) = &mut slot.reply {
-            let told = slot.stage == Stage::Told;
-            if !told {
+        if let Some(arrival) = &mut pending.reply {
+            let reported = pending.stage == Stage::Reported;
+            if !reported {
                 arrival.copies = arrival.copies.saturating_add(1);
             }
             self.tally.copies += 1;
@@ -206,8 +206,8 @@ impl Session {
             Some(stamp) => (stamp, ReadBy::Kernel),
             None => (replied.read, ReadBy::Program),
         };
-        let in_time = at < slot.sent + timeout;
-        slot.reply = Some(Arrival {
+        let in_time = at < pending.sent + timeout;
+        pending.reply = Some(Arrival {
             at,
             by,
             at_peer: replied.at_peer,
@@ -215,7 +215,7 @@ impl Session {
             copies: 0,
             answer: replied.answer,
         });
-        if slot.stage != Stage::Out {
+        if pending.stage != Stage::Out {
             self.tally.late += 1;
         } else if in_time {
             self.tally.refused += u64::from(replied.answer == Some(SynAnswer::Rst));
@@ -227,14 +227,14 @@ impl Session {
     }
 
     fn lose(&mut self, number: u64) {
-        if let Some(slot) = self.slot(number) {
-            slot.fate = Fate::Lost;
+        if let Some(pending) = self.pending(number) {
+            pending.decision = Decision::Lost;
         }
         self.tally.lost += 1;
         self.done(number);
     }
 
-    /// A reply to a message that is not in the book any more.
+    /// A reply to a message that is no longer recorded.
     fn replied_after_all(&mut self, number: u64) {
         let back = usize::try_from(self.first - number).unwrap_or(usize::MAX);
         let seen = self
@@ -252,29 +252,30 @@ impl Session {
         }
     }
 
-    /// The number of the message that is meant; `None` if none of ours is.
+    /// The number of the request's message. `None` if there is none.
     fn number_of(&self, request: Known) -> Option<u64> {
-        let (lane, began) = self.flows.of(request.port)?;
-        let latest = self.rota.latest_round(lane, self.next);
+        let (slot, began) = self.flows.of(request.port)?;
+        let latest = self.rota.latest_round(slot, self.next);
         let seq = crate::datagram::widen(request.seq, latest.checked_sub(began)?);
-        let number = self.rota.number(lane, began.checked_add(seq)?);
+        let number = self.rota.number(slot, began.checked_add(seq)?);
         if number >= self.next {
             return None;
         }
-        let slot = number
+        let pending = number
             .checked_sub(self.first)
-            .and_then(|at| self.slots.get(usize::try_from(at).ok()?));
-        // After a renewal the lane's later messages belong to another port.
-        slot.is_none_or(|slot| slot.port == request.port)
+            .and_then(|at| self.in_flight.get(usize::try_from(at).ok()?));
+        // After the flow was replaced, the slot's later messages have another port.
+        pending
+            .is_none_or(|pending| pending.port == request.port)
             .then_some(number)
     }
 
-    fn slot(&mut self, number: u64) -> Option<&mut Slot> {
+    fn pending(&mut self, number: u64) -> Option<&mut Pending> {
         let at = number.checked_sub(self.first)?;
-        self.slots.get_mut(usize::try_from(at).ok()?)
+        self.in_flight.get_mut(usize::try_from(at).ok()?)
     }
 
-    /// Decides what is decided at `now`. Replies that came until then must have been taken in.
+    /// Makes the decisions that are due at `now`. Replies until then must have been processed.
     pub(crate) fn at_time(&mut self, now: Instant<Own>) {
         while let Some((ripe, number)) = self.ripening.front().copied() {
             if ripe > now {
@@ -286,11 +287,13 @@ impl Session {
         }
         while self.unexpired < self.next {
             let (number, timeout) = (self.unexpired, self.timeout);
-            let Some(slot) = self.slot(number) else { break };
-            if slot.sent + timeout > now {
+            let Some(pending) = self.pending(number) else {
+                break;
+            };
+            if pending.sent + timeout > now {
                 break;
             }
-            if slot.stage == Stage::Out && slot.reply.is_none() {
+            if pending.stage == Stage::Out && pending.reply.is_none() {
                 self.lose(number);
             }
             self.unexpired += 1;
@@ -298,51 +301,51 @@ impl Session {
         self.forget(now);
     }
 
-    /// Forgets what is told and can hardly be replied to any more.
+    /// Forgets messages that are reported and will hardly get a reply.
     fn forget(&mut self, now: Instant<Own>) {
-        while let Some(slot) = self.slots.front() {
-            if slot.stage != Stage::Told || slot.sent + self.timeout > now {
+        while let Some(pending) = self.in_flight.front() {
+            if pending.stage != Stage::Reported || pending.sent + self.timeout > now {
                 return;
             }
             if self.past.len() == self.past.capacity() {
                 self.past.pop_front();
             }
-            self.past.push_back(slot.reply.is_some());
-            self.slots.pop_front();
+            self.past.push_back(pending.reply.is_some());
+            self.in_flight.pop_front();
             self.first += 1;
             self.unexpired = self.unexpired.max(self.first);
         }
     }
 
-    /// A message is decided: it is told, unless an earlier one of its lane is not; then with it.
+    /// Reports a decided message, unless an earlier one of its slot is undecided; then together with it.
     fn done(&mut self, number: u64) {
-        if let Some(slot) = self.slot(number) {
-            slot.stage = Stage::Done;
+        if let Some(pending) = self.pending(number) {
+            pending.stage = Stage::Done;
         }
-        let lane = self.rota.turn(number).lane;
+        let slot = self.rota.turn(number).slot;
         loop {
-            let number = self.rota.number(lane, self.flows.untold(lane));
-            let Some(slot) = self.slot(number) else {
+            let number = self.rota.number(slot, self.flows.unreported(slot));
+            let Some(pending) = self.pending(number) else {
                 return;
             };
-            if slot.stage != Stage::Done {
+            if pending.stage != Stage::Done {
                 return;
             }
-            slot.stage = Stage::Told;
-            let message = told(lane, slot);
-            self.tally.disbelieved += u64::from(is_disbelieved(slot, &message));
+            pending.stage = Stage::Reported;
+            let message = reported(slot, pending);
+            self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
             self.tally.unstamped += u64::from(is_unstamped(&message));
             self.finished.push(message);
-            self.flows.tell(lane);
-            self.untold -= 1;
+            self.flows.report(slot);
+            self.unreported -= 1;
         }
     }
 
     /// The moment at which [`Self::at_time`] has something to decide.
     pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
         let at = self.unexpired.checked_sub(self.first);
-        let slot = at.and_then(|at| self.slots.get(usize::try_from(at).ok()?));
-        let expires = slot.map(|slot| slot.sent + self.timeout);
+        let pending = at.and_then(|at| self.in_flight.get(usize::try_from(at).ok()?));
+        let expires = pending.map(|pending| pending.sent + self.timeout);
         let ripens = self.ripening.front().map(|(ripe, _)| *ripe);
         expires.into_iter().chain(ripens).min()
     }
@@ -352,42 +355,42 @@ impl Session {
         self.finished.len()
     }
 
-    /// The finished messages so far, those of a lane in order.
+    /// The finished messages so far, those of a slot in order.
     pub(crate) fn take_finished(&mut self) -> Vec<FleetMessage> {
         let room = Vec::with_capacity(self.finished.len());
         std::mem::replace(&mut self.finished, room)
     }
 
-    /// Everything was sent and told.
+    /// Whether everything was sent and reported.
     pub(crate) fn is_done(&self) -> bool {
-        self.untold == 0 && self.next_due().is_none()
+        self.unreported == 0 && self.next_due().is_none()
     }
 
-    /// Tells what is known and not told yet: the fleet is over. What is still out was cut short
-    /// before its timeout: it is neither answered nor lost, and is not counted.
+    /// Reports the rest, as the fleet is over. A message still in flight was cut short before its timeout: it
+    /// is neither answered nor lost, and is not counted.
     pub(crate) fn finish(&mut self) {
         while let Some((_, number)) = self.ripening.pop_front() {
             self.tally.replies += 1;
-            if let Some(slot) = self.slot(number) {
-                slot.stage = Stage::Done;
+            if let Some(pending) = self.pending(number) {
+                pending.stage = Stage::Done;
             }
         }
         let mut left = 0;
-        for (number, slot) in (self.first..).zip(&mut self.slots) {
-            match slot.stage {
-                Stage::Told => {}
+        for (number, pending) in (self.first..).zip(&mut self.in_flight) {
+            match pending.stage {
+                Stage::Reported => {}
                 Stage::Out => left += 1,
                 Stage::Done => {
-                    slot.stage = Stage::Told;
-                    let message = told(self.rota.turn(number).lane, slot);
-                    self.tally.disbelieved += u64::from(is_disbelieved(slot, &message));
+                    pending.stage = Stage::Reported;
+                    let message = reported(self.rota.turn(number).slot, pending);
+                    self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
                     self.tally.unstamped += u64::from(is_unstamped(&message));
                     self.finished.push(message);
                 }
             }
         }
         self.tally.sent -= left;
-        self.untold = 0;
+        self.unreported = 0;
     }
 
     pub(crate) const fn count_dropped(&mut self, dropped: u64) {

@@ -1,9 +1,9 @@
-//! One socket that sends for all ports and one that receives for all: for more flows than a process
-//! may open files, and for so many messages that a call for each would cost too much. Needs root.
+//! One socket that sends for all ports and one that receives for all. For more flows than a process may open
+//! files, and for more messages than separate calls can handle. Needs root.
 //!
-//! A raw socket sends whole packets, and stamps their departures; the kernel steers what comes to
-//! the fleet's ports, from the ports that it asks, to one UDP socket. No set of descriptors watches
-//! the two: the kernel would tell it of each packet, awaited or not.
+//! A raw socket sends whole packets and gives their departure timestamps. The kernel steers packets from the
+//! destination ports to the fleet's ports to one UDP socket. No epoll set watches the two, as the kernel
+//! would notify it of each packet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Instant, Own, Slot, Span};
 use neph_sys::destination::{self, Stamping};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
@@ -28,15 +28,15 @@ use crate::ProbeError;
 use crate::numbered::Numbered;
 use crate::stamp_clock::{StampClock, now};
 
-/// Datagrams and notices that one call takes at most.
+/// Datagrams and notices per call, at most.
 const BATCH: usize = 64;
-/// Calls in one go, so that a flood of replies does not keep a request waiting.
+/// Calls in a row, so that a flood of replies does not delay a request.
 const CALLS: usize = 16;
-/// Room for what is not read yet: 100 ms of 100,000 messages a second, with their notices.
+/// Receive buffer: 100 ms of 100,000 messages per second, with their notices.
 const ROOM: i32 = 8 << 20;
-/// Departures whose stamps are waited for: those of as much time.
+/// Departures that wait for timestamps: those of as much time.
 const UNSTAMPED: usize = 1 << 14;
-/// IP's number of raw sockets whose packets bring their own headers.
+/// Protocol number of raw sockets whose packets have their own headers.
 const IPPROTO_RAW: i32 = 255;
 
 #[derive(Debug)]
@@ -50,9 +50,9 @@ pub(crate) struct Shared {
     hops: u8,
     /// By port: the endpoint that is asked from it.
     asked: Vec<u32>,
-    /// Which port each lane has.
-    lanes: Vec<Option<u16>>,
-    /// Ports of flows that are over, and until when they take late replies.
+    /// The port of each slot.
+    slots: Vec<Option<u16>>,
+    /// Ports of ended flows, each with the time until which it takes late replies.
     leaving: VecDeque<(Instant<Own>, u16)>,
     linger: Span,
     unstamped: Numbered<Known>,
@@ -65,13 +65,13 @@ pub(crate) struct Shared {
 #[derive(Clone, Copy, Debug)]
 struct Endpoint {
     address: SocketAddr,
-    /// Our address towards it; its port is none.
+    /// Local address towards it, without a port.
     source: SocketAddr,
 }
 
 impl Shared {
     /// # Errors
-    /// When the kernel does not permit raw sockets or steering, too.
+    /// Also when the kernel does not permit raw sockets or steering.
     pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
         let fleet = &spec.fleet;
         let address = fleet.endpoints[0].address;
@@ -102,7 +102,7 @@ impl Shared {
             ports,
             hops: default_hops(address),
             asked: vec![0; 1 << 16],
-            lanes: vec![None; fleet.lanes as usize],
+            slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
             unstamped: Numbered::new(UNSTAMPED),
@@ -119,7 +119,7 @@ impl Shared {
                 return;
             }
             self.leaving.pop_front();
-            // Refused for lack of memory only; then it goes on being steered, and nobody listens.
+            // Refused only for lack of memory. Then its packets are still steered and ignored.
             let _ = self.steering.remove(port);
             self.ports.give_back(port);
         }
@@ -189,16 +189,16 @@ impl Shared {
 }
 
 impl Transport for Shared {
-    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
         self.leave(now);
-        let endpoint = lane.0 as usize % self.endpoints.len();
+        let endpoint = slot.0 as usize % self.endpoints.len();
         let address = self.endpoints[endpoint].address;
         let fault = |source| ProbeError::Socket {
             operation: "find a source port to reach",
             address,
             source,
         };
-        // Bound for a moment: whether somebody has it.
+        // Bound for a moment, to check whether it is in use.
         let free = self.ports.take(|port| bind(address, port).map(drop));
         let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
         let steered = self.steering.add([port]);
@@ -206,14 +206,14 @@ impl Transport for Shared {
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(fault)?;
         self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
-        if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
+        if let Some(earlier) = self.slots[slot.0 as usize].replace(port) {
             self.leaving.push_back((now + self.linger, earlier));
         }
         Ok(port)
     }
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
-        let endpoint = self.endpoints[request.lane.0 as usize % self.endpoints.len()];
+        let endpoint = self.endpoints[request.slot.0 as usize % self.endpoints.len()];
         self.payload.clear();
         self.packet.clear();
         let wall = request.wall;
@@ -226,12 +226,12 @@ impl Transport for Shared {
         datagram.source.set_port(request.port);
         encode_udp(&datagram, &self.payload, &mut self.packet).map_err(io::Error::other)?;
         let mut to = endpoint.address;
-        // Where it goes says the packet; on a raw socket a port here means a protocol.
+        // The packet has the destination port; on a raw socket a port here means a protocol.
         to.set_port(0);
         let fd = self.sender.as_fd();
         let outcome = destination::send(fd, &self.packet, None, to, Stamping::AsAsked);
         if outcome.is_err() {
-            // Nobody can say whether the kernel counted it.
+            // It is unknown whether the kernel counted it.
             if stamp::restart_count(fd, Carrier::Departures).is_ok() {
                 self.unstamped.restart();
             }
@@ -263,7 +263,7 @@ impl Transport for Shared {
     }
 }
 
-/// The routes say which of our addresses an endpoint is asked from.
+/// The routes determine the local address for an endpoint.
 fn endpoint(address: SocketAddr) -> io::Result<Endpoint> {
     let asking = UdpSocket::bind(any(address, 0))?;
     asking.connect(address)?;
@@ -290,7 +290,7 @@ fn raw(address: SocketAddr) -> io::Result<Socket> {
     )
 }
 
-/// Asks for everything that is told beside packets, and for room.
+/// Enables ancillary data and sets the buffer size.
 fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Result<()> {
     let family = if address.is_ipv4() {
         Family::V4
@@ -305,15 +305,15 @@ fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Re
     stamp::make_room(receiver.as_fd(), ROOM)
 }
 
-/// What the kernel's own datagrams begin with.
+/// The TTL of the kernel's own datagrams.
 fn default_hops(address: SocketAddr) -> u8 {
     const USUAL: u8 = 64;
     let setting = match address {
         SocketAddr::V4(_) => "/proc/sys/net/ipv4/ip_default_ttl",
         SocketAddr::V6(_) => "/proc/sys/net/ipv6/conf/default/hop_limit",
     };
-    let told = std::fs::read_to_string(setting).unwrap_or_default();
-    told.trim().parse().unwrap_or(USUAL)
+    let reported = std::fs::read_to_string(setting).unwrap_or_default();
+    reported.trim().parse().unwrap_or(USUAL)
 }
 
 #[cfg(test)]

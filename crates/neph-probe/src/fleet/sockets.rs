@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Instant, Own, Slot, Span};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
@@ -27,9 +27,9 @@ pub(crate) struct Sockets {
     endpoints: Vec<SocketAddr>,
     ports: Ports,
     flows: Watched<Flow>,
-    /// Which of the flows each lane has.
-    lanes: Vec<Option<usize>>,
-    /// Flows that are over, and until when they take late replies.
+    /// The flow of each slot.
+    slots: Vec<Option<usize>>,
+    /// Ended flows, each with the time until which it takes late replies.
     leaving: VecDeque<(Instant<Own>, usize)>,
     linger: Span,
     dropped: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Sockets {
 struct Flow {
     socket: Socket,
     port: u16,
-    /// The number of the request that the kernel counts as this socket's first; none was sent yet.
+    /// The number of the request that the kernel counts as this socket's first; `None` before any.
     first: Option<u32>,
 }
 
@@ -60,7 +60,7 @@ impl Sockets {
             endpoints,
             ports: Ports::bound(spec.first_port, "udp").answered_by(&fleet.endpoints),
             flows,
-            lanes: vec![None; fleet.lanes as usize],
+            slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
             dropped: 0,
@@ -82,8 +82,8 @@ impl Sockets {
         }
     }
 
-    fn flow(&mut self, lane: Lane) -> Option<&mut Flow> {
-        let index = self.lanes.get(lane.0 as usize).copied().flatten()?;
+    fn flow(&mut self, slot: Slot) -> Option<&mut Flow> {
+        let index = self.slots.get(slot.0 as usize).copied().flatten()?;
         self.flows.get_mut(index)
     }
 }
@@ -106,7 +106,7 @@ fn read_reply(flow: &Flow, stamp: &Stamp, clock: &StampClock, buffer: &mut [u8])
     }))
 }
 
-/// Reads a send stamp, if there is one: a second one is found again. Whether something was read.
+/// Reads one send timestamp, if there is one; the next call reads the next. Returns whether one was read.
 fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool {
     let Ok(Some(notice)) = stamp::take_notice(flow.as_fd()) else {
         return false;
@@ -123,9 +123,9 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
 }
 
 impl Transport for Sockets {
-    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
         self.close_left(now);
-        let address = self.endpoints[lane.0 as usize % self.endpoints.len()];
+        let address = self.endpoints[slot.0 as usize % self.endpoints.len()];
         let refusal = |source| ProbeError::Socket {
             operation: "open a UDP socket to",
             address,
@@ -143,7 +143,7 @@ impl Transport for Sockets {
         let index = added
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(refusal)?;
-        if let Some(earlier) = self.lanes[lane.0 as usize].replace(index) {
+        if let Some(earlier) = self.slots[slot.0 as usize].replace(index) {
             self.leaving.push_back((now + self.linger, earlier));
         }
         Ok(port)
@@ -153,7 +153,7 @@ impl Transport for Sockets {
         let mut bytes = std::mem::take(&mut self.request);
         bytes.clear();
         self.stamp.request(request.seq, request.wall, &mut bytes);
-        let outcome = match self.flow(request.lane) {
+        let outcome = match self.flow(request.slot) {
             Some(flow) if flow.port == request.port => flow.send(&bytes, low(request.seq)),
             _ => Err(io::ErrorKind::NotConnected.into()),
         };
@@ -167,8 +167,8 @@ impl Transport for Sockets {
             let Some(flow) = flows.get(index) else {
                 return;
             };
-            // No stamp but an error (the peer's port is closed, says ICMP): reading takes it away,
-            // and left there it would be found again and again.
+            // No timestamp but an error (ICMP: the peer's port is closed). A read clears it; otherwise it
+            // would be found again and again.
             let fault = happening.has_notice && !read_notice(flow, clock, events);
             if happening.is_readable || fault {
                 events.extend(read_reply(flow, stamp, clock, buffer));
@@ -193,16 +193,16 @@ impl Transport for Sockets {
 
 impl Flow {
     fn send(&mut self, bytes: &[u8], seq: u32) -> io::Result<()> {
-        // A message that found no port has a number too: the first one sent need not be 0.
+        // A message without a port has a number too: the first one sent need not be 0.
         self.first.get_or_insert(seq);
         let fd = self.socket.as_fd();
         let once = || stamp::send(fd, bytes, Ending::Open).map(|_| ());
         let Err(error) = once() else { return Ok(()) };
-        // Nobody can say whether the kernel counted it: it counts from the next one again.
+        // It is unknown whether the kernel counted it: it counts from the next one again.
         if stamp::restart_count(fd, Carrier::Departures).is_ok() {
             self.first = Some(seq);
         }
-        // A refusal that an earlier datagram met is told here: once more, and it goes.
+        // This send reports an error of an earlier datagram. The second try succeeds.
         if error.kind() == io::ErrorKind::ConnectionRefused && once().is_ok() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! A raw socket that sends a fleet's SYNs to one endpoint, from any port of ours.
+//! A raw socket that sends a fleet's SYNs to one endpoint, from any source port.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::numbered::Numbered;
 use crate::raw_tcp;
 use crate::stamp_clock::StampClock;
 
-/// Stamps that may wait to be read: some 100 ms of the fastest fleet.
+/// Timestamps that may wait to be read: about 100 ms of the fastest fleet.
 const UNREAD: usize = 8_192;
 /// Bytes that they take in the kernel.
 const ROOM: i32 = 8 << 20;
@@ -24,7 +24,7 @@ pub(crate) struct Speaker {
     socket: Socket,
     source: SocketAddr,
     target: SocketAddr,
-    /// What the kernel's stamps are of; a RST's is of no interest.
+    /// The request of each kernel timestamp; `None` for a RST.
     sent: Numbered<Option<Known>>,
     segment: Vec<u8>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Speaker {
 impl Speaker {
     pub(crate) fn new(target: SocketAddr) -> io::Result<Self> {
         let (socket, source) = raw_tcp::connected(target)?;
-        // It is told nothing: one socket receives for all.
+        // It receives nothing: one socket receives for all.
         port_filter::attach(socket.as_fd(), raw_tcp::family(target), &(0..=0))?;
         stamp::make_room(socket.as_fd(), ROOM)?;
         stamp::enable(socket.as_fd(), Carrier::Departures)?;
@@ -67,7 +67,7 @@ impl Speaker {
     pub(crate) fn rst(&mut self, port: u16, seq: u32) {
         self.segment.clear();
         syn::rst(&self.ends(port), seq.wrapping_add(1), &mut self.segment);
-        // What does not go now is asked for again by the peer.
+        // If it is not sent now, the peer's retransmission gives another chance.
         let _ = self.send(None);
     }
 
@@ -76,8 +76,8 @@ impl Speaker {
         let once = || stamp::send(fd, &self.segment, Ending::Open).map(|_| ());
         let mut outcome = once();
         if outcome.is_err() {
-            // An ICMP error to an earlier SYN is told here: once more, and it goes. Nobody can say
-            // whether the kernel counted the first try.
+            // This send reports an ICMP error of an earlier SYN. The second try succeeds, but it is unknown
+            // whether the kernel counted the first.
             self.recount();
             let fd = self.socket.as_fd();
             outcome = stamp::send(fd, &self.segment, Ending::Open).map(|_| ());
@@ -95,7 +95,7 @@ impl Speaker {
         }
     }
 
-    /// Reads send stamps.
+    /// Reads send timestamps.
     pub(crate) fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
         let mut any = false;
         while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
@@ -111,8 +111,8 @@ impl Speaker {
             }
         }
         if !any {
-            // No stamp but an error: asking for it takes it away. Left there, it would be found
-            // again and again. The SYN that met it is lost like any other.
+            // No timestamp but an error: reading it clears it. Otherwise it would be found again and again.
+            // The SYN of the error is lost like any other.
             let _ = self.socket.take_error();
         }
     }

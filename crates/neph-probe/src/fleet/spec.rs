@@ -1,4 +1,4 @@
-//! What a fleet is asked to do, and what it tells. Plain data, decided before anything runs.
+//! The specification of a fleet and its reports. Plain data, decided before anything runs.
 
 use neph_model::{
     Anchor, Authenticated, ByteSize, Fleet, FleetMessage, Own, Permit, Span, sent_size,
@@ -10,52 +10,52 @@ use crate::secret::Secret;
 use crate::spec::Priority;
 
 /// Ports from 1024 on.
-const MOST_LANES: u32 = 64_512;
+const MOST_SLOTS: u32 = 64_512;
 
-/// A fleet's whole task.
+/// The complete specification of a fleet.
 #[derive(Clone, Debug)]
 pub struct FleetSpec {
-    /// How many flows ask whom, how, how often.
+    /// Number of flows, endpoints, kind and interval.
     pub fleet: Fleet,
-    /// How many messages each lane sends; `None` until stopped.
+    /// How many messages each slot sends; `None` until stopped.
     pub count: Option<u64>,
-    /// Payload of a request, bytes; raised to what the kind needs ([`Self::sent_size`]).
+    /// Payload of a request, in bytes; raised to what the kind needs ([`Self::sent_size`]).
     pub request_size: usize,
-    /// Payload of a reply that is asked for, bytes; datagrams come back as long as they went.
+    /// Requested payload of a reply, in bytes. For datagrams it equals the request's.
     pub response_size: usize,
     /// A message without a reply for this long is lost.
     pub timeout: Span,
-    /// The first source port; lanes take ports from here on that are free. `None`: the kernel's
-    /// range of ports that it gives out itself is kept clear of, where that can be.
+    /// The first source port; slots take free ports from here on. `None`: outside of the kernel's ephemeral
+    /// range if possible.
     pub first_port: Option<u16>,
-    /// Messages a second that are never exceeded, all lanes together.
+    /// Most messages per second, for all slots together.
     pub rate_cap: u32,
-    /// What may be sent by all that shares it; beyond it messages are not sent, and count so.
+    /// What all users of the permit may send together. Messages beyond it are not sent and counted as such.
     pub permit: Permit,
     /// Key of authenticated STAMP.
     pub key: Option<Secret>,
     /// How to be scheduled.
     pub priority: Priority,
-    /// The place (a lab's site) to send from; `None` is where we are.
+    /// The place (a lab's site) to send from; `None` is the current one.
     pub site: Option<Place>,
-    /// How UDP flows are to share files; `None`: as there are files for this fleet alone.
+    /// How UDP flows share files; `None`: by the files available for this fleet alone.
     pub sharing: Option<Sharing>,
 }
 
 impl FleetSpec {
-    /// How many messages a second it asks for, all lanes together.
+    /// Requested messages per second, for all slots together.
     pub fn rate(&self) -> f64 {
-        f64::from(self.fleet.lanes) / self.fleet.interval.secs_f64()
+        f64::from(self.fleet.slots) / self.fleet.interval.secs_f64()
     }
 
-    /// The payload that each request really has.
+    /// The actual payload of each request.
     pub fn sent_size(&self) -> ByteSize {
         let asked = ByteSize(self.request_size as u64);
         let authenticated = Authenticated::by(self.key.as_ref());
         sent_size(self.fleet.probe, asked, authenticated)
     }
 
-    /// The payload that each reply is asked to have: a datagram comes back as long as it went.
+    /// The requested payload of each reply; for a datagram it equals the request's.
     pub fn asked_size(&self) -> ByteSize {
         if self.fleet.probe.has_reply_size() {
             ByteSize(self.response_size as u64)
@@ -64,23 +64,23 @@ impl FleetSpec {
         }
     }
 
-    /// The least time between two requests, whatever is due.
+    /// The least time between two requests, even if more are due.
     pub(crate) fn least_gap(&self) -> Span {
         Span::from_nanos(1_000_000_000 / i64::from(self.rate_cap.max(1)))
     }
 
-    /// Whether such a fleet can be.
+    /// Whether such a fleet is possible.
     pub(crate) fn check(&self) -> Result<(), ProbeError> {
         let fleet = &self.fleet;
         let wrong = |what: &str| Err(ProbeError::Fleet(what.to_owned()));
-        if fleet.lanes == 0 || fleet.lanes > MOST_LANES {
+        if fleet.slots == 0 || fleet.slots > MOST_SLOTS {
             return Err(ProbeError::Fleet(format!(
-                "{} flows; there can be 1 to {MOST_LANES}, as many as there are source ports",
-                fleet.lanes
+                "{} flows; there can be 1 to {MOST_SLOTS}, as many as there are source ports",
+                fleet.slots
             )));
         }
         let Some(first) = fleet.endpoints.first() else {
-            return wrong("it has nobody to ask");
+            return wrong("it has no endpoint");
         };
         let versions = fleet.endpoints.iter().map(|one| one.address.is_ipv4());
         if !versions.clone().all(|v4| v4 == first.address.is_ipv4()) {
@@ -95,7 +95,7 @@ impl FleetSpec {
             return Err(ProbeError::Fleet(format!(
                 "{} flows with a message each {} are {:.0} messages a second, and the cap is {}; \
                  ask for fewer flows or a longer interval, or raise the cap",
-                fleet.lanes,
+                fleet.slots,
                 fleet.interval,
                 self.rate(),
                 self.rate_cap
@@ -105,25 +105,25 @@ impl FleetSpec {
     }
 }
 
-/// Something a fleet tells.
+/// A report of a fleet.
 #[derive(Clone, Debug)]
 pub enum FleetReport {
     /// The fleet's first flows are open.
     Opened {
-        /// The source port of each lane's first flow.
+        /// The source port of each slot's first flow.
         sources: Vec<u16>,
         /// How they share the files of this process.
         how: Sharing,
     },
-    /// Messages that are finished; those of one flow in order.
+    /// Finished messages; those of one flow in order.
     Messages(Vec<FleetMessage>),
-    /// Both clocks, once a second.
+    /// Both clocks, once per second.
     Anchor(Anchor<Own>),
-    /// The kernel's clock was set: by how much.
+    /// The kernel's clock was set, by this much.
     ClockStepped(Span),
-    /// The first message that could not be sent, and why in words; later ones are only counted.
+    /// The first message that could not be sent, with the reason; later ones are only counted.
     NotSent(String),
-    /// The fleet is over; nothing follows.
+    /// The fleet is over. No report follows.
     Ended(FleetTally),
 }
 
@@ -132,34 +132,34 @@ pub enum FleetReport {
 pub enum Sharing {
     /// A socket for each flow. Needs no privilege.
     SocketPerFlow,
-    /// One raw socket sends for all ports, and one socket receives what comes to them.
+    /// One raw socket sends for all ports, and one socket receives for all.
     OneForAll,
 }
 
-/// How a fleet fared: what its own host did to it stands beside what the network did.
+/// The outcome of a fleet, with effects of the client host separate from those of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FleetTally {
-    /// Requests handed to the kernel.
+    /// Requests passed to the kernel.
     pub sent: u64,
     /// Replied to in time.
     pub replies: u64,
-    /// Of these, refusals: a SYN was answered by RST, so nobody listens there.
+    /// Of these, refusals: a SYN was answered by RST, so the port is closed.
     pub refused: u64,
     /// Not replied to in time.
     pub lost: u64,
     /// Not sent: the kernel refused them.
     pub failed: u64,
-    /// Replies that came again.
+    /// Duplicate replies.
     pub copies: u64,
     /// Replies that came after their message was counted lost.
     pub late: u64,
-    /// Datagrams that our kernel dropped because we read too slowly.
+    /// Datagrams that the local kernel dropped because they were read too slowly.
     pub dropped_here: u64,
-    /// Messages without both of the kernel's stamps.
+    /// Messages without both kernel timestamps.
     pub unstamped: u64,
-    /// Replies that do not repeat what was sent, and are ignored, and replies whose times at the peer cannot be
-    /// true (before it was asked, or longer than the round trip), and are left out.
-    pub disbelieved: u64,
+    /// Replies that do not repeat what was sent, which are ignored. And replies with impossible times at the
+    /// peer (before the request, or longer than the round trip), whose times are excluded.
+    pub implausible_replies: u64,
 }
 
 impl FleetTally {

@@ -1,4 +1,4 @@
-//! STAMP as fleets speak it: what a request looks like, and what a reply tells.
+//! STAMP for fleets: building requests and reading replies.
 
 use neph_model::{AtPeer, Instant, Span, Wall};
 use neph_wire::stamp::{
@@ -13,11 +13,11 @@ use crate::ssid::{is_of_session, new_ssid};
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
 
-/// What a reply answers, and what its sender tells.
+/// The request of a reply, and the sender's data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answered {
     pub(crate) seq: u32,
-    /// When its request was made, as it repeats that.
+    /// The time of its request, as the reply repeats it.
     pub(crate) repeated: Option<Wall>,
     pub(crate) at_peer: Option<AtPeer>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Stamp {
     key: Option<Key>,
     size: usize,
     error: ErrorEstimate,
-    /// Identifies our sessions (RFC 8972, 3).
+    /// Identifies the sessions of this process (RFC 8972, 3).
     ssid: u16,
 }
 
@@ -66,13 +66,13 @@ impl Stamp {
             .expect("the size was held within one datagram when the fleet began");
     }
 
-    /// Reads a reply; `None` if it is none of ours.
+    /// Reads a reply. `None` if it does not belong to this fleet.
     pub(crate) fn answered(&self, datagram: &[u8]) -> Option<Answered> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         if reply.packet.sender_error != self.error || !is_of_session(reply.packet.ssid, self.ssid) {
             return None;
         }
-        // A time that is none was not ours.
+        // An invalid time was not sent from here.
         let unix = reply
             .packet
             .sender_timestamp
@@ -86,21 +86,21 @@ impl Stamp {
     }
 }
 
-/// From our reflector its own marks; from any other the two timestamps of the base packet.
+/// From a neph reflector its own timestamps, from any other the two timestamps of the base packet.
 pub(crate) fn at_peer(reply: &Reply) -> Option<AtPeer> {
-    /// Who could not read the TTL says so.
+    /// Sent by a peer that could not read the TTL.
     const UNKNOWN: u8 = u8::MAX;
     let packet = &reply.packet;
     let ttl = (packet.sender_ttl != UNKNOWN).then_some(packet.sender_ttl);
     let format = packet.error.format;
-    // Only ours is known to count its replies: another may return the request's number.
+    // Only a neph reflector is known to count its replies: another may return the request's number.
     let (rx, app_tx, count) = if let Some(marks) = reply.marks {
         (marks.rx.or(marks.app_rx)?, marks.app_tx?, Some(packet.seq))
     } else {
         let receive = packet.receive.to_unix(format).ok()?;
         (receive, packet.timestamp.to_unix(format).ok()?, None)
     };
-    // One that cannot be is discarded, and counted, where the round trip is known.
+    // An impossible one is discarded and counted where the round trip is known.
     Some(AtPeer {
         residence: Span::from_nanos(app_tx.saturating_sub(rx)),
         rx: Instant::from_nanos(rx),

@@ -1,8 +1,8 @@
-//! SYNs of our own making: one raw socket sends to each endpoint from all ports, one receives for
-//! all of them. No file for each flow, so that there can be as many as there are ports.
+//! SYNs that are built here: one raw socket per endpoint sends from all ports, one receives for all. No file
+//! for each flow, so there can be as many flows as ports.
 //!
-//! No connection comes of a SYN: our kernel refuses the SYN-ACK with a RST, as the port is nobody's.
-//! That it is so is looked at when a flow begins, and seen to as far as files go ([`Held`]).
+//! A SYN opens no connection: the local kernel refuses the SYN-ACK with a RST, as the port is unused. That is
+//! checked when a flow begins, and ensured as far as there are files ([`Held`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Instant, Own, Slot, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
 use neph_sys::port_filter;
 use neph_sys::ppoll::Awaited;
@@ -30,11 +30,11 @@ use crate::codec::new_token;
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
 
-/// Segments read in one go, so that a flood of answers does not keep a SYN waiting.
+/// Segments read in a row, so that a flood of answers does not delay a SYN.
 const BATCH: usize = 2_048;
-/// Room for answers in the kernel: more than a tenth of a second of the fastest fleet.
+/// Receive buffer for answers: more than 100 ms of the fastest fleet.
 const ROOM: i32 = 16 << 20;
-/// What the receiver is watched as; speakers have the numbers of their endpoints.
+/// Epoll identity of the receiver; speakers have the numbers of their endpoints.
 const RECEIVER: u64 = u64::MAX;
 /// The filter's range grows by blocks of this many ports.
 const BLOCK: u16 = 1_024;
@@ -44,15 +44,15 @@ pub(crate) struct Syns {
     family: Family,
     speakers: Vec<Speaker>,
     receiver: Socket,
-    /// Ports that the receiver is told of.
-    heard: Option<RangeInclusive<u16>>,
+    /// Ports that the receiver's filter passes.
+    incoming: Option<RangeInclusive<u16>>,
     ports: Ports,
     held: Held,
     /// By port.
     flows: Vec<Option<Flow>>,
-    /// The port of each lane.
-    lanes: Vec<Option<u16>>,
-    /// Ports of flows that are over, and until when they take late replies.
+    /// The port of each slot.
+    slots: Vec<Option<u16>>,
+    /// Ports of ended flows, each with the time until which it takes late replies.
     leaving: VecDeque<(Instant<Own>, u16)>,
     linger: Span,
     numbers: Numbers,
@@ -71,12 +71,12 @@ struct Flow {
     unanswered: Option<u32>,
 }
 
-/// Whether SYN-ACKs are refused by us too.
+/// Whether the fleet refuses SYN-ACKs in addition to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Objects {
-    /// Our kernel's RST does.
+    /// The kernel's RST is enough.
     No,
-    /// One came again: a firewall that lets through only what programs send holds up our kernel's.
+    /// A SYN-ACK was retransmitted: a firewall that passes only segments of programs blocks the kernel's RST.
     Always,
 }
 
@@ -108,11 +108,11 @@ impl Syns {
             family,
             speakers,
             receiver,
-            heard: None,
+            incoming: None,
             ports: Ports::unbound(spec.first_port, "tcp"),
             held: Held::new(),
             flows: vec![None; 1 << 16],
-            lanes: vec![None; fleet.lanes as usize],
+            slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
             numbers: Numbers::new(new_token().0),
@@ -136,9 +136,9 @@ impl Syns {
         }
     }
 
-    /// Refuses the latest SYN's handshake ahead of its SYN-ACK, if that has not come. A target that
-    /// still waits for an earlier SYN's handshake does not answer the next one: so it is where the
-    /// path is longer than the interval, and where a SYN-ACK was lost.
+    /// Refuses the latest SYN's handshake before its SYN-ACK has arrived. A target that still waits for an
+    /// earlier handshake does not answer the next SYN. It waits where the path is longer than the interval,
+    /// and where a SYN-ACK was lost.
     fn take_back(&mut self, port: u16) {
         if let Some(flow) = &mut self.flows[usize::from(port)]
             && let Some(seq) = flow.unanswered.take()
@@ -148,20 +148,22 @@ impl Syns {
         }
     }
 
-    /// Sees to it that the receiver is told of this port.
+    /// Extends the receiver's filter to this port.
     fn hear(&mut self, port: u16) -> io::Result<()> {
         let block = port - port % BLOCK..=port | (BLOCK - 1);
-        let wanted = match &self.heard {
-            Some(heard) if heard.contains(&port) => return Ok(()),
-            Some(heard) => *heard.start().min(block.start())..=*heard.end().max(block.end()),
+        let wanted = match &self.incoming {
+            Some(incoming) if incoming.contains(&port) => return Ok(()),
+            Some(incoming) => {
+                *incoming.start().min(block.start())..=*incoming.end().max(block.end())
+            }
             None => block,
         };
         port_filter::attach(self.receiver.as_fd(), self.family, &wanted)?;
-        self.heard = Some(wanted);
+        self.incoming = Some(wanted);
         Ok(())
     }
 
-    /// The number of a SYN: scattered, and another one for each flow.
+    /// The sequence number of a SYN: scattered, and different for each flow.
     fn seq(&self, port: u16, number: u32) -> u32 {
         self.numbers.seq(number ^ (u32::from(port) << 16))
     }
@@ -170,7 +172,7 @@ impl Syns {
         self.numbers.number(seq) ^ (u32::from(port) << 16)
     }
 
-    /// What a received packet answers, if it is for us. Refuses it once more where it must.
+    /// The SYN that a received packet answers, if it is for this fleet. Refuses a SYN-ACK if needed.
     fn answered(&mut self, received: &Received) -> Option<(Known, Verdict, Option<u8>)> {
         let packet = self.buffer.get(..received.len)?;
         let (segment, ttl) = raw_tcp::segment(self.family, packet)?;
@@ -219,7 +221,7 @@ impl Syns {
 }
 
 impl Drop for Syns {
-    /// Leaves nothing behind at the targets.
+    /// Leaves no state at the targets.
     fn drop(&mut self) {
         for port in 0..=u16::MAX {
             self.take_back(port);
@@ -242,9 +244,9 @@ fn is_from(from: Option<SocketAddr>, target: IpAddr) -> bool {
 }
 
 impl Transport for Syns {
-    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
         self.close_left(now);
-        let endpoint = lane.0 as usize % self.speakers.len();
+        let endpoint = slot.0 as usize % self.speakers.len();
         let address = self.speakers[endpoint].target();
         let refusal = |source| ProbeError::Socket {
             operation: "take a source port to reach",
@@ -265,7 +267,7 @@ impl Transport for Syns {
             accepted: None,
             unanswered: None,
         });
-        if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
+        if let Some(earlier) = self.slots[slot.0 as usize].replace(port) {
             self.leaving.push_back((now + self.linger, earlier));
         }
         Ok(port)
@@ -273,7 +275,7 @@ impl Transport for Syns {
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
         let seq = self.seq(request.port, low(request.seq));
-        let endpoint = request.lane.0 as usize % self.speakers.len();
+        let endpoint = request.slot.0 as usize % self.speakers.len();
         let known = Known {
             port: request.port,
             seq: low(request.seq),

@@ -1,9 +1,9 @@
-//! What carries a fleet's requests: one of these per kind and per way to use sockets.
+//! Transports of a fleet's requests: one per kind and per way to use sockets.
 
 use std::io;
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span, Wall};
+use neph_model::{Instant, Own, Slot, Span, Wall};
 use neph_sys::ppoll::{self, Awaited};
 
 use super::session::Event;
@@ -14,20 +14,20 @@ use crate::stamp_clock::StampClock;
 /// A request that is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    pub(crate) lane: Lane,
-    /// Its flow's port, as [`Transport::open`] told it.
+    pub(crate) slot: Slot,
+    /// Its flow's port, as [`Transport::open`] returned it.
     pub(crate) port: u16,
     /// Its number within its flow.
     pub(crate) seq: u64,
-    /// Now, for requests that carry a time.
+    /// The current time, for requests that carry one.
     pub(crate) wall: Wall,
 }
 
 /// Carries requests and replies. Never blocks.
 pub(crate) trait Transport: std::fmt::Debug {
-    /// Makes a new flow for a lane; the earlier one still takes late replies for a while. Returns
-    /// its port.
-    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError>;
+    /// Opens a new flow for a slot and returns its port. The earlier flow still takes late replies for a
+    /// while.
+    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError>;
 
     /// Sends a request, or begins to.
     ///
@@ -35,16 +35,16 @@ pub(crate) trait Transport: std::fmt::Debug {
     /// When it did not leave.
     fn send(&mut self, request: &Request) -> io::Result<()>;
 
-    /// Adds what happened since the last call. `clock` was read just now.
+    /// Adds the events since the last call. `clock` was read just now.
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>);
 
-    /// Waits until something happened, for `patience` at most; whether something did.
+    /// Waits until something happens, for `patience` at most. Returns whether something did.
     fn wait(&self, patience: Duration) -> bool;
 
-    /// How many datagrams our kernel dropped so far because they were not read in time.
+    /// Datagrams that the local kernel dropped so far because they were not read in time.
     fn dropped(&self) -> u64;
 
-    /// From one flow's opening to the next at least, where opening one asks something of the peer.
+    /// Least time between opening two flows, where opening one needs the peer.
     fn opening_gap(&self) -> Span {
         Span::ZERO
     }
@@ -53,9 +53,9 @@ pub(crate) trait Transport: std::fmt::Debug {
     fn sharing(&self) -> Sharing;
 }
 
-/// Waits for one of these for `patience` at most; whether there is something.
+/// Waits for one of these for `patience` at most. Returns whether one is ready.
 pub(crate) fn wait_for(awaited: &mut [Awaited], patience: Duration) -> bool {
-    // It fails for lack of memory only; then the next look at the sockets comes sooner.
+    // It fails only for lack of memory. Then the sockets are checked sooner.
     let _ = ppoll::wait(awaited, Some(patience));
     awaited.iter().any(Awaited::has_something)
 }

@@ -1,14 +1,13 @@
-//! Sockets that are watched together, each known by its place.
+//! Sockets in one epoll set, each identified by its place.
 //!
-//! Owns the sockets, their places and the walk over what happened at them. Does not know what is
-//! said on them.
+//! Owns the sockets, their places and the walk over their events. Does not know their protocol.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_sys::epoll::{Epoll, Found, Happening, Interest};
 
-/// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
+/// Most reads of the set in a row, so that a flood of replies does not delay a request.
 const LOOKS: usize = 4;
 
 #[derive(Debug)]
@@ -20,7 +19,7 @@ pub(crate) struct Watched<T> {
 }
 
 impl<T: AsFd> Watched<T> {
-    /// None yet.
+    /// An empty set.
     ///
     /// # Errors
     /// As [`Epoll::new`].
@@ -33,10 +32,10 @@ impl<T: AsFd> Watched<T> {
         })
     }
 
-    /// Watches it from now on. Its place is its own until it is taken out.
+    /// Adds a socket. Its place stays the same until it is removed.
     ///
     /// # Errors
-    /// As [`Epoll::add`]; then it is closed, and nothing is left of it.
+    /// As [`Epoll::add`]; then the socket is closed.
     pub(crate) fn add(&mut self, one: T, interest: Interest) -> io::Result<usize> {
         let place = self.free.last().copied().unwrap_or(self.places.len());
         self.set.add(one.as_fd(), place as u64, interest)?;
@@ -55,7 +54,7 @@ impl<T: AsFd> Watched<T> {
         self.places.get_mut(place)?.as_mut()
     }
 
-    /// Takes it out; to drop it closes it.
+    /// Removes a socket; dropping it closes it.
     pub(crate) fn take(&mut self, place: usize) -> Option<T> {
         let one = self.places.get_mut(place)?.take()?;
         self.free.push(place);
@@ -66,15 +65,15 @@ impl<T: AsFd> Watched<T> {
         self.places.iter().flatten()
     }
 
-    /// Nothing but what can be read is of interest any more.
+    /// Watches only for readability from now on.
     pub(crate) fn only_read(&self, place: usize) {
         if let Some(one) = self.get(place) {
-            // It fails for a descriptor that is not watched, and this one is.
+            // It fails only for a descriptor that is not watched, and this one is.
             let _ = self.set.change(one.as_fd(), place as u64, Interest::Read);
         }
     }
 
-    /// Walks over what happened, without waiting.
+    /// Walks over the events, without waiting.
     pub(crate) fn walk(&mut self, mut step: impl FnMut(&mut Self, usize, Happening)) {
         let mut found = std::mem::take(&mut self.found);
         for _ in 0..LOOKS {
@@ -122,15 +121,15 @@ mod tests {
         drop(watched.take(second));
         watched.walk(|_, place, _| panic!("nothing is at {place}"));
         assert_eq!(watched.iter().count(), 1);
-        let (again, _keeps) = UnixStream::pair().expect("a pair");
-        assert_eq!(watched.add(again, Interest::Read).ok(), Some(second));
+        let (anew, _keeps) = UnixStream::pair().expect("a pair");
+        assert_eq!(watched.add(anew, Interest::Read).ok(), Some(second));
         assert!(watched.get(first).is_some());
     }
 
     #[test]
     fn what_cannot_be_watched_leaves_nothing_behind() {
         let mut watched = Watched::new().expect("a descriptor");
-        // epoll(7) watches no files.
+        // epoll(7) cannot watch files.
         let file = || File::open("/proc/self/exe").expect("our own program");
         assert!(watched.add(file(), Interest::Read).is_err());
         assert!(watched.add(file(), Interest::Read).is_err());

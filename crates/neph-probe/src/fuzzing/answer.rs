@@ -1,7 +1,7 @@
-//! A reflector's connection without a socket.
+//! A reflector's connection without a socket, for fuzzing.
 //!
-//! Owns a clock that stands still, small caps and the driving of one connection as the socket loop
-//! drives it, with what must hold at each step.
+//! Owns a clock that does not advance, small caps, driving one connection like the socket loop, and the
+//! invariants of each step.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,12 +15,12 @@ const REPLY: usize = 256 << 10;
 const REQUEST: usize = 16 << 10;
 const MESSAGES: u32 = 64;
 const BYTES: usize = 2 << 20;
-/// What may wait to be written before a connection leaves further requests alone.
+/// Unwritten bytes above which a connection does not read further requests.
 const UNREAD: usize = 64 << 10;
-/// No head of ours, with everything that stands around one reply, is longer.
+/// Most bytes of a head with everything around one reply.
 const AROUND: usize = 512;
 
-/// What a connection was told and why it ended.
+/// The output of a connection, and why it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// Every byte that was written.
@@ -31,8 +31,8 @@ pub struct Answered {
     pub end: Option<String>,
 }
 
-/// Feeds `chunks` to a fresh connection without TLS, as if each had come in one read. The clock
-/// stands still, so a second's worth of the caps is all the peer ever gets.
+/// Feeds `chunks` to a new connection without TLS, one read per chunk. The clock does not advance, so the
+/// peer gets at most one second of the caps.
 ///
 /// # Panics
 /// When the reflector would write or keep more than its caps allow.
@@ -76,7 +76,7 @@ const fn caps() -> ReflectorCaps {
     }
 }
 
-/// One read of the socket loop, with a peer that takes in whatever is written.
+/// One read of the socket loop, with a peer that reads all output.
 fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<(), End> {
     let arrived = Arrived {
         rx: None,
@@ -110,7 +110,7 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
     answerer.written();
 }
 
-/// A clock that stands still.
+/// A clock that does not advance.
 struct StoodStill;
 
 impl StoodStill {

@@ -24,7 +24,7 @@ pub enum Peer {
     /// A reflector of ours.
     Reflector,
     /// Anybody's server.
-    Stranger,
+    ThirdParty,
 }
 
 /// Feeds `chunks` to a fresh connection to `target` as if each had come in one read; a WebSocket
@@ -129,18 +129,18 @@ mod tests {
     #[test]
     fn a_pong_is_a_reply_of_a_stranger() {
         let pong = b"\x8a\x0cNEq1\x00\x00\x00\x00\x00\x00\x00\x05";
-        let understood = ask("ws://h/", Peer::Stranger, &[pong]).expect("a protocol");
+        let understood = ask("ws://h/", Peer::ThirdParty, &[pong]).expect("a protocol");
         assert_eq!(understood[0], "Opened");
         let reply = "Reply(Replied { seq: Some(5), marks: None, answer: None, outcome: Reply })";
         assert_eq!(understood[1], reply);
         let bytes: Vec<&[u8]> = pong.chunks(1).collect();
-        assert_eq!(ask("ws://h/", Peer::Stranger, &bytes), Some(understood));
+        assert_eq!(ask("ws://h/", Peer::ThirdParty, &bytes), Some(understood));
     }
 
     #[test]
     fn the_end_of_the_stream_ends_a_body_without_a_length() {
         let response = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
-        let understood = ask("http://h/", Peer::Stranger, &[response]).expect("a protocol");
+        let understood = ask("http://h/", Peer::ThirdParty, &[response]).expect("a protocol");
         assert_eq!(understood, [format!("Whole({OK})")]);
     }
 
@@ -151,7 +151,7 @@ mod tests {
             \r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n";
         for size in 1..=response.len() {
             let pieces: Vec<&[u8]> = response.chunks(size).collect();
-            let understood = ask("http://h/", Peer::Stranger, &pieces).expect("a protocol");
+            let understood = ask("http://h/", Peer::ThirdParty, &pieces).expect("a protocol");
             assert_eq!(understood, [format!("Reply({OK})")], "pieces of {size}");
         }
     }

@@ -1,11 +1,11 @@
-//! What a fleet makes of whatever its carrier and its peers tell.
+//! A fleet with arbitrary events from its transport and its peers, for fuzzing.
 //!
-//! Owns the driving of one session by arbitrary events, with what must hold whatever they are.
+//! Owns driving one session, and the invariants for any events.
 
 use std::collections::BTreeMap;
 
 use neph_model::{
-    AtPeer, Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span, Wall,
+    AtPeer, Fleet, FleetMessage, FleetOutcome, Instant, Own, ProbeKind, Slot, Span, Wall,
 };
 use neph_wire::stamp::{Auth, decode_reply};
 
@@ -17,16 +17,16 @@ use crate::fleet::stamp::at_peer;
 /// Between two messages of a flow.
 const INTERVAL: Span = Span::from_millis(10);
 
-/// What the base packet and the marks of a STAMP reply tell of the peer, if it is one.
-pub fn told_by_peer(datagram: &[u8]) -> Option<AtPeer> {
+/// Data of the peer from the base packet and the timestamps of a STAMP reply, if it is one.
+pub fn reported_by_peer(datagram: &[u8]) -> Option<AtPeer> {
     at_peer(&decode_reply(datagram, Auth::Open).ok()?)
 }
 
-/// Carries out a small fleet whose sends, stamps, replies and failures come as `bytes` say; returns
-/// what it told.
+/// Runs a small fleet whose sends, timestamps, replies and failures are taken from `bytes`. Returns its
+/// messages.
 ///
 /// # Panics
-/// When a message is told twice or out of its flow's order, or when the tally counts otherwise.
+/// When a message is reported twice or out of order in its flow, or when the tally does not match.
 pub fn fleet(bytes: &[u8]) -> Vec<FleetMessage> {
     let mut world = World::new(&mut Steps(bytes));
     let mut steps = Steps(bytes.get(3..).unwrap_or_default());
@@ -35,9 +35,9 @@ pub fn fleet(bytes: &[u8]) -> Vec<FleetMessage> {
         assert!(world.session.finished() <= world.tries);
     }
     world.session.finish();
-    world.told.extend(world.session.take_finished());
+    world.reported.extend(world.session.take_finished());
     world.check();
-    world.told
+    world.reported
 }
 
 struct World {
@@ -47,28 +47,28 @@ struct World {
     port: u16,
     /// How many messages were to be sent.
     tries: usize,
-    told: Vec<FleetMessage>,
+    reported: Vec<FleetMessage>,
 }
 
 impl World {
     fn new(steps: &mut Steps<'_>) -> Self {
-        let [lanes, life, timeout] = [0; 3].map(|_: u8| steps.next().unwrap_or(0));
-        let lanes = u32::from(lanes % 5) + 1;
+        let [slots, life, timeout] = [0; 3].map(|_: u8| steps.next().unwrap_or(0));
+        let slots = u32::from(slots % 5) + 1;
         let fleet = Fleet {
             probe: ProbeKind::Udp,
-            lanes,
+            slots,
             endpoints: Vec::new(),
             interval: INTERVAL,
-            renewal: (life > 0).then(|| INTERVAL.times(i64::from(life % 8))),
+            lifetime: (life > 0).then(|| INTERVAL.times(i64::from(life % 8))),
             criteria: None,
         };
         let timeout = Span::from_millis(i64::from(timeout) + 1);
         let now = Instant::from_nanos(0);
-        let mut session = Session::new(Rota::new(&fleet, None), lanes, timeout);
+        let mut session = Session::new(Rota::new(&fleet, None), slots, timeout);
         session.begin(now);
         let mut port = 1;
-        for lane in 0..lanes {
-            session.opened_first(Lane(lane), port);
+        for slot in 0..slots {
+            session.opened_first(Slot(slot), port);
             port += 1;
         }
         Self {
@@ -76,7 +76,7 @@ impl World {
             now,
             port,
             tries: 0,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -89,8 +89,8 @@ impl World {
                 self.now = self.now + Span::from_millis(i64::from(steps.next().unwrap_or(0)));
                 self.session.at_time(self.now);
             }
-            5 => self.told.extend(self.session.take_finished()),
-            6 => self.tell(Event::Failed, steps),
+            5 => self.reported.extend(self.session.take_finished()),
+            6 => self.report(Event::Failed, steps),
             _ => {
                 let at = self.now + Span::from_micros(i64::from(steps.next().unwrap_or(0)));
                 let from_peer = steps.next().unwrap_or(0);
@@ -114,8 +114,8 @@ impl World {
                     })
                 };
                 match step >> 6 {
-                    0 => self.tell(|request| Event::Departed(Departed { request, at }), steps),
-                    _ => self.tell(replied, steps),
+                    0 => self.report(|request| Event::Departed(Departed { request, at }), steps),
+                    _ => self.report(replied, steps),
                 }
             }
         }
@@ -133,8 +133,8 @@ impl World {
         self.tries += 1;
     }
 
-    /// About one of the first ports, or about none; with a small number, or with any.
-    fn tell(&mut self, event: impl Fn(Known) -> Event, steps: &mut Steps<'_>) {
+    /// Reports an event for one of the first ports or for an unknown one, with a small number or any number.
+    fn report(&mut self, event: impl Fn(Known) -> Event, steps: &mut Steps<'_>) {
         let [port, seq] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
         let seq = match seq {
             u8::MAX => low(steps.number().unsigned_abs()),
@@ -150,9 +150,9 @@ impl World {
     fn check(&self) {
         let tally = self.session.tally();
         let count = |is: fn(&FleetOutcome) -> bool| {
-            self.told.iter().filter(|one| is(&one.outcome)).count() as u64
+            self.reported.iter().filter(|one| is(&one.outcome)).count() as u64
         };
-        for reply in self.told.iter().filter_map(FleetMessage::reply) {
+        for reply in self.reported.iter().filter_map(FleetMessage::reply) {
             let stays = reply.at_peer.map(|peer| peer.residence);
             let is_possible = |stay: Span| stay >= Span::ZERO && stay <= reply.round_trip;
             assert!(stays.is_none_or(is_possible), "{reply:?}");
@@ -164,10 +164,10 @@ impl World {
         ];
         assert_eq!(counted, [tally.replies, tally.lost, tally.failed]);
         assert_eq!(tally.sent, tally.replies + tally.lost);
-        assert!(self.told.len() <= self.tries);
-        let mut latest: BTreeMap<(Lane, u16), u32> = BTreeMap::new();
-        for message in &self.told {
-            let flow = (message.lane, message.source_port);
+        assert!(self.reported.len() <= self.tries);
+        let mut latest: BTreeMap<(Slot, u16), u32> = BTreeMap::new();
+        for message in &self.reported {
+            let flow = (message.slot, message.source_port);
             let before = latest.insert(flow, message.seq);
             assert!(before.is_none_or(|before| before < message.seq), "{flow:?}");
             if let Some(reply) = message.reply()

@@ -1,6 +1,6 @@
-//! What a STAMP session makes of a reflector that claims anything.
+//! A STAMP session with a reflector that sends arbitrary data, for fuzzing.
 //!
-//! Owns the driving of one session by replies that `bytes` spoil, with what must hold whatever they are.
+//! Owns driving one session with replies that `bytes` corrupt, and the invariants.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -14,11 +14,11 @@ use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
 use crate::spec::FlowSpec;
 
-/// 2023, so that STAMP's form of time has it.
+/// In 2023, within the range of STAMP's time format.
 const WALL: i64 = 1_700_000_000_000_000_000;
 const INTERVAL: Span = Span::from_millis(10);
 
-/// Carries out a flow whose reflector answers as `bytes` say; returns its messages.
+/// Runs a flow whose reflector answers by `bytes`. Returns its messages.
 ///
 /// # Panics
 /// When a stage of a message is negative, or its stages do not add up to its response time.
@@ -108,7 +108,7 @@ impl World {
         self.requests.truncate(8);
     }
 
-    /// Answers one of the latest requests: as told, and with a byte of the reply changed or not.
+    /// Answers one of the latest requests by `how`, possibly with one byte of the reply changed.
     fn reply(&mut self, how: u8, steps: &mut Steps<'_>) {
         let Some(request) = self.requests.get(usize::from(how & 7)) else {
             return;
@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-/// Times of the peer, each possible or not.
+/// Times of the peer, possible or not.
 fn claimed(seq: u32, steps: &mut Steps<'_>) -> Answer {
     let which = steps.next().unwrap_or(0);
     let mut time = |bit: u8| (which & bit == 0).then(|| steps.number());
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_honest_exchange_is_measured() {
-        // A message, its stamp, and a reply without times.
+        // A message, its timestamp, and a reply without times.
         let messages = stamp(&[0, 1, 2, 255]);
         assert_eq!(messages.len(), 1);
         assert!(messages[0].ledger().is_some());

@@ -1,7 +1,6 @@
-//! What a trace makes of whatever routers and strangers answer.
+//! A trace with arbitrary answers of routers and other hosts, for fuzzing.
 //!
-//! Owns the driving of one tracer by arbitrary answers in virtual time, with what must hold
-//! whatever they are: it ends, and it asks no faster than it may.
+//! Owns driving one tracer in virtual time. Invariants: it ends, and it sends no faster than allowed.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,19 +8,19 @@ use std::net::{IpAddr, Ipv4Addr};
 use neph_model::{FlowRoute, Instant, MplsLabel, Own, ReadBy, Span, TraceKind};
 
 use super::steps::Steps;
-use crate::trace::flow::{Answer, Said};
+use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::spec::{FlowSet, TraceSpec};
-use crate::trace::tracer::{Apart, Ask, Heard, Tracer, Turn};
+use crate::trace::tracer::{Apart, Ask, ReceivedAnswer, Tracer, Turn};
 
-/// Probes of a flow to one hop that nobody may exceed.
+/// Most probes of a flow to one hop.
 const MOST_ASKED: usize = 12;
-/// More flows are not to be had.
+/// Most available flows.
 const PORTS: u16 = 24;
 
-/// Traces with the settings and the answers that `bytes` say, and with silence behind their end.
+/// Traces with settings and answers taken from `bytes`; after their end there are no answers.
 ///
 /// # Panics
-/// When the trace does not end, asks faster or farther than it may, or tells more than was asked.
+/// When the trace does not end, sends faster or farther than allowed, or reports more than was asked.
 pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     let mut steps = Steps(bytes);
     let [settings, needed] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
@@ -58,10 +57,10 @@ struct World {
     spec: TraceSpec,
     apart: Apart,
     now: Instant<Own>,
-    /// By when it comes, then by when it was asked for.
-    coming: BTreeMap<(Instant<Own>, usize), Heard>,
+    /// By arrival time, then by the number of the probe.
+    coming: BTreeMap<(Instant<Own>, usize), ReceivedAnswer>,
     asked: Vec<(Instant<Own>, Ask)>,
-    /// The next flow's.
+    /// The next flow's port.
     port: u16,
 }
 
@@ -82,7 +81,7 @@ impl World {
                 }
                 Turn::Ask(ask) => self.ask(ask, steps),
                 Turn::Wait(until) => {
-                    // What it has only just found out may be due at once.
+                    // Work that it has just found may be due at once.
                     idle = if until > self.now { 0 } else { idle + 1 };
                     assert!(idle < 3, "it waits for what has been");
                     let first = self
@@ -106,19 +105,19 @@ impl World {
         if steps.next().is_some_and(|byte| byte & 1 == 0) {
             self.tracer.on_left(ask.probe, self.now);
         }
-        // Most are answered once; some not at all, some by several, some by a stranger.
+        // Most are answered once; some not at all, some by several hosts, some by an unrelated host.
         while let Some(step) = steps.next()
             && step & 7 != 0
         {
             let at = self.now + Span::from_nanos(steps.number().unsigned_abs().cast_signed());
-            let said = match step >> 3 & 7 {
-                0 => Said::Arrived,
-                1 => Said::Unreachable(step >> 6),
-                _ => Said::Exceeded,
+            let printed = match step >> 3 & 7 {
+                0 => AnswerKind::Arrived,
+                1 => AnswerKind::Unreachable(step >> 6),
+                _ => AnswerKind::Exceeded,
             };
-            let is_stranger = step & 7 == 7;
+            let is_third_party = step & 7 == 7;
             let (mut port, mut number) = (ask.port, ask.number);
-            if is_stranger {
+            if is_third_party {
                 (port, number) = (port ^ 1, u16::from(steps.next().unwrap_or(0)));
             }
             let label = MplsLabel {
@@ -126,19 +125,19 @@ impl World {
                 traffic_class: 0,
                 ttl: 1,
             };
-            let heard = Heard {
+            let received = ReceivedAnswer {
                 port,
                 number: (self.apart == Apart::ByNumber).then_some(number),
                 answer: Answer {
                     from: self.router(step, ask.ttl, steps),
-                    said,
+                    printed,
                     at,
                     read_by: ReadBy::Kernel,
                 },
                 labels: vec![label; usize::from(step >> 6)],
             };
             self.coming
-                .insert((at.max(self.now), self.asked.len()), heard);
+                .insert((at.max(self.now), self.asked.len()), received);
             if step & 7 < 5 {
                 return;
             }
@@ -179,8 +178,8 @@ impl World {
                 .asked
                 .iter()
                 .filter(|(_, ask)| ask.port == route.source_port);
-            let told: u32 = route.hops.iter().map(|hop| hop.asked).sum();
-            assert!(told as usize <= asked.count(), "{route:?}");
+            let reported: u32 = route.hops.iter().map(|hop| hop.asked).sum();
+            assert!(reported as usize <= asked.count(), "{route:?}");
             assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));
             assert!(route.hops.len() <= usize::from(self.spec.max_hops));
             for hop in &route.hops {

@@ -1,6 +1,6 @@
-//! Accepting connections: each that finds a place gets a thread.
+//! Accepts connections: each that finds a place gets a thread.
 //!
-//! Who finds one is in [`super::seats`], what its thread does in [`super::serve`].
+//! [`super::seats`] assigns places; [`super::serve`] is the work of a thread.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,7 +22,7 @@ use crate::stamp_clock::now;
 
 /// After a failed accept.
 const PAUSE: Span = Span::from_millis(50);
-/// What a thread maps beside its stack when it begins.
+/// Memory that a thread maps at its start, without its stack.
 const HEADROOM: usize = 512 << 10;
 /// A connection's thread needs less than this of its stack.
 const STACK: usize = 512 << 10;
@@ -41,7 +41,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>, pulse: &Pulse
             Ok(accepted) => accepted,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
             Err(_) => {
-                // No descriptors left, most likely: connections that end give theirs back.
+                // Probably no descriptors are left: connections that end free theirs.
                 shared.counters.count(Counted::FailedAccepts);
                 pause();
                 continue;
@@ -56,7 +56,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>, pulse: &Pulse
         threads.extend(thread);
     }
     for thread in threads {
-        // A thread that panicked has printed so; its peer alone is concerned.
+        // A panic was printed by the thread; it affects only its peer.
         let _ = thread.join();
     }
 }

@@ -1,6 +1,6 @@
-//! One connection's answering half, without input or output: bytes in, replies into an outbox.
+//! One connection's server side, without input or output: bytes in, replies into an outbox.
 //!
-//! The first bytes decide the protocol: a TLS record, an HTTP method, or our own hello.
+//! The first bytes decide the protocol: a TLS record, an HTTP method, or the hello of the neph framing.
 
 mod bulk;
 mod framed;
@@ -32,31 +32,31 @@ use protocol::Protocol;
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Replies are built ahead of what the peer reads up to here: many small requests at once must
-/// not become as many large replies in memory. It is half of what is the connection's own, so
-/// that a reply as large as this goes whatever others hold.
+/// Most bytes of replies built ahead of what the peer reads: many small requests must not become as many
+/// large replies in memory. It is half of the connection's own part, so a reply of this size is always
+/// possible.
 const MAX_UNREAD: usize = OWN / 2;
-/// Room that is kept for the next message; beyond, it is given back.
+/// Room that is kept for the next message. More is freed.
 const KEPT: usize = 1 << 20;
-/// What time it is, and how to wait: real for a socket, virtual for a simulation.
+/// Time, and how to wait: real for a socket, virtual for a simulation.
 pub(crate) trait Times {
     fn now(&mut self) -> Instant<Own>;
-    /// Wall clock minus monotonic clock, nanoseconds.
+    /// Wall clock minus monotonic clock, in nanoseconds.
     fn wall_offset(&mut self) -> i64;
-    /// Waits as the program that is being imitated would.
+    /// Waits as the imitated server application would.
     fn think(&mut self, span: Span);
 }
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Refused, for a counted reason. What is in the outbox tells the peer.
+    /// Refused, for a counted reason. The outbox has the message for the peer.
     Refused(Counted),
-    /// The peer asked for it, and nothing is wrong.
+    /// The peer requested it; no error.
     Done,
 }
 
-/// The answering half.
+/// The server side of a connection.
 #[derive(Debug)]
 pub(crate) struct Answerer {
     line: Line,
@@ -67,7 +67,7 @@ pub(crate) struct Answerer {
     inbox: Vec<u8>,
     /// Requests wait in the inbox until replies have been written.
     backlogged: bool,
-    /// Memory for requests that are not whole yet.
+    /// Memory for incomplete requests.
     held: Held,
     unfinished: Option<Unfinished>,
 }
@@ -92,7 +92,7 @@ impl Answerer {
         }
     }
 
-    /// What may be written.
+    /// The bytes to write.
     pub(crate) const fn outbox(&mut self) -> &mut Outbox {
         &mut self.line.outbox
     }
@@ -107,7 +107,7 @@ impl Answerer {
         self.protocol.is_open()
     }
 
-    /// The kernel stamped the reply that ends at this offset when it left.
+    /// Records the kernel's send timestamp of the reply that ends at this offset.
     pub(crate) fn sent(&mut self, id: u32, at: Instant<Own>) {
         if let Some(seq) = self.line.outbox.message_at(id) {
             self.line.departed(PreviousTx {
@@ -118,7 +118,7 @@ impl Answerer {
         }
     }
 
-    /// Bytes came. `arrived` tells when; its kernel stamp belongs to the last byte.
+    /// Processes received bytes. `arrived` has their times; its kernel timestamp belongs to the last byte.
     pub(crate) fn received(
         &mut self,
         bytes: &[u8],
@@ -147,7 +147,7 @@ impl Answerer {
         self.line.written();
     }
 
-    /// Nothing more is read or written; only stamps may still come.
+    /// Nothing more is read or written; only timestamps may still come.
     pub(crate) fn let_go(&mut self) {
         self.protocol = Protocol::Unknown;
         self.inbox = Vec::new();
@@ -155,12 +155,12 @@ impl Answerer {
         self.line.let_go();
     }
 
-    /// Whether requests were left alone because too much was waiting to be written.
+    /// Whether requests wait because too much is unwritten.
     pub(crate) const fn is_backlogged(&self) -> bool {
         self.backlogged
     }
 
-    /// Goes on with what [`Self::received`] left alone.
+    /// Continues with the bytes that [`Self::received`] did not read.
     pub(crate) fn resume(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), End> {
         self.line.at = arrived.app_rx;
         self.backlogged = false;
@@ -238,7 +238,7 @@ impl Answerer {
         };
         self.inbox.drain(..taken);
         if taken > 0 {
-            // Also where the next message has begun: a large one leaves nothing behind.
+            // Also if the next message has begun: a large one must leave no room allocated.
             self.inbox.shrink_to(KEPT);
         }
         end
@@ -286,7 +286,7 @@ impl Answerer {
         end
     }
 
-    /// Moves what was written in plain into the outbox, through the channel.
+    /// Moves plain bytes into the outbox, through the channel.
     fn seal(&mut self) -> Result<(), End> {
         let Some(channel) = &mut self.channel else {
             return Ok(());
@@ -310,14 +310,14 @@ impl Answerer {
     }
 }
 
-/// What one step of reading brought.
+/// Result of one step of reading.
 #[derive(Debug)]
 enum Step {
-    /// The bytes at hand end before anything is whole.
+    /// The available bytes are incomplete.
     More,
-    /// Something that asks for no reply.
+    /// An element without a reply.
     Took(usize),
-    /// The connection speaks WebSocket from here on.
+    /// The connection uses WebSocket from here on.
     Upgraded(usize),
     /// A request.
     Asked(Asked),
@@ -331,7 +331,7 @@ struct Asked {
     reply_size: usize,
 }
 
-/// For replies: the marks go where the protocol has room for them.
+/// For replies: the timestamps go where the protocol has room for them.
 type Marks = PeerMarks;
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ struct Holder {
     place: Place,
     since: Instant<Own>,
     /// When bytes came last, and how many had come by then.
-    heard: Instant<Own>,
+    received: Instant<Own>,
     bytes: u64,
     /// The window over which its pace is looked at.
     window: (Instant<Own>, u64),
@@ -143,7 +143,7 @@ impl Queue {
         self.holder = Some(Holder {
             place,
             since: now,
-            heard: now,
+            received: now,
             bytes: 0,
             window: (now, 0),
         });
@@ -156,7 +156,7 @@ impl Holder {
         if now - self.since >= SHARE {
             return Some(Counted::BulkShared);
         }
-        if now - self.heard >= SILENCE {
+        if now - self.received >= SILENCE {
             return Some(Counted::BulkStalled);
         }
         let (since, from) = self.window;
@@ -187,7 +187,7 @@ impl BulkTurn {
         let others_wait = !queue.waiting.is_empty();
         let holder = queue.holder.as_mut()?;
         if bytes > holder.bytes {
-            (holder.heard, holder.bytes) = (now, bytes);
+            (holder.received, holder.bytes) = (now, bytes);
         }
         if !others_wait {
             // Its pace counts from when somebody waits.

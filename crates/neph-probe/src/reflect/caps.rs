@@ -1,22 +1,22 @@
-//! What the caps of a reflector amount to: how much memory they leave for whom.
+//! Division of memory by the caps of a reflector.
 
 use neph_model::{ByteSize, ReflectorCaps};
 
 use super::room::{Room, SHARE, both_copies, grown, largest_reply, largest_request};
 
-/// What a connection takes at most when it holds no large message: its read buffer (32 KiB), a small request
-/// and a small reply ([`super::room::OWN`] each), stamps that are awaited, TLS, and the used part of its
-/// thread's stack.
+/// Most memory of a connection without a large message. It consists of its read buffer (32 KiB), a small
+/// request and a small reply ([`super::room::OWN`] each), awaited timestamps, TLS, and the used part of the
+/// stack.
 pub(super) const CONNECTION: u64 = 256 << 10;
-/// What a peer takes in the tables: its budget, its STAMP session, and their places in the order.
+/// Memory of a peer in the tables: its budget, its STAMP session, and their places in the order.
 const PEER: u64 = 1 << 10;
-/// Peers that are remembered at most.
+/// Most peers that are remembered.
 const MOST_PEERS: u64 = 1 << 16;
-/// Part of the memory for what is remembered of peers.
+/// One part in so many of the memory is for remembered peers.
 const PEERS_SHARE: u64 = 8;
 
-/// These caps with no more connections, and no larger messages, than their memory allows: connections get
-/// half of it at most, and the largest message always fits what is left.
+/// These caps with connections and message sizes reduced to what their memory allows. Connections get at most
+/// half of it, and the largest message always fits into the rest.
 #[must_use]
 pub fn fitting_caps(mut caps: ReflectorCaps) -> ReflectorCaps {
     let connections = (caps.memory.bytes() / 2 / CONNECTION).max(1);
@@ -35,11 +35,11 @@ pub(crate) trait Division {
     fn room_of_all(&self) -> Room;
     /// The part of one IPv4 address or /56. The largest message always fits an empty one.
     fn room_of_peer(&self) -> Room;
-    /// Memory for large messages: what connections and the tables of peers leave.
+    /// Memory for large messages: the rest after connections and the tables of peers.
     fn room(&self) -> u64;
     /// Connections that were ended for others and whose threads may still run.
     fn leaving(&self) -> u32;
-    /// Peers of which anything is remembered.
+    /// Peers that are remembered.
     fn peers(&self) -> usize;
 }
 

@@ -1,9 +1,9 @@
-//! Send stamps of replies that the connection they went over will not tell any more.
+//! Send timestamps of replies that their own connection cannot report any more.
 //!
-//! A reply cannot carry its own send stamp; the next reply to the same flow does. Where a flow
-//! takes a new connection for each message (REST style), the stamp waits here. The flow is known by its
-//! client's address (the /64 of an IPv6 address) and by a number that the client made up and sends with each
-//! request: nobody takes the stamps of another peer, and who has the most gives up the oldest.
+//! A reply cannot carry its own send timestamp; the next reply to the same flow does. For a flow with a new
+//! connection per message (REST style), the timestamp waits here. The client's address (the /64 for IPv6) and
+//! a random number in each request identify the flow, so no peer takes the timestamps of another. The peer
+//! with the most loses its oldest.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -15,12 +15,12 @@ use neph_wire::marks::PreviousTx;
 
 use super::network;
 
-/// Stamps that wait, of one peer: a flow leaves one behind when it is over, and the oldest make room.
-/// Searching through so many takes about a microsecond.
+/// Waiting timestamps per peer. A flow leaves one at its end, and the oldest are dropped. A search through
+/// this many takes about a microsecond.
 const ROOM: usize = 1024;
-/// Stamps that wait, of all peers: 1.5 MiB. Beyond, the peer with the most gives up its oldest.
+/// Waiting timestamps of all peers: 1.5 MiB. Beyond that, the peer with the most loses its oldest.
 const MOST: usize = 1 << 16;
-/// A stamp that was not asked for so long is of no use: its flow is over or has given it up.
+/// A timestamp that is older than this is useless: its flow is over or no longer waits for it.
 const FRESH: Span = Span::from_secs(2);
 
 #[derive(Debug, Default)]
@@ -57,8 +57,8 @@ impl Departures {
         state.count = state.count + after - before;
     }
 
-    /// The newest stamp that waits for `flow` of `peer`: were it the oldest, a flow whose requests once came
-    /// together and left several behind would learn each later one too late.
+    /// The newest timestamp that waits for `flow` of `peer`. With the oldest, a flow that once left several
+    /// would get each later one too late.
     pub(super) fn take(&self, peer: IpAddr, flow: FlowToken) -> Option<PreviousTx> {
         let peer = network::host(peer);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl Departures {
 }
 
 impl State {
-    /// Forgets what is older than `oldest`; if nothing is, half of what the peer with the most has.
+    /// Forgets timestamps before `oldest`. If there are none, half of those of the peer with the most.
     fn make_room(&mut self, oldest: i64) {
         self.peers.retain(|_, waiting| {
             waiting.retain(|(_, departed)| departed.nic_tx >= oldest);
@@ -124,17 +124,17 @@ mod tests {
         let departures = Departures::default();
         let second = 1_000_000_000;
         let flow = FlowToken(1);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for seq in 0_u32..10 {
             // The first three were asked for at once, when none had left.
             if seq >= 3 {
-                told.push(departures.take(PEER, flow).map(|departed| departed.seq));
+                reported.push(departures.take(PEER, flow).map(|departed| departed.seq));
             }
             let nic_tx = i64::from(seq) * second;
             let seq = u64::from(seq);
             departures.put(PEER, flow, PreviousTx { seq, nic_tx });
         }
-        assert_eq!(told, (2..9).map(Some).collect::<Vec<_>>());
+        assert_eq!(reported, (2..9).map(Some).collect::<Vec<_>>());
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         let flow = FlowToken(1);
         departures.put(PEER, flow, left(7));
         assert_eq!(departures.take(address(1), flow), None);
-        // More than there is room for, all as fresh as the first.
+        // More than there is room for, all as new as the first.
         for number in 1..100 {
             for seq in 0..2 * ROOM as u64 {
                 departures.put(address(number), flow, left(seq));

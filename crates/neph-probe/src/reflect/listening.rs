@@ -1,8 +1,7 @@
-//! The sockets at which a reflector listens: TCP and UDP at one port, for one version of the internet
-//! protocol or for both.
+//! The sockets of a reflector: TCP and UDP on one port, for one IP version or for both.
 //!
-//! Owns the binding. Each version has sockets of its own, so that a peer has one address however it
-//! is reached (and not `::ffff:192.0.2.1` beside 192.0.2.1).
+//! Owns the binding. Each version has separate sockets, so that a peer has only one address (not also
+//! `::ffff:192.0.2.1` for 192.0.2.1).
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -14,7 +13,7 @@ use crate::ProbeError;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// A free port of one version may be taken in the other: so many are tried.
+/// Tries to find a port that is free in both IP versions.
 const TRIES: u32 = 16;
 /// The host has no IPv6 (`EAFNOSUPPORT`), as `io::ErrorKind` does not name.
 const NO_SUCH_FAMILY: i32 = 97;
@@ -26,10 +25,10 @@ pub(super) struct Pair {
     pub(super) datagrams: UdpSocket,
 }
 
-/// Listens at `asked`; at `[::]` for IPv4 too, and for IPv4 alone where the host has no IPv6.
+/// Listens at `asked`. At `[::]` also for IPv4, and only for IPv4 where the host has no IPv6.
 ///
 /// # Errors
-/// The address is taken, or none of this host.
+/// The address is in use, or not one of this host.
 pub(super) fn listen(asked: SocketAddr) -> Result<(Vec<Pair>, KeepAwake), ProbeError> {
     let fault = |source| ProbeError::Socket {
         operation: "listen on",

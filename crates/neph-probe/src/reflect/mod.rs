@@ -1,8 +1,8 @@
-//! The answering half: one port that speaks WebSocket, HTTP, our own framing and STAMP at once.
+//! The reflector: one port for WebSocket, HTTP, the neph framing and STAMP.
 //!
-//! Owns listening, the caps and what is counted. A connection's protocol is in [`answerer`], which
-//! does no input or output. One thread per connection: a TLS handshake or a slow reader of one
-//! peer never delays the marks of another.
+//! Owns listening, the caps and the counters. A connection's protocol is in [`answerer`], which does no input
+//! or output. There is one thread per connection, so a TLS handshake or a slow peer never delays the
+//! timestamps of another.
 
 mod accept;
 pub(crate) mod answerer;
@@ -40,7 +40,7 @@ pub use counters::Counted;
 pub use ports::ANSWERING_PORTS;
 
 use crate::ProbeError;
-use crate::discover::told_identity;
+use crate::discover::reported_identity;
 use crate::secret::Secret;
 use crate::tls;
 use budget::Budgets;
@@ -52,7 +52,7 @@ use listening::Pair;
 use room::Room;
 use seats::Seats;
 
-/// What all threads of a reflector share.
+/// Data that all threads of a reflector share.
 #[derive(Debug)]
 struct Shared {
     caps: ReflectorCaps,
@@ -92,10 +92,10 @@ pub struct Reflector {
 }
 
 impl Reflector {
-    /// Listens here and answers on threads of its own.
+    /// Listens here and answers on its own threads.
     ///
     /// # Errors
-    /// When the address is taken or not ours, or the certificate or the key cannot be used.
+    /// When the address is in use or not local, or the certificate or the key cannot be used.
     pub fn start(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
         Self::bind(spec)?.answer()
     }
@@ -105,16 +105,16 @@ impl Reflector {
     /// # Errors
     /// As there, and when the place cannot be entered.
     pub fn start_in(spec: &ReflectorSpec, place: &Place) -> Result<Self, ProbeError> {
-        // All its threads come from one that is there.
+        // All its threads inherit the namespace of this one.
         place.run(|| Self::start(spec))?
     }
 
     /// Opens the sockets in the network namespace of the calling thread, reads the secret and the
-    /// certificate, and starts no thread: privileges that only this needs can be given up before
+    /// certificate, and starts no thread. Privileges that only this needs can be dropped before
     /// [`Bound::answer`].
     ///
     /// # Errors
-    /// When the address is taken or not ours, or the certificate or the key cannot be used.
+    /// When the address is in use or not local, or the certificate or the key cannot be used.
     pub fn bind(spec: &ReflectorSpec) -> Result<Bound, ProbeError> {
         let caps = fitting_caps(spec.caps);
         let stamp_key = spec.stamp_key.as_ref().map(Secret::read).transpose()?;
@@ -146,7 +146,7 @@ impl Reflector {
             bulk: Arc::default(),
             room: Arc::new(caps.room_of_all()),
             departures: Arc::default(),
-            clock: told_identity(),
+            clock: reported_identity(),
         });
         let open = |pair: Pair| {
             let udp = udp::Answerer::new(pair.datagrams, Arc::clone(&shared))?;
@@ -165,7 +165,7 @@ impl Reflector {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -175,13 +175,13 @@ impl Reflector {
         self.certificate.as_ref()
     }
 
-    /// The loops that accept connections and answer datagrams; each turns every 100 ms at least, unless it
+    /// The loops that accept connections and answer datagrams. Each beats at least every 100 ms, unless it
     /// waits to answer (`think`).
     pub fn pulses(&self) -> &[Pulse] {
         &self.pulses
     }
 
-    /// What it did and refused so far, by name, in a fixed order.
+    /// Counters of work and refusals so far, by name, in a fixed order.
     pub fn counted(&self) -> Vec<(Counted, u64)> {
         self.shared.counters.all()
     }
@@ -195,13 +195,13 @@ impl Reflector {
     fn end(&mut self) {
         self.shared.stop.set();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has told so on its own; there is nothing to undo.
+            // A panic was printed by the thread; nothing needs to be undone.
             let _ = thread.join();
         }
     }
 }
 
-/// A reflector whose sockets are open. Nobody is answered yet.
+/// A reflector whose sockets are open. It answers nothing yet.
 #[derive(Debug)]
 pub struct Bound {
     address: SocketAddr,
@@ -212,7 +212,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Answers on threads of its own from now on.
+    /// Answers on its own threads from now on.
     ///
     /// # Errors
     /// No thread can be started.
@@ -244,7 +244,7 @@ impl Drop for Reflector {
     }
 }
 
-/// The names that a certificate has which is made when the reflector starts.
+/// The names of a certificate that is made when the reflector starts.
 fn made_names(identity: &ReflectorIdentity) -> &[String] {
     match identity {
         ReflectorIdentity::SelfSigned(names) => names,

@@ -13,49 +13,49 @@ const EARNED: u8 = 2;
 const BEGINNING: u8 = 4;
 /// A session that is silent for this long is in no loop: no path has so long a round trip.
 const SILENCE: Span = Span::from_secs(1);
-/// Numbers up to the newest that are remembered, so that reordered requests are not taken for repeated ones.
+/// Remembered numbers up to the newest, so that reordered requests do not count as repeated.
 const WINDOW: u32 = u128::BITS;
 
-/// What one session sent, and how much of it may still be repeated.
+/// The numbers that one session sent, and the credit for repeated ones.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     newest: u32,
     /// Bit 0 is the newest number, bit 1 the one before.
-    heard: u128,
+    received: u128,
     latest: u32,
     credit: u8,
     at: Instant<Own>,
 }
 
-/// What a request's number is.
+/// The kind of a request's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     New,
-    /// Heard before, or too long ago to tell.
+    /// Received before, or too old to decide.
     Repeated,
     /// Another run of the sender.
     Beginning,
 }
 
 impl Repeats {
-    /// Nothing was heard yet.
+    /// For a new session.
     pub(crate) const fn new(now: Instant<Own>) -> Self {
         Self {
             newest: 0,
-            heard: 0,
+            received: 0,
             latest: 0,
             credit: CREDIT,
             at: now,
         }
     }
 
-    /// When the session was heard last.
+    /// When the session last sent something.
     pub(crate) const fn at(&self) -> Instant<Own> {
         self.at
     }
 
-    /// Whether request `seq` is answered. Once too many were repeated nothing is, until the session
-    /// has been silent: a loop is over with the first packet that is not answered.
+    /// Whether request `seq` is answered. After too many repeated ones nothing is, until the session has been
+    /// silent. A loop ends with the first packet that is not answered.
     pub(crate) fn admit(&mut self, seq: u32, now: Instant<Own>) -> bool {
         if now - self.at >= SILENCE {
             *self = Self::new(now);
@@ -74,17 +74,17 @@ impl Repeats {
         match number {
             Number::New => self.advance(seq),
             Number::Repeated => self.mark(seq),
-            Number::Beginning => (self.newest, self.heard) = (seq, 1),
+            Number::Beginning => (self.newest, self.received) = (seq, 1),
         }
         true
     }
 
     fn number(&self, seq: u32) -> Number {
         let behind = self.newest.wrapping_sub(seq);
-        if self.heard == 0 || is_ahead(behind) {
+        if self.received == 0 || is_ahead(behind) {
             Number::New
-        } else if behind < WINDOW && self.heard >> behind & 1 == 0 {
-            // Later than others that were sent behind it.
+        } else if behind < WINDOW && self.received >> behind & 1 == 0 {
+            // It arrived after others that were sent after it.
             Number::New
         } else if seq == 0 && self.newest != 0 {
             Number::Beginning
@@ -98,11 +98,11 @@ impl Repeats {
 
     fn advance(&mut self, seq: u32) {
         let behind = self.newest.wrapping_sub(seq);
-        if self.heard == 0 {
-            (self.newest, self.heard) = (seq, 1);
+        if self.received == 0 {
+            (self.newest, self.received) = (seq, 1);
         } else if is_ahead(behind) {
             let steps = seq.wrapping_sub(self.newest);
-            self.heard = self.heard.checked_shl(steps).unwrap_or(0) | 1;
+            self.received = self.received.checked_shl(steps).unwrap_or(0) | 1;
             self.newest = seq;
         } else {
             self.mark(seq);
@@ -111,11 +111,11 @@ impl Repeats {
 
     fn mark(&mut self, seq: u32) {
         let behind = self.newest.wrapping_sub(seq);
-        self.heard |= 1_u128.checked_shl(behind).unwrap_or(0);
+        self.received |= 1_u128.checked_shl(behind).unwrap_or(0);
     }
 }
 
-/// Whether a number so far behind is before the newest by less than half of all numbers: they wrap.
+/// Whether such a distance is a number ahead of the newest one: numbers wrap.
 const fn is_ahead(behind: u32) -> bool {
     behind > u32::MAX / 2
 }
@@ -155,7 +155,7 @@ mod tests {
             let copied = (0..1_000).flat_map(|seq| std::iter::repeat_n(seq, copies));
             assert_eq!(answered(copied), 1_000 * copies);
         }
-        // Each of a hundred comes in the reverse order, then every second one later than the window.
+        // Each hundred comes in reverse order, then every second one later than the window.
         let reversed = (0..1_000).map(|seq| seq / 100 * 100 + 99 - seq % 100);
         assert_eq!(answered(reversed), 1_000);
         let late = (0..1_000).flat_map(|seq| [seq + 500, seq]);

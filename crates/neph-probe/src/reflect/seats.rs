@@ -1,10 +1,10 @@
-//! Which connections a reflector has, and which one ends when there are too many.
+//! The connections of a reflector, and which one ends when there are too many.
 //!
-//! An address and a /64 have a share, and a /56 has half as much more. When every place is taken, a newcomer
-//! gets that of the connection that was idle longest among those of the network with the most, unless the
-//! newcomer's own network has as many. Whoever is silent is closed the sooner the fewer places are left.
+//! An address and a /64 have a share, and a /56 has half as much more. When all places are taken, the network
+//! with the most connections loses the one that was idle longest. The newcomer is refused if its own network
+//! has as many. With fewer free places, idle connections are closed sooner.
 //!
-//! Does not serve connections, and does not know what they do.
+//! Does not serve connections.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -16,7 +16,7 @@ use neph_model::{Instant, Own, ReflectorCaps, Span};
 use super::caps::Division;
 use super::network::Networks;
 
-/// However few places are left, a connection may be idle for so long.
+/// A connection may always be idle for this time.
 const LEAST_IDLE: Span = Span::from_secs(5);
 
 /// All places.
@@ -30,7 +30,7 @@ pub(crate) struct Seats {
 #[derive(Debug, Default)]
 struct State {
     seated: HashMap<u64, Seat>,
-    /// Connections of each network, of each width.
+    /// Connections of each network, for each prefix length.
     counts: [HashMap<IpAddr, u32>; 3],
     /// Ended to make room; their threads still run.
     leaving: u32,
@@ -40,7 +40,7 @@ struct State {
 #[derive(Debug)]
 struct Seat {
     networks: Networks,
-    heard: Arc<AtomicI64>,
+    received: Arc<AtomicI64>,
     stream: Arc<TcpStream>,
 }
 
@@ -49,10 +49,10 @@ struct Seat {
 pub(super) struct Seated {
     seats: Arc<Seats>,
     number: u64,
-    heard: Arc<AtomicI64>,
+    received: Arc<AtomicI64>,
 }
 
-/// How a newcomer was received.
+/// The result for a new connection.
 #[derive(Debug)]
 pub(super) enum Reception {
     /// There was a place.
@@ -100,10 +100,10 @@ impl Seats {
         if is_full && (all >= (most + self.caps.leaving()) as usize || !state.end_one(&networks)) {
             return Reception::Refused;
         }
-        let heard = Arc::new(AtomicI64::new(now.nanos()));
+        let received = Arc::new(AtomicI64::new(now.nanos()));
         let seat = Seat {
             networks,
-            heard: Arc::clone(&heard),
+            received: Arc::clone(&received),
             stream: Arc::clone(stream),
         };
         let number = state.seat(seat);
@@ -112,7 +112,7 @@ impl Seats {
         let seated = Seated {
             seats,
             number,
-            heard,
+            received,
         };
         if is_full {
             Reception::Replaced(seated)
@@ -130,7 +130,7 @@ impl Seats {
         }
     }
 
-    /// For how long a connection may be idle: less and less when more than half of the places are taken.
+    /// How long a connection may be idle: less and less when more than half of the places are taken.
     pub(super) fn idle(&self) -> Span {
         let (taken, most) = (self.taken.load(Ordering::Relaxed), self.caps.connections);
         let left = i64::from(most.saturating_sub(taken));
@@ -155,10 +155,10 @@ impl Seats {
 impl Seated {
     /// The peer sent something.
     pub(super) fn hear(&self, now: Instant<Own>) {
-        self.heard.store(now.nanos(), Ordering::Relaxed);
+        self.received.store(now.nanos(), Ordering::Relaxed);
     }
 
-    /// For how long it may be idle.
+    /// How long it may be idle.
     pub(super) fn idle(&self) -> Span {
         self.seats.idle()
     }
@@ -207,7 +207,7 @@ impl State {
         Some(seat)
     }
 
-    /// Ends one connection for a newcomer from these networks; whether there was one to end.
+    /// Ends one connection for a newcomer from these networks. Returns whether there was one.
     fn end_one(&mut self, newcomer: &Networks) -> bool {
         let Some(number) = self.longest_idle_of_greediest(newcomer) else {
             return false;
@@ -215,14 +215,14 @@ impl State {
         let Some(seat) = self.unseat(number) else {
             return false;
         };
-        // Its thread wakes up and finds the connection over; the peer may have ended it before.
+        // Its thread wakes up and finds the connection ended; the peer may have ended it before.
         let _ = seat.stream.shutdown(Shutdown::Both);
         self.leaving += 1;
         true
     }
 
-    /// From the widest networks to addresses: the one with the most connections, unless the newcomer's would
-    /// have as many with one more.
+    /// From the widest networks to addresses: the one with the most connections, unless the newcomer's
+    /// network would have as many with one more.
     fn longest_idle_of_greediest(&self, newcomer: &Networks) -> Option<u64> {
         let mut within: Vec<(&u64, &Seat)> = self.seated.iter().collect();
         let mut is_own = true;
@@ -240,7 +240,7 @@ impl State {
         if is_own {
             return None;
         }
-        let longest = |(_, seat): &&(&u64, &Seat)| seat.heard.load(Ordering::Relaxed);
+        let longest = |(_, seat): &&(&u64, &Seat)| seat.received.load(Ordering::Relaxed);
         within
             .iter()
             .min_by_key(longest)

@@ -110,23 +110,23 @@ impl Server<'_> {
         self.stream.set_nonblocking(true).map_err(gone)?;
         stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(gone)?;
         let mut buffer = buffer(BUFFER)?;
-        let mut heard = now();
+        let mut incoming = now();
         while !self.shared.stop.is_set() {
             if let Some(span) = self.answerer.bulk() {
                 return self.sink(span);
             }
             if self.receive(&mut buffer)? {
-                heard = now();
-                self.seated.hear(heard);
+                incoming = now();
+                self.seated.hear(incoming);
             }
             self.check_memory()?;
             if self.wait_for_turn()? {
                 // It is our turn that is awaited, and not the peer.
-                heard = now();
-                self.seated.hear(heard);
+                incoming = now();
+                self.seated.hear(incoming);
             }
             // A peer that trickles bytes is no reason to wait longer.
-            self.check_patience(heard)?;
+            self.check_patience(incoming)?;
         }
         Ok(())
     }
@@ -152,12 +152,12 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn check_patience(&mut self, heard: Instant<Own>) -> Result<(), Ending> {
+    fn check_patience(&mut self, incoming: Instant<Own>) -> Result<(), Ending> {
         let caps = &self.shared.caps;
         if !self.answerer.is_open() && now() - self.since > caps.handshake {
             return Err(Ending::Refused(Counted::RefusedHandshake));
         }
-        if now() - heard > self.seated.idle() {
+        if now() - incoming > self.seated.idle() {
             return Err(Ending::Refused(Counted::Idle));
         }
         if self.answerer.is_stalled(now()) {

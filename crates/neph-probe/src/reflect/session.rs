@@ -1,4 +1,4 @@
-//! One peer's STAMP session: the replies it got, and what the next one tells of the one before.
+//! One peer's STAMP session: its replies, and the data of the last reply for the next one.
 
 use std::net::SocketAddr;
 
@@ -17,11 +17,11 @@ pub(crate) struct Session {
     pub(crate) repeats: Repeats,
     /// The request that was answered last.
     answered: u32,
-    /// A request other than the first was heard.
+    /// A request other than the first was received.
     past_first: bool,
 }
 
-/// A datagram that came.
+/// A datagram that arrived.
 pub(crate) struct Asked<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) ttl: u8,
@@ -40,24 +40,24 @@ impl Session {
         }
     }
 
-    /// When it was heard last.
+    /// When it last sent something.
     pub(crate) const fn seen(&self) -> Instant<Own> {
         self.repeats.at()
     }
 
-    /// The session of the same address and port that begins now: what was repeated still counts.
-    pub(crate) fn begin_again(&mut self) {
+    /// Begins a new session of the same address and port. Repeated requests still count.
+    pub(crate) fn begin_anew(&mut self) {
         let fresh = Self::new(self.seen());
         let repeats = std::mem::replace(self, fresh).repeats;
         self.repeats = repeats;
     }
 
-    /// Whether a request other than the first was heard.
+    /// Whether a request other than the first was received.
     pub(crate) const fn is_past_first(&self) -> bool {
         self.past_first
     }
 
-    /// Request `seq` of it was answered.
+    /// Request `seq` was answered.
     pub(crate) const fn hear(&mut self, seq: u32) {
         self.past_first |= seq != 0;
         self.answered = seq;
@@ -90,10 +90,10 @@ impl Session {
     }
 }
 
-/// RFC 8972, 4.7. It goes only where our own marks do not: [`neph_wire::stamp::reflect`] decides.
+/// RFC 8972, 4.7. Sent only where the neph timestamps are not: [`neph_wire::stamp::reflect`] decides.
 fn follow_up(session: &Session, time: &impl Fn(Instant<Own>) -> Timestamp) -> Option<FollowUp> {
     const KERNEL: u8 = 2;
-    // It tells of the reply before, and not every reply is stamped.
+    // It describes the reply before, and not every reply has a timestamp.
     let previous = session.previous;
     let previous = previous.filter(|previous| previous.seq == u64::from(session.answered));
     previous.map(|previous| FollowUp {

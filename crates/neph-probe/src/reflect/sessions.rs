@@ -1,6 +1,6 @@
-//! The STAMP sessions that a reflector remembers: one for each address and port that asks.
+//! The STAMP sessions of a reflector: one for each address and port that sends requests.
 //!
-//! Nobody ever waits for a walk through all of them.
+//! No operation visits all of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -9,15 +9,15 @@ use neph_model::{Instant, Own, Span};
 
 use super::session::Session;
 
-/// A session that said nothing for this long is forgotten first.
+/// A session without requests for this long is forgotten first.
 const SESSION_IDLE: Span = Span::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    /// So many are remembered; beyond, one is forgotten for each newcomer.
+    /// Remembered sessions, at most. Beyond that, one is forgotten for each new one.
     most: usize,
     known: HashMap<SocketAddr, Session>,
-    /// In the order in which they came, or were last found to be needed.
+    /// In the order of their beginning, or of the last check that they are in use.
     order: VecDeque<SocketAddr>,
 }
 
@@ -31,8 +31,8 @@ impl Sessions {
         }
     }
 
-    /// The session of `peer`, who sends request `seq`. A request 0 after others begins a new one:
-    /// another flow that got the same port.
+    /// The session of `peer` for request `seq`. A request 0 after others begins a new session: another flow
+    /// got the same port.
     pub(crate) fn of(&mut self, peer: SocketAddr, seq: u32, now: Instant<Own>) -> &mut Session {
         if !self.known.contains_key(&peer) {
             self.forget(now);
@@ -40,18 +40,18 @@ impl Sessions {
         }
         let session = self.known.entry(peer).or_insert_with(|| Session::new(now));
         if seq == 0 && session.is_past_first() {
-            session.begin_again();
+            session.begin_anew();
         }
         session
     }
 
-    /// One that is there already.
+    /// An existing session.
     pub(crate) fn get_mut(&mut self, peer: &SocketAddr) -> Option<&mut Session> {
         self.known.get_mut(peer)
     }
 
-    /// Makes room for a newcomer: of those that were here longest, one that is idle, else the
-    /// third. Who is forgotten loses a send stamp, and counts from 0 again.
+    /// Makes room for a new session: of the oldest ones, forgets one that is idle, else the third. A
+    /// forgotten peer loses a send timestamp, and counts from 0 again.
     fn forget(&mut self, now: Instant<Own>) {
         for last in [false, false, true] {
             if self.known.len() < self.most {

@@ -1,6 +1,6 @@
 //! The STAMP Session-Reflector (RFC 8762), stateful, on one thread for all peers.
 //!
-//! A reply is exactly as long as its request, so that nobody can be flooded through us.
+//! A reply is exactly as long as its request, so the reflector cannot be used for amplification.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -29,20 +29,20 @@ use crate::secret::Secret;
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
-/// Replies whose departures are waited for: more than are answered in a row.
+/// Replies that wait for a departure timestamp: more than are answered in a row.
 const UNSTAMPED: usize = 1024;
-/// Requests and notices that one call takes at most.
+/// Requests and notices per call, at most.
 const BATCH: usize = 32;
-/// Who finds so many requests at once has no time to spare: the stamps of their replies would take
-/// a seventh of it, and of a reply's departure no one hears but the peer's next request.
-const CROWD: usize = 5;
+/// With this many requests at once there is no spare time: timestamps of their replies would take a seventh
+/// of it. A departure timestamp is reported only to the peer's next request.
+const MANY: usize = 5;
 /// The largest datagram.
 const LARGEST: usize = 1 << 16;
-/// Room for requests that are not read yet: 300 ms of 100,000 a second on a veth pair, where each
-/// takes 768 bytes of twice this. A busy machine keeps the thread from running for 100 ms and more.
-/// Whoever asks more than is answered had better lose some than wait for seconds.
+/// Receive buffer: 300 ms of 100,000 requests per second on a veth pair, where each takes 768 bytes of twice
+/// this. A busy host may not schedule the thread for 100 ms and more. Under overload it is better to lose
+/// requests than to delay them for seconds.
 const ROOM: i32 = 12 << 20;
-/// How often the kernel is asked what it dropped.
+/// How often the kernel's drop counter is read.
 const DROPS_ASKED: Span = Span::from_millis(500);
 
 #[derive(Debug)]
@@ -54,19 +54,19 @@ pub(super) struct Answerer {
     clock: StampClock,
     synchrony: Synchrony,
     sessions: Sessions,
-    /// Of the peer that asked last: most often it asks again.
+    /// Of the latest peer, which is usually the next one too.
     budget: Option<(IpAddr, Arc<Budget>)>,
     unstamped: Numbered<(SocketAddr, u64)>,
     notices: Batch,
     drops_asked: Instant<Own>,
-    /// What the kernel dropped so far at this socket.
+    /// Datagrams that the kernel dropped so far at this socket.
     dropped: u64,
 }
 
 /// The two ends of a reply.
 #[derive(Clone, Copy)]
 struct Between {
-    /// The address that was asked.
+    /// The local address of the request.
     from: Option<IpAddr>,
     to: SocketAddr,
 }
@@ -109,7 +109,7 @@ impl Answerer {
         let mut requests = Batch::new(BATCH, LARGEST);
         let mut reply = Vec::with_capacity(LARGEST);
         while !self.shared.stop.is_set() {
-            // Errors are time-outs, or a peer's port that is closed: neither is ours to mend.
+            // Errors are timeouts, or a closed port of a peer: both need no action.
             let count = requests.receive(self.socket.as_fd(), Patience::First);
             let app_rx = now();
             self.clock.refresh();
@@ -146,7 +146,7 @@ impl Answerer {
             self.synchrony.refresh(app_rx);
             self.ask_drops(app_rx);
         }
-        self.tell_drops();
+        self.report_drops();
     }
 
     fn refuse(&self, reason: Counted) {
@@ -154,7 +154,7 @@ impl Answerer {
         self.shared.counters.count(Counted::RefusedDatagrams);
     }
 
-    /// Replaces `reply` by the answer; returns the number of the request.
+    /// Replaces `reply` by the answer. Returns the number of the request.
     fn answer(&mut self, asked: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
         let arrived = asked.arrived;
         let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
@@ -164,13 +164,13 @@ impl Answerer {
         let request = decode_request(asked.bytes, auth).map_err(|error| match error {
             StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
             StampError::Answer => Counted::RefusedAnswers,
-            // Well formed, without the tag that the key asks for.
+            // Well formed, without the authentication that the key requires.
             _ if self.key.is_some() && decode_request(asked.bytes, Auth::Open).is_ok() => {
                 Counted::RefusedKey
             }
             _ => Counted::RefusedMalformed,
         })?;
-        // Only now: anybody can send anything under any address, and each costs a budget.
+        // Only now: any packet with any source address costs a budget.
         let (peer, bytes) = (asked.from.ip(), asked.bytes.len() as u64);
         if !spend(&mut self.budget, &self.shared, peer, bytes, arrived.app_rx) {
             return Err(Counted::RefusedRate);
@@ -193,12 +193,12 @@ impl Answerer {
         Ok(u64::from(seq))
     }
 
-    /// Replies from the address that was asked: a peer takes no other's word.
+    /// Replies from the address of the request: a peer accepts no other.
     fn send(&mut self, reply: &[u8], between: Between, stamping: Stamping, seq: u64) {
         let Between { from, to } = between;
         if destination::send(self.socket.as_fd(), reply, from, to, stamping).is_err() {
             self.shared.counters.count(Counted::UnsentDatagrams);
-            // As in the asking half: nobody can tell whether the kernel counted it.
+            // As on the client side: it is unknown whether the kernel counted it.
             self.read_notices();
             if stamp::restart_count(self.socket.as_fd(), Carrier::Departures).is_ok() {
                 self.unstamped.restart();
@@ -245,22 +245,22 @@ impl Answerer {
     fn ask_drops(&mut self, now: Instant<Own>) {
         if now - self.drops_asked >= DROPS_ASKED {
             self.drops_asked = now;
-            self.tell_drops();
+            self.report_drops();
         }
     }
 
-    fn tell_drops(&mut self) {
+    fn report_drops(&mut self) {
         let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
-        // There may be a socket for each version of IP.
+        // There may be a socket for each IP version.
         let more = dropped.saturating_sub(self.dropped);
         self.dropped = dropped;
         self.shared.counters.add(Counted::DroppedByKernel, more);
     }
 }
 
-/// Whether the replies to so many requests are stamped.
+/// Whether the replies to this many requests get timestamps.
 const fn stamping(requests: usize) -> Stamping {
-    if requests < CROWD {
+    if requests < MANY {
         Stamping::AsAsked
     } else {
         Stamping::Never

@@ -14,7 +14,7 @@ fn all(addresses: &[&str]) -> Vec<SocketAddr> {
 
 #[test]
 fn the_versions_take_turns_and_the_first_stays_first() {
-    let told = taking_turns(&all(&[
+    let reported = taking_turns(&all(&[
         "[::1]:1",
         "[::2]:1",
         "192.0.2.1:1",
@@ -22,7 +22,7 @@ fn the_versions_take_turns_and_the_first_stays_first() {
         "192.0.2.3:1",
     ]));
     assert_eq!(
-        told,
+        reported,
         all(&[
             "[::1]:1",
             "192.0.2.1:1",
@@ -82,9 +82,9 @@ fn where_none_answers_all_are_named() {
     });
     assert_eq!((found.address, found.answered), (addresses[0], Some(false)));
     let target = Target::parse("tcp://h:9").expect("a target");
-    let told = found.remark(&target).expect("a remark");
+    let reported = found.remark(&target).expect("a remark");
     assert_eq!(
-        told,
+        reported,
         "none of the addresses of h answers: ::1 (connection refused), 127.0.0.1 (connection refused)"
     );
 }

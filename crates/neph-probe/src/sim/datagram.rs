@@ -1,4 +1,4 @@
-//! STAMP in the simulated network: datagrams that get lost, come twice, and overtake each other.
+//! STAMP in the simulated network: datagrams are lost, duplicated and reordered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,18 +17,18 @@ use crate::spec::FlowSpec;
 
 const MS: i64 = 1_000_000;
 const SECRET: &[u8] = b"simulated";
-/// Both wall clocks, minus their monotonic clocks: 2023, so that STAMP's format can tell it.
+/// Both wall clocks minus their monotonic clocks: in 2023, within the range of STAMP's format.
 const WALL: i64 = 1_700_000_000_000_000_000;
 
-/// One request as the network saw it, on our clock.
+/// One request as the network saw it, on the local clock.
 #[derive(Clone, Debug, Default)]
 struct Truth {
     sent: i64,
     nic_tx: i64,
     peer_rx: i64,
-    /// How often the peer answered: twice when the network doubled the request.
+    /// How often the peer answered: twice when the network duplicated the request.
     answered: u32,
-    /// Its replies in the order of their leaving: when each left, and when it arrived.
+    /// Its replies in the order of departure: when each left, and when it arrived.
     replies: Vec<(i64, i64)>,
 }
 
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// When a datagram arrives: never, once or twice.
+    /// Arrival times of a datagram: none, one or two.
     fn fates(&mut self, when: i64) -> Vec<i64> {
         if self.random.chance(self.net.loss) {
             return Vec::new();
@@ -308,7 +308,7 @@ fn without_loss_every_stage_is_what_the_network_injected() {
     }
 }
 
-/// Loss x delay x reordering: what is told is what the network did, message by message.
+/// Loss x delay x reordering: the report equals what the network did, message by message.
 #[test]
 fn the_tally_is_what_the_network_did() {
     let mut table =
@@ -344,7 +344,7 @@ fn the_tally_is_what_the_network_did() {
     assert_eq!(table, TABLE, "{table}");
 }
 
-/// Seed 12. Where delay and jitter exceed the timeout of 260 ms, replies are late, not gone.
+/// Seed 12. Where delay and jitter exceed the timeout of 260 ms, replies are late, not lost.
 const TABLE: &str = "\
 loss/1000  delay ms  jitter ms   replies  lost  dup  reord  late
         0         0          0      1000     0   49      0     0

@@ -1,5 +1,5 @@
-//! A simulated, seeded network in virtual time: the sessions and the reflector's answerer run in
-//! it unchanged, and what it did to each packet is the truth that their marks are held against.
+//! A simulated, seeded network in virtual time. Sessions and the reflector's answerer run in it unchanged.
+//! Its record of each packet is the truth for their timestamps.
 
 mod datagram;
 mod stream;
@@ -11,10 +11,10 @@ use neph_model::{ClockOffset, Instant, Marks, Own, Span, Target};
 
 use crate::spec::{FlowSpec, Priority, Schedule, Trust};
 
-/// Peer clock minus own clock: any number does, and none may show in a result.
+/// Peer clock minus local clock: an arbitrary number that must not show in any result.
 pub(super) const PEER_AHEAD: i64 = 7_777_777_777;
 
-/// What the marks of messages prove where both clocks run equally fast: no delay is negative, so each
+/// The offset limits from messages where both clocks have the same rate. No delay is negative, so each
 /// request shows `offset <= peer.rx - nic_tx` and each reply `offset >= peer.nic_tx - nic_rx`.
 pub(super) fn proved<'a>(messages: impl IntoIterator<Item = &'a Marks>) -> Option<ClockOffset> {
     let (mut low, mut high) = (i64::MIN, i64::MAX);
@@ -35,7 +35,7 @@ pub(super) fn proved<'a>(messages: impl IntoIterator<Item = &'a Marks>) -> Optio
     ))
 }
 
-/// `SplitMix64`: the same seed, the same network.
+/// `SplitMix64`: the same seed gives the same network.
 #[derive(Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
@@ -59,23 +59,23 @@ impl Random {
     }
 }
 
-/// What the network and the two hosts do.
+/// The behaviour of the network and the two hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Net {
-    /// Delay to the peer, and back, nanoseconds.
+    /// Delay of the forward path and of the reverse path, in nanoseconds.
     pub(crate) there: i64,
     pub(crate) back: i64,
-    /// Added to each delay at random, up to this.
+    /// Random addition to each delay, up to this.
     pub(crate) jitter: i64,
-    /// What each kernel and the sender's schedule take, at random up to this.
+    /// Random delay of each kernel and of the sender's schedule, up to this.
     pub(crate) kernel: i64,
-    /// The peer's program.
+    /// Delay of the server application.
     pub(crate) think: i64,
-    /// Of 1000 datagrams, so many get lost, and so many come twice.
+    /// Of 1000 datagrams, this many are lost, and this many are duplicated.
     pub(crate) loss: u64,
     pub(crate) duplicates: u64,
-    /// Of 1000 writes, so many are held up by a lost segment, reset the connection, or are taken
-    /// by the socket in part.
+    /// Of 1000 writes, this many are delayed by a lost segment, reset the connection, or are taken by the
+    /// socket only in part.
     pub(crate) stalls: u64,
     pub(crate) resets: u64,
     pub(crate) partial: u64,

@@ -1,4 +1,4 @@
-//! Connections in the simulated network: bytes in order, at times that are the truth.
+//! Connections in the simulated network: bytes in order, at known times.
 
 pub(super) mod foreign;
 mod peer;
@@ -21,7 +21,7 @@ use crate::spec::FlowSpec;
 use crate::stream::session::{Closing, Session, Stamped};
 use crate::tls;
 
-/// One exchange as the network saw it, on our clock.
+/// One exchange as the network saw it, on the local clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Truth {
     pub(super) nic_tx: i64,
@@ -34,11 +34,11 @@ pub(super) struct Truth {
     pub(super) app_recv: i64,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(super) struct Outcomes {
     pub(super) messages: Vec<Message>,
     pub(super) tally: Tally,
-    /// Of each connection, its exchanges in order.
+    /// The exchanges of each connection in order.
     pub(super) truth: BTreeMap<u32, Vec<Truth>>,
     pub(super) resets: u64,
     pub(super) texts: Vec<String>,
@@ -54,21 +54,21 @@ enum Event {
 
 struct Packet {
     bytes: Vec<u8>,
-    /// When its last byte arrives; whoever it is for may be busy then.
+    /// When its last byte arrives; the receiver may be busy then.
     arrives: i64,
-    /// Which exchange it ends, if it ends one.
+    /// The exchange that it ends, if any.
     ends: Option<usize>,
 }
 
-/// One connection's two directions and its answering half.
+/// One connection's two directions and its server side.
 struct Link {
     answerer: Answerer,
-    /// What a server that is no reflector has read and not taken.
+    /// Bytes that a third-party server has received and not processed.
     inbox: Vec<u8>,
-    /// When the latest packet arrived there and here: TCP keeps their order.
+    /// Arrival of the latest packet in each direction: TCP keeps their order.
     there: i64,
     back: i64,
-    /// When the peer's thread has time again.
+    /// When the peer's thread is free again.
     busy: i64,
     sent: u64,
     returned: u64,
@@ -178,7 +178,7 @@ impl World {
         self.turn();
     }
 
-    /// Lets the next thing happen that happens until `until`; whether there was one.
+    /// Processes the next event until `until`. Returns whether there was one.
     fn next_event(&mut self, until: i64) -> bool {
         let deadline = self
             .session
@@ -290,7 +290,7 @@ impl World {
         self.later(stands, number, Event::Connected);
     }
 
-    /// Writes what the session has, as a socket takes it.
+    /// Writes the session's bytes, as a socket takes them.
     fn write(&mut self, number: u32) {
         loop {
             let Some((bytes, ending)) = self.session.to_write(number) else {
@@ -352,13 +352,13 @@ impl World {
         }
     }
 
-    /// A lost segment holds up what comes behind it until it is sent again.
+    /// A lost segment delays the bytes after it until it is retransmitted.
     fn stall(&mut self) -> i64 {
         i64::from(self.random.chance(self.net.stalls)) * 200_000_000
     }
 }
 
-/// The kernel tells a write by the offset of its last byte, modulo 2^32.
+/// The kernel identifies a write by the offset of its last byte, modulo 2^32.
 fn last_id(sent: u64) -> u32 {
     u32::try_from((sent - 1) & 0xffff_ffff).expect("masked")
 }

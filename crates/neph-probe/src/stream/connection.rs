@@ -1,4 +1,4 @@
-//! One connection: dialled, secured, opened, in use, over. Sans-IO.
+//! One connection from dial to close, with TLS and the protocol's opening. Sans-IO.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use crate::channel::{Channel, ChannelError, StreamEnd};
 use crate::codec::{Arrival, Codec, Opening, Parting, Replied, Step, Under};
 use crate::outbox::Outbox;
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The TCP handshake is under way.
+    /// The TCP handshake is in progress.
     Dialling,
-    /// The TLS handshake is under way.
+    /// The TLS handshake is in progress.
     Securing,
-    /// The protocol's own opening is under way.
+    /// The protocol's own opening is in progress.
     Opening,
     /// Requests may be written.
     Ready,
@@ -27,37 +27,37 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) phase: Phase,
-    /// Since when it has been in the making; once ready, when its latest message went.
+    /// When it was begun; once ready, when its latest message was sent.
     pub(super) since: Instant<Own>,
     /// The message that waits for it to be ready.
     pub(super) pending: Option<Seq>,
-    /// What its SYN is answered with, where that is all that is asked.
-    pub(super) said: SynAnswer,
+    /// The answer to its SYN, where only that is measured.
+    pub(super) printed: SynAnswer,
     /// Messages written and not answered, oldest first.
     pub(super) awaiting: VecDeque<Seq>,
     pub(super) outbox: Outbox,
     channel: Channel,
-    /// `None` where the connection attempt is all there is to measure.
+    /// `None` where only the connection attempt is measured.
     codec: Option<Box<dyn Codec>>,
     /// A reply was read from it.
     has_replied: bool,
     /// Protocol bytes that were received and not yet read.
     inbox: Vec<u8>,
-    /// A request before it is sealed; kept so that nothing is allocated for it.
+    /// A request before encryption; kept to avoid an allocation.
     plain: Vec<u8>,
-    /// Where the last answer that the codec gave by itself ends in the outbox.
+    /// The end in the outbox of the codec's last own answer.
     paid: u64,
 }
 
-/// What came of bytes or of a connection's progress.
+/// Result of received bytes or of a connection's progress.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Happening {
     Connected,
     /// A handshake above TCP is done; another may follow.
     Opened,
     Ready,
-    /// A reply, and whether its last byte was the last one received: only then is the kernel's
-    /// receive stamp its own.
+    /// A reply, and whether its last byte was the last one received: only then is the kernel's receive
+    /// timestamp that of the reply.
     Reply {
         replied: Replied,
         ends_the_batch: bool,
@@ -72,7 +72,7 @@ impl Connection {
             phase: Phase::Dialling,
             since: now,
             pending: None,
-            said: SynAnswer::SynAck,
+            printed: SynAnswer::SynAck,
             awaiting: VecDeque::new(),
             outbox: Outbox::default(),
             channel,
@@ -85,36 +85,36 @@ impl Connection {
     }
 
     /// The TCP handshake is done.
-    pub(super) fn connected(&mut self, tell: &mut dyn FnMut(Happening)) {
-        tell(Happening::Connected);
+    pub(super) fn connected(&mut self, report: &mut dyn FnMut(Happening)) {
+        report(Happening::Connected);
         self.phase = Phase::Securing;
         let channel = &mut self.channel;
         if let Err(error) = self.outbox.put(|out| channel.speak(out)) {
-            return tell(Happening::Closed(broken(&error)));
+            return report(Happening::Closed(broken(&error)));
         }
-        self.advance(tell);
+        self.advance(report);
     }
 
     /// Moves on from a handshake that is done.
-    fn advance(&mut self, tell: &mut dyn FnMut(Happening)) {
+    fn advance(&mut self, report: &mut dyn FnMut(Happening)) {
         if self.phase == Phase::Securing && self.channel.is_ready() {
             if matches!(self.channel, Channel::Tls(_)) {
-                tell(Happening::Opened);
+                report(Happening::Opened);
             }
             self.phase = Phase::Opening;
             let Some(codec) = &mut self.codec else {
                 self.phase = Phase::Ready;
-                return tell(Happening::Ready);
+                return report(Happening::Ready);
             };
             let mut hello = Vec::new();
             let opening = codec.open(&mut hello);
             let channel = &mut self.channel;
             if let Err(error) = self.outbox.put(|out| channel.seal(&hello, out)) {
-                return tell(Happening::Closed(broken(&error)));
+                return report(Happening::Closed(broken(&error)));
             }
             if opening == Opening::Ready {
                 self.phase = Phase::Ready;
-                tell(Happening::Ready);
+                report(Happening::Ready);
             }
         }
     }
@@ -139,15 +139,15 @@ impl Connection {
         written.map_err(|error| broken(&error))
     }
 
-    /// Lets message `seq` go, which was held.
+    /// Releases message `seq`, which was held.
     pub(super) fn release(&mut self, seq: Seq, now: Instant<Own>) {
         self.outbox.release();
         self.awaiting.push_back(seq);
         self.since = now;
     }
 
-    /// Takes a message off those that wait for their reply: the one with this number, or the
-    /// oldest where replies have no number.
+    /// Removes a message from those that wait for a reply: the one with this number, or the oldest where
+    /// replies have no number.
     pub(super) fn take_awaited(&mut self, seq: Option<u64>) -> Option<Seq> {
         let Some(seq) = seq.map(Seq) else {
             return self.awaiting.pop_front();
@@ -159,20 +159,20 @@ impl Connection {
         self.awaiting.remove(at)
     }
 
-    /// Bytes came.
-    pub(super) fn received(&mut self, bytes: &[u8], tell: &mut dyn FnMut(Happening)) {
+    /// Processes received bytes.
+    pub(super) fn received(&mut self, bytes: &[u8], report: &mut dyn FnMut(Happening)) {
         let (channel, inbox) = (&mut self.channel, &mut self.inbox);
         if let Err(error) = self.outbox.put(|out| channel.open(bytes, inbox, out)) {
-            return tell(Happening::Closed(broken(&error)));
+            return report(Happening::Closed(broken(&error)));
         }
-        self.advance(tell);
-        self.read(tell);
+        self.advance(report);
+        self.read(report);
         if self.channel.has_ended() {
-            self.over(StreamEnd::Closed, tell);
+            self.over(StreamEnd::Closed, report);
         }
     }
 
-    fn read(&mut self, tell: &mut dyn FnMut(Happening)) {
+    fn read(&mut self, report: &mut dyn FnMut(Happening)) {
         let Some(codec) = &mut self.codec else { return };
         let mut taken = 0;
         let fault = loop {
@@ -186,14 +186,14 @@ impl Connection {
                         Arrival::Nothing => {}
                         Arrival::Opened => {
                             self.phase = Phase::Ready;
-                            tell(Happening::Opened);
-                            tell(Happening::Ready);
+                            report(Happening::Opened);
+                            report(Happening::Ready);
                         }
                         Arrival::Reply(replied) => {
                             self.has_replied = true;
                             let ends_the_batch =
                                 taken == self.inbox.len() && self.channel.ends_whole();
-                            tell(Happening::Reply {
+                            report(Happening::Reply {
                                 replied,
                                 ends_the_batch,
                             });
@@ -207,13 +207,13 @@ impl Connection {
         self.inbox.drain(..taken);
         let paid = self.pay();
         match (fault, paid) {
-            (Some(fault), _) => tell(fault),
-            (None, Err(error)) => tell(Happening::Closed(broken(&error))),
+            (Some(fault), _) => report(fault),
+            (None, Err(error)) => report(Happening::Closed(broken(&error))),
             (None, Ok(())) => {}
         }
     }
 
-    /// Puts what the codec owes the peer into the outbox, if what it owed before has been written.
+    /// Puts the codec's pending answers into the outbox, if the earlier ones have been written.
     fn pay(&mut self) -> Result<(), ChannelError> {
         let Some(codec) = &mut self.codec else {
             return Ok(());
@@ -235,22 +235,22 @@ impl Connection {
     /// The socket took `count` bytes of the outbox.
     pub(super) fn wrote(&mut self, count: usize) {
         self.outbox.wrote(count);
-        // A channel that is broken is found so by what is read or written next.
+        // The next read or write will find a broken channel.
         let _ = self.pay();
     }
 
     /// The peer closed its side of TCP.
-    pub(super) fn ended(&mut self, tell: &mut dyn FnMut(Happening)) {
-        self.over(self.channel.end_of_tcp(), tell);
+    pub(super) fn ended(&mut self, report: &mut dyn FnMut(Happening)) {
+        self.over(self.channel.end_of_tcp(), report);
     }
 
-    /// Nothing more comes from the peer: completes, or cuts off, the reply under way.
-    fn over(&mut self, end: StreamEnd, tell: &mut dyn FnMut(Happening)) {
+    /// The peer sends no more: completes, or cuts off, the reply in progress.
+    fn over(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
         let under = self.codec.as_mut().map(|codec| codec.end(end));
         let begun = !self.inbox.is_empty();
         let parting = match (under, end) {
             (Some(Under::Whole(replied)), _) => {
-                tell(Happening::Reply {
+                report(Happening::Reply {
                     replied,
                     ends_the_batch: true,
                 });
@@ -270,7 +270,7 @@ impl Connection {
             ),
             _ => Parting::new(self.closed_in_phase(), Some(Answer::Closed)),
         };
-        tell(Happening::Closed(parting));
+        report(Happening::Closed(parting));
     }
 
     const fn closed_in_phase(&self) -> &'static str {
@@ -285,15 +285,14 @@ impl Connection {
         }
     }
 
-    /// Whether a message that waits for its reply may be sent again on another connection: an
-    /// earlier reply came on this one, none has begun since, and the peer is gone. Then the peer
-    /// closed an idle connection while the request was on its way (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
+    /// Whether a waiting message may be sent on another connection: an earlier reply came on this one, none
+    /// has begun since, and the peer is gone. Then the peer closed an idle connection while the request was
+    /// in flight (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
     pub(super) fn was_idle_when_closed(&self, parting: &Parting) -> bool {
         self.has_replied && matches!(parting.answer, Some(Answer::Closed | Answer::Reset))
     }
 
-    /// What is to be written before the socket is closed; nothing where that would land in the
-    /// middle of a message.
+    /// Bytes to write before the socket is closed. Empty if they would land in the middle of a message.
     pub(super) fn last_words(&mut self) -> Vec<u8> {
         let (mut plain, mut out) = (Vec::new(), Vec::new());
         if self.phase != Phase::Ready || self.outbox.len() > 0 {
@@ -305,7 +304,7 @@ impl Connection {
         let sealed = self.channel.seal(&plain, &mut out);
         match sealed.and_then(|()| self.channel.close(&mut out)) {
             Ok(()) => out,
-            // A channel that is broken already has nothing to say.
+            // A channel that is already broken has no last bytes.
             Err(_) => Vec::new(),
         }
     }
@@ -324,7 +323,7 @@ impl Connection {
     }
 }
 
-/// A channel that is of no use any more.
+/// The end of a connection whose channel cannot be used any more.
 fn broken(error: &ChannelError) -> Parting {
     Parting::new(error.to_string(), Some(Answer::TlsFailed))
 }

@@ -1,6 +1,6 @@
-//! Carries a session out on real sockets: one thread, ppoll, absolute sleeps, no async runtime.
+//! Runs a session on real sockets: one thread, ppoll, absolute sleeps, no async runtime.
 //!
-//! Between a send and its receive it does not lock, log or touch the disk.
+//! Between a send and its receive it does not lock, log or access the disk.
 
 mod opening;
 
@@ -24,22 +24,22 @@ use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
+use crate::reply_wait::ReplyWait;
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
 use crate::tls;
-use crate::vigil::Vigil;
 use opening::first_socket;
 
 /// Messages are built this long before their time.
 const AHEAD: Span = Span::from_micros(400);
-/// From the first connection standing to the first message.
+/// From the establishment of the first connection to the first message.
 const SETTLE: Span = Span::from_millis(5);
-/// However dense the schedule, deadlines and reports get their turn this often.
+/// Deadlines and reports are handled at least this often, however dense the schedule.
 const TURN: Span = Span::from_millis(1);
-/// How long to wait for the reflector's last stamp.
+/// How long to wait for the reflector's last timestamp.
 const TAIL: Span = Span::from_secs(1);
 
-/// Carries out the flow until its schedule is over or `stop` is set.
+/// Runs the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
     let config = if spec.target.is_secure() {
         Some(tls::client_config(spec.tls_version, &spec.trust)?)
@@ -55,7 +55,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
         gate: Gate::for_flow(spec),
-        vigil: Vigil::for_flow(spec, now()),
+        reply_wait: ReplyWait::for_flow(spec, now()),
         sampler: TcpSampler::new(spec.tcp_stats, now()),
         buffer: vec![0; 256 << 10],
         turned: now(),
@@ -78,12 +78,12 @@ struct Driver<'a> {
     clock: StampClock,
     pace: Pace,
     gate: Gate,
-    vigil: Vigil,
+    reply_wait: ReplyWait,
     sampler: TcpSampler,
     buffer: Vec<u8>,
-    /// When deadlines and reports had their last turn.
+    /// When deadlines and reports were last handled.
     turned: Instant<Own>,
-    /// What is waited for, and whose it is; kept between waits.
+    /// Awaited sockets and their connections; kept between waits.
     awaited: Vec<Awaited>,
     order: Vec<u32>,
 }
@@ -133,13 +133,12 @@ impl Driver<'_> {
         }
     }
 
-    /// Does what a message that is due soon demands. Returns until when there is time for other
-    /// things, if there is any.
+    /// Handles a message that is due soon. Returns until when there is time for other work, if any.
     fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
         if due - now() <= AHEAD && self.gate.is_permitted(due, now()) {
             let wants_socket = self.session.prepare(now());
             if wants_socket && self.spare.is_none() {
-                // What fails now fails again when the message is due, and is told then.
+                // A failure now happens again when the message is due, and is reported then.
                 self.spare = socket_for(self.spec).ok();
             }
         }
@@ -159,12 +158,11 @@ impl Driver<'_> {
 
     fn send(&mut self, due: Instant<Own>) {
         match self.gate.refusal(due, self.session.end(), now()) {
-            // What is built already goes: it is one message.
+            // A message that is already built is sent.
             Some(why) if !self.session.has_prepared() => self.session.skip(why, now()),
             _ => self.send_now(due),
         }
-        // A schedule that has fallen behind, or is so dense that its next message is near already,
-        // still lets replies be read and told.
+        // A late schedule, or one so dense that its next message is near, must still read and report replies.
         if self.session.next_due().is_some_and(|next| next <= now()) {
             self.wait_until(now());
         }
@@ -175,7 +173,7 @@ impl Driver<'_> {
 
     fn send_now(&mut self, due: Instant<Own>) {
         let at = self.pace.reach(due);
-        self.vigil.sent(at);
+        self.reply_wait.sent(at);
         match self.session.send(at, &mut now) {
             Some(number) => {
                 self.write(number);
@@ -185,7 +183,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Reads what the kernel reports of a connection, where that is asked for with each message.
+    /// Reads the kernel's statistics of a connection, where they are requested for each message.
     fn read_tcp(&mut self, number: u32) {
         if self.sampler.is_per_message()
             && let Some(open) = self.sockets.get(&number)
@@ -194,7 +192,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Deadlines, sockets to open and close, and what there is to tell.
+    /// Handles deadlines, sockets to open and close, and reports.
     fn turn(&mut self) {
         self.turned = now();
         self.session.at_time(self.turned);
@@ -211,7 +209,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until `until` or until something happens on a socket, and takes it in.
+    /// Waits until `until` or until something happens on a socket, and processes it.
     fn wait_until(&mut self, until: Instant<Own>) {
         self.awaited.clear();
         self.order.clear();
@@ -225,7 +223,7 @@ impl Driver<'_> {
             });
             self.order.push(*number);
         }
-        if self.vigil.wait(&mut self.awaited, until).is_err() {
+        if self.reply_wait.wait(&mut self.awaited, until).is_err() {
             return;
         }
         if let Some(step) = self.clock.refresh() {
@@ -238,7 +236,7 @@ impl Driver<'_> {
             if readable {
                 self.read(number);
             }
-            // What wakes without being a stamp is a fault of the socket's.
+            // A wake-up without a timestamp is an error of the socket.
             let faulty = notice && self.read_notices(number) == 0;
             if writable || ((hung_up || faulty) && !readable) {
                 self.writable(number);
@@ -313,7 +311,7 @@ impl Driver<'_> {
                 if self.sampler.is_per_message() {
                     self.outlet.tcp(&open.socket);
                 }
-                self.vigil.took_in(self.session.tally().replies, now());
+                self.reply_wait.took_in(self.session.tally().replies, now());
                 if self.session.has_more(number) {
                     self.write(number);
                 }
@@ -328,7 +326,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes in the stamps of what was sent; returns how many there were.
+    /// Reads send timestamps. Returns their number.
     fn read_notices(&mut self, number: u32) -> usize {
         let mut count = 0;
         let Some(open) = self.sockets.get(&number) else {

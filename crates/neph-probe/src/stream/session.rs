@@ -1,8 +1,8 @@
-//! A flow's session over TCP: its schedule, its connections and its book, without input or output.
+//! A flow's session over TCP: its schedule, its connections and its messages, without input or output.
 //!
-//! The driver tells it what happened and when; it tells the driver what to dial, write and close.
-//! Open loop: a message goes at its time whatever became of those before it. Its connections'
-//! lives are in [`lives`], what time alone brings about in [`time`].
+//! The driver reports events with their times. The session returns what to dial, write and close. Open loop:
+//! a message is sent at its time, independent of earlier ones. [`lives`] has the states of connections,
+//! [`time`] the actions that depend on time alone.
 
 mod lives;
 mod time;
@@ -22,7 +22,7 @@ use crate::kinds;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 
-/// A message is given up rather than queued behind more unwritten bytes than this.
+/// A message fails if it would wait behind more unwritten bytes than this.
 const MAX_UNWRITTEN: usize = 64 << 20;
 /// Connections at the same time, for messages that need one each.
 const MAX_CONNECTIONS: usize = 256;
@@ -30,7 +30,7 @@ const MAX_CONNECTIONS: usize = 256;
 const FIRST_PAUSE: Span = Span::from_millis(100);
 const LAST_PAUSE: Span = Span::from_secs(5);
 
-/// A send stamp with its time on our clock.
+/// A send timestamp on the local clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamped {
     pub(crate) point: SendPoint,
@@ -61,20 +61,20 @@ pub(crate) struct Session {
     book: Exchange,
     connections: BTreeMap<u32, Connection>,
     dialled: u32,
-    /// The connection in whose outbox the next message waits, built ahead of its time. The book
-    /// does not know that message yet: when the connection dies, it is simply built again.
+    /// The connection whose outbox holds the next message, built ahead of its time. The message is not
+    /// recorded yet. If the connection dies, it is built again.
     prepared: Option<u32>,
     /// The connection built ahead of the message that will need it.
     spare: Option<Connection>,
     to_dial: VecDeque<u32>,
     to_close: Vec<Closing>,
     pause: Span,
-    dial_again: Option<Instant<Own>>,
-    /// What ended the latest connection, until a reply comes: why a message finds none.
+    redial: Option<Instant<Own>>,
+    /// What ended the latest connection, until a reply comes: the reason for messages without a connection.
     last_fault: Option<Answer>,
     tail_sent: bool,
     notes: Vec<Note>,
-    /// Kept between calls so that nothing is allocated while a reply is read.
+    /// Kept between calls so that reading a reply needs no allocation.
     happenings: Vec<(Happening, Instant<Own>)>,
 }
 
@@ -111,7 +111,7 @@ impl Session {
             to_dial: VecDeque::new(),
             to_close: Vec::new(),
             pause: FIRST_PAUSE,
-            dial_again: None,
+            redial: None,
             last_fault: None,
             tail_sent: false,
             notes: Vec::with_capacity(64),
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// Whether the first connection stands, has failed, or is not wanted.
+    /// Whether the first connection is established, has failed, or is not needed.
     pub(crate) fn is_warm(&self) -> bool {
         self.connections.values().all(|c| c.phase == Phase::Ready) && self.to_dial.is_empty()
     }
@@ -143,13 +143,13 @@ impl Session {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
-    /// Nothing more is due, but for a message that waits in an outbox already.
+    /// Ends the schedule, except for a message that is already in an outbox.
     pub(crate) fn end_schedule(&mut self) {
         self.spec.schedule.count = Some(self.entered + u64::from(self.prepared.is_some()));
     }
 
-    /// Builds the next message ahead of its time where its connection is there already, or the
-    /// connection where it will need a new one. Returns whether it will need a socket.
+    /// Builds the next message ahead of its time if its connection exists, or else the connection. Returns
+    /// whether a new socket is needed.
     pub(crate) fn prepare(&mut self, now: Instant<Own>) -> bool {
         if self.prepared.is_some() {
             return false;
@@ -165,8 +165,8 @@ impl Session {
         }
     }
 
-    /// The next message's time has come, at `now`; `clock` is read again where the message has to
-    /// be built first. Returns the connection to write to now.
+    /// The next message is due at `now`; `clock` is read again if the message must be built first. Returns
+    /// the connection to write to.
     pub(crate) fn send(
         &mut self,
         now: Instant<Own>,
@@ -202,12 +202,12 @@ impl Session {
         }
     }
 
-    /// Whether the next message waits in an outbox already.
+    /// Whether the next message is already in an outbox.
     pub(crate) const fn has_prepared(&self) -> bool {
         self.prepared.is_some()
     }
 
-    /// When nothing is sent any more.
+    /// The end of the schedule.
     pub(crate) fn end(&self) -> Option<Instant<Own>> {
         self.spec.schedule.end(self.start?)
     }
@@ -224,8 +224,7 @@ impl Session {
         found.map(|(number, _)| *number)
     }
 
-    /// Puts a message into a connection's outbox, held back. A connection that cannot take it is
-    /// of no use any more.
+    /// Puts a message into a connection's outbox, held back. A connection that cannot take it is dropped.
     fn put(&mut self, number: u32, seq: Seq, now: Instant<Own>) -> bool {
         let Some(connection) = self.connections.get_mut(&number) else {
             return false;
@@ -239,7 +238,7 @@ impl Session {
         }
     }
 
-    /// Lets a message go that was put into the connection's outbox.
+    /// Releases a message in the connection's outbox.
     fn hand_over(&mut self, number: u32, seq: Seq, now: Instant<Own>) -> Option<u32> {
         let connection = self.connections.get_mut(&number)?;
         connection.release(seq, now);
@@ -247,8 +246,8 @@ impl Session {
         Some(number)
     }
 
-    /// After the last message: one more exchange that is no message, because the reflector tells
-    /// the send stamp of its last reply only with its next.
+    /// Sends one more exchange after the last message, which is no message: the reflector reports the send
+    /// timestamp of its last reply only with its next.
     pub(crate) fn send_tail(&mut self, now: Instant<Own>) -> Option<u32> {
         if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
             return None;
@@ -278,7 +277,7 @@ impl Session {
 
     // ---- writing
 
-    /// What connection `number` may write now, and whether that ends a message.
+    /// The bytes that connection `number` may write now, and whether they end a message.
     pub(crate) fn to_write(&self, number: u32) -> Option<(&[u8], Ending)> {
         self.connections.get(&number)?.outbox.next()
     }
@@ -297,7 +296,7 @@ impl Session {
             .is_some_and(|connection| connection.outbox.is_ready())
     }
 
-    /// The kernel stamped something on its way out.
+    /// Records a kernel's send timestamp.
     pub(crate) fn stamped(&mut self, number: u32, stamp: &Stamped) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
@@ -316,22 +315,22 @@ impl Session {
         self.notes.push(Note::Event(kind, text));
     }
 
-    /// What there is to tell, in order.
+    /// The notes to report, in order.
     pub(crate) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
     }
 
-    /// The oldest message, if nothing more can become known of it.
+    /// The oldest message, if no more information about it can arrive.
     pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
         self.book.take_finished(now)
     }
 
-    /// The oldest message that has an outcome, whatever is missing; the flow is over.
+    /// The oldest message that has an outcome, at the end of the flow.
     pub(crate) fn take_rest(&mut self) -> Option<Message> {
         self.book.take_rest()
     }
 
-    /// The wall clock stepped: stamps taken around it were dropped.
+    /// The wall clock stepped: timestamps taken around it were dropped.
     pub(crate) fn clock_stepped(&mut self, step: Span) {
         self.note(
             EventKind::ClockStepped,
@@ -339,7 +338,7 @@ impl Session {
         );
     }
 
-    /// How messages ended.
+    /// Outcomes of messages.
     pub(crate) const fn tally(&self) -> &neph_model::Tally {
         self.book.tally()
     }

@@ -1,4 +1,4 @@
-//! A flow's TCP sockets: how they are opened and what they are told.
+//! A flow's TCP sockets: how they are opened and their options.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,18 +27,18 @@ pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
         };
         socket.bind(&SockAddr::from(any))?;
-        // One port cannot be used again while its last connection lingers in TIME_WAIT: neither
-        // for the next message nor to reconnect.
+        // A port cannot be reused while its last connection is in TIME_WAIT: neither for the next message nor
+        // to reconnect.
         socket.set_linger(Some(Duration::ZERO))?;
     }
     if spec.target.kind().is_segment() {
-        // The target is to forget at once, and nothing is to linger here.
+        // The target must forget it at once, and no local state may remain.
         socket.set_linger(Some(Duration::ZERO))?;
     }
     Ok(socket)
 }
 
-/// What a socket can only be told once it is connected.
+/// Sets the options that need a connected socket.
 pub(super) fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
     stamp::enable(socket.as_fd(), Carrier::Stream)
         .map_err(|error| format!("ask for kernel stamps: {error}"))?;
@@ -49,12 +49,12 @@ pub(super) fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
     }
 }
 
-/// Whether a connect that failed was answered all the same: to a SYN, a RST is an answer.
+/// Whether a failed connect is an answer: to a SYN, a RST is one.
 pub(super) fn is_answer(spec: &FlowSpec, error: &io::Error) -> bool {
     spec.target.kind().is_segment() && error.kind() == io::ErrorKind::ConnectionRefused
 }
 
-/// Whether a connect goes on in the background.
+/// Whether a connect continues in the background.
 pub(crate) fn in_progress(error: &io::Error) -> bool {
     error.raw_os_error() == Some(IN_PROGRESS) || error.kind() == io::ErrorKind::WouldBlock
 }

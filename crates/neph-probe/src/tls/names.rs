@@ -1,8 +1,8 @@
 //! The names of a self-signed certificate: those by which clients reach the reflector.
 //!
-//! Owns which names these are. A client checks the name that it connects to, so a certificate for
-//! 0.0.0.0 or [::] is valid for no client. A certificate is shown to anybody who connects: the host's
-//! name and its other addresses are none of their business, and are in it only where `--tls-name` says so.
+//! Owns the choice of names. A client checks the name that it connects to, so a certificate for 0.0.0.0 or
+//! [::] is valid for no client. Every client sees the certificate: it has the host's name and other addresses
+//! only with `--tls-name`.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

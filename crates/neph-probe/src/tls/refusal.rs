@@ -1,6 +1,6 @@
-//! Why TLS did not come about: one sentence and one remedy for each cause.
+//! Why TLS failed: one sentence and one remedy for each cause.
 //!
-//! Owns the wording. What is believed is decided elsewhere.
+//! Owns the wording. Does not own the certificate policy (tls).
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use rustls_pki_types::UnixTime;
@@ -25,13 +25,11 @@ fn not_pinned(why: &CertificateError) -> Option<&NotPinned> {
     }
 }
 
-/// Why a certificate is not believed, and what to do.
+/// Why a certificate is not trusted, and the remedy.
 pub(crate) fn certificate(why: &CertificateError) -> String {
     if let Some(not_pinned) = not_pinned(why) {
         return format!(
-            "the server's certificate is not the pinned one: {not_pinned}; if it was replaced on purpose, \
-             pin the new fingerprint after comparing it with what the server prints, else somebody may \
-             be intercepting this connection"
+            "the server's certificate is not the pinned one: {not_pinned}; if it was replaced on purpose, compare the new fingerprint with the server's output and pin it; else the connection may be intercepted"
         );
     }
     let (what, remedy) = causes(why);
@@ -73,11 +71,11 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
         ),
         why if is_weak(why) => (
             "its signature or its key is too weak or unknown (SHA-1, a short RSA key)".to_owned(),
-            "have it issued anew with SHA-256 and a key of 2048 bits or more",
+            "have it reissued with SHA-256 and a key of 2048 bits or more",
         ),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
             "it is not meant for servers (extended key usage)".to_owned(),
-            "have it issued anew for server authentication",
+            "have it reissued for server authentication",
         ),
         CertificateError::BadSignature => (
             "its signature is not its authority's: another key signed it".to_owned(),
@@ -85,13 +83,13 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
         ),
         CertificateError::BadEncoding => (
             "it cannot be read (an old version, or damaged)".to_owned(),
-            "have it issued anew as X.509 version 3",
+            "have it reissued as X.509 version 3",
         ),
-        other => (other.to_string(), "have it issued anew"),
+        other => (other.to_string(), "have it reissued"),
     }
 }
 
-/// Of a certificate for other names than the one that was asked.
+/// For a certificate with other names than the requested one.
 fn of_names(why: &CertificateError) -> (String, &'static str) {
     match why {
         CertificateError::NotValidForNameContext {
@@ -101,7 +99,7 @@ fn of_names(why: &CertificateError) -> (String, &'static str) {
             let asked = expected.to_str();
             if presented.is_empty() {
                 let what = format!("it has no name (subjectAltName) at all, and {asked} was asked");
-                (what, "make it anew with a subjectAltName")
+                (what, "recreate it with a subjectAltName")
             } else {
                 let names = names(presented);
                 let what = format!("it is for {names} and not for {asked}");
@@ -129,7 +127,7 @@ fn is_weak(why: &CertificateError) -> bool {
         )
 }
 
-/// The names of a certificate, without how their kind is written, three at most.
+/// The names of a certificate without their types, three at most.
 fn names(presented: &[String]) -> String {
     let bare = |name: &String| {
         let inner = name
@@ -150,7 +148,7 @@ fn moment(at: UnixTime) -> String {
         .map_or_else(|_| "a far day".to_owned(), |at| at.to_string())
 }
 
-/// Why else TLS did not come about, and what to do where something can be done.
+/// Why else TLS failed, with a remedy if there is one.
 pub(crate) fn handshake(why: &Error) -> String {
     let (what, remedy) = match why {
         Error::AlertReceived(AlertDescription::CertificateRequired) => (

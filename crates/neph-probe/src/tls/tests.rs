@@ -101,11 +101,14 @@ fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
     shake(&identity, &its_own).expect("its own authority vouches for it");
     shake(&identity, &Trust::Anything).expect("anything goes");
     for trust in [Trust::Public, another] {
-        let told = shake(&identity, &trust)
+        let reported = shake(&identity, &trust)
             .expect_err("nobody vouches for it")
             .to_string();
-        assert!(told.contains("certificate is not trusted"), "{told}");
-        assert!(told.contains("--ca-file"), "{told}");
+        assert!(
+            reported.contains("certificate is not trusted"),
+            "{reported}"
+        );
+        assert!(reported.contains("--ca-file"), "{reported}");
     }
 }
 
@@ -114,10 +117,10 @@ fn authorities_that_cannot_be_read_are_named() {
     let folder = Folder::new("named");
     let empty = folder.write("empty.pem", "nothing in here\n");
     for path in [empty, folder.0.join("missing.pem")] {
-        let told = client_config(None, &Trust::File(path.clone()));
-        let told = told.expect_err("no authorities").to_string();
+        let reported = client_config(None, &Trust::File(path.clone()));
+        let reported = reported.expect_err("no authorities").to_string();
         let named = format!("TLS: authorities {}", path.display());
-        assert!(told.starts_with(&named), "{told}");
+        assert!(reported.starts_with(&named), "{reported}");
     }
 }
 
@@ -147,39 +150,39 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
         let refused = shake(&identity, &trust);
         refused.expect_err("it is not believed").to_string()
     };
-    let told = refused(made(&folder, &local, |params| {
+    let reported = refused(made(&folder, &local, |params| {
         (params.not_before, params.not_after) = (day(2019), day(2020));
     }));
     assert!(
-        told.contains("it expired on 2020-01-01T00:00:00Z"),
-        "{told}"
+        reported.contains("it expired on 2020-01-01T00:00:00Z"),
+        "{reported}"
     );
-    assert!(told.contains("renew it at the server"), "{told}");
-    let told = refused(made(&folder, &local, |params| {
+    assert!(reported.contains("renew it at the server"), "{reported}");
+    let reported = refused(made(&folder, &local, |params| {
         (params.not_before, params.not_after) = (day(2090), day(2099));
     }));
     assert!(
-        told.contains("it is valid from 2090-01-01T00:00:00Z on"),
-        "{told}"
+        reported.contains("it is valid from 2090-01-01T00:00:00Z on"),
+        "{reported}"
     );
-    assert!(told.contains("clock"), "{told}");
-    let told = refused(made(&folder, &["other.example", "192.0.2.1"], |_| {}));
+    assert!(reported.contains("clock"), "{reported}");
+    let reported = refused(made(&folder, &["other.example", "192.0.2.1"], |_| {}));
     assert!(
-        told.contains("it is for other.example, 192.0.2.1 and not for localhost"),
-        "{told}"
+        reported.contains("it is for other.example, 192.0.2.1 and not for localhost"),
+        "{reported}"
     );
-    let told = refused(made(&folder, &[], |_| {}));
-    assert!(told.contains("subjectAltName"), "{told}");
+    let reported = refused(made(&folder, &[], |_| {}));
+    assert!(reported.contains("subjectAltName"), "{reported}");
     let (identity, _) = made(&folder, &local, |_| {});
-    let told = refused((identity, Trust::Public));
+    let reported = refused((identity, Trust::Public));
     assert!(
-        told.contains("no authority that is known here issued it"),
-        "{told}"
+        reported.contains("no authority that is known here issued it"),
+        "{reported}"
     );
-    let told = refused(made(&folder, &local, |params| {
+    let reported = refused(made(&folder, &local, |params| {
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
     }));
-    assert!(told.contains("not meant for servers"), "{told}");
+    assert!(reported.contains("not meant for servers"), "{reported}");
 }
 
 /// `openssl req -x509` marks what it makes as an authority.
@@ -193,27 +196,27 @@ fn an_authority_shown_as_a_server_is_believed_if_it_is_itself_given() {
     shake(&identity, &given).expect("it is given itself");
     let other = Folder::new("other-authority");
     let (_, another) = made(&other, &["localhost"], authority);
-    let told = shake(&identity, &another)
+    let reported = shake(&identity, &another)
         .expect_err("another is given")
         .to_string();
     assert!(
-        told.contains("give this very certificate with --ca-file"),
-        "{told}"
+        reported.contains("give this very certificate with --ca-file"),
+        "{reported}"
     );
     let (identity, given) = made(&folder, &["other.example"], authority);
-    let told = shake(&identity, &given)
+    let reported = shake(&identity, &given)
         .expect_err("its name is checked")
         .to_string();
-    assert!(told.contains("not for localhost"), "{told}");
+    assert!(reported.contains("not for localhost"), "{reported}");
     let (identity, given) = made(&folder, &["localhost"], |params| {
         authority(params);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
     });
-    let told = shake(&identity, &given)
+    let reported = shake(&identity, &given)
         .expect_err("its validity is checked")
         .to_string();
-    assert!(told.contains("it expired on"), "{told}");
+    assert!(reported.contains("it expired on"), "{reported}");
 }
 
 fn fingerprint(identity: &ReflectorIdentity) -> Fingerprint {
@@ -303,7 +306,7 @@ fn a_version_that_the_server_lacks_is_named_with_its_option() {
     theirs
         .open(&to_them, &mut plain, &mut to_us)
         .expect_err("no version in common");
-    let told = ours.open(&to_us, &mut plain, &mut Vec::new());
-    let told = told.expect_err("an alert").to_string();
-    assert!(told.contains("--tls-version"), "{told}");
+    let reported = ours.open(&to_us, &mut plain, &mut Vec::new());
+    let reported = reported.expect_err("an alert").to_string();
+    assert!(reported.contains("--tls-version"), "{reported}");
 }

@@ -1,4 +1,4 @@
-//! What carries a trace's probes: raw sockets, or a socket for each flow.
+//! Transports of a trace's probes: raw sockets, or a socket for each flow.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -12,33 +12,33 @@ use neph_sys::stamp::{self, Family, SendStamp};
 use neph_wire::stamp::{Auth, ErrorEstimate, Format, SenderPacket, Timestamp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
-use super::flow::{ProbeId, Said};
+use super::flow::{AnswerKind, ProbeId};
 use super::tracer::{Ask, Tracer};
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
-/// Probes out, answers in.
+/// Sends probes and receives answers.
 pub(super) trait Carrier {
     /// Takes a port for a new flow.
     ///
     /// # Errors
-    /// `AddrInUse` where it is somebody else's.
+    /// `AddrInUse` where it is in use.
     fn hold(&mut self, port: u16) -> io::Result<()>;
 
-    /// How many ports more may be held, at least: each may take a file.
+    /// How many more ports may be held, at least: each may take a file.
     fn room(&self) -> usize;
 
-    /// Gives all ports back; whether there were any. Their flows ask no more; answers that are late
-    /// may be lost.
+    /// Gives all ports back. Returns whether there were any. Their flows send no more; late answers may be
+    /// lost.
     fn let_go(&mut self) -> bool;
 
-    /// Sends a probe. One that the kernel refuses for the moment counts as lost.
+    /// Sends a probe. A probe that the kernel refuses for the moment counts as lost.
     ///
     /// # Errors
-    /// No probe can be sent: no route, or a firewall of our own.
+    /// No probe can be sent: no route, or a local firewall.
     fn send(&mut self, ask: &Ask) -> io::Result<()>;
 
-    /// Waits until `until` or until something comes, and gives the tracer all that came.
+    /// Waits until `until` or until something arrives, and passes all arrivals to the tracer.
     ///
     /// # Errors
     /// As ppoll(2).
@@ -54,11 +54,11 @@ pub(super) fn files_left() -> usize {
     usize::try_from(files.saturating_sub(SPARE)).unwrap_or(usize::MAX)
 }
 
-/// The address that the routes choose to send from.
+/// The source address that the routes choose.
 pub(super) fn own_address(destination: SocketAddr) -> io::Result<IpAddr> {
     let socket = UdpSocket::bind((any(destination), 0))?;
     socket.connect(match destination {
-        // connect(2) to port 0 is refused by nobody but means nothing.
+        // connect(2) to port 0 is never refused but has no meaning.
         SocketAddr::V4(_) => SocketAddr::new(destination.ip(), 9),
         SocketAddr::V6(mut v6) => {
             v6.set_port(9);
@@ -68,7 +68,7 @@ pub(super) fn own_address(destination: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Our address with a port, on the link of the destination where addresses are a link's own.
+/// A local address with a port, on the destination's link for link-local addresses.
 pub(super) fn ours(source: IpAddr, port: u16, destination: SocketAddr) -> SockAddr {
     let mut ours = SocketAddr::new(source, port);
     if let (SocketAddr::V6(ours), SocketAddr::V6(destination)) = (&mut ours, destination) {
@@ -125,11 +125,10 @@ pub(super) fn set_ttl(socket: &SockRef<'_>, destination: SocketAddr, ttl: u8) ->
 
 /// The interface's queue is full.
 const ENOBUFS: i32 = 105;
-/// A send first reports what earlier probes met, once for each of a few kinds of errors.
+/// A send first reports errors of earlier probes, once for each of a few kinds.
 const TRIES: usize = 4;
 
-/// Sends a probe on a socket that counts its send stamps, and notes it among those that were
-/// counted.
+/// Sends a probe on a socket that counts its send timestamps, and adds it to the counted ones.
 pub(super) fn send_counted(
     socket: &Socket,
     counted: &mut Vec<ProbeId>,
@@ -143,7 +142,7 @@ pub(super) fn send_counted(
         outcome
     })?;
     if failed {
-        // It is unknown which of the tries the kernel counted: this probe has no stamp.
+        // It is unknown which of the tries the kernel counted: this probe has no timestamp.
         stamp::restart_count(socket.as_fd(), stamp::Carrier::Datagrams)?;
         counted.clear();
     } else if is_out {
@@ -152,7 +151,7 @@ pub(super) fn send_counted(
     Ok(())
 }
 
-/// Gives the tracer the time at which a counted probe left.
+/// Passes the departure time of a counted probe to the tracer.
 pub(super) fn note_left(
     clock: &StampClock,
     counted: &[ProbeId],
@@ -167,7 +166,7 @@ pub(super) fn note_left(
     }
 }
 
-/// When an answer arrived: by the kernel's stamp where there is one, else now.
+/// When an answer arrived: by the kernel's timestamp if there is one, else now.
 pub(super) fn arrival(clock: &StampClock, stamp: Option<WallNanos>) -> (Instant<Own>, ReadBy) {
     match stamp.and_then(|stamp| clock.own(stamp)) {
         Some(at) => (at, ReadBy::Kernel),
@@ -175,7 +174,7 @@ pub(super) fn arrival(clock: &StampClock, stamp: Option<WallNanos>) -> (Instant<
     }
 }
 
-/// Tries to send until what earlier probes met is out of the way. `Ok(false)`: not now.
+/// Tries to send until errors of earlier probes are cleared. `Ok(false)`: not now.
 fn try_to_send(mut send: impl FnMut() -> io::Result<usize>) -> io::Result<bool> {
     let mut outcome = send();
     for _ in 1..TRIES {
@@ -191,7 +190,7 @@ fn try_to_send(mut send: impl FnMut() -> io::Result<usize>) -> io::Result<bool> 
     }
 }
 
-/// Whether a send may succeed later: the network's matter, not the settings'.
+/// Whether a send may succeed later: a condition of the network, not of the settings.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -203,27 +202,31 @@ fn is_passing(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(ENOBUFS)
 }
 
-/// What an ICMP unreachable says: the destination itself was reached, whatever it dislikes.
-pub(super) fn said_unreachable(from: IpAddr, destination: IpAddr, code: u8) -> Said {
+/// The meaning of an ICMP unreachable. From the destination itself it means that it was reached.
+pub(super) fn reported_unreachable(from: IpAddr, destination: IpAddr, code: u8) -> AnswerKind {
     if from == destination {
-        Said::Arrived
+        AnswerKind::Arrived
     } else {
-        Said::Unreachable(code)
+        AnswerKind::Unreachable(code)
     }
 }
 
-/// What an ICMP error that the kernel reports means for a trace; `None`: nothing.
-pub(super) fn said_error(destination: SocketAddr, from: IpAddr, error: &IcmpError) -> Option<Said> {
+/// The meaning of an ICMP error for a trace; `None`: nothing.
+pub(super) fn reported_error(
+    destination: SocketAddr,
+    from: IpAddr,
+    error: &IcmpError,
+) -> Option<AnswerKind> {
     match (destination, error.kind) {
-        (SocketAddr::V4(_), 11) | (SocketAddr::V6(_), 3) => Some(Said::Exceeded),
+        (SocketAddr::V4(_), 11) | (SocketAddr::V6(_), 3) => Some(AnswerKind::Exceeded),
         (SocketAddr::V4(_), 3) | (SocketAddr::V6(_), 1) => {
-            Some(said_unreachable(from, destination.ip(), error.code))
+            Some(reported_unreachable(from, destination.ip(), error.code))
         }
         _ => None,
     }
 }
 
-/// Where the payload of a probe may be changed: the last bits of a time stamp that nobody uses.
+/// Where the payload of a probe may be changed: the last bits of an unused timestamp.
 pub(super) const BALANCE_AT: usize = 10;
 
 /// A STAMP request with this number, which a reflector answers.

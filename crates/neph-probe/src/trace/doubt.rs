@@ -1,26 +1,26 @@
-//! Which silent hops leave open how far the destination is, and when they are asked again.
+//! Silent hops that leave the distance of the destination uncertain, and when they are asked again.
 //!
-//! Hosts limit how often they answer (Linux: one a second, after six): a destination that another
-//! program has just asked is silent at its own hop and answers a farther one, a second later.
+//! Hosts limit their answers (Linux: one per second, after six). A destination that another program has just
+//! asked is silent at its own hop and answers at a farther one, a second later.
 
 use std::collections::BTreeMap;
 
 use neph_model::{Instant, Own, Span};
 
-use super::flow::{Probe, Said};
+use super::flow::{AnswerKind, Probe};
 use super::manner::Retry;
 use super::tracer::{Tracer, Turn};
 
-/// Between two questions to silent hops: a little more than a host waits between two answers.
+/// Time between two probes to silent hops: a little more than a host waits between two answers.
 const REST: Span = Span::from_millis(1100);
-/// Questions to silent hops in all; with [`REST`] they take 9 s at most.
-const AGAIN: usize = 8;
-/// Questions to one silent hop.
-const AGAIN_EACH: usize = 2;
+/// Probes to silent hops in all; with [`REST`] they take at most 9 s.
+const RETRY: usize = 8;
+/// Probes to one silent hop.
+const RETRY_EACH: usize = 2;
 
 impl Tracer {
-    /// Asks the silent hops before the end again, one at a time, until one that answers makes the
-    /// end certain. `None`: no question is open.
+    /// Asks the silent hops before the end again, one at a time, until an answer makes the end certain.
+    /// `None`: nothing is uncertain.
     pub(super) fn ask_in_doubt(&mut self, now: Instant<Own>) -> Option<Turn> {
         if self.manner.retry != Retry::InDoubt {
             return None;
@@ -30,35 +30,35 @@ impl Tracer {
         if now < ready {
             return Some(Turn::Wait(ready));
         }
-        let again = &self.again;
-        let ttl = in_doubt(&self.probes, again).filter(|_| again.len() < AGAIN)?;
-        self.again.push(ttl);
+        let anew = &self.anew;
+        let ttl = in_doubt(&self.probes, anew).filter(|_| anew.len() < RETRY)?;
+        self.anew.push(ttl);
         self.ask(0, ttl, now).map(Turn::Ask)
     }
 }
 
-/// The silent hop to ask next: between the last router that answered and the end, or the first
-/// behind it where there is no end; of those that were asked `again` the least the nearest. None if
-/// the end is certain, or no router or host knows better.
-fn in_doubt(probes: &[Probe], again: &[u8]) -> Option<u8> {
+/// The silent hop to ask next: between the last router that answered and the end, or the first one after it
+/// if there is no end. Of those asked least (`anew`) the nearest. `None` if the end is certain, or without
+/// any answer.
+fn in_doubt(probes: &[Probe], anew: &[u8]) -> Option<u8> {
     let answered = || {
         probes
             .iter()
             .filter_map(|probe| Some((probe.ttl, probe.answer?)))
     };
-    let ends = answered().filter(|(_, answer)| answer.said != Said::Exceeded);
+    let ends = answered().filter(|(_, answer)| answer.printed != AnswerKind::Exceeded);
     let end = ends.map(|(ttl, _)| ttl).min();
     let before_end = answered().filter(|(ttl, _)| end.is_none_or(|end| *ttl < end));
     let router = before_end.map(|(ttl, _)| ttl).max().unwrap_or(0);
     let farthest = probes.iter().map(|probe| probe.ttl).max()?;
     let end = end.unwrap_or_else(|| farthest.min(router + 1) + 1);
     let mut asked: BTreeMap<u8, usize> = (router + 1..end).map(|ttl| (ttl, 0)).collect();
-    for ttl in again {
+    for ttl in anew {
         asked.entry(*ttl).and_modify(|times| *times += 1);
     }
     let least = asked.into_iter().min_by_key(|(ttl, times)| (*times, *ttl));
     least
-        .filter(|(_, times)| *times < AGAIN_EACH)
+        .filter(|(_, times)| *times < RETRY_EACH)
         .map(|(ttl, _)| ttl)
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::super::flow::Answer;
     use super::*;
 
-    /// One probe a hop: `r` a router answers, `D` the destination, `.` silence.
+    /// One probe per hop: `r` a router answers, `D` the destination, `.` silence.
     fn probes(answers: &str) -> Vec<Probe> {
         let hops = answers.bytes().zip(1..);
         hops.map(|(answer, ttl)| Probe {
@@ -81,9 +81,9 @@ mod tests {
             left: None,
             answer: (answer != b'.').then_some(Answer {
                 from: IpAddr::from([10, 0, 0, answer]),
-                said: match answer {
-                    b'D' => Said::Arrived,
-                    _ => Said::Exceeded,
+                printed: match answer {
+                    b'D' => AnswerKind::Arrived,
+                    _ => AnswerKind::Exceeded,
                 },
                 at: Instant::from_nanos(0),
                 read_by: ReadBy::Kernel,

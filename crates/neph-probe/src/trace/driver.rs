@@ -1,4 +1,4 @@
-//! A trace on sockets.
+//! Runs a trace on sockets.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,31 +23,31 @@ use crate::stamp_clock::{StampClock, now};
 /// The last identifier of ICMP echo that may be a checksum too.
 const LAST_PORT: u16 = 0xfffe;
 
-/// What a probe takes of a permit's bytes: the longest, a STAMP packet.
+/// Bytes of a permit that a probe uses: the longest, a STAMP packet.
 const PROBE_BYTES: u64 = 44;
-/// After how long a permit that had no room is asked a second time.
+/// Time after which a permit without room is asked a second time.
 const BUDGET_REST: Span = Span::from_millis(5);
 
-/// What was traced, and what was not.
+/// The traced flows, and those that were left out.
 #[derive(Debug)]
 pub struct Traced {
     /// The routes.
     pub trace: FlowTrace,
-    /// Why flows were left out: somebody else has their ports, or there was no file for them.
+    /// Why flows were left out: their ports are in use, or there was no file for them.
     pub left_out: Vec<ProbeError>,
-    /// When the first and the last of the probes left that somebody answered; `None`: nobody did.
+    /// When the first and the last answered probe left; `None`: none was answered.
     pub answered: Option<(Instant<Own>, Instant<Own>)>,
-    /// It was stopped before all was known that can be.
+    /// It was stopped before everything possible was known.
     pub stopped: bool,
 }
 
-/// Traces the flows until all is known that can be, or `stop` is set; what is known then is told.
-/// Given flows whose ports are taken are left out. Where the process may not open a file for each
-/// flow it traces as many at a time as it may.
+/// Traces the flows until everything possible is known, or `stop` is set. The result has what is known then.
+/// Given flows whose ports are in use are left out. If the process may not open a file for each flow, it
+/// traces as many at a time as possible.
 ///
 /// # Errors
-/// No socket can be had, all given ports are taken, nothing can be sent (no route), the site cannot
-/// be entered, or TCP SYN or shared ports are asked for without `CAP_NET_RAW`.
+/// No socket can be opened, all given ports are in use, there is no route, or the site cannot be entered. TCP
+/// SYN or shared ports are requested without `CAP_NET_RAW`.
 pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Traced, ProbeError> {
     driven(spec, site, stop, |driven| Traced {
         trace: FlowTrace {
@@ -71,7 +71,7 @@ pub(super) struct Driven {
     stopped: bool,
 }
 
-/// Traces, and gives `result` what is known then.
+/// Traces, and passes the result to `result`.
 pub(super) fn driven<R: Send>(
     spec: &TraceSpec,
     site: Option<&Place>,
@@ -96,19 +96,19 @@ pub(super) fn driven<R: Send>(
     }
 }
 
-/// A trace of one flow that runs beside whatever else the program does.
+/// A trace of one flow that runs in the background.
 #[derive(Debug)]
 pub struct Tracing {
     thread: JoinHandle<Result<TracedFlow, ProbeError>>,
     stop: Stop,
 }
 
-/// Starts at once to trace a flow that somebody of this host may be using at the same time; needs
-/// `CAP_NET_RAW`. Each hop is asked once, and again where nobody answers. The far end is not asked
-/// anything that it would count, so that the route often ends with the last router.
+/// Starts at once to trace a flow that a program on this host may be using. Needs `CAP_NET_RAW`. Each hop is
+/// asked once, and again without an answer. The far end gets no probe that it would count, so the route often
+/// ends with the last router.
 ///
 /// # Errors
-/// No thread can be had. Everything else is told by [`Tracing::join`].
+/// No thread can be started. [`Tracing::join`] returns all other errors.
 pub fn trace_flow(
     destination: SocketAddr,
     kind: TraceKind,
@@ -156,7 +156,7 @@ impl Tracing {
     /// Waits for its end.
     ///
     /// # Errors
-    /// As [`trace`]. A panic of its thread goes on in the caller.
+    /// As [`trace`]. A panic of its thread continues in the caller.
     pub fn join(self) -> Result<TracedFlow, ProbeError> {
         let ended = self.thread.join();
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -172,7 +172,7 @@ fn fault(spec: &TraceSpec) -> impl Fn(io::Error) -> ProbeError {
     }
 }
 
-/// Raw sockets where they are permitted, else what works without.
+/// Raw sockets where they are permitted, else sockets without privilege.
 fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
     if spec.sockets == Sockets::BestPermitted {
         match Raw::open(spec.destination, spec.kind, spec.ports) {
@@ -210,17 +210,17 @@ struct Driver<'a> {
     left_out: Vec<ProbeError>,
 }
 
-/// Where the next flow's port comes from.
+/// The source of the next flow's port.
 #[derive(Debug)]
 enum Ports {
-    /// These, and no other ones.
+    /// Only these.
     Given(VecDeque<u16>),
-    /// The next one from here on that is free; `None` behind the last one.
+    /// The next free one from here on; `None` after the last one.
     From(Option<u16>),
 }
 
 impl Ports {
-    /// Back to where it came from.
+    /// Returns a port to its source.
     fn give_back(&mut self, port: u16) {
         match self {
             Self::Given(ports) => ports.push_front(port),
@@ -258,7 +258,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether it was stopped.
+    /// Returns whether it was stopped.
     fn run(&mut self, stop: &Stop) -> Result<bool, ProbeError> {
         let fault = fault(self.spec);
         while !stop.is_set() {
@@ -287,7 +287,7 @@ impl<'a> Driver<'a> {
         Ok(true)
     }
 
-    /// A probe that the permit has no room for waits, and answers are read meanwhile.
+    /// Waits until the permit has room for a probe, and reads answers meanwhile.
     fn await_budget(&mut self, stop: &Stop) -> io::Result<()> {
         while !self.spec.permit.message(PROBE_BYTES, now().nanos()) && !stop.is_set() {
             self.carrier
@@ -296,21 +296,21 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// The flows so far are traced: their ports are back. Whether there were any.
+    /// Gives back the ports of the flows so far, which are traced. Returns whether there were any.
     fn let_go(&mut self) -> bool {
         self.tracer.retire();
         self.carrier.let_go()
     }
 
-    /// As many ports as there are, up to `count`. Where not all can be held, those of the flows that
-    /// were traced are given back, and the tracer asks for the rest when it is done with these.
+    /// As many ports as possible, up to `count`. If not all can be held, those of traced flows are given
+    /// back, and the tracer requests the rest when it has finished these.
     fn ports(&mut self, count: usize) -> Result<Vec<u16>, ProbeError> {
         let mut room = self.carrier.room();
         if room < count {
             self.let_go();
             room = self.carrier.room();
         }
-        // That there is no room at all says the port.
+        // If there is no room at all, holding the port reports it.
         let count = count.min(room.max(1));
         let mut ports = Vec::new();
         while ports.len() < count
@@ -331,7 +331,7 @@ impl<'a> Driver<'a> {
                 Err(ProbeError::NoFile { .. }) if self.let_go() => self.ports.give_back(port),
                 Err(error @ ProbeError::NoFile { .. }) => {
                     self.left_out.push(error);
-                    // The next port would say the same, and there are thousands.
+                    // The next port would fail too, and there are thousands.
                     if matches!(self.ports, Ports::From(_)) {
                         break;
                     }

@@ -10,14 +10,14 @@ use super::manner::Manner;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ProbeId(pub(crate) usize);
 
-/// What an answer says.
+/// The meaning of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// The TTL ran out there.
+pub(crate) enum AnswerKind {
+    /// The TTL expired there.
     Exceeded,
     /// The destination was reached.
     Arrived,
-    /// No way on, with this ICMP code.
+    /// Unreachable, with this ICMP code.
     Unreachable(u8),
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Said {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) from: IpAddr,
-    pub(crate) said: Said,
+    pub(crate) printed: AnswerKind,
     pub(crate) at: Instant<Own>,
     pub(crate) read_by: ReadBy,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Probe {
     /// By the kernel.
     pub(crate) left: Option<Instant<Own>>,
     pub(crate) answer: Option<Answer>,
-    /// It is still waited for.
+    /// Its answer is still awaited.
     pub(crate) open: bool,
 }
 
@@ -49,17 +49,17 @@ pub(crate) struct Probe {
 pub(crate) struct Spot {
     pub(crate) asked: u32,
     pub(crate) answers: u32,
-    /// Probes that stand in the hop's queue.
+    /// Probes in the hop's queue.
     pub(crate) queued: u32,
-    /// Probes that are waited for.
+    /// Probes whose answers are awaited.
     pub(crate) open: u32,
-    /// Who answered first.
+    /// The address that answered first.
     pub(crate) address: Option<IpAddr>,
     pub(crate) labels: Vec<MplsLabel>,
 }
 
 impl Spot {
-    /// Whether a probe is waited for, or stands in the hop's queue.
+    /// Whether a probe is awaited or in the hop's queue.
     pub(crate) const fn is_busy(&self) -> bool {
         self.queued > 0 || self.open > 0
     }
@@ -74,13 +74,13 @@ pub(crate) struct FlowState {
     pub(crate) spots: Vec<Spot>,
     /// Its probes, in the order of their numbers, which count from 1.
     pub(crate) probes: Vec<ProbeId>,
-    /// The nearest distance behind which nothing lies, or nothing new.
+    /// The nearest distance after which there is nothing, or nothing new.
     pub(crate) end: Option<u8>,
     /// The end is a loop through this router.
     pub(crate) looped: Option<IpAddr>,
     /// The end is the destination.
     pub(crate) arrived: bool,
-    /// Everything that matters was asked.
+    /// Everything relevant was asked.
     pub(crate) finished: bool,
 }
 
@@ -113,7 +113,7 @@ impl FlowState {
         self.end.map_or(all, |end| end.min(all))
     }
 
-    /// Takes in what an answer says of the route.
+    /// Updates the route by an answer.
     pub(crate) fn learn(&mut self, ttl: u8, answer: &Answer) {
         let Some(spot) = self.spot_mut(ttl) else {
             return;
@@ -122,18 +122,18 @@ impl FlowState {
         if spot.address.is_none() {
             spot.address = Some(answer.from);
         }
-        if answer.said == Said::Exceeded {
+        if answer.printed == AnswerKind::Exceeded {
             self.notice_loop(answer.from);
         } else {
-            self.end_at(ttl, answer.said);
+            self.end_at(ttl, answer.printed);
         }
     }
 
-    fn end_at(&mut self, ttl: u8, said: Said) {
+    fn end_at(&mut self, ttl: u8, printed: AnswerKind) {
         if self.end.is_none_or(|end| ttl < end) {
             self.end = Some(ttl);
             self.looped = None;
-            self.arrived = said == Said::Arrived;
+            self.arrived = printed == AnswerKind::Arrived;
         }
     }
 
@@ -151,19 +151,19 @@ impl FlowState {
         }
     }
 
-    /// The farthest distance at which somebody answered; 0: nowhere.
+    /// The farthest distance with an answer; 0: none.
     pub(crate) fn last_answered(&self) -> u8 {
         let known = self.spots.iter().rposition(|spot| spot.address.is_some());
         known.map_or(0, |at| u8::try_from(at + 1).unwrap_or(u8::MAX))
     }
 
-    /// The farthest distance to ask as long as nobody farther away answers.
+    /// The farthest distance to ask while there is no answer from farther away.
     pub(crate) fn reach(&self) -> u8 {
         let gap = self.manner.gap;
         self.last_answered().saturating_add(gap).min(self.limit())
     }
 
-    /// Whether all hops from the last answer up to before `next` are too many to go on.
+    /// Whether too many hops are silent between the last answer and `next`.
     pub(crate) fn gave_up(&self, next: u8) -> bool {
         self.end.is_none() && next > self.last_answered().saturating_add(self.manner.gap)
     }

@@ -1,21 +1,21 @@
-//! What all flows have in common at one distance: how often it may be asked, and whether it answers.
+//! The state that all flows share at one distance: how often it may be asked, and whether it answers.
 
 use std::collections::VecDeque;
 
 use neph_model::{Instant, Own, Span};
 
-/// A router that answered the same flow before and falls silent is asked no slower than this.
+/// Slowest pace for a router that answered the same flow before and becomes silent.
 const SLOWEST: Span = Span::from_secs(1);
-/// Where the silent flow never got an answer, it may be a silent router beside one that answers:
-/// so many times slower than the settings say is slow enough.
+/// If the silent flow never got an answer, its router may be silent while another one answers. Then the
+/// slowest pace is this many times slower than the settings.
 const DOUBT: i64 = 4;
-/// After so many unanswered probes of any flows nobody is believed to answer there.
+/// After this many unanswered probes of any flows, the distance counts as silent.
 const SILENT: u32 = 6;
-/// How often a flow asks where nobody has answered yet.
+/// Probes per flow where nothing has answered yet.
 const TRIES_UNKNOWN: u32 = 3;
-/// How often a flow asks where somebody has answered another flow: it was loss, or a limit.
+/// Probes per flow where another flow got an answer: the probe was lost, or answers are limited.
 const TRIES_KNOWN: u32 = 5;
-/// How often where it is known to be a limit: at the pace of the answers most are answered.
+/// Probes per flow where a limit is known: at the pace of the answers most are answered.
 const TRIES_LIMITED: u32 = 12;
 
 /// One distance.
@@ -25,9 +25,9 @@ pub(super) struct HopState {
     pub(super) waiting: VecDeque<usize>,
     /// When the next may.
     pub(super) ready: Instant<Own>,
-    /// Time between two probes, as it is now.
+    /// Current time between two probes.
     interval: Span,
-    /// As the settings say.
+    /// By the settings.
     least: Span,
     answers: u32,
     silences: u32,
@@ -56,33 +56,32 @@ impl HopState {
         self.ready = now + self.interval;
     }
 
-    /// Somebody answered: back to the settings' pace, a little each time.
+    /// Records an answer: back to the settings' pace, a little each time.
     pub(super) fn answered(&mut self) {
         self.answers += 1;
         let shorter = Span::from_nanos(self.interval.nanos() - self.interval.nanos() / 32);
         self.interval = shorter.max(self.least);
     }
 
-    /// Nobody answered in time; the flow had this many answers here before. Where somebody
-    /// answered any flow, it may be a limit: half the pace, once for all probes that were on their
-    /// way together.
+    /// Records a timeout; the flow had this many answers here before. If any flow got answers, it may be a
+    /// limit: halves the pace, once for all probes that were in flight together.
     pub(super) fn silent(&mut self, now: Instant<Own>, patience: Span, answers: u32) {
         self.silences += 1;
-        let again = self.slowed.is_none_or(|slowed| now - slowed >= patience);
+        let anew = self.slowed.is_none_or(|slowed| now - slowed >= patience);
         self.limited |= answers > 0;
         let slowest = if self.limited {
             SLOWEST.max(self.least)
         } else {
             self.least.times(DOUBT)
         };
-        if self.answers > 0 && again && self.interval < slowest {
+        if self.answers > 0 && anew && self.interval < slowest {
             self.interval = self.interval.times(2).min(slowest);
             self.slowed = Some(now);
             self.ready = self.ready.max(now + self.interval);
         }
     }
 
-    /// How many probes a flow may send here that got this many answers.
+    /// How many probes a flow with this many answers may send here.
     pub(super) fn allowance(&self, answers: u32, queries: u32) -> u32 {
         match (answers, self.answers) {
             // Where answers are scarce the flows share them.
@@ -95,8 +94,7 @@ impl HopState {
         }
     }
 
-    /// How many where the destination answers one hop farther away, so that it may be the one who
-    /// is silent here.
+    /// The same if the destination answers one hop farther away, so that it may be the silent host here.
     pub(super) fn allowance_before_end(&self) -> u32 {
         if self.silences < 3 * SILENT {
             TRIES_KNOWN

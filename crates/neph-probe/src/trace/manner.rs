@@ -1,11 +1,11 @@
-//! How the hops of a flow are asked: what tells a traceroute from the trace of flows.
+//! How the hops of a flow are asked: the difference between a traceroute and the trace of flows.
 
 /// When a hop that does not answer is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
     /// At once, at the pace of its distance, as often as an answer is likely.
     EachHop,
-    /// When all else is known, one at a time, and only a hop that may be the destination already.
+    /// When all else is known, one at a time, and only a hop that may already be the destination.
     InDoubt,
 }
 
@@ -18,23 +18,23 @@ pub(super) enum Window {
     Batches,
 }
 
-/// What is the same for all flows of a trace.
+/// Settings that all flows of a trace share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Hops of one flow that are asked at the same time, where probes can be told apart.
+    /// Hops of one flow that are asked at the same time, if probes can be distinguished.
     pub(super) at_once: u8,
     pub(super) window: Window,
-    /// Probes of one flow that may be on their way to a hop at the same time.
+    /// Probes of one flow that may be in flight to a hop at the same time.
     pub(super) together: u32,
-    /// So many hops without an answer, one after the other, end a flow.
+    /// This many consecutive hops without an answer end a flow.
     pub(super) gap: u8,
-    /// A router that was met at so many distances is met in a loop, which ends the flow.
+    /// A router at this many distances is a loop, which ends the flow.
     pub(super) rounds: usize,
     pub(super) retry: Retry,
 }
 
 impl Manner {
-    /// Gentle and thorough: thousands of flows may share a router.
+    /// Slow and thorough: thousands of flows may share a router.
     pub(super) const FLOWS: Self = Self {
         at_once: 6,
         window: Window::Sliding,
@@ -44,8 +44,8 @@ impl Manner {
         retry: Retry::EachHop,
     };
 
-    /// Quick: the farthest hop is known after a few seconds, whatever is silent before it. Each probe
-    /// may take another path, so that the same router at several distances is no loop.
+    /// Fast: the farthest hop is known after a few seconds, even after silent hops. Each probe may take
+    /// another path, so the same router at several distances is no loop.
     pub(super) const TRACEROUTE: Self = Self {
         at_once: 8,
         window: Window::Batches,

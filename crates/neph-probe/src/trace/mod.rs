@@ -1,10 +1,10 @@
-//! The route of each flow: TTL-limited probes whose headers stay the same wherever routers look
-//! that balance by flow (Paris traceroute), for many flows at once, and as many flows as it takes
-//! to know all paths (multipath detection, Augustin et al. 2007). A [`traceroute`] is the other
-//! preset of the same engine: each probe is a flow of its own.
+//! The route of each flow, for many flows at once. TTL-limited probes keep all headers constant that routers
+//! use to balance by flow (Paris traceroute). Multipath detection adds flows until all paths are known
+//! (Augustin et al. 2007). A [`traceroute`] is the other preset of the same engine: each probe is a separate
+//! flow.
 //!
-//! The state machine ([`tracer`]) does no input or output. With `CAP_NET_RAW` the probes are built
-//! here and tell themselves apart; without, each flow asks one hop at a time on a socket of its own.
+//! The state machine ([`tracer`]) does no input or output. With `CAP_NET_RAW` the probes are built here and
+//! can be distinguished. Without it, each flow asks one hop at a time on its own socket.
 
 mod carrier;
 mod doubt;

@@ -1,6 +1,5 @@
-//! Probes without privilege: a socket for each flow, whose kernel tells of ICMP errors
-//! (`IP_RECVERR`). A router that quotes no payload does not say which probe it answers, so that a
-//! flow asks one hop at a time.
+//! Probes without privilege: a socket for each flow, whose kernel reports ICMP errors (`IP_RECVERR`). A
+//! router may quote no payload, so the answered probe is not known and a flow asks one hop at a time.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,8 +17,8 @@ use neph_wire::stamp::{Auth, decode_reply};
 use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::carrier::{self, Carrier};
-use super::flow::{Answer, ProbeId, Said};
-use super::tracer::{Ask, Heard, Tracer};
+use super::flow::{Answer, AnswerKind, ProbeId};
+use super::tracer::{Ask, ReceivedAnswer, Tracer};
 use crate::fleet::take_bound;
 use crate::stamp_clock::{StampClock, now};
 
@@ -27,7 +26,7 @@ use crate::stamp_clock::{StampClock, now};
 #[derive(Debug)]
 struct FlowSocket {
     socket: Socket,
-    /// By the kernel's number of their send stamps.
+    /// By the kernel's number of their send timestamps.
     sent: Vec<ProbeId>,
 }
 
@@ -77,7 +76,7 @@ impl Plain {
         }
     }
 
-    /// The number in a payload (of ICMP: a message) of ours, as much of it as there is.
+    /// The number in a quoted payload (for ICMP: a message) of this trace, if it is complete.
     fn number(&self, quoted: &[u8]) -> Option<u16> {
         let number = match self.kind {
             TraceKind::Icmp => u16::from_be_bytes(quoted.get(6..8)?.try_into().ok()?),
@@ -89,14 +88,14 @@ impl Plain {
         (number > 0).then_some(number)
     }
 
-    fn heard(&self, port: u16, number: Option<u16>, stamp: Option<WallNanos>) -> Heard {
+    fn incoming(&self, port: u16, number: Option<u16>, stamp: Option<WallNanos>) -> ReceivedAnswer {
         let (at, read_by) = carrier::arrival(&self.clock, stamp);
-        Heard {
+        ReceivedAnswer {
             port,
             number,
             answer: Answer {
                 from: self.destination.ip(),
-                said: Said::Arrived,
+                printed: AnswerKind::Arrived,
                 at,
                 read_by,
             },
@@ -117,13 +116,14 @@ impl Plain {
                 Queued::Icmp(error) => {
                     let number = self.number(quoted.get(..len).unwrap_or_default());
                     let Some(from) = error.from else { continue };
-                    let Some(said) = carrier::said_error(self.destination, from, &error) else {
+                    let Some(printed) = carrier::reported_error(self.destination, from, &error)
+                    else {
                         continue;
                     };
-                    let mut heard = self.heard(port, number, error.at);
-                    heard.answer.from = from;
-                    heard.answer.said = said;
-                    tracer.on_answer(&heard);
+                    let mut incoming = self.incoming(port, number, error.at);
+                    incoming.answer.from = from;
+                    incoming.answer.printed = printed;
+                    tracer.on_answer(&incoming);
                 }
             }
         }
@@ -139,8 +139,8 @@ impl Plain {
                     .ok()
                     .and_then(|reply| u16::try_from(reply.packet.sender_seq).ok()),
             };
-            // The socket is connected: whatever comes is the destination's answer to this flow.
-            tracer.on_answer(&self.heard(port, number, received.stamp));
+            // The socket is connected: every datagram is the destination's answer to this flow.
+            tracer.on_answer(&self.incoming(port, number, received.stamp));
         }
     }
 }

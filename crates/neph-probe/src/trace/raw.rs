@@ -1,5 +1,5 @@
-//! Probes of our own making on raw sockets: many at once, each with its number where an ICMP error
-//! quotes it.
+//! Probes that are built here and sent on raw sockets: many at once, each with a number that ICMP errors
+//! quote.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,34 +16,34 @@ use neph_wire::stamp::{Auth, decode_reply};
 use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::carrier::{self, BALANCE_AT, Carrier};
-use super::flow::{Answer, ProbeId, Said};
+use super::flow::{Answer, AnswerKind, ProbeId};
 use super::spec::PortUse;
-use super::tracer::{Ask, Heard, Tracer};
+use super::tracer::{Ask, ReceivedAnswer, Tracer};
 use crate::fleet::take_bound;
 use crate::stamp_clock::{StampClock, now};
 
-/// The first milliseconds after stamps are switched on may lack them.
+/// Timestamps may be missing in the first milliseconds after they were enabled.
 const WARM_UP_NANOS: i64 = 5_000_000;
-/// Answers of a thousand flows at once.
+/// Room for answers of a thousand flows at once, in bytes.
 const RECEIVE_BUFFER: usize = 1 << 20;
-/// No STAMP packet: too short.
+/// Too short for a STAMP packet.
 const MUTE: [u8; 16] = [0; 16];
 
-/// Raw sockets towards one destination.
+/// Raw sockets to one destination.
 #[derive(Debug)]
 pub(super) struct Raw {
     source: IpAddr,
     destination: SocketAddr,
     kind: TraceKind,
     ports: PortUse,
-    /// Probes out, and what the destination answers.
+    /// Sends probes, and receives the destination's answers.
     sender: Socket,
-    /// Everybody's ICMP errors.
+    /// Receives all ICMP errors of this host.
     errors: Socket,
-    /// They keep the flows' ports ours.
+    /// They hold the flows' ports.
     holders: Vec<Socket>,
     clock: StampClock,
-    /// By the kernel's number of their send stamps.
+    /// By the kernel's number of their send timestamps.
     sent: Vec<ProbeId>,
 }
 
@@ -64,7 +64,7 @@ impl Raw {
         let errors = carrier::socket(destination, Type::RAW, icmp)?;
         let sender = carrier::socket(destination, Type::RAW, protocol)?;
         let source = carrier::own_address(destination)?;
-        // Connected: only the destination's packets come in here.
+        // Connected: it receives only the destination's packets.
         let mut peer = destination;
         peer.set_port(0);
         sender.connect(&SockAddr::from(peer))?;
@@ -87,7 +87,7 @@ impl Raw {
         })
     }
 
-    /// The bytes behind the IP header.
+    /// The bytes after the IP header.
     fn probe(&self, ask: &Ask) -> Option<Vec<u8>> {
         let source = SocketAddr::new(self.source, ask.port);
         match (self.kind, self.ports) {
@@ -122,7 +122,7 @@ impl Raw {
         }
     }
 
-    /// Gives the tracer whatever a socket has that `meaning` makes an answer of.
+    /// Passes the packets of a socket that `meaning` turns into answers to the tracer.
     fn take_answers(
         &self,
         socket: &Socket,
@@ -133,7 +133,7 @@ impl Raw {
         while let Ok(received) = stamp::receive(socket.as_fd(), &mut buffer) {
             let bytes = buffer.get(..received.len).unwrap_or_default();
             let from = received.from.map(|from| from.ip());
-            // Raw sockets of IPv4 hand out the IP header too.
+            // Raw sockets of IPv4 include the IP header.
             let packet = match self.destination {
                 SocketAddr::V4(_) => ip::parse_ip(bytes).ok().map(|ip| (ip.source, ip.payload)),
                 SocketAddr::V6(_) => from.map(|from| (from, bytes)),
@@ -142,19 +142,19 @@ impl Raw {
                 continue;
             };
             if let Some(meant) = meaning(self, from, message) {
-                tracer.on_answer(&self.heard(from, received.stamp, &meant));
+                tracer.on_answer(&self.received(from, received.stamp, &meant));
             }
         }
     }
 
-    fn heard(&self, from: IpAddr, stamp: Option<WallNanos>, meant: &Meant) -> Heard {
+    fn received(&self, from: IpAddr, stamp: Option<WallNanos>, meant: &Meant) -> ReceivedAnswer {
         let (at, read_by) = carrier::arrival(&self.clock, stamp);
-        Heard {
+        ReceivedAnswer {
             port: meant.port,
             number: Some(meant.number),
             answer: Answer {
                 from,
-                said: meant.said,
+                printed: meant.printed,
                 at,
                 read_by,
             },
@@ -162,7 +162,7 @@ impl Raw {
         }
     }
 
-    /// What an ICMP message means for us.
+    /// The meaning of an ICMP message for this trace.
     fn error(&self, from: IpAddr, message: &[u8]) -> Option<Meant> {
         let family = carrier::icmp_family(self.destination);
         let quote = probe::parse_error(family, message).ok()??;
@@ -177,27 +177,27 @@ impl Raw {
             (TraceKind::Icmp, Tag::Echo { ident, seq }) => (ident, seq),
             _ => return None,
         };
-        let said = match quote.kind {
-            QuoteKind::TimeExceeded => Said::Exceeded,
+        let printed = match quote.kind {
+            QuoteKind::TimeExceeded => AnswerKind::Exceeded,
             QuoteKind::PortUnreachable => {
-                carrier::said_unreachable(from, self.destination.ip(), PORT_UNREACHABLE)
+                carrier::reported_unreachable(from, self.destination.ip(), PORT_UNREACHABLE)
             }
             QuoteKind::Unreachable(code) => {
-                carrier::said_unreachable(from, self.destination.ip(), code)
+                carrier::reported_unreachable(from, self.destination.ip(), code)
             }
         };
         Some(Meant {
             port,
             number,
-            said,
+            printed,
             labels: quote.labels,
         })
     }
 
-    /// What a packet of the destination means for us.
+    /// The meaning of a packet from the destination for this trace.
     fn reply(&self, _from: IpAddr, message: &[u8]) -> Option<Meant> {
         let (port, number) = match self.kind {
-            // Nobody replies to what says nothing: these are the replies to whoever uses the port.
+            // These probes get no reply: the packets answer the program that uses the port.
             TraceKind::Udp | TraceKind::Syn if self.ports == PortUse::Shared => return None,
             TraceKind::Udp => {
                 let udp = ip::parse_udp(message).ok()?;
@@ -226,24 +226,24 @@ impl Raw {
         Some(Meant {
             port,
             number,
-            said: Said::Arrived,
+            printed: AnswerKind::Arrived,
             labels: Vec::new(),
         })
     }
 }
 
-/// The ICMP code of a closed port; `ICMPv6` has another number for it, which nobody is told.
+/// The ICMP code of a closed port. `ICMPv6` has another number, which is not reported.
 const PORT_UNREACHABLE: u8 = 3;
 
 /// An answer without its time.
 struct Meant {
     port: u16,
     number: u16,
-    said: Said,
+    printed: AnswerKind,
     labels: Vec<Label>,
 }
 
-/// A sequence number of ours is the port, then the probe's number.
+/// A sequence number here is the port, then the probe's number.
 fn seq_of(port: u16, number: u16) -> u32 {
     u32::from(port) << 16 | u32::from(number)
 }
@@ -269,7 +269,7 @@ impl Carrier for Raw {
         };
         let holder = take_bound(transport, port, |port| {
             let holder = carrier::socket(self.destination, kind, protocol)?;
-            // What it is sent is read elsewhere.
+            // Another socket reads its packets.
             holder.set_recv_buffer_size(0)?;
             holder.bind(&carrier::ours(self.source, port, self.destination))?;
             Ok(holder)

@@ -1,11 +1,11 @@
-//! From what a trace knows to the routes that it tells.
+//! The routes of a trace, from what is known of its probes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use neph_model::{FlowHop, FlowRoute, Instant, Own, PathHash, ReadBy, Span, TraceEnd};
 
-use super::flow::{Answer, FlowState, Probe, Said, Spot};
+use super::flow::{Answer, AnswerKind, FlowState, Probe, Spot};
 use super::tracer::Tracer;
 
 impl Tracer {
@@ -16,7 +16,7 @@ impl Tracer {
         routes
     }
 
-    /// When the first and the last of the probes left that somebody answered.
+    /// When the first and the last answered probe left.
     pub(crate) fn answered(&self) -> Option<(Instant<Own>, Instant<Own>)> {
         let answered = || self.probes.iter().filter(|probe| probe.answer.is_some());
         let first = answered().map(|probe| probe.sent).min()?;
@@ -32,7 +32,7 @@ impl Tracer {
             }
         }
         let last = self.last(flow);
-        // What the destination said of packets that could have gone farther.
+        // Answers of the destination to packets with a larger TTL.
         let beyond = by_ttl.split_off(&last.saturating_add(1));
         let end_at = flow.end.unwrap_or(last);
         by_ttl
@@ -56,8 +56,8 @@ impl Tracer {
         }
     }
 
-    /// The distance of a flow's last hop. A destination that answers seldom may have been silent to
-    /// the flow where other flows met it, and answered a probe that could have gone farther.
+    /// The distance of a flow's last hop. A destination that seldom answers may have been silent to the flow
+    /// where other flows reached it, and have answered a probe with a larger TTL.
     fn last(&self, flow: &FlowState) -> u8 {
         let Some(end) = flow.end else {
             return flow.last_answered();
@@ -72,14 +72,14 @@ impl Tracer {
     /// `at_end` are the probes to the last hop.
     fn end(&self, flow: &FlowState, at_end: &[&Probe]) -> TraceEnd {
         let answers = || at_end.iter().filter_map(|probe| probe.answer);
-        let refused = |answer: Answer| match answer.said {
-            Said::Unreachable(code) => Some(TraceEnd::Unreachable {
+        let refused = |answer: Answer| match answer.printed {
+            AnswerKind::Unreachable(code) => Some(TraceEnd::Unreachable {
                 from: answer.from,
                 code,
             }),
-            Said::Exceeded | Said::Arrived => None,
+            AnswerKind::Exceeded | AnswerKind::Arrived => None,
         };
-        if flow.end.is_some() && answers().any(|answer| answer.said == Said::Arrived) {
+        if flow.end.is_some() && answers().any(|answer| answer.printed == AnswerKind::Arrived) {
             return TraceEnd::Reached;
         }
         if let Some(at) = flow.looped {
@@ -111,7 +111,7 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
     let count = |address: &IpAddr| trips.get(address).map(Vec::len);
     let first = spot.and_then(|spot| spot.address);
     let most = trips.values().map(Vec::len).max();
-    // The first to answer, where several answered as often: what multipath detection went by.
+    // The first to answer, if several answered equally often: multipath detection used that one.
     let address = first
         .filter(|first| count(first) == most)
         .or_else(|| trips.keys().find(|one| count(one) == most).copied());
@@ -133,7 +133,7 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
     }
 }
 
-/// Whose answer it got, and after how long.
+/// The address that answered, and the round trip.
 pub(super) fn trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
     let answer = probe.answer?;
     let (left, read_by) = match probe.left {

@@ -1,7 +1,7 @@
-//! How many more flows it takes (multipath detection, Augustin, Friedman and Teixeira 2007).
+//! How many more flows are needed (multipath detection, Augustin, Friedman and Teixeira 2007).
 //!
-//! A router with `k` known next hops is done when so many flows went through it that a further next
-//! hop, chosen as often as the others, would hardly have been missed. The numbers are given.
+//! A router with `k` known next hops is done when enough flows passed it: a further, equally likely next hop
+//! would then hardly be missed. The numbers are given.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ impl Tracer {
         let room = usize::try_from(*most)
             .unwrap_or(usize::MAX)
             .saturating_sub(had);
-        // Without room it still lacks some: the trace ends, and says so.
+        // Without room some are still missing: the trace ends and reports that.
         lacking(&self.flows, needed).min(had).min(room.max(1))
     }
 
@@ -43,7 +43,7 @@ impl Tracer {
     }
 }
 
-/// Flows to add so that every router has as many as it needs, if they spread as those before did.
+/// Flows to add so that every router has enough, if they spread like those before.
 fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
     let all = u32::try_from(flows.len()).unwrap_or(u32::MAX);
     let routers = routers(flows);
@@ -56,8 +56,8 @@ fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
     usize::try_from(lacks.max().unwrap_or(0)).unwrap_or(usize::MAX)
 }
 
-/// Who leads to whom, by distance and address; distance 0 is ourselves. Where anybody answers at a
-/// distance, flows that got no answer there tell nothing of it.
+/// Next hops of each router, by distance and address; distance 0 is this host. If there is any answer at a
+/// distance, flows without an answer there do not count.
 fn routers(flows: &[FlowState]) -> BTreeMap<(u8, Option<IpAddr>), Router> {
     let address = |flow: &FlowState, ttl| flow.spot(ttl).and_then(|spot| spot.address);
     let answers = |ttl: &u8| flows.iter().any(|flow| address(flow, *ttl).is_some());
@@ -67,9 +67,9 @@ fn routers(flows: &[FlowState]) -> BTreeMap<(u8, Option<IpAddr>), Router> {
         let mut at = (0, None);
         for ttl in 1..=flow.end.unwrap_or_else(|| flow.last_answered()) {
             let next = address(flow, ttl);
-            let told =
+            let reported =
                 |ttl, address: Option<IpAddr>| address.is_some() || !answering.contains(&ttl);
-            if told(at.0, at.1) && told(ttl, next) {
+            if reported(at.0, at.1) && reported(ttl, next) {
                 let router = routers.entry(at).or_default();
                 router.flows += 1;
                 router.next.extend(next);

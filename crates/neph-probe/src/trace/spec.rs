@@ -1,4 +1,4 @@
-//! What to trace, and how gently. Plain data, decided before anything is sent.
+//! What to trace, and how fast. Plain data, decided before anything is sent.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,79 +11,79 @@ use super::manner::Manner;
 pub enum FlowSet {
     /// Those with these source ports (identifiers of ICMP echo), each once.
     These(Vec<u16>),
-    /// This many, with ports from `first` on that are free.
+    /// This many, with free ports from `first` on.
     Count {
         /// How many, at least 1.
         flows: u32,
         /// Where to look for ports.
         first: u16,
     },
-    /// As many as it takes to rule out a further next hop behind every router.
+    /// As many as needed to rule out a further next hop after every router.
     Enough {
-        /// How many flows must have gone through a router with 1, 2, 3 ... next hops. The last
-        /// number stands for all larger ones.
+        /// How many flows must have passed a router with 1, 2, 3 ... next hops. The last number is for all
+        /// larger ones.
         needed: Vec<u32>,
         /// Never more than this.
         most: u32,
         /// Where to look for ports.
         first: u16,
     },
-    /// Each probe is a flow of its own: routers that balance by flow spread them over all paths, so
-    /// that the hops of different paths show up at the same distance.
+    /// Each probe is a separate flow: routers that balance by flow spread them over all paths, so hops of
+    /// different paths appear at the same distance.
     EachProbe,
 }
 
-/// Whether the flows are ours alone.
+/// Whether other programs use the flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortUse {
-    /// Their ports are taken for the time of the trace.
+    /// Their ports are taken for the duration of the trace.
     #[default]
     Ours,
-    /// Somebody else of this host is using them: nothing is bound, which needs `CAP_NET_RAW`, and
-    /// nothing is asked that the far end answers: no STAMP packet, which a reflector would count,
-    /// and no SYN that a target takes, behind which it would not answer the flow's own.
+    /// A program on this host is using them. Nothing is bound, which needs `CAP_NET_RAW`. No probe is sent
+    /// that the far end answers. A reflector would count a STAMP packet; a target that accepts a SYN would
+    /// ignore the flow's own.
     Shared,
 }
 
-/// What carries the probes.
+/// The sockets of the probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sockets {
-    /// Raw sockets where `CAP_NET_RAW` permits them, else one ordinary socket a flow.
+    /// Raw sockets where `CAP_NET_RAW` permits them, else one ordinary socket per flow.
     #[default]
     BestPermitted,
-    /// One ordinary socket a flow, which needs no privilege: slower, and not for TCP SYN.
+    /// One ordinary socket per flow, which needs no privilege: slower, and not for TCP SYN.
     Plain,
 }
 
-/// A trace's whole task.
+/// The complete specification of a trace.
 #[derive(Clone, Debug)]
 pub struct TraceSpec {
-    /// Whom to look for; the port means nothing to ICMP.
+    /// The destination; ICMP ignores the port.
     pub destination: SocketAddr,
-    /// The packets that ask.
+    /// The kind of probes.
     pub kind: TraceKind,
     /// The flows.
     pub flows: FlowSet,
     /// Whether their ports are free.
     pub ports: PortUse,
-    /// What carries the probes.
+    /// The sockets of the probes.
     pub sockets: Sockets,
     /// The farthest hop, 1 to 64.
     pub max_hops: u8,
-    /// Probes of each flow to each hop, 1 to 100; one that nobody answers is asked a few times more.
+    /// Probes of each flow to each hop, 1 to 100; without answers a few more are sent.
     pub queries: u8,
     /// How long to wait for an answer.
     pub patience: Span,
-    /// Probes a second to each distance at most, at least 1: routers answer few.
+    /// Most probes per second to each distance, at least 1: routers answer few.
     pub hop_rate: u32,
-    /// Probes a second at most in all, at least 1.
+    /// Most probes per second in all, at least 1.
     pub rate: u32,
-    /// What may be sent by all that shares it; beyond it a probe waits.
+    /// What all users of the permit may send together. A probe beyond it waits.
     pub permit: Permit,
 }
 
 impl TraceSpec {
-    /// The default towards a destination.
+    /// The default for a destination.
     pub const fn new(destination: SocketAddr, kind: TraceKind, flows: FlowSet) -> Self {
         Self {
             destination,
@@ -100,9 +100,8 @@ impl TraceSpec {
         }
     }
 
-    /// A traceroute: UDP, each probe a flow of its own, several distances asked at once. It needs no
-    /// privilege. With 30 hops it ends within 4 s, and 9 s later where the hops before the end are
-    /// silent.
+    /// A traceroute: UDP, each probe a separate flow, several distances at once. It needs no privilege. With
+    /// 30 hops it ends within 4 s, and 9 s later if the hops before the end are silent.
     pub(super) fn traceroute(destination: IpAddr, limits: TraceLimits, permit: Permit) -> Self {
         Self {
             sockets: Sockets::Plain,

@@ -13,7 +13,7 @@ use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::carrier::{self, Carrier};
 use super::flow::{Answer, ProbeId};
-use super::tracer::{Ask, Heard, Tracer};
+use super::tracer::{Ask, ReceivedAnswer, Tracer};
 use crate::stamp_clock::{StampClock, now};
 
 /// The port that traceroutes have always begun with: hardly any program listens there.
@@ -55,16 +55,16 @@ impl Spread {
         SocketAddr::new(self.destination.ip(), FIRST_PORT.saturating_add(number - 1))
     }
 
-    fn heard(&self, error: &IcmpError) -> Option<Heard> {
+    fn received(&self, error: &IcmpError) -> Option<ReceivedAnswer> {
         let (to, from) = error.to.zip(error.from)?;
         let before = to.port().checked_sub(FIRST_PORT)?;
         let (at, read_by) = carrier::arrival(&self.clock, error.at);
-        (to.ip() == self.destination.ip()).then_some(Heard {
+        (to.ip() == self.destination.ip()).then_some(ReceivedAnswer {
             port: 0,
             number: Some(before.checked_add(1)?),
             answer: Answer {
                 from,
-                said: carrier::said_error(self.destination, from, error)?,
+                printed: carrier::reported_error(self.destination, from, error)?,
                 at,
                 read_by,
             },
@@ -102,8 +102,8 @@ impl Carrier for Spread {
         while let Ok(Some(queued)) = icmp_error::take(self.socket.as_fd()) {
             match queued {
                 Queued::Icmp(error) => {
-                    if let Some(heard) = self.heard(&error) {
-                        tracer.on_answer(&heard);
+                    if let Some(received) = self.received(&error) {
+                        tracer.on_answer(&received);
                     }
                 }
                 Queued::Notice(Notice::Stamp(stamp)) if stamp.point == Point::Sent => {

@@ -80,8 +80,8 @@ fn each_flow_keeps_to_its_own_path() {
     let run = run(&spec(these(64)), Apart::ByNumber, &mut net);
     for route in &run.routes {
         let truth = net.path(route.source_port);
-        let told: Vec<IpAddr> = route.addresses().into_iter().flatten().collect();
-        assert_eq!(told, truth, "port {}", route.source_port);
+        let reported: Vec<IpAddr> = route.addresses().into_iter().flatten().collect();
+        assert_eq!(reported, truth, "port {}", route.source_port);
         assert!(route.hops.iter().all(|hop| hop.others.is_empty()));
     }
     let hashes: BTreeSet<_> = run.routes.iter().map(|route| route.hash).collect();
@@ -91,24 +91,24 @@ fn each_flow_keeps_to_its_own_path() {
 #[test]
 fn multipath_detection_stops_where_the_theory_says() {
     let mut single = Net::new(vec![one(1), one(2)]);
-    let told = run(&spec(enough(500)), Apart::ByNumber, &mut single);
-    assert_eq!((told.routes.len(), told.enough), (8, Some(true)));
+    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut single);
+    assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
     let mut diamond = Net::new(vec![one(1), balanced(3, &[10, 11, 12, 13]), one(30)]);
-    let told = run(&spec(enough(500)), Apart::ByNumber, &mut diamond);
-    let met: BTreeSet<_> = told
+    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut diamond);
+    let met: BTreeSet<_> = reported
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), told.enough), (4, Some(true)));
+    assert_eq!((met.len(), reported.enough), (4, Some(true)));
     // 28 rule out a fifth next hop; behind each of the four, 8 rule out a second one.
     assert!(
-        (28..=80).contains(&told.routes.len()),
+        (28..=80).contains(&reported.routes.len()),
         "{}",
-        told.routes.len()
+        reported.routes.len()
     );
     let mut behind: BTreeMap<Option<IpAddr>, u32> = BTreeMap::new();
-    for route in &told.routes {
+    for route in &reported.routes {
         *behind.entry(route.hops[1].address).or_default() += 1;
     }
     assert!(behind.values().all(|flows| *flows >= 8), "{behind:?}");
@@ -127,14 +127,14 @@ fn a_diamond_within_a_diamond_is_found() {
         Stage::Flows(Box::new(inner)),
         one(30),
     ]);
-    let told = run(&spec(enough(500)), Apart::ByNumber, &mut net);
-    let met: BTreeSet<_> = told
+    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    let met: BTreeSet<_> = reported
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), told.enough), (4, Some(true)));
-    let through = told
+    assert_eq!((met.len(), reported.enough), (4, Some(true)));
+    let through = reported
         .routes
         .iter()
         .filter(|route| route.hops[0].address == Some(addr(10)));
@@ -153,8 +153,8 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
         let mut net = Net::new(vec![two]);
         let mut quick = spec(enough(500));
         quick.queries = 1;
-        let told = run(&quick, Apart::ByNumber, &mut net);
-        let met: BTreeSet<_> = told
+        let reported = run(&quick, Apart::ByNumber, &mut net);
+        let met: BTreeSet<_> = reported
             .routes
             .iter()
             .map(|route| route.hops[0].address)
@@ -168,8 +168,8 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
 #[test]
 fn what_cannot_be_had_is_said() {
     let mut net = Net::new(vec![balanced(3, &[10, 11, 12, 13])]);
-    let told = run(&spec(enough(10)), Apart::ByNumber, &mut net);
-    assert_eq!((told.routes.len(), told.enough), (10, Some(false)));
+    let reported = run(&spec(enough(10)), Apart::ByNumber, &mut net);
+    assert_eq!((reported.routes.len(), reported.enough), (10, Some(false)));
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn packets_balanced_one_by_one_are_told_from_flows() {
 fn balancing_by_destination_is_one_path() {
     let chosen = 10 + u8::try_from(hash(5, 7) % 4).expect("small");
     let mut net = Net::new(vec![one(1), one(chosen), one(30)]);
-    let told = run(&spec(enough(500)), Apart::ByNumber, &mut net);
-    let hashes: BTreeSet<_> = told.routes.iter().map(|route| route.hash).collect();
-    assert_eq!((hashes.len(), told.routes.len()), (1, 8));
+    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    let hashes: BTreeSet<_> = reported.routes.iter().map(|route| route.hash).collect();
+    assert_eq!((hashes.len(), reported.routes.len()), (1, 8));
 }
 
 #[test]
@@ -345,12 +345,12 @@ fn stopped_early_it_tells_what_it_knows() {
 fn a_destination_that_answers_seldom_is_at_one_distance() {
     let mut net = Net::new(vec![one(1), balanced(3, &[10, 11, 12, 13]), one(30)]);
     net.reluctant = Some(Span::from_secs(1));
-    let told = run(&spec(these(16)), Apart::ByNumber, &mut net);
-    for route in &told.routes {
+    let reported = run(&spec(these(16)), Apart::ByNumber, &mut net);
+    for route in &reported.routes {
         assert!(route.reached(), "{route:?}");
         assert_eq!(route.hops.len(), 4, "{route:?}");
     }
-    assert!(told.took < Span::from_secs(90), "{}", told.took);
+    assert!(reported.took < Span::from_secs(90), "{}", reported.took);
 }
 
 #[test]
@@ -358,14 +358,14 @@ fn linux_routers_are_traced_in_their_own_time() {
     let seldom = |last| Stage::Limited(last, Span::from_secs(1));
     let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
     net.reluctant = Some(Span::from_secs(1));
-    let told = run(&spec(enough(500)), Apart::ByNumber, &mut net);
-    assert_eq!((told.routes.len(), told.enough), (8, Some(true)));
-    for route in &told.routes {
+    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
+    for route in &reported.routes {
         assert_eq!(
             route.addresses().into_iter().flatten().count(),
             4,
             "{route:?}"
         );
     }
-    assert!(told.took < Span::from_secs(90), "{}", told.took);
+    assert!(reported.took < Span::from_secs(90), "{}", reported.took);
 }

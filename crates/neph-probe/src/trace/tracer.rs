@@ -1,13 +1,12 @@
-//! The state machine of a trace: who is asked when, and what the answers make known.
+//! The state machine of a trace: which hop is asked when, and what the answers show.
 //!
-//! Owns pacing, retries and the ends of flows. Reads no clock and no socket: time and answers are
-//! arguments.
+//! Owns pacing, retries and the ends of flows. Reads no clock and no socket: time and answers are arguments.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use neph_model::{Instant, MplsLabel, Own, Span};
 
-use super::flow::{Answer, FlowState, Probe, ProbeId, Said, Spot};
+use super::flow::{Answer, AnswerKind, FlowState, Probe, ProbeId, Spot};
 use super::hop::HopState;
 use super::manner::{Manner, Retry, Window};
 use super::spec::{FlowSet, TraceSpec};
@@ -15,12 +14,12 @@ use super::spec::{FlowSet, TraceSpec};
 /// A flow's probes are numbered from 1; neither 0 nor 0xffff is a checksum.
 const NUMBERS: usize = 0xfffe;
 
-/// Whether an answer says which probe of its flow it answers.
+/// Whether an answer identifies the probe of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
-    /// It does.
+    /// It does, by a number.
     ByNumber,
-    /// Perhaps not: a flow asks one hop at a time.
+    /// It may not: a flow asks one hop at a time.
     OneAtATime,
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct Ask {
     pub(crate) number: u16,
 }
 
-/// What to do now.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Send this.
@@ -43,21 +42,21 @@ pub(crate) enum Turn {
     Wait(Instant<Own>),
     /// Add this many flows with [`Tracer::add`], or none, which ends the trace.
     MoreFlows(usize),
-    /// All is known that can be.
+    /// Everything possible is known.
     Over,
 }
 
-/// An answer and the flow that it answers.
+/// An answer and its flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedAnswer {
     pub(crate) port: u16,
-    /// The probe's number, where it is told.
+    /// The probe's number, if known.
     pub(crate) number: Option<u16>,
     pub(crate) answer: Answer,
     pub(crate) labels: Vec<MplsLabel>,
 }
 
-/// A trace under way.
+/// A trace in progress.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     pub(super) spec: TraceSpec,
@@ -68,26 +67,26 @@ pub(crate) struct Tracer {
     /// By distance, from 1.
     hops: Vec<HopState>,
     pub(super) probes: Vec<Probe>,
-    /// In the order in which patience with them ends.
+    /// In the order of their timeouts.
     open: VecDeque<ProbeId>,
     /// When the next probe of all may leave.
     ready: Instant<Own>,
     /// Which distance sends next, where several may.
     turn: usize,
-    /// How far the destination is, where any flow reached it.
+    /// The distance of the destination, if any flow reached it.
     pub(super) distance: Option<u8>,
-    /// How far away anybody answered.
+    /// The farthest distance with an answer.
     farthest: u8,
-    /// Which distances were asked again because they are in doubt, in order.
-    pub(super) again: Vec<u8>,
-    /// No more flows are to be had.
+    /// Distances that were asked again because they are uncertain, in order.
+    pub(super) anew: Vec<u8>,
+    /// No more flows are available.
     exhausted: bool,
-    /// So many of the flows, the first ones, have no port any more.
+    /// This many of the first flows have no port any more.
     retired: usize,
 }
 
 impl Tracer {
-    /// Without flows yet: the first turn asks for them.
+    /// Without flows yet: the first turn requests them.
     pub(crate) fn new(spec: &TraceSpec, apart: Apart, now: Instant<Own>) -> Self {
         let least = interval(spec.hop_rate);
         let hops = (0..spec.max_hops).map(|_| HopState::new(least, now));
@@ -107,14 +106,14 @@ impl Tracer {
             turn: 0,
             distance: None,
             farthest: 0,
-            again: Vec::new(),
+            anew: Vec::new(),
             exhausted: false,
             retired: 0,
             spec: spec.clone(),
         }
     }
 
-    /// Flows that the last turn asked for; none: there are no more.
+    /// Adds flows that the last turn requested; none: there are no more.
     pub(crate) fn add(&mut self, ports: &[u16]) {
         self.exhausted |= ports.is_empty();
         for port in ports {
@@ -126,8 +125,8 @@ impl Tracer {
         }
     }
 
-    /// Where the last turn asked for flows: those that there are ask no more, whatever is learnt
-    /// of their hops.
+    /// Ends the probes of the current flows, whatever is found about their hops. Call it where the last turn
+    /// requested flows.
     pub(crate) const fn retire(&mut self) {
         self.retired = self.flows.len();
     }
@@ -145,7 +144,7 @@ impl Tracer {
         }
     }
 
-    /// What to do now.
+    /// The next action.
     pub(crate) fn poll(&mut self, now: Instant<Own>) -> Turn {
         self.expire(now);
         if let Some(ask) = self.next_ask(now) {
@@ -154,7 +153,7 @@ impl Tracer {
         if let Some(until) = self.next_moment() {
             return Turn::Wait(until);
         }
-        // What a hop was found to be may make a flow ask again that had given it up.
+        // New knowledge about a hop may make a flow ask again that had ended.
         for flow in 0..self.flows.len() {
             self.advance(flow);
         }
@@ -171,16 +170,16 @@ impl Tracer {
         }
     }
 
-    /// The kernel says when a probe left.
+    /// The kernel reports when a probe left.
     pub(crate) fn on_left(&mut self, probe: ProbeId, at: Instant<Own>) {
         if let Some(probe) = self.probes.get_mut(probe.0) {
             probe.left = Some(at);
         }
     }
 
-    /// An answer came. One to no probe of ours, or a second one, is ignored.
-    pub(crate) fn on_answer(&mut self, heard: &Heard) {
-        let Some((id, flow, ttl)) = self.probe_of(heard) else {
+    /// An answer arrived. One without a probe, or a second one, is ignored.
+    pub(crate) fn on_answer(&mut self, received: &ReceivedAnswer) {
+        let Some((id, flow, ttl)) = self.probe_of(received) else {
             return;
         };
         let Some(probe) = self.probes.get_mut(id.0) else {
@@ -189,32 +188,32 @@ impl Tracer {
         if probe.answer.is_some() {
             return;
         }
-        probe.answer = Some(heard.answer);
+        probe.answer = Some(received.answer);
         let was_open = std::mem::replace(&mut probe.open, false);
         if let Some(hop) = self.hops.get_mut(usize::from(ttl) - 1) {
             hop.answered();
         }
         let state = &mut self.flows[flow];
-        state.learn(ttl, &heard.answer);
+        state.learn(ttl, &received.answer);
         if let Some(spot) = state.spot_mut(ttl) {
             spot.open -= u32::from(was_open);
             if spot.labels.is_empty() {
-                spot.labels.clone_from(&heard.labels);
+                spot.labels.clone_from(&received.labels);
             }
         }
-        if heard.answer.said == Said::Arrived {
+        if received.answer.printed == AnswerKind::Arrived {
             self.distance = Some(self.distance.map_or(ttl, |known| known.min(ttl)));
         }
         self.advance(flow);
         self.met(ttl);
     }
 
-    fn probe_of(&self, heard: &Heard) -> Option<(ProbeId, usize, u8)> {
-        let flow = *self.by_port.get(&heard.port)?;
+    fn probe_of(&self, received: &ReceivedAnswer) -> Option<(ProbeId, usize, u8)> {
+        let flow = *self.by_port.get(&received.port)?;
         let probes = &self.flows.get(flow)?.probes;
-        let id = match heard.number {
+        let id = match received.number {
             Some(number) => *probes.get(usize::from(number).checked_sub(1)?)?,
-            // Only the latest can be on its way, as flows that do not tell ask one at a time.
+            // Only the latest can be in flight, as flows without numbers ask one at a time.
             None => *probes.last()?,
         };
         Some((id, flow, self.probes.get(id.0)?.ttl))
@@ -257,7 +256,7 @@ impl Tracer {
                     spot.queued -= 1;
                 }
                 if let Some(ask) = self.ask(flow, ttl, now) {
-                    // What goes together is not interrupted by other distances.
+                    // Probes that go together are not interrupted by other distances.
                     self.turn = at + usize::from(self.manner.together == 1);
                     return Some(ask);
                 }
@@ -309,13 +308,13 @@ impl Tracer {
             .min()
     }
 
-    /// What answers from beyond the end of a flow say changes nothing.
+    /// An answer from beyond the end of a flow changes nothing.
     fn is_awaited(&self, probe: &Probe) -> bool {
         let flow = self.flows.get(probe.flow);
         probe.open && flow.is_some_and(|flow| probe.ttl <= flow.limit())
     }
 
-    /// Queues whatever a flow wants to ask next.
+    /// Queues the next probes of a flow.
     fn advance(&mut self, flow: usize) {
         if flow < self.retired {
             return;
@@ -353,8 +352,8 @@ impl Tracer {
         }
     }
 
-    /// The farthest distance that this flow should ask. Where other flows found the destination,
-    /// silence there is a limit or loss, and no reason to look farther.
+    /// The farthest distance that this flow should ask. If other flows found the destination, silence there
+    /// is a limit or loss, and no reason to ask farther.
     fn limit(&self, flow: &FlowState) -> u8 {
         let limit = flow.limit();
         match self.distance {
@@ -380,7 +379,7 @@ impl Tracer {
         allowed.saturating_sub(spot.asked)
     }
 
-    /// Somebody answered so far away: who waited for that may go on.
+    /// Records an answer at this distance: flows that waited for it may continue.
     fn met(&mut self, ttl: u8) {
         if ttl > self.farthest {
             self.farthest = ttl;

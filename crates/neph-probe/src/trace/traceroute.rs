@@ -8,7 +8,7 @@ use neph_model::{Hop, Permit, Stop, TraceLimits, Traceroute, Wall};
 use neph_sys::place::Place;
 
 use super::driver::driven;
-use super::flow::Said;
+use super::flow::AnswerKind;
 use super::route::trip;
 use super::spec::TraceSpec;
 use super::tracer::Tracer;
@@ -73,7 +73,7 @@ impl Tracer {
                 round_trips: Vec::new(),
             });
             let Some(answer) = probe.answer else { continue };
-            reached |= answer.said == Said::Arrived;
+            reached |= answer.printed == AnswerKind::Arrived;
             if !hop.addresses.contains(&answer.from) {
                 hop.addresses.push(answer.from);
             }

@@ -204,9 +204,9 @@ fn take_too_many(reflector: &Reflector) {
     });
     drop(held);
     eventually("room again", || {
-        let mut again = connect(reflector, 102);
-        let asked = again.write_all(&hello(Mode::Echo, 100));
-        asked.is_ok() && again.read(&mut [0; 16]).is_ok_and(|count| count == 16)
+        let mut anew = connect(reflector, 102);
+        let asked = anew.write_all(&hello(Mode::Echo, 100));
+        asked.is_ok() && anew.read(&mut [0; 16]).is_ok_and(|count| count == 16)
     });
 }
 
@@ -302,8 +302,8 @@ fn a_stamp_reply_tells_what_the_kernel_believes_of_its_clock() {
     socket.send(&stamp_request(Auth::Open, 44)).expect("send");
     let mut buffer = [0; 100];
     let len = socket.recv(&mut buffer).expect("an answer");
-    let told = decode_reply(&buffer[..len], Auth::Open).expect("a reply");
-    let error = told.packet.error;
+    let reported = decode_reply(&buffer[..len], Auth::Open).expect("a reply");
+    let error = reported.packet.error;
     assert_eq!(
         error.synchronized,
         neph_probe::clock_sync().starts_with("synchronised")

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, Permit, ProbeKind, ReadBy,
-    ReflectorCaps, ReflectorSpec, Span, Stop,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Permit, ProbeKind, ReadBy, ReflectorCaps,
+    ReflectorSpec, Slot, Span, Stop,
 };
 use neph_probe::{
     FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, RefusalWatch, Sharing,
@@ -13,18 +13,18 @@ use neph_probe::{
 
 use crate::loopback::reflector;
 
-/// A fleet to `address` whose lanes send 20 messages a second.
-pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
+/// A fleet to `address` whose slots send 20 messages a second.
+pub(crate) fn fleet(address: SocketAddr, slots: u32, count: u64) -> FleetSpec {
     FleetSpec {
         fleet: Fleet {
             probe: ProbeKind::Udp,
-            lanes,
+            slots,
             endpoints: vec![FleetEndpoint {
                 name: "reflector".to_owned(),
                 address,
             }],
             interval: Span::from_millis(50),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         },
         count: Some(count),
@@ -43,7 +43,7 @@ pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
 
 /// What a fleet told.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     pub(crate) sources: Vec<u16>,
     pub(crate) how: Option<Sharing>,
     pub(crate) messages: Vec<FleetMessage>,
@@ -52,9 +52,9 @@ pub(crate) struct Told {
     pub(crate) not_sent: Option<String>,
 }
 
-pub(crate) fn measure(spec: FleetSpec) -> Told {
+pub(crate) fn measure(spec: FleetSpec) -> Reported {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
-    let mut told = Told {
+    let mut reported = Reported {
         sources: Vec::new(),
         how: None,
         messages: Vec::new(),
@@ -64,24 +64,24 @@ pub(crate) fn measure(spec: FleetSpec) -> Told {
     for report in run.reports() {
         match report {
             FleetReport::Opened { sources, how } => {
-                told.sources = sources;
-                told.how = Some(how);
+                reported.sources = sources;
+                reported.how = Some(how);
             }
-            FleetReport::Messages(messages) => told.messages.extend(messages),
-            FleetReport::Ended(tally) => told.tally = tally,
-            FleetReport::NotSent(why) => told.not_sent = Some(why),
+            FleetReport::Messages(messages) => reported.messages.extend(messages),
+            FleetReport::Ended(tally) => reported.tally = tally,
+            FleetReport::NotSent(why) => reported.not_sent = Some(why),
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
         }
     }
     run.join().expect("it could begin");
-    told
+    reported
 }
 
 /// Each flow's numbers, in the order in which they were told.
-fn numbers(told: &Told) -> BTreeMap<(Lane, u16), Vec<u32>> {
+fn numbers(reported: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
     let mut numbers: BTreeMap<_, Vec<u32>> = BTreeMap::new();
-    for message in &told.messages {
-        let flow = (message.lane, message.source_port);
+    for message in &reported.messages {
+        let flow = (message.slot, message.source_port);
         numbers.entry(flow).or_default().push(message.seq);
     }
     numbers
@@ -90,29 +90,29 @@ fn numbers(told: &Told) -> BTreeMap<(Lane, u16), Vec<u32>> {
 #[test]
 fn each_flow_of_a_fleet_tells_each_of_its_messages_once_and_in_order() {
     let reflector = reflector(Span::ZERO);
-    let told = measure(fleet(reflector.address(), 64, 10));
-    assert_eq!(told.how, Some(Sharing::SocketPerFlow));
-    let ports: BTreeSet<u16> = told.sources.iter().copied().collect();
+    let reported = measure(fleet(reflector.address(), 64, 10));
+    assert_eq!(reported.how, Some(Sharing::SocketPerFlow));
+    let ports: BTreeSet<u16> = reported.sources.iter().copied().collect();
     assert_eq!(ports.len(), 64);
-    let numbers = numbers(&told);
+    let numbers = numbers(&reported);
     assert_eq!(numbers.len(), 64);
-    for ((lane, port), numbers) in numbers {
-        assert_eq!(port, told.sources[lane.0 as usize]);
+    for ((slot, port), numbers) in numbers {
+        assert_eq!(port, reported.sources[slot.0 as usize]);
         assert_eq!(numbers, (0..10).collect::<Vec<_>>());
     }
-    assert_eq!((told.tally.sent, told.tally.replies), (640, 640));
-    assert_eq!((told.tally.lost, told.tally.dropped_here), (0, 0));
-    let stamped = told.messages.iter().filter_map(FleetMessage::reply);
+    assert_eq!((reported.tally.sent, reported.tally.replies), (640, 640));
+    assert_eq!((reported.tally.lost, reported.tally.dropped_here), (0, 0));
+    let stamped = reported.messages.iter().filter_map(FleetMessage::reply);
     let by_kernel = stamped.filter(|reply| reply.read_by == ReadBy::Kernel);
-    assert_eq!(by_kernel.count() as u64, 640 - told.tally.unstamped);
-    assert!(told.tally.unstamped < 64, "{:?}", told.tally);
+    assert_eq!(by_kernel.count() as u64, 640 - reported.tally.unstamped);
+    assert!(reported.tally.unstamped < 64, "{:?}", reported.tally);
 }
 
 #[test]
 fn a_reply_tells_its_ttl_and_what_the_peer_knows() {
     let reflector = reflector(Span::from_millis(2));
-    let told = measure(fleet(reflector.address(), 4, 5));
-    for message in &told.messages {
+    let reported = measure(fleet(reflector.address(), 4, 5));
+    for message in &reported.messages {
         let FleetOutcome::Reply(reply) = message.outcome else {
             panic!("{message:?}");
         };
@@ -129,9 +129,9 @@ fn a_reply_tells_its_ttl_and_what_the_peer_knows() {
 fn flows_that_are_renewed_take_new_ports_and_count_from_0() {
     let reflector = reflector(Span::ZERO);
     let mut spec = fleet(reflector.address(), 8, 12);
-    spec.fleet.renewal = Some(Span::from_millis(200));
-    let told = measure(spec);
-    let numbers = numbers(&told);
+    spec.fleet.lifetime = Some(Span::from_millis(200));
+    let reported = measure(spec);
+    let numbers = numbers(&reported);
     for numbers in numbers.values() {
         assert_eq!(*numbers, (0_u32..).take(numbers.len()).collect::<Vec<_>>());
         assert!(numbers.len() <= 4);
@@ -139,16 +139,16 @@ fn flows_that_are_renewed_take_new_ports_and_count_from_0() {
     assert!(numbers.len() >= 8 * 3, "{}", numbers.len());
     let ports: BTreeSet<u16> = numbers.keys().map(|(_, port)| *port).collect();
     assert_eq!(ports.len(), numbers.len());
-    assert_eq!(told.tally.replies, 96, "{:?}", told.tally);
+    assert_eq!(reported.tally.replies, 96, "{:?}", reported.tally);
 }
 
 #[test]
 fn where_nobody_answers_all_is_lost_and_nothing_is_invented() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let told = measure(fleet(silent.local_addr().expect("bound"), 8, 3));
-    assert_eq!((told.tally.sent, told.tally.lost), (24, 24));
+    let reported = measure(fleet(silent.local_addr().expect("bound"), 8, 3));
+    assert_eq!((reported.tally.sent, reported.tally.lost), (24, 24));
     let lost = |message: &FleetMessage| message.outcome == FleetOutcome::Lost;
-    assert!(told.messages.len() == 24 && told.messages.iter().all(lost));
+    assert!(reported.messages.len() == 24 && reported.messages.iter().all(lost));
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn a_fleet_that_cannot_be_is_one_sentence() {
     let mut spec = fleet(nobody, 512, 1);
     spec.rate_cap = 1_000;
     let refused = FleetRun::start(spec, Stop::new()).expect_err("too fast");
-    let told = refused.to_string();
+    let reported = refused.to_string();
     assert!(
-        told.contains("10240 messages a second, and the cap is 1000"),
-        "{told}"
+        reported.contains("10240 messages a second, and the cap is 1000"),
+        "{reported}"
     );
 }
 
@@ -179,16 +179,16 @@ fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
     // Of 320 messages in 2 s, or what a busy machine makes of them, 5 pass at once and 5 a second.
     let spec = fleet(reflector.address(), 8, 40);
     let watch = RefusalWatch::begin(&spec);
-    let told = measure(spec);
+    let reported = measure(spec);
     let refused = watch.end();
     assert_eq!(refused.len(), 1);
     let (endpoint, refused) = &refused[0];
     assert_eq!(endpoint.name, "reflector");
     assert_eq!((refused.messages_per_second, refused.connections), (5, 0));
     assert!(
-        refused.messages >= 200 && told.tally.lost >= 200,
+        refused.messages >= 200 && reported.tally.lost >= 200,
         "{refused:?}, {:?}",
-        told.tally
+        reported.tally
     );
 }
 
@@ -199,11 +199,11 @@ fn a_reflector_of_two_names_tells_what_it_refused_once() {
         ..ReflectorCaps::default()
     });
     let mut spec = fleet(reflector.address(), 8, 40);
-    let again = FleetEndpoint {
+    let anew = FleetEndpoint {
         name: "again".to_owned(),
         ..spec.fleet.endpoints[0].clone()
     };
-    spec.fleet.endpoints.push(again);
+    spec.fleet.endpoints.push(anew);
     let watch = RefusalWatch::begin(&spec);
     measure(spec);
     let refused = watch.end();
@@ -216,8 +216,8 @@ fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
     let reflector = capped(ReflectorCaps::default());
     let spec = fleet(reflector.address(), 8, 4);
     let watch = RefusalWatch::begin(&spec);
-    let told = measure(spec);
-    assert_eq!((told.tally.lost, watch.end()), (0, Vec::new()));
+    let reported = measure(spec);
+    assert_eq!((reported.tally.lost, watch.end()), (0, Vec::new()));
 }
 
 #[test]
@@ -230,18 +230,18 @@ fn connections_beyond_the_reflectors_cap_are_told() {
     let mut spec = fleet(reflector.address(), 8, 20);
     spec.fleet.probe = ProbeKind::Tcp;
     let watch = RefusalWatch::begin(&spec);
-    let told = measure(spec);
+    let reported = measure(spec);
     let refused = watch.end();
-    assert_eq!(refused.len(), 1, "{:?}", told.tally);
+    assert_eq!(refused.len(), 1, "{:?}", reported.tally);
     let refused = refused[0].1;
     assert!(
         refused.connections >= 4 && refused.connections_per_peer == 4,
         "{refused:?}"
     );
     assert!(
-        told.tally.failed + told.tally.lost >= 40,
+        reported.tally.failed + reported.tally.lost >= 40,
         "{:?}",
-        told.tally
+        reported.tally
     );
 }
 
@@ -256,11 +256,15 @@ fn a_connection_that_the_reflector_closes_is_made_anew_as_the_same_flow_and_who_
     let mut spec = fleet(reflector.address(), 2, 8);
     spec.fleet.probe = ProbeKind::Tcp;
     spec.fleet.interval = Span::from_millis(600);
-    let told = measure(spec);
-    let why = told.not_sent.as_deref().unwrap_or_default();
+    let reported = measure(spec);
+    let why = reported.not_sent.as_deref().unwrap_or_default();
     assert!(why.contains("the reflector closed its connection"), "{why}");
-    for (lane, port) in (0..).map(Lane).zip(&told.sources) {
-        let own: Vec<_> = told.messages.iter().filter(|m| m.lane == lane).collect();
+    for (slot, port) in (0..).map(Slot).zip(&reported.sources) {
+        let own: Vec<_> = reported
+            .messages
+            .iter()
+            .filter(|m| m.slot == slot)
+            .collect();
         assert!(own.iter().all(|message| message.source_port == *port));
         let broken = own.iter().position(|m| m.outcome == FleetOutcome::Failed);
         let after = &own[broken.expect("it is made anew once a second")..];

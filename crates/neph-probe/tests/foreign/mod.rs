@@ -15,13 +15,13 @@ fn serve_one(listener: &TcpListener) -> Option<CloseCode> {
     drop(listener.accept().expect("a connection"));
     let (stream, _) = listener.accept().expect("a connection");
     let mut socket = tungstenite::accept(stream).expect("a handshake");
-    let mut said = None;
+    let mut printed = None;
     while let Ok(message) = socket.read() {
         if let WsMessage::Close(close) = message {
-            said = close.map(|close| close.code);
+            printed = close.map(|close| close.code);
         }
     }
-    said
+    printed
 }
 
 #[test]
@@ -35,6 +35,6 @@ fn a_websocket_is_closed_as_the_protocol_asks() {
     };
     let (messages, tally) = measure(spec);
     assert_eq!((messages.len(), tally.replies), (3, 3));
-    let said = server.join().expect("the server ran");
-    assert_eq!(said, Some(CloseCode::Normal));
+    let printed = server.join().expect("the server ran");
+    assert_eq!(printed, Some(CloseCode::Normal));
 }

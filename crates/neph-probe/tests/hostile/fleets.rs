@@ -4,35 +4,41 @@
 use neph_model::{FleetMessage, Span};
 
 use super::{ECHOED, Lie, SECOND, Server};
-use crate::fleet::{Told, fleet, measure};
+use crate::fleet::{Reported, fleet, measure};
 
 /// Where an open reply repeats the identifier of the session.
 const SSID: std::ops::Range<usize> = 14..16;
 
 /// Measures four flows of five messages each against a reflector whose times `lie` changes and whose reply
 /// bytes `spoil` changes.
-fn measured(lie: Lie, spoil: fn(&mut [u8])) -> Told {
+fn measured(lie: Lie, spoil: fn(&mut [u8])) -> Reported {
     let server = Server::begin(lie, spoil);
     let mut spec = fleet(server.address, 4, 5);
     spec.request_size = 200;
-    let told = measure(spec);
+    let reported = measure(spec);
     server.end();
-    told
+    reported
 }
 
-fn stays(told: &Told) -> Vec<Span> {
-    let replies = told.messages.iter().filter_map(FleetMessage::reply);
+fn stays(reported: &Reported) -> Vec<Span> {
+    let replies = reported.messages.iter().filter_map(FleetMessage::reply);
     let at_peer = replies.filter_map(|reply| reply.at_peer);
     at_peer.map(|peer| peer.residence).collect()
 }
 
 #[test]
 fn honest_replies_of_a_fleet_are_believed_also_those_of_a_reflector_without_sessions() {
-    let told = measured(|_, _| {}, |_| {});
-    assert_eq!((told.tally.replies, told.tally.disbelieved), (20, 0));
-    assert_eq!(stays(&told), [Span::ZERO; 20]);
-    let told = measured(|_, _| {}, |reply| reply[SSID].fill(0));
-    assert_eq!(told.tally.replies, 20, "RFC 8762 alone has no identifier");
+    let reported = measured(|_, _| {}, |_| {});
+    assert_eq!(
+        (reported.tally.replies, reported.tally.implausible_replies),
+        (20, 0)
+    );
+    assert_eq!(stays(&reported), [Span::ZERO; 20]);
+    let reported = measured(|_, _| {}, |reply| reply[SSID].fill(0));
+    assert_eq!(
+        reported.tally.replies, 20,
+        "RFC 8762 alone has no identifier"
+    );
 }
 
 #[test]
@@ -43,9 +49,12 @@ fn times_at_the_peer_that_cannot_be_are_left_out_of_a_fleet_and_counted() {
         |_, answer| (answer.marks.rx, answer.marks.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
     ];
     for lie in lies {
-        let told = measured(lie, |_| {});
-        assert_eq!((told.tally.replies, told.tally.disbelieved), (20, 20));
-        assert!(stays(&told).is_empty());
+        let reported = measured(lie, |_| {});
+        assert_eq!(
+            (reported.tally.replies, reported.tally.implausible_replies),
+            (20, 20)
+        );
+        assert!(stays(&reported).is_empty());
     }
 }
 
@@ -58,7 +67,7 @@ fn what_does_not_repeat_the_requests_fields_is_no_reply_of_a_fleet() {
         |reply| reply[SSID.start] ^= 1,
     ];
     for spoil in spoilt {
-        let told = measured(|_, _| {}, spoil);
-        assert_eq!((told.tally.replies, told.tally.lost), (0, 20));
+        let reported = measured(|_, _| {}, spoil);
+        assert_eq!((reported.tally.replies, reported.tally.lost), (0, 20));
     }
 }

@@ -81,7 +81,7 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>
             Report::Message(message) => messages.push(message),
             Report::Ended(ended) => tally = ended,
             Report::Event {
-                kind: EventKind::Disbelieved,
+                kind: EventKind::Implausible,
                 text,
                 ..
             } => notes.push(text),

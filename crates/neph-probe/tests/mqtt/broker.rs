@@ -110,8 +110,12 @@ fn a_broker_answers_every_ping_over_tcp_and_tls_with_kernel_stamps() {
             let mut spec = short_flow(&target, 20);
             spec.connection_use = connection_use;
             spec.trust = Trust::File(server.folder.path().join("cert.pem"));
-            let (messages, tally, said) = measure(spec);
-            assert_eq!((tally.replies, tally.lost), (20, 0), "{target}: {said:?}");
+            let (messages, tally, printed) = measure(spec);
+            assert_eq!(
+                (tally.replies, tally.lost),
+                (20, 0),
+                "{target}: {printed:?}"
+            );
             for message in &messages {
                 let ledger = message.ledger().expect("replied to");
                 let sum: Span = ledger.entries().iter().map(neph_model::Entry::time).sum();
@@ -137,16 +141,19 @@ fn a_broker_with_users_takes_those_of_the_target_and_refuses_others() {
         return;
     };
     let ping = |user: &str| measure(short_flow(&format!("mqtt://{user}{}", server.plain), 5));
-    let (_, tally, said) = ping("me:secret%3A1@");
-    assert_eq!(tally.replies, 5, "{said:?}");
+    let (_, tally, printed) = ping("me:secret%3A1@");
+    assert_eq!(tally.replies, 5, "{printed:?}");
     for user in ["", "me:wrong@", "me@"] {
-        let (messages, tally, said) = ping(user);
-        assert_eq!((tally.replies, tally.failed), (0, 5), "{said:?}");
+        let (messages, tally, printed) = ping(user);
+        assert_eq!((tally.replies, tally.failed), (0, 5), "{printed:?}");
         let refused = Answer::named("mqtt-connack-5");
         assert!(
             messages.iter().all(|message| message.answer == refused),
-            "{said:?}"
+            "{printed:?}"
         );
-        assert!(!said.iter().any(|text| text.contains("wrong")), "{said:?}");
+        assert!(
+            !printed.iter().any(|text| text.contains("wrong")),
+            "{printed:?}"
+        );
     }
 }

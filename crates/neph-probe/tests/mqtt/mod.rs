@@ -16,17 +16,17 @@ use crate::support::serve_tcp;
 /// What a flow measured, and what it said.
 fn measure(spec: FlowSpec) -> (Vec<Message>, Tally, Vec<String>) {
     let flow = Flow::start(spec, Stop::new()).expect("a thread");
-    let (mut messages, mut said, mut tally) = (Vec::new(), Vec::new(), Tally::default());
+    let (mut messages, mut printed, mut tally) = (Vec::new(), Vec::new(), Tally::default());
     for report in flow.reports() {
         match report {
             Report::Message(message) => messages.push(message),
             Report::Ended(ended) => tally = ended,
-            Report::Event { text, .. } => said.push(text),
+            Report::Event { text, .. } => printed.push(text),
             Report::Reply(_) | Report::Opened { .. } | Report::Tcp { .. } | Report::Anchor(_) => {}
         }
     }
     flow.join().expect("the flow ran");
-    (messages, tally, said)
+    (messages, tally, printed)
 }
 
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
@@ -56,8 +56,8 @@ fn packets_in_pieces_are_whole_packets() {
         }
         Ok(())
     });
-    let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 20));
-    assert_eq!((tally.replies, tally.lost), (20, 0), "{said:?}");
+    let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 20));
+    assert_eq!((tally.replies, tally.lost), (20, 0), "{printed:?}");
     assert!(messages.iter().all(|message| message.answer.is_none()));
 }
 
@@ -73,8 +73,8 @@ fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
         }
         Ok(())
     });
-    let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 30));
-    assert_eq!(tally.replies, 30, "{said:?}");
+    let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 30));
+    assert_eq!(tally.replies, 30, "{printed:?}");
     for message in &messages {
         let service = message.ledger().expect("replied to").service_time();
         assert!(service >= Span::from_millis(40), "{service}");
@@ -103,12 +103,12 @@ fn a_peer_that_speaks_something_else_is_told_in_a_sentence() {
             "before the protocol's opening was done",
         ),
     ] {
-        let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 3));
-        assert_eq!((tally.replies, tally.failed), (0, 3), "{why}: {said:?}");
+        let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 3));
+        assert_eq!((tally.replies, tally.failed), (0, 3), "{why}: {printed:?}");
         assert!(messages.iter().all(|m| m.outcome == Outcome::Failed));
         assert!(
-            said.iter().any(|text| text.contains(why)),
-            "{why}: {said:?}"
+            printed.iter().any(|text| text.contains(why)),
+            "{why}: {printed:?}"
         );
     }
 }
@@ -123,11 +123,11 @@ fn a_publish_that_nobody_subscribed_to_ends_the_connection() {
         // Until the client leaves.
         packet(stream).map(drop)
     });
-    let (_, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 3));
-    assert_eq!((tally.replies, tally.lost), (0, 3), "{said:?}");
+    let (_, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 3));
+    assert_eq!((tally.replies, tally.lost), (0, 3), "{printed:?}");
     assert!(
-        said.iter().any(|text| text.contains("begins with 0x30")),
-        "{said:?}"
+        printed.iter().any(|text| text.contains("begins with 0x30")),
+        "{printed:?}"
     );
 }
 
@@ -137,13 +137,13 @@ fn a_connack_that_refuses_is_the_answer_of_each_message() {
         packet(stream)?;
         stream.write_all(&[0x20, 2, 0, 3])
     });
-    let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 5));
-    assert_eq!((tally.replies, tally.failed), (0, 5), "{said:?}");
+    let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 5));
+    assert_eq!((tally.replies, tally.failed), (0, 5), "{printed:?}");
     let refused = Answer::named("mqtt-connack-3");
     assert!(
         messages.iter().all(|message| message.answer == refused),
         "{messages:?}"
     );
     let sentence = "the broker refused the connection: MQTT CONNACK code 3 (server unavailable)";
-    assert!(said.iter().any(|text| text == sentence), "{said:?}");
+    assert!(printed.iter().any(|text| text == sentence), "{printed:?}");
 }

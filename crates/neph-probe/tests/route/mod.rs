@@ -103,8 +103,11 @@ fn the_routers_of_a_chain_answer_in_order() {
     let nowhere: IpAddr = "10.97.0.1".parse().expect("an address");
     let r1 = chain.place("r1");
     let no_route = traceroute(nowhere, limits, &Permit::ANYTHING, Some(&r1), &Stop::new());
-    let told = no_route.expect_err("r1 has no default route").to_string();
-    assert!(told.contains("trace the route to 10.97.0.1"), "{told}");
+    let reported = no_route.expect_err("r1 has no default route").to_string();
+    assert!(
+        reported.contains("trace the route to 10.97.0.1"),
+        "{reported}"
+    );
 }
 
 #[test]

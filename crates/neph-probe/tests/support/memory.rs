@@ -19,9 +19,10 @@ pub(crate) fn is_alone(test: &str) -> bool {
         .env(ALONE, test)
         .output()
         .expect("it starts");
-    let [told, complaint] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
-    let has_run = ran.status.success() && told.contains("1 passed");
-    assert!(has_run, "{test}: {told}{complaint}");
+    let [reported, complaint] =
+        [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
+    let has_run = ran.status.success() && reported.contains("1 passed");
+    assert!(has_run, "{test}: {reported}{complaint}");
     false
 }
 

@@ -124,7 +124,7 @@ impl Drop for Net {
 fn ip(arguments: &[&str]) -> String {
     let done = process::command("ip").args(arguments).output();
     let done = done.expect("ip runs");
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "ip {arguments:?}: {told}");
+    let reported = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "ip {arguments:?}: {reported}");
     String::from_utf8_lossy(&done.stdout).into_owned()
 }

@@ -8,20 +8,20 @@ use neph_probe::{FleetRun, FleetSpec, Reflector, Sharing};
 
 use super::PORT;
 use super::pair::{Pair, Side};
-use crate::fleet::{Told, fleet, measure};
+use crate::fleet::{Reported, fleet, measure};
 use crate::loopback::reflector;
 use crate::support::{eventually, has, skip};
 
-fn syns(pair: &Pair, host: &str, (lanes, count): (u32, u64)) -> FleetSpec {
+fn syns(pair: &Pair, host: &str, (slots, count): (u32, u64)) -> FleetSpec {
     let address: SocketAddr = format!("{host}:{PORT}").parse().expect("an address");
-    let mut spec = fleet(address, lanes, count);
+    let mut spec = fleet(address, slots, count);
     spec.fleet.probe = ProbeKind::Syn;
     spec.site = Some(pair.place(Side::Ours));
     spec
 }
 
-fn by_kernel(told: &Told) -> usize {
-    let replies = told.messages.iter().filter_map(FleetMessage::reply);
+fn by_kernel(reported: &Reported) -> usize {
+    let replies = reported.messages.iter().filter_map(FleetMessage::reply);
     replies
         .filter(|reply| reply.read_by == ReadBy::Kernel)
         .count()
@@ -35,14 +35,22 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
     let _listener = pair.listen(PORT);
     for host in ["10.98.0.2", "[fd00:98::2]"] {
         let before = pair.attempts_failed(Side::Theirs);
-        let told = measure(syns(&pair, host, (64, 20)));
-        assert_eq!(told.how, Some(Sharing::OneForAll));
-        assert_eq!(told.tally.replies, 1280, "{host}: {:?}", told.tally);
-        assert_eq!((told.tally.copies, told.tally.dropped_here), (0, 0));
-        assert!(by_kernel(&told) >= 1270, "{host}: {}", by_kernel(&told));
-        let ports: BTreeSet<u16> = told.messages.iter().map(|one| one.source_port).collect();
-        assert_eq!(ports, told.sources.iter().copied().collect());
-        for message in &told.messages {
+        let reported = measure(syns(&pair, host, (64, 20)));
+        assert_eq!(reported.how, Some(Sharing::OneForAll));
+        assert_eq!(reported.tally.replies, 1280, "{host}: {:?}", reported.tally);
+        assert_eq!((reported.tally.copies, reported.tally.dropped_here), (0, 0));
+        assert!(
+            by_kernel(&reported) >= 1270,
+            "{host}: {}",
+            by_kernel(&reported)
+        );
+        let ports: BTreeSet<u16> = reported
+            .messages
+            .iter()
+            .map(|one| one.source_port)
+            .collect();
+        assert_eq!(ports, reported.sources.iter().copied().collect());
+        for message in &reported.messages {
             let FleetOutcome::Reply(reply) = message.outcome else {
                 panic!("{message:?}");
             };
@@ -71,8 +79,8 @@ fn syns_whose_answers_are_lost_are_taken_back() {
     );
     let mut spec = syns(&pair, "10.98.0.2", (8, 5));
     spec.timeout = Span::from_millis(200);
-    let told = measure(spec);
-    assert_eq!((told.tally.lost, told.tally.replies), (40, 0));
+    let reported = measure(spec);
+    assert_eq!((reported.tally.lost, reported.tally.replies), (40, 0));
     eventually("no half-open connection is left", || {
         pair.connections(PORT) == (0, 0)
     });
@@ -90,10 +98,14 @@ fn a_fleet_of_syns_to_a_closed_port_is_answered_by_rst_and_renews_its_ports() {
         return;
     };
     let mut spec = syns(&pair, "10.98.0.2", (16, 12));
-    spec.fleet.renewal = Some(Span::from_millis(200));
-    let told = measure(spec);
-    assert_eq!((told.tally.replies, told.tally.lost), (192, 0));
-    let ports: BTreeSet<u16> = told.messages.iter().map(|one| one.source_port).collect();
+    spec.fleet.lifetime = Some(Span::from_millis(200));
+    let reported = measure(spec);
+    assert_eq!((reported.tally.replies, reported.tally.lost), (192, 0));
+    let ports: BTreeSet<u16> = reported
+        .messages
+        .iter()
+        .map(|one| one.source_port)
+        .collect();
     assert!(ports.len() >= 48, "{}", ports.len());
 }
 
@@ -105,9 +117,9 @@ fn ports_that_somebody_uses_are_left_alone() {
     let _used = [23_001, 23_003].map(|port| pair.listen_at(Side::Ours, port));
     let mut spec = syns(&pair, "10.98.0.2", (4, 2));
     spec.first_port = Some(23_000);
-    let told = measure(spec);
-    assert_eq!(told.sources, [23_000, 23_002, 23_004, 23_005]);
-    assert_eq!(told.tally.replies, 8);
+    let reported = measure(spec);
+    assert_eq!(reported.sources, [23_000, 23_002, 23_004, 23_005]);
+    assert_eq!(reported.tally.replies, 8);
 }
 
 #[test]
@@ -115,11 +127,11 @@ fn established_connections_answer_every_message_with_the_reflectors_residence() 
     let reflector = reflector(Span::from_millis(2));
     let mut spec = fleet(reflector.address(), 16, 10);
     spec.fleet.probe = ProbeKind::Tcp;
-    let told = measure(spec);
-    assert_eq!(told.how, Some(Sharing::SocketPerFlow));
-    assert_eq!(told.tally.replies, 160, "{:?}", told.tally);
-    assert!(by_kernel(&told) >= 150, "{}", by_kernel(&told));
-    for message in &told.messages {
+    let reported = measure(spec);
+    assert_eq!(reported.how, Some(Sharing::SocketPerFlow));
+    assert_eq!(reported.tally.replies, 160, "{:?}", reported.tally);
+    assert!(by_kernel(&reported) >= 150, "{}", by_kernel(&reported));
+    for message in &reported.messages {
         let reply = message.reply().expect("TCP loses nothing");
         let peer = reply.at_peer.expect("our reflector tells");
         assert!(peer.residence >= Span::from_millis(2));
@@ -132,10 +144,14 @@ fn established_connections_are_renewed_on_new_ports_without_losing_a_message() {
     let reflector = reflector(Span::ZERO);
     let mut spec = fleet(reflector.address(), 8, 12);
     spec.fleet.probe = ProbeKind::Tcp;
-    spec.fleet.renewal = Some(Span::from_millis(200));
-    let told = measure(spec);
-    assert_eq!(told.tally.replies, 96, "{:?}", told.tally);
-    let ports: BTreeSet<u16> = told.messages.iter().map(|one| one.source_port).collect();
+    spec.fleet.lifetime = Some(Span::from_millis(200));
+    let reported = measure(spec);
+    assert_eq!(reported.tally.replies, 96, "{:?}", reported.tally);
+    let ports: BTreeSet<u16> = reported
+        .messages
+        .iter()
+        .map(|one| one.source_port)
+        .collect();
     assert!(ports.len() >= 24, "{}", ports.len());
 }
 
@@ -174,10 +190,10 @@ fn established_connections_to_nobody_are_refused_with_the_remedy() {
     let mut spec = fleet(address, 4, 3);
     spec.fleet.probe = ProbeKind::Tcp;
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
-    let told = run.join().expect_err("nobody is there").to_string();
+    let reported = run.join().expect_err("nobody is there").to_string();
     assert!(
-        told.contains("need a neph reflector") && told.contains("use syn"),
-        "{told}"
+        reported.contains("need a neph reflector") && reported.contains("use syn"),
+        "{reported}"
     );
 }
 
@@ -189,26 +205,26 @@ fn fifty_thousand_ports_from_one_thread() {
         return;
     };
     let _listener = pair.listen(PORT);
-    let median = |told: &Told| {
-        let replies = told.messages.iter().filter_map(FleetMessage::reply);
+    let median = |reported: &Reported| {
+        let replies = reported.messages.iter().filter_map(FleetMessage::reply);
         let mut trips: Vec<i64> = replies.map(|reply| reply.round_trip.nanos()).collect();
         trips.sort_unstable();
         trips.get(trips.len() / 2).copied()
     };
-    for (lanes, millis, count) in [
+    for (slots, millis, count) in [
         (1, 200, 25),
         (512, 200, 50),
         (512, 5, 1000),
         (50_000, 1000, 10),
     ] {
-        let mut spec = syns(&pair, "10.98.0.2", (lanes, count));
+        let mut spec = syns(&pair, "10.98.0.2", (slots, count));
         spec.fleet.interval = Span::from_millis(millis);
         spec.timeout = Span::from_secs(2);
         let before = pair.attempts_failed(Side::Theirs);
-        let told = measure(spec);
+        let reported = measure(spec);
         let failed = pair.attempts_failed(Side::Theirs) - before;
-        let (tally, median) = (told.tally, median(&told));
-        println!("{lanes} x {millis} ms: median {median:?} ns, broken off {failed}, {tally:?}");
+        let (tally, median) = (reported.tally, median(&reported));
+        println!("{slots} x {millis} ms: median {median:?} ns, broken off {failed}, {tally:?}");
         assert_eq!(pair.connections(PORT).1, 0);
     }
     eventually("no half-open connection is left", || {

@@ -31,8 +31,8 @@ fn an_upload_tells_each_second_and_a_second_one_has_to_wait() {
         reflector.counted().iter().any(is_bulk)
     });
     let second = upload(&spec(address, Span::from_secs(1)), &Stop::new());
-    let told = second.expect_err("the first one has the turn").to_string();
-    assert!(told.contains("reflector busy"), "{told}");
+    let reported = second.expect_err("the first one has the turn").to_string();
+    assert!(reported.contains("reflector busy"), "{reported}");
     let done = first
         .join()
         .expect("no panic")
@@ -85,15 +85,18 @@ fn an_upload_that_nobody_takes_is_one_sentence() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
     let too_long = upload(&spec(address, Span::from_secs(3_600)), &Stop::new());
-    let told = too_long.expect_err("an hour is too long").to_string();
+    let reported = too_long.expect_err("an hour is too long").to_string();
     assert!(
-        told.contains("duration too long") && told.contains("wss://"),
-        "{told}"
+        reported.contains("duration too long") && reported.contains("wss://"),
+        "{reported}"
     );
     drop(reflector);
     let nobody = upload(&spec(address, Span::from_secs(1)), &Stop::new());
-    let told = nobody.expect_err("nobody listens").to_string();
-    assert!(told.contains("connect for a bulk upload to"), "{told}");
+    let reported = nobody.expect_err("nobody listens").to_string();
+    assert!(
+        reported.contains("connect for a bulk upload to"),
+        "{reported}"
+    );
 }
 
 /// Ends with the test, also when it panics.

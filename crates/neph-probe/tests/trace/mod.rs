@@ -66,13 +66,13 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
     for family in BOTH {
         for kind in [TraceKind::Udp, TraceKind::Syn] {
             let spec = spec(family, kind, enough());
-            let told = trace(&spec, Some(&net.place("here")), &Stop::new())
+            let reported = trace(&spec, Some(&net.place("here")), &Stop::new())
                 .expect("a trace")
                 .trace;
-            let taken = branches(&told.routes, family, 4);
+            let taken = branches(&reported.routes, family, 4);
             let found: BTreeSet<u8> = taken.values().copied().collect();
             assert_eq!(found.len(), 4, "{family:?} {kind:?}: {taken:?}");
-            assert_eq!(told.enough, Some(true));
+            assert_eq!(reported.enough, Some(true));
             // 28 flows rule out a fifth path; 8 behind each of the four rule out further ones there.
             assert!((28..=96).contains(&taken.len()), "{} flows", taken.len());
             for (port, branch) in &taken {
@@ -81,7 +81,7 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
                     assert_eq!(seen, other == *branch, "{kind:?}: {port} at {other}");
                 }
             }
-            for route in &told.routes {
+            for route in &reported.routes {
                 assert_eq!(route.end, TraceEnd::Reached);
                 let ends: Vec<_> = [0, 2, 3].map(|at| route.hops[at].address).to_vec();
                 // Linux answers from the address that leads back, for IPv6 from where it came in.
@@ -101,7 +101,7 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
                     "{route:?}"
                 );
             }
-            let hashes: BTreeSet<_> = told.routes.iter().map(|route| route.hash).collect();
+            let hashes: BTreeSet<_> = reported.routes.iter().map(|route| route.hash).collect();
             assert_eq!(hashes.len(), 4);
             // The next kind uses the same ports: forget who went where.
             for branch in 1..=4 {
@@ -152,10 +152,10 @@ fn echoes(net: &Diamond) {
             spec.destination.set_port(0);
             spec.sockets = sockets;
             let here = net.place("here");
-            let told = trace(&spec, Some(&here), &Stop::new())
+            let reported = trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
                 .trace;
-            for route in &told.routes {
+            for route in &reported.routes {
                 assert_eq!(route.end, TraceEnd::Reached, "{sockets:?} {family:?}");
                 assert_eq!(route.hops.len(), 4);
                 assert!(
@@ -163,7 +163,7 @@ fn echoes(net: &Diamond) {
                     "{route:?}"
                 );
             }
-            branches(&told.routes, family, 4);
+            branches(&reported.routes, family, 4);
         }
     }
 }
@@ -177,7 +177,7 @@ fn beside_its_owner(net: &Diamond) {
         let alone = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
-        let beside = here.run(|| {
+        let alongside = here.run(|| {
             let owner = UdpSocket::bind((family.address(1, 1), 26_000)).expect("a free port");
             let taken = trace(&spec, None, &Stop::new())
                 .expect_err("it is taken")
@@ -185,10 +185,10 @@ fn beside_its_owner(net: &Diamond) {
             assert!(taken.contains("take source port 26000"), "{taken}");
             let mut both = spec.clone();
             both.flows = FlowSet::These(vec![26_000, 26_001]);
-            let told = trace(&both, None, &Stop::new()).expect("a port is free");
-            let traced = told.trace.routes.iter().map(|route| route.source_port);
+            let reported = trace(&both, None, &Stop::new()).expect("a port is free");
+            let traced = reported.trace.routes.iter().map(|route| route.source_port);
             assert_eq!(traced.collect::<Vec<_>>(), [26_001]);
-            assert_eq!(told.left_out.len(), 1, "{:?}", told.left_out);
+            assert_eq!(reported.left_out.len(), 1, "{:?}", reported.left_out);
             let tracing = trace_flow(spec.destination, TraceKind::Udp, 26_000, Some(&here));
             let traced = tracing.expect("a thread").join().expect("a trace");
             drop(owner);
@@ -196,8 +196,8 @@ fn beside_its_owner(net: &Diamond) {
             assert!(first <= last);
             traced.route
         });
-        let beside = beside.expect("the place is there");
-        assert_eq!(beside.hash, alone.routes[0].hash, "{family:?}");
+        let alongside = alongside.expect("the place is there");
+        assert_eq!(alongside.hash, alone.routes[0].hash, "{family:?}");
     }
 }
 
@@ -216,11 +216,14 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
     for family in BOTH {
         let spec = spec(family, TraceKind::Syn, FlowSet::These(vec![25_000, 25_001]));
         let listener = listen(spec.destination).expect("a free port");
-        let told = trace(&spec, Some(&here), &Stop::new())
+        let reported = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
-        assert!(told.routes.iter().all(FlowRoute::reached), "{told:?}");
-        assert!(told.routes.iter().all(|route| route.hops.len() == 4));
+        assert!(
+            reported.routes.iter().all(FlowRoute::reached),
+            "{reported:?}"
+        );
+        assert!(reported.routes.iter().all(|route| route.hops.len() == 4));
         // Our kernel refuses what the listener offers: nothing stays half open.
         eventually("no half-open connection", || {
             let open = net.run("there", &["ss", "-Htan", "state", "syn-recv"]);
@@ -240,10 +243,10 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
         let reflector = reflector.expect("a reflector");
         for sockets in [Sockets::BestPermitted, Sockets::Plain] {
             spec.sockets = sockets;
-            let told = trace(&spec, Some(&here), &Stop::new())
+            let reported = trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
                 .trace;
-            for route in &told.routes {
+            for route in &reported.routes {
                 let last = route.destination().expect("the reflector answers");
                 assert_eq!(last.round_trips.len(), 3, "{sockets:?} {family:?} {last:?}");
             }
@@ -251,15 +254,16 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
         // Nor does it count what is asked on behalf of a flow in use.
         spec.sockets = Sockets::BestPermitted;
         spec.ports = PortUse::Shared;
-        let told = trace(&spec, Some(&here), &Stop::new())
+        let reported = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
         assert!(
-            told.routes
+            reported
+                .routes
                 .iter()
                 .all(|route| route.end == TraceEnd::Silent)
         );
-        assert!(told.routes.iter().all(|route| route.hops.len() == 3));
+        assert!(reported.routes.iter().all(|route| route.hops.len() == 3));
         drop(reflector);
     }
 }
@@ -277,10 +281,10 @@ fn routers_that_answer_once_a_second_are_waited_for() {
         TraceKind::Udp,
         FlowSet::These((25_000..25_010).collect()),
     );
-    let told = trace(&spec, Some(&net.place("here")), &Stop::new())
+    let reported = trace(&spec, Some(&net.place("here")), &Stop::new())
         .expect("a trace")
         .trace;
-    for route in &told.routes {
+    for route in &reported.routes {
         assert_eq!(
             route.addresses().into_iter().flatten().count(),
             4,
@@ -298,10 +302,10 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
     let net = Diamond::up("single", 1);
     for family in BOTH {
         let spec = spec(family, TraceKind::Udp, FlowSet::These(vec![25_000]));
-        let told = trace(&spec, Some(&net.place("here")), &Stop::new())
+        let reported = trace(&spec, Some(&net.place("here")), &Stop::new())
             .expect("a trace")
             .trace;
-        let ours: Vec<String> = told.routes[0]
+        let ours: Vec<String> = reported.routes[0]
             .addresses()
             .into_iter()
             .map(|address| address.map_or_else(|| "?".to_owned(), |address| address.to_string()))
@@ -337,11 +341,11 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
                 Family::V6 => "icmp-paris",
             };
             let ask = format!("trace -w 1 -P {method} -d {PORT} {to}");
-            let told = net.run("here", &["scamper", "-O", "json", "-I", &ask]);
-            let trace = told
+            let reported = net.run("here", &["scamper", "-O", "json", "-I", &ask]);
+            let trace = reported
                 .lines()
                 .find(|line| line.contains("\"hops\""))
-                .unwrap_or_else(|| panic!("no trace: {told}"));
+                .unwrap_or_else(|| panic!("no trace: {reported}"));
             let trace: serde_json::Value = serde_json::from_str(trace).expect("JSON");
             let hops = trace["hops"].as_array().expect("hops").iter();
             let hosts: Vec<&str> = hops.filter_map(|hop| hop["addr"].as_str()).collect();

@@ -80,10 +80,10 @@ fn counted(title: &str, score: &Score, target: Target) -> [Row; 2] {
         of,
         target,
     };
-    let right = score.told - score.wrong.len();
+    let right = score.reported - score.wrong.len();
     let found = score.wanted - score.missed;
     [
-        row("reported changes that were there", right, score.told),
+        row("reported changes that were there", right, score.reported),
         row("changes that are reported", found, score.wanted),
     ]
 }

@@ -7,7 +7,7 @@ use crate::outcome::{Row, Section, Target};
 use crate::world::World;
 
 /// Reports that call two endpoints equivalent.
-fn said(world: &World, margin_ms: f64, reports: u64) -> usize {
+fn printed(world: &World, margin_ms: f64, reports: u64) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
     let width = Span::from_nanos((margin_ms * 1e6) as i64);
     let settings = PlotSettings {
@@ -18,11 +18,11 @@ fn said(world: &World, margin_ms: f64, reports: u64) -> usize {
         }],
         ..PlotSettings::default()
     };
-    let is_said = |seed: &u64| {
+    let is_reported = |seed: &u64| {
         let found = findings(&world.campaign(*seed), &settings);
         found.iter().any(|finding| finding.topic == "equivalence")
     };
-    (0..reports).filter(is_said).count()
+    (0..reports).filter(is_reported).count()
 }
 
 pub(crate) fn at_the_margin(reports: u64) -> Section {
@@ -42,10 +42,10 @@ pub(crate) fn at_the_margin(reports: u64) -> Section {
                 target,
             });
         };
-        let hits = said(&world, 2.0, reports);
+        let hits = printed(&world, 2.0, reports);
         row("equal ones are called equivalent", hits, Target::Shown);
         world.endpoints[1].median_ms += 2.0;
-        let hits = said(&world, 2.0, reports);
+        let hits = printed(&world, 2.0, reports);
         row(
             "2 ms apart and called equivalent",
             hits,

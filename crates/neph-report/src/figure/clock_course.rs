@@ -108,7 +108,7 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
         let title = if is_last { "time, " } else { "" };
         sheet.draw(panel.drawn(room, (from, until), title));
     }
-    let note = "The band around the line holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
+    let note = "The band around the line contains the offset whatever the delays were, as long as none is negative. A single exchange, or a mean of exchanges, is wrong by half of the asymmetry of the two directions.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
 }
 
@@ -142,11 +142,11 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
     let mut entries = vec![
         (
             Swatch::Line(middle()),
-            "middle of what is possible".to_owned(),
+            "middle of the possible range".to_owned(),
         ),
         (
             Swatch::Block(palette::line_colour(0)),
-            "what is possible".to_owned(),
+            "possible range".to_owned(),
         ),
     ];
     if lines.iter().any(|line| !line.dots.is_empty()) {

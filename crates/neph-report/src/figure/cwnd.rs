@@ -36,11 +36,11 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let subtitle = "In segments, when a message's last byte left for the interface";
             let mut sheet = Sheet::new(title, subtitle);
             let mut entries = vec![(Swatch::Line(line_of(0)), "congestion window".to_owned())];
-            let again = |(scenario, _): &(usize, u32)| {
+            let anew = |(scenario, _): &(usize, u32)| {
                 let mut flows = data.main_flows(*scenario, settings);
                 flows.any(|flow| !flow.retransmissions().is_empty())
             };
-            if panels.iter().any(again) {
+            if panels.iter().any(anew) {
                 entries.push((Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".into()));
             }
             let spurious = |(scenario, _): &(usize, u32)| {
@@ -95,12 +95,12 @@ fn drawn(
     top: Top,
     place: Rect,
 ) -> Vec<Mark> {
-    let (high, said) = match top {
+    let (high, printed) = match top {
         Top::Usual(high) => (high, ""),
         Top::Own(high) => (high, "own scale"),
     };
     let aside = Aside {
-        plain: said.to_owned(),
+        plain: printed.to_owned(),
         outside: String::new(),
     };
     let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);

@@ -72,7 +72,7 @@ fn in_lines(lines: &[Line]) -> Vec<Note> {
             None => kinds.push(vec![line]),
         }
     }
-    let note = |alike: &Vec<&Line>| flag_note(alike[0], &alike[1..]);
+    let note = |identical: &Vec<&Line>| flag_note(identical[0], &identical[1..]);
     kinds.iter().map(note).collect()
 }
 

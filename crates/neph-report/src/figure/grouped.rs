@@ -30,7 +30,7 @@ pub(super) fn by_factor(
     settings: &PlotSettings,
     draw: impl Fn(&View) -> Vec<Figure>,
 ) -> Vec<Figure> {
-    let shown = data.told_by_main(settings);
+    let shown = data.determined_by_main(settings);
     let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
     let views = factors(&scenarios).into_iter().map(|factor| View {
         levels: levels(data, &shown, &factor),

@@ -44,7 +44,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
                 sheet.draw(drawn(data, settings, *scenario, means, place));
             }
-            let mut notes = vec![Note::plain("Each panel has its own scale. Hatched: stages told as one because a mark between them is missing. White: no reply.")];
+            let mut notes = vec![Note::plain("Each panel has its own scale. Hatched: merged stages, because a timestamp between them is missing. White: no reply.")];
             notes.extend(flags::notes(data, panels.iter().map(|(s, _)| *s), settings));
             sheet.finish("ledger-time", page_name("ledger-time", page, total), &notes)
         })

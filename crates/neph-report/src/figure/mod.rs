@@ -75,13 +75,13 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "boxes",
         title: "Latency, compared",
-        answers: "The same measurements from each point of view: what differs between endpoints, intervals, sizes and whatever else the plan varied.",
+        answers: "The same measurements grouped by endpoint, interval, size and every other varied parameter.",
         draw: boxes::draw,
     },
     FigureKind {
         name: "circuits",
         title: "Circuits over each network",
-        answers: "What each network costs each circuit: latency, jitter and throughput beside the first network's.",
+        answers: "Latency, jitter and throughput of each circuit over each network, compared to the first network.",
         draw: circuits::draw,
     },
     FigureKind {
@@ -183,7 +183,7 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "flow-persistence",
         title: "Persistence of flows",
-        answers: "How long a flow stays on a path, both ways and each way alone.",
+        answers: "How long a flow stays on a path: both directions, and each direction alone.",
         draw: fleet::persistence,
     },
     FigureKind {

@@ -74,7 +74,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
     let found: Vec<(usize, Vec<Block>)> = data
-        .told_by_main(settings)
+        .determined_by_main(settings)
         .into_iter()
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {

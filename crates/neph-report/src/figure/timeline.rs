@@ -92,7 +92,7 @@ impl Series {
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_message(settings);
+    let shown = data.determined_by_message(settings);
     let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
     let spreads = groups.iter().map(|values| {
         let spread = Sorted::check(values).ok().and_then(Spread::of);
@@ -143,7 +143,7 @@ fn caption(entries: &[(Swatch, String)], settings: &PlotSettings) -> String {
         ""
     };
     format!(
-        "{} It is logarithmic where the axis says log. Gaps in a line are messages without the value.{lines} What lies outside the axis is counted above the panel.{}",
+        "{} It is logarithmic where the axis shows log. Gaps in a line are messages without the value.{lines} Values outside the axis are counted above the panel.{}",
         scales(settings),
         time_note(settings)
     )

@@ -4,23 +4,23 @@ use maud::{Markup, html};
 use neph_analysis::{Diagnoses, Diagnosis};
 
 /// The causes, the costliest first; where no rule speaks that, and which rules could not look.
-pub(super) fn section(told: &Diagnoses) -> Markup {
-    let blind = told.blind_in_words();
+pub(super) fn section(reported: &Diagnoses) -> Markup {
+    let not_evaluated = reported.not_evaluated_text();
     html! {
-        @if !told.fleets_only { section.causes {
+        @if !reported.fleets_only { section.causes {
             h3 { "What causes it" }
-            @if told.causes.is_empty() {
-                p { (told.no_cause()) }
+            @if reported.causes.is_empty() {
+                p { (reported.no_cause()) }
             } @else {
-                ol { @for cause in &told.causes { (one(cause)) } }
+                ol { @for cause in &reported.causes { (one(cause)) } }
             }
-            @for note in &told.notes {
+            @for note in &reported.notes {
                 p { "Note: " (note.text) }
             }
-            @if !blind.is_empty() {
+            @if !not_evaluated.is_empty() {
                 details {
-                    summary { "What was not looked for, and what that needs" }
-                    ul { @for line in &blind { li { (neph_analysis::words::capital(line)) } } }
+                    summary { "Rules that were not evaluated, and what they need" }
+                    ul { @for line in &not_evaluated { li { (neph_analysis::words::capital(line)) } } }
                 }
             }
         } }
@@ -31,9 +31,9 @@ fn one(cause: &Diagnosis) -> Markup {
     html! {
         li {
             b { (neph_analysis::words::capital(cause.title)) } " (" (cause.confidence.level.name()) "). " (cause.cause)
-            " What to do: " (cause.remedy) "."
+            " Remedy: " (cause.remedy) "."
             details {
-                summary { "What this rests on, and what it cannot tell" }
+                summary { "Evidence and limits" }
                 p.notes { (neph_analysis::words::capital(&cause.confidence.why)) ". " (cause.limits) }
                 table {
                     tbody {

@@ -28,7 +28,7 @@ const UNFOLDED: usize = 2;
 pub(crate) struct Contents<'a> {
     pub(crate) data: &'a CampaignData,
     pub(crate) settings: &'a PlotSettings,
-    pub(crate) told: &'a Diagnoses,
+    pub(crate) reported: &'a Diagnoses,
     pub(crate) findings: &'a [Finding],
     pub(crate) figures: &'a [Figure],
     pub(crate) summary: &'a [SummaryRow],
@@ -50,10 +50,10 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
                 p.under { (under(contents.data, contents.settings.utc_offset)) }
-                (causes::section(contents.told))
+                (causes::section(contents.reported))
                 (words(contents.findings))
                 (navigation(contents))
-                @for kind in kinds(contents.told) {
+                @for kind in kinds(contents.reported) {
                     (section(kind, contents.figures))
                 }
                 @if !contents.summary.is_empty() { (tables::summary(contents.summary, contents.data.shared_label())) }
@@ -70,9 +70,9 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
 }
 
 /// The kinds of figure in the order of the page: where only fleets were measured, theirs first.
-fn kinds(told: &Diagnoses) -> Vec<&'static FigureKind> {
+fn kinds(reported: &Diagnoses) -> Vec<&'static FigureKind> {
     let mut kinds: Vec<&FigureKind> = FIGURES.iter().collect();
-    if told.fleets_only {
+    if reported.fleets_only {
         kinds.sort_by_key(|kind| !kind.name.starts_with(FLEETS));
     }
     kinds
@@ -131,7 +131,7 @@ fn navigation(contents: &Contents<'_>) -> Markup {
         nav aria-label="Contents" {
             h3 { "Contents" }
             ol {
-                @for kind in kinds(contents.told).into_iter().filter(|kind| drawn(kind.name)) {
+                @for kind in kinds(contents.reported).into_iter().filter(|kind| drawn(kind.name)) {
                     li { a href={ "#" (kind.name) } { (kind.title) } }
                 }
                 @for table in contents.tables.iter().filter(|table| !tables::is_of_fleets(table)) {

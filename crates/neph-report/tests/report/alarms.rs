@@ -32,9 +32,9 @@ fn an_alarm_is_told_with_its_rule_and_when_it_was_raised_first() {
     let found = findings(&data, &PlotSettings::default());
     let alarms: Vec<_> = found.iter().filter(|one| one.topic == "alarm").collect();
     assert_eq!(alarms.len(), 1);
-    let told = &alarms[0].text;
+    let reported = &alarms[0].text;
     let part = format!("The alarm \"{RULE}\" was raised 2 times, in 1 experiment; first 5 s after");
-    assert!(told.starts_with(&part), "{told}");
+    assert!(reported.starts_with(&part), "{reported}");
 }
 
 #[test]
@@ -53,16 +53,16 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
         let alarm = found.into_iter().find(|one| one.topic == "alarm");
         alarm.expect("alarms were raised").text
     };
-    let told = first(&data);
+    let reported = first(&data);
     assert!(
-        told.contains("first 7 s after the beginning of block 1 of continent"),
-        "{told}"
+        reported.contains("first 7 s after the beginning of block 1 of continent"),
+        "{reported}"
     );
     // Where nobody's clock tells, the order in which they were carried out does.
     for one in &mut data.experiments {
         one.experiment.started = data.campaign.started;
     }
-    assert_eq!(first(&data), told);
+    assert_eq!(first(&data), reported);
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn a_terminal_is_told_of_every_rule_that_was_broken() {
     let events = [event(5, EventKind::AlarmRaised), other];
     data.experiments[0].events.extend(events);
     let settings = PlotSettings::default();
-    let told = text(&data, &settings, &Diagnoses::default(), 200);
+    let reported = text(&data, &settings, &Diagnoses::default(), 200);
     for rule in [RULE, OTHER] {
         assert!(
-            told.contains(&format!("alarm \"{rule}\" was raised")),
-            "{told}"
+            reported.contains(&format!("alarm \"{rule}\" was raised")),
+            "{reported}"
         );
     }
 }

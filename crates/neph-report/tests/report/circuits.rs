@@ -141,8 +141,8 @@ fn tables_and_figures_have_the_circuits() {
     for kind in ["circuits", "transfers", "timetable"] {
         assert!(figures.iter().any(|figure| figure.kind == kind), "{kind}");
     }
-    let told = neph_analysis::diagnose(&data, &settings);
-    let text = text(&data, &settings, &told, 200);
+    let reported = neph_analysis::diagnose(&data, &settings);
+    let text = text(&data, &settings, &reported, 200);
     assert!(text.contains("54.00 Mbit/s") && text.contains("The path is the limit"));
 }
 

@@ -40,52 +40,57 @@ fn blocks_of_a_day_carry_the_time_at_which_they_started() {
         ("UTC", ["06:05", "11:05", "16:05"]),
         ("+02:00", ["08:05", "13:05", "18:05"]),
     ] {
-        let told = words(&data, "per-block", offset);
+        let reported = words(&data, "per-block", offset);
         assert!(
-            times.iter().all(|time| told.contains(&(*time).to_owned())),
-            "{told:#?}"
+            times
+                .iter()
+                .all(|time| reported.contains(&(*time).to_owned())),
+            "{reported:#?}"
         );
-        let told = words(&data, "timeline", offset);
+        let reported = words(&data, "timeline", offset);
         for (time, block) in times.iter().zip(1..) {
             let label = format!("block {block}, {time}");
             assert!(
-                told.iter().any(|text| text.starts_with(&label)),
-                "{label} in {told:#?}"
+                reported.iter().any(|text| text.starts_with(&label)),
+                "{label} in {reported:#?}"
             );
         }
     }
-    let told = words(&data, "per-block", "+02:00");
+    let reported = words(&data, "per-block", "+02:00");
     assert!(
-        told.contains(&"block, started at (UTC+02:00)".to_owned()),
-        "{told:#?}"
+        reported.contains(&"block, started at (UTC+02:00)".to_owned()),
+        "{reported:#?}"
     );
 }
 
 #[test]
 fn a_campaign_of_days_names_the_day() {
-    let told = words(&every(20, 3), "per-block", "UTC");
+    let reported = words(&every(20, 3), "per-block", "UTC");
     for label in ["Nov 25 06:05", "Nov 26 02:05", "Nov 26 22:05"] {
-        assert!(told.contains(&label.to_owned()), "{label} in {told:#?}");
+        assert!(
+            reported.contains(&label.to_owned()),
+            "{label} in {reported:#?}"
+        );
     }
 }
 
 #[test]
 fn many_blocks_leave_out_labels_instead_of_times() {
-    let told = words(&every(1, 12), "timeline", "UTC");
-    let labelled = told
+    let reported = words(&every(1, 12), "timeline", "UTC");
+    let labelled = reported
         .iter()
         .filter(|text| text.contains(", ") && text.ends_with(":05"));
-    assert!(labelled.count() >= 6, "{told:#?}");
+    assert!(labelled.count() >= 6, "{reported:#?}");
 }
 
 #[test]
 fn fleets_say_when_their_first_message_was_sent() {
     let data = fleet::seasons(2, 1);
-    let told = words(&data, "flow-spectrum", "UTC");
+    let reported = words(&data, "flow-spectrum", "UTC");
     let is_dated = |text: &&String| {
         text.starts_with("time since the first message (") && text.contains(" UTC)")
     };
-    assert!(told.iter().any(|text| is_dated(&text)), "{told:#?}");
+    assert!(reported.iter().any(|text| is_dated(&text)), "{reported:#?}");
     let panels = words(&data, "flow-spectra", "UTC");
     assert!(
         panels.iter().any(|text| text.contains("block 2, ")),
@@ -104,11 +109,14 @@ fn one_long_block_has_the_time_of_day_on_its_axis() {
     });
     data.experiments[0].experiment.started = Wall::from_unix_nanos(MORNING * 1_000_000_000);
     // 300 messages every 10 s from 06:05 on: until 06:55.
-    let told = words(&data, "timeline", "UTC");
+    let reported = words(&data, "timeline", "UTC");
     for label in ["06:10", "06:50"] {
-        assert!(told.contains(&label.to_owned()), "{label} in {told:#?}");
+        assert!(
+            reported.contains(&label.to_owned()),
+            "{label} in {reported:#?}"
+        );
     }
-    let told = words(&data, "timeline", "-01:00");
-    assert!(told.contains(&"05:10".to_owned()), "{told:#?}");
-    assert!(!told.contains(&"06:10".to_owned()), "{told:#?}");
+    let reported = words(&data, "timeline", "-01:00");
+    assert!(reported.contains(&"05:10".to_owned()), "{reported:#?}");
+    assert!(!reported.contains(&"06:10".to_owned()), "{reported:#?}");
 }

@@ -22,8 +22,8 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     // As long as most are answered, the loss moves the median and no more.
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     ending(&mut data, 0, 100, Outcome::Failed);
-    let said = sentences(&data);
-    assert!(said.contains("continent is 35.98 ms"), "{said}");
+    let printed = sentences(&data);
+    assert!(printed.contains("continent is 35.98 ms"), "{printed}");
 }
 
 #[test]
@@ -33,21 +33,21 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
         name: "twin",
         ..METRO
     };
-    let said = sentences(&synthetic::over(&[METRO, twin], 6));
+    let printed = sentences(&synthetic::over(&[METRO, twin], 6));
     assert!(
-        said.contains("less than the 211 µs that matter, at the median"),
-        "{said}"
+        printed.contains("less than the 211 µs that matter, at the median"),
+        "{printed}"
     );
     assert!(
-        !said.contains("slower") && !said.contains("faster"),
-        "{said}"
+        !printed.contains("slower") && !printed.contains("faster"),
+        "{printed}"
     );
     // Three blocks can tell nothing, however far apart the medians lie.
-    let said = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
+    let printed = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
     assert!(
-        said.contains("continent lies 36.0")
-            && said.contains("above metro at the median; 3 blocks are too few"),
-        "{said}"
+        printed.contains("continent lies 36.0")
+            && printed.contains("above metro at the median; 3 blocks are too few"),
+        "{printed}"
     );
 }
 
@@ -90,19 +90,19 @@ fn verdicts_on_several_endpoints_are_one_family() {
         sentences(&data)
     };
     // One of 256 arrangements, both directions, two comparisons: 4 / 256.
-    let said = of(8);
+    let printed = of(8);
     assert!(
-        said.contains("b is 1.00 ms (95 % interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
-        "{said}"
+        printed.contains("b is 1.00 ms (95 % interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
+        "{printed}"
     );
     assert!(
-        said.contains("c lies") && said.contains("undecided over 8 blocks"),
-        "{said}"
+        printed.contains("c lies") && printed.contains("undecided over 8 blocks"),
+        "{printed}"
     );
-    let said = of(6);
+    let printed = of(6);
     assert!(
-        said.contains("b lies 1.00 ms above a at the median; 6 blocks are too few for a verdict for 2 comparisons in one report; it takes 7"),
-        "{said}"
+        printed.contains("b lies 1.00 ms above a at the median; 6 blocks are too few for a verdict for 2 comparisons in one report; it takes 7"),
+        "{printed}"
     );
 }
 

@@ -105,7 +105,7 @@ fn a_report_is_written_over_a_report_and_over_nothing_else() {
         fs::write(&file, "<title>Mine</title>").unwrap();
         let error = into(folder.path()).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("'{name}', which is no report's")),
+            error.contains(&format!("'{name}', which is not part of a report")),
             "{error}"
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), "<title>Mine</title>");

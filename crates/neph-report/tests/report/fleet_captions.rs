@@ -35,7 +35,7 @@ fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
         .collect();
     assert_eq!(panels.len(), 2, "over time, and over bins");
     assert!(panels.iter().all(|marks| !marks.is_empty()));
-    assert!(said(&figures, "flow-fairness").contains("above the fastest"));
+    assert!(printed(&figures, "flow-fairness").contains("above the fastest"));
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn captions_speak_of_what_is_drawn() {
         pairs: 16,
         ..SMALL
     };
-    for (world, told) in [(SMALL, false), (many, true)] {
+    for (world, reported) in [(SMALL, false), (many, true)] {
         let figures = drawn(&world.campaign());
         let changes = figures.iter().find(|one| one.kind == "flow-changes");
-        assert_eq!(changes.unwrap().caption.contains("In colour"), told);
+        assert_eq!(changes.unwrap().caption.contains("In colour"), reported);
     }
 }
 
@@ -112,15 +112,15 @@ fn in_two_seasons(world: World) -> CampaignData {
 fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
     let figures = drawn(&in_two_seasons(SMALL));
     assert!(figures.iter().all(|one| one.kind != "flow-inflation"));
-    assert!(said(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
+    assert!(printed(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
     let four = World {
         flows: 64,
         pairs: 4,
         ..SMALL
     };
-    let told = said(&drawn(&in_two_seasons(four)), "flow-inflation");
+    let reported = printed(&drawn(&in_two_seasons(four)), "flow-inflation");
     for line in ["season low: 4 pairs", "season high: 4 pairs"] {
-        assert!(told.contains(line), "{line} in {told}");
+        assert!(reported.contains(line), "{line} in {reported}");
     }
 }
 
@@ -147,27 +147,27 @@ fn from_two_sites(mut data: CampaignData) -> CampaignData {
 #[test]
 fn an_endpoint_from_two_sites_is_two_pairs() {
     let figures = drawn(&from_two_sites(SMALL.campaign()));
-    let told = said(&figures, "flow-spectra");
-    assert!(told.contains("16 flows, 2 pairs;"), "{told}");
-    let told = said(&figures, "flow-inflation");
+    let reported = printed(&figures, "flow-spectra");
+    assert!(reported.contains("16 flows, 2 pairs;"), "{reported}");
+    let reported = printed(&figures, "flow-inflation");
     for word in ["2 pairs: highest base latency", "from east", "from west"] {
-        assert!(told.contains(word), "{word} in {told}");
+        assert!(reported.contains(word), "{word} in {reported}");
     }
 
     let figures = drawn(&from_two_sites(in_two_seasons(SMALL)));
-    let told = said(&figures, "flow-spectra");
+    let reported = printed(&figures, "flow-spectra");
     assert!(
-        told.contains("16 flows, 2 pairs, measured in 2 ways"),
-        "{told}"
+        reported.contains("16 flows, 2 pairs, measured in 2 ways"),
+        "{reported}"
     );
-    let told = said(&figures, "flow-inflation");
+    let reported = printed(&figures, "flow-inflation");
     for line in ["season low: 2 pairs", "season high: 2 pairs"] {
-        assert!(told.contains(line), "{line} in {told}");
+        assert!(reported.contains(line), "{line} in {reported}");
     }
 }
 
 /// Every text of a figure of that kind that stands outside of its panels.
-fn said(figures: &[Figure], kind: &str) -> String {
+fn printed(figures: &[Figure], kind: &str) -> String {
     let own = figures.iter().filter(|figure| figure.kind == kind);
     let marks = own.flat_map(|figure| &figure.scene.marks);
     marks

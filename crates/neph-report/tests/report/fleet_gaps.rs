@@ -22,22 +22,23 @@ fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
     for kind in ["flow-spectrum", "flow-changes", "flow-moved"] {
         let words = words(&figures, kind).replace('\n', " ");
         assert!(
-            words.contains("what flows did at the beginning is left out"),
+            words.contains("the beginning is missing"),
             "{kind}: {words}"
         );
         assert!(words.contains("block 1: 100.000 s"), "{kind}: {words}");
     }
     for table in tables(&data, &settings) {
-        let says = table
+        let wording = table
             .notes
             .iter()
-            .any(|note| note.contains("left out, which does not mean"));
+            .any(|note| note.contains("missing, which does not mean"));
         let lacks = table.name.starts_with("flow-") && table.name != "flow-loss";
-        assert_eq!(says, lacks, "{}", table.name);
+        assert_eq!(wording, lacks, "{}", table.name);
     }
-    let told = findings(&data, &settings);
+    let reported = findings(&data, &settings);
     assert!(
-        told.iter()
+        reported
+            .iter()
             .any(|one| one.text.contains("since the oldest had to be forgotten"))
     );
 }
@@ -176,11 +177,11 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     let data = nine_lost();
     let all = tables(&data, &PlotSettings::default());
     let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
-    let told = ["p95_ms", "most_lost_flows"].map(|name| {
+    let reported = ["p95_ms", "most_lost_flows"].map(|name| {
         let place = pairs.columns.iter().position(|column| column.0 == name);
         pairs.rows[0][place.unwrap()].clone()
     });
-    assert_eq!(told, [Cell::Censored("lost"), Cell::Integer(9)]);
+    assert_eq!(reported, [Cell::Censored("lost"), Cell::Integer(9)]);
     let words = words(&drawn(&data), "flow-fairness");
     assert!(words.contains("p95 lost; 128 flows, 15 bins"), "{words}");
 }
@@ -217,18 +218,18 @@ fn a_pair_that_nobody_left_is_drawn_beside_the_others() {
         pair.persistence_reverse = None;
     }
     let figures = drawn(&data);
-    let told = words(&figures, "flow-persistence");
+    let reported = words(&figures, "flow-persistence");
     for line in [
         "sydney-tokyo: 0 % left within 10 s (0 % to 60 %), n 7",
         "n 6, none moved again",
         "no change of this direction is known",
     ] {
-        assert!(told.contains(line), "{line} in {told}");
+        assert!(reported.contains(line), "{line} in {reported}");
     }
-    let told = words(&figures, "flow-changes");
+    let reported = words(&figures, "flow-changes");
     assert!(
-        told.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
-        "{told}"
+        reported.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
+        "{reported}"
     );
     // Where nobody left any pair there is nothing to say of how long flows stay.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();

@@ -57,10 +57,10 @@ fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
     };
     // A band and a line for each season.
     assert_eq!(inside(changes), (2, 2));
-    let told = words(changes);
+    let reported = words(changes);
     for season in ["season low: median 0", "season high: median"] {
-        let named = told.iter().filter(|text| text.starts_with(season));
-        assert_eq!(named.count(), 1, "{season} in {told:#?}");
+        let named = reported.iter().filter(|text| text.starts_with(season));
+        assert_eq!(named.count(), 1, "{season} in {reported:#?}");
     }
     assert!(
         changes.caption.contains("median over blocks"),
@@ -109,7 +109,7 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
         };
         counts.iter().find(enough).copied().unwrap()
     };
-    let told = format!(
+    let reported = format!(
         "oregon-virginia: median {}, p95 {}, at most {} (n {} bins)",
         at(0.5),
         at(0.95),
@@ -119,8 +119,8 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
     let figures = drawn(&data);
     let figure = of_kind(&figures, "flow-change-counts")[0];
     assert!(
-        words(figure).contains(&told),
-        "{told} in {:#?}",
+        words(figure).contains(&reported),
+        "{reported} in {:#?}",
         words(figure)
     );
 }
@@ -158,20 +158,20 @@ fn of_120_pairs_the_ten_with_the_largest_inflation_have_a_sentence() {
         })
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let told: Vec<String> = findings(&data, &PlotSettings::default())
+    let reported: Vec<String> = findings(&data, &PlotSettings::default())
         .into_iter()
         .filter(|one| one.topic == "flows")
         .map(|one| one.text)
         .collect();
     // The headline, ten pairs, and the rest.
-    assert_eq!(told.len(), 12, "{told:#?}");
-    for ((_, name), text) in ranked.iter().zip(&told[1..11]) {
+    assert_eq!(reported.len(), 12, "{reported:#?}");
+    for ((_, name), text) in ranked.iter().zip(&reported[1..11]) {
         assert!(text.starts_with(&format!("{name}: ")), "{name} in {text}");
     }
     assert!(
-        told[11].starts_with("110 more pairs stand out less"),
+        reported[11].starts_with("110 more pairs stand out less"),
         "{}",
-        told[11]
+        reported[11]
     );
 }
 
@@ -199,8 +199,8 @@ fn the_headline_is_the_share_of_pairs_above_an_inflation() {
         headline.text
     );
     let above = ratios().filter(|one| *one > 0.32).count();
-    let told = headline.evidence["pairs_above_32_percent"];
-    assert!((told - real(above)).abs() < 1e-9, "{told} {above}");
+    let reported = headline.evidence["pairs_above_32_percent"];
+    assert!((reported - real(above)).abs() < 1e-9, "{reported} {above}");
     let figures = drawn(&data);
     let figure = of_kind(&figures, "flow-inflation")[0];
     assert!(

@@ -115,14 +115,15 @@ fn the_figures_of_eight_flows_in_words() {
 fn the_tables_and_sentences_of_a_fleet() {
     let data = SMALL.campaign();
     let settings = PlotSettings::default();
-    let mut told: Vec<String> = findings(&data, &settings)
+    let mut reported: Vec<String> = findings(&data, &settings)
         .into_iter()
         .map(|finding| finding.text)
         .collect();
     let own = tables(&data, &settings).into_iter();
     let own = own.filter(|table| table.name.starts_with("flow-"));
-    told.extend(own.map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n"))));
-    insta::assert_snapshot!(told.join("\n"));
+    reported
+        .extend(own.map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n"))));
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]
@@ -130,8 +131,8 @@ fn the_page_tells_each_scenario_and_every_link_leads_somewhere() {
     let folder = tempfile::tempdir().unwrap();
     let data = FOUR.campaign();
     let settings = PlotSettings::default();
-    let told = Diagnoses::default();
-    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
+    let reported = Diagnoses::default();
+    let written = write_report(&data, &settings, &reported, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     for wanted in [
         "Flows and paths in numbers",
@@ -187,11 +188,11 @@ fn reordering_is_told_also_where_nobody_knows_the_direction() {
     fleet.pairs[0].tally.reordered = 7;
     let all = tables(&data, &PlotSettings::default());
     let loss = all.iter().find(|table| table.name == "flow-loss").unwrap();
-    let told = ["reordered", "reordered_there", "reordered_back"].map(|name| {
+    let reported = ["reordered", "reordered_there", "reordered_back"].map(|name| {
         let place = loss.columns.iter().position(|column| column.0 == name);
         loss.rows[0][place.unwrap()].clone()
     });
-    assert_eq!(told, [7, 0, 0].map(neph_analysis::Cell::Integer));
+    assert_eq!(reported, [7, 0, 0].map(neph_analysis::Cell::Integer));
 }
 
 /// Every text of a figure of that kind.
@@ -215,11 +216,11 @@ fn a_quantile_that_so_few_flows_do_not_allow_is_neither_drawn_nor_told() {
         assert_eq!(["p95", "p99"].map(|name| lines.contains(&name)), known);
         let all = tables(&data, &PlotSettings::default());
         let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
-        let told = ["p95_ms", "p99_ms"].map(|name| {
+        let reported = ["p95_ms", "p99_ms"].map(|name| {
             let place = pairs.columns.iter().position(|column| column.0 == name);
             pairs.rows[0][place.unwrap()] != neph_analysis::Cell::Absent
         });
-        assert_eq!(told, known, "{flows} flows");
+        assert_eq!(reported, known, "{flows} flows");
     }
 }
 
@@ -250,16 +251,22 @@ fn a_pair_in_two_blocks_is_one_pair() {
     }
     // A distribution over pairs has one pair.
     assert!(!kinds(&figures).contains(&"flow-inflation"));
-    let told: Vec<String> = findings(&data, &settings)
+    let reported: Vec<String> = findings(&data, &settings)
         .into_iter()
         .filter(|finding| finding.topic == "flows")
         .map(|finding| finding.text)
         .collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("oregon-virginia: 8 flows"), "{told:?}");
-    assert!(told[0].contains("median over 2 blocks") && told[0].contains("8 path changes in all"));
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(
+        reported[0].starts_with("oregon-virginia: 8 flows"),
+        "{reported:?}"
+    );
+    assert!(
+        reported[0].contains("median over 2 blocks")
+            && reported[0].contains("8 path changes in all")
+    );
     let advised = "Source ports advised at the end of the last block: 10006, ";
-    assert!(told[0].contains(advised), "{told:?}");
+    assert!(reported[0].contains(advised), "{reported:?}");
 }
 
 #[test]
@@ -275,16 +282,16 @@ fn a_campaign_of_fleets_is_told_by_fleets_alone() {
     for kind in ["boxes", "cdf", "per-block"] {
         assert!(!kinds(&figures).contains(&kind), "{kind}");
     }
-    let told = neph_analysis::diagnose(&data, &settings);
-    let shown = neph_report::text(&data, &settings, &told, 120);
+    let reported = neph_analysis::diagnose(&data, &settings);
+    let shown = neph_report::text(&data, &settings, &reported, 120);
     assert!(!shown.contains("response time"), "{shown}");
     let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));
     assert!(line.is_some_and(|line| line.contains("128")), "{shown}");
     let folder = tempfile::tempdir().unwrap();
-    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
+    let written = write_report(&data, &settings, &reported, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     let place = |id: &str| page.find(&format!("<h2 id=\"{id}\"")).unwrap();
     assert!(place("flow-spectrum") < place("timeline"));
-    let causes = neph_report::diagnoses_in_brief(&told, 200);
+    let causes = neph_report::diagnoses_in_brief(&reported, 200);
     assert!(causes.contains("only fleets were measured"), "{causes}");
 }

@@ -5,8 +5,8 @@ use neph_analysis::{
     CampaignData, Include, PlotSettings, diagnose, findings, load, summary, tables,
 };
 use neph_model::{
-    ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FlowRole, Instant, Lane,
-    Parameter, ProbeKind, Span, Targets,
+    ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FlowRole, Instant,
+    Parameter, ProbeKind, Slot, Span, Targets,
 };
 use neph_report::{diagnoses_in_brief, draw, text, write_report};
 use neph_store::{Access, open};
@@ -30,13 +30,13 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
         one.experiment.flows.retain(|flow| stays(flow.role));
         one.experiment.fleet = Some(Fleet {
             probe: ProbeKind::Udp,
-            lanes: 512,
+            slots: 512,
             endpoints: vec![FleetEndpoint {
                 name: "metro".to_owned(),
                 address: ([192, 0, 2, 1], 862).into(),
             }],
             interval: Span::from_millis(200),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         });
     }
@@ -51,9 +51,9 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
         of_fleets(|place| place % 2 == 0),
     ] {
         let settings = PlotSettings::default();
-        let told = diagnose(&data, &settings);
-        assert!(told.fleets_only && told.blind.is_empty());
-        let brief = diagnoses_in_brief(&told, 200);
+        let reported = diagnose(&data, &settings);
+        assert!(reported.fleets_only && reported.not_evaluated.is_empty());
+        let brief = diagnoses_in_brief(&reported, 200);
         assert_eq!(
             brief.lines().count(),
             1,
@@ -64,9 +64,9 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
         let _tables = tables(&data, &settings);
         let _figures = draw(&data, &settings);
         let folder = tempfile::tempdir().unwrap();
-        let files = write_report(&data, &settings, &told, folder.path()).unwrap();
+        let files = write_report(&data, &settings, &reported, folder.path()).unwrap();
         assert!(files[0].exists());
-        assert!(!text(&data, &settings, &told, 100).is_empty());
+        assert!(!text(&data, &settings, &reported, 100).is_empty());
     }
 }
 
@@ -80,7 +80,7 @@ fn a_campaign_is_loaded_with_what_its_fleets_say() {
     experiment.status = ExperimentStatus::Running;
     let mut recorder = store.begin(&experiment).unwrap();
     let message = |n: u32| FleetMessage {
-        lane: Lane(n % 512),
+        slot: Slot(n % 512),
         source_port: 40_000 + u16::try_from(n % 512).unwrap(),
         seq: n / 512,
         sent: Instant::from_nanos(i64::from(n)),

@@ -69,11 +69,11 @@ fn panels_leave_out_what_all_scenarios_share_and_say_it_once() {
     let drawn = draw(&data, &PlotSettings::default());
     for figure in drawn.iter().filter(|figure| figure.kind == "timeline") {
         let words = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
-        let said: Vec<String> = words
+        let printed: Vec<String> = words
             .filter(|words| words.contains("every 100 ms"))
             .collect();
         assert_eq!(
-            said,
+            printed,
             ["Of all scenarios: every 100 ms · 1 KiB."],
             "{}",
             figure.name

@@ -81,10 +81,10 @@ pub(crate) fn in_words(figures: &[Figure]) -> String {
             *out.entry(kind).or_default() += 1;
         }
     }
-    let told = figures.iter().map(|figure| {
+    let reported = figures.iter().map(|figure| {
         let (mut marks, mut words) = (BTreeMap::new(), Vec::new());
         counted(&figure.scene.marks, &mut marks, &mut words);
         format!("{}: {marks:?}\n{}\n", figure.name, words.join(" | "))
     });
-    told.collect()
+    reported.collect()
 }

@@ -8,7 +8,7 @@ use neph_analysis::{
 use neph_flows::{Digest, Settings};
 use neph_model::{
     ByteSize, ClassTransfer, Criteria, ExperimentStatus, FleetMessage, FlowIndex, FlowRoute,
-    Instant, Lane, Message, PathHash, PinnedOutcome, PinnedTransfer, Span, TraceEnd, TracedChange,
+    Instant, Message, PathHash, PinnedOutcome, PinnedTransfer, Slot, Span, TraceEnd, TracedChange,
     TracedRoute,
 };
 use neph_report::draw;
@@ -118,14 +118,14 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
     assert!(summary(&all, &settings).is_empty());
-    let told = neph_analysis::diagnose(&all, &settings);
-    let shown = neph_report::text(&all, &settings, &told, 200);
+    let reported = neph_analysis::diagnose(&all, &settings);
+    let shown = neph_report::text(&all, &settings, &reported, 200);
     assert!(
         shown.contains("1 experiment, 0 messages, 0 of them answered."),
         "{shown}"
     );
     let folder = tempfile::tempdir().unwrap();
-    neph_report::write_report(&all, &settings, &told, folder.path()).unwrap();
+    neph_report::write_report(&all, &settings, &reported, folder.path()).unwrap();
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_
 }
 
 /// The cells of the only row, from the fourth on: what stands before tells whose it is.
-fn told(data: &CampaignData, name: &str) -> Vec<Cell> {
+fn reported(data: &CampaignData, name: &str) -> Vec<Cell> {
     let all = tables(data, &PlotSettings::default());
     let table = all.iter().find(|table| table.name == name);
     let rows = &table.unwrap_or_else(|| panic!("there is no {name}")).rows;
@@ -180,9 +180,9 @@ fn wild() -> (CampaignData, Vec<FleetMessage>) {
     (data, messages)
 }
 
-fn route(lane: Lane, source_port: u16, change: Option<TracedChange>) -> TracedRoute {
+fn route(slot: Slot, source_port: u16, change: Option<TracedChange>) -> TracedRoute {
     TracedRoute {
-        lane,
+        slot,
         at: Instant::from_nanos(1 << 40),
         route: FlowRoute {
             source_port,
@@ -196,12 +196,12 @@ fn route(lane: Lane, source_port: u16, change: Option<TracedChange>) -> TracedRo
 
 /// The trace that was made for a change.
 fn route_of(change: &neph_flows::PathChange, others: Option<bool>) -> TracedRoute {
-    let told = TracedChange {
+    let reported = TracedChange {
         at: change.at,
         before: Some(PathHash(1)),
         others,
     };
-    route(change.lane, change.source_port, Some(told))
+    route(change.slot, change.source_port, Some(reported))
 }
 
 #[test]
@@ -209,15 +209,15 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
     let (data, messages) = wild();
     let untraced = stored_fleet(&data, &messages, (&[], &[])).unwrap();
     let changes = &untraced.experiments[0].fleet.as_ref().unwrap().changes;
-    let mut stray = route_of(&changes[4], Some(true));
-    stray.route.source_port ^= 1;
+    let mut unknown_id = route_of(&changes[4], Some(true));
+    unknown_id.route.source_port ^= 1;
     let routes = [
         route_of(&changes[0], Some(true)),
         route_of(&changes[1], Some(true)),
         route_of(&changes[2], Some(false)),
         route_of(&changes[3], None),
-        stray,
-        route(Lane(0), changes[0].source_port, None),
+        unknown_id,
+        route(Slot(0), changes[0].source_port, None),
     ];
     let loaded = stored_fleet(&data, &messages, (&routes, &[])).unwrap();
     let one = &loaded.experiments[0];
@@ -228,9 +228,9 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
     assert!(verdicts[5..].iter().all(Option::is_none));
     let count = read.len() as u64;
     let traced = [count, 3, 2, 1].map(Cell::Integer);
-    assert_eq!(told(&loaded, "flow-traced"), traced);
+    assert_eq!(reported(&loaded, "flow-traced"), traced);
     let ports: usize = one.traces.iter().map(|trace| trace.routes.len()).sum();
-    assert!((1..=5).contains(&ports), "the latest route of each lane");
+    assert!((1..=5).contains(&ports), "the latest route of each slot");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn transfers_are_a_table_of_classes() {
     };
     let made: Vec<ClassTransfer> = (0..3).map(transfer).collect();
     let loaded = stored_fleet(&data, &messages, (&[], &made)).unwrap();
-    let row = told(&loaded, "flow-transfers");
+    let row = reported(&loaded, "flow-transfers");
     let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
     let (absent, median) = (Cell::Absent, Cell::Real(41.0));
     let rest = [median, absent.clone(), absent, Cell::Real(1.0)];

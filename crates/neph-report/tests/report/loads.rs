@@ -77,8 +77,8 @@ fn a_table_has_the_rate_of_each_load_at_both_ends() {
     ] {
         assert!(csv.contains(line), "{line}\n{csv}");
     }
-    let told = neph_analysis::diagnose(&data, &settings);
-    let text = text(&data, &settings, &told, 200);
+    let reported = neph_analysis::diagnose(&data, &settings);
+    let text = text(&data, &settings, &reported, 200);
     assert!(text.contains("91.00 Mbit/s    90.00 Mbit/s"), "{text}");
     // The second load has no series: no row stands for it.
     assert!(!csv.contains("b flow h:1 max,sent"), "{csv}");

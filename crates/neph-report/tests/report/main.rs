@@ -1,7 +1,6 @@
 //! The report as a whole, over campaigns whose truth is known.
 
 mod alarms;
-mod alike;
 mod causes;
 mod checks;
 mod circuits;
@@ -16,6 +15,7 @@ mod fleet_many;
 mod fleets;
 mod fleets_only;
 mod hops;
+mod identical;
 mod labels;
 mod legible;
 mod loading;

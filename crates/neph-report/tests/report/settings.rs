@@ -71,21 +71,21 @@ fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
             exchange.retransmissions = None;
         }
     }
-    let told = |data: &CampaignData| {
+    let reported = |data: &CampaignData| {
         let settings = PlotSettings {
             figures: Some(["timeline".to_owned()].into()),
             ..PlotSettings::default()
         };
         all_words(&draw(data, &settings)).contains("retransmission (at the bottom)")
     };
-    assert!(!told(&data), "there are none");
+    assert!(!reported(&data), "there are none");
     data.experiments[0].events.push(Event {
         flow: FlowIndex(0),
         at: 1_000_000,
         kind: EventKind::Retransmitted,
         text: "a segment was sent again".into(),
     });
-    assert!(told(&data));
+    assert!(reported(&data));
 }
 
 fn of(data: &CampaignData, figure: &str) -> Vec<Figure> {
@@ -169,7 +169,7 @@ fn of_many_warnings_every_kind_is_spelled_out() {
     });
     let words = all_words(&of(&data, "ledger-bars")).replace('\n', " ");
     assert!(
-        words.contains("and 8 more scenarios") && words.contains("packets late"),
+        words.contains("and 8 more scenarios") && words.contains("late for 3 packets"),
         "{words}"
     );
     assert!(!words.contains("see the report"));

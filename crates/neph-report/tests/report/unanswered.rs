@@ -21,14 +21,14 @@ pub(crate) fn ending(data: &mut CampaignData, scenario: usize, messages: usize, 
 fn messages_that_could_not_be_sent_do_not_vanish() {
     let mut data = synthetic::over(&[METRO], 1);
     ending(&mut data, 0, 200, Outcome::Failed);
-    let said = sentences(&data);
+    let printed = sentences(&data);
     assert!(
-        said.contains("100 of them answered, 0 lost (0 %), 200 not sent."),
-        "{said}"
+        printed.contains("100 of them answered, 0 lost (0 %), 200 not sent."),
+        "{printed}"
     );
-    assert!(said.contains("No message that was sent was lost, of 100 messages"));
-    assert!(said.contains("200 messages could not be sent, in 1 of 1 scenario, most in metro"));
-    assert!(!said.contains("No message was lost"));
+    assert!(printed.contains("No message that was sent was lost, of 100 messages"));
+    assert!(printed.contains("200 messages could not be sent, in 1 of 1 scenario, most in metro"));
+    assert!(!printed.contains("No message was lost"));
     let shown = shown(&data, 100);
     let row = shown.lines().last().unwrap();
     assert!(
@@ -41,8 +41,8 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
     );
     // The worst case: nothing was sent, and there is no loss to speak of.
     ending(&mut data, 0, 300, Outcome::Failed);
-    let said = sentences(&data);
-    assert!(said.contains("300 messages could not be sent") && !said.contains("No message"));
+    let printed = sentences(&data);
+    assert!(printed.contains("300 messages could not be sent") && !printed.contains("No message"));
 }
 
 #[test]
@@ -61,47 +61,44 @@ fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some(format!("refused in block {}", experiment.block));
     }
-    let said = sentences(&data);
+    let printed = sentences(&data);
     assert!(
-        said.contains("Flagged failed: 3 experiments failed: continent · every 100 ms · 1 KiB. The first reason: refused in block 0."),
-        "{said}"
+        printed.contains("Flagged failed: 3 experiments failed: continent · every 100 ms · 1 KiB. The first reason: refused in block 0."),
+        "{printed}"
     );
-    assert!(!said.contains("Nothing was flagged"), "{said}");
+    assert!(!printed.contains("No warnings"), "{printed}");
     // Only a plan can be gone on with.
     for (plan, remedy) in [
-        ("", "mend the cause and measure again"),
-        (
-            "version = 1",
-            "mend the cause; neph resume tries them again",
-        ),
+        ("", "remove the cause and repeat"),
+        ("version = 1", "remove the cause, then run neph resume"),
     ] {
         data.campaign.plan_text = plan.to_owned();
-        let said = sentences(&data);
-        assert!(said.contains(remedy), "{said}");
+        let printed = sentences(&data);
+        assert!(printed.contains(remedy), "{printed}");
     }
     let shown = shown(&data, 400);
     assert!(shown.contains("3 experiments failed"), "{shown}");
     // Tried again, it succeeded: told, but nothing is left to do.
-    let mut again = data.clone();
-    again.left_out.truncate(1);
-    let mut experiment = again.experiments[0].clone();
-    experiment.experiment.scenario = again.left_out[0].scenario;
+    let mut anew = data.clone();
+    anew.left_out.truncate(1);
+    let mut experiment = anew.experiments[0].clone();
+    experiment.experiment.scenario = anew.left_out[0].scenario;
     experiment.scenario = 1;
-    again.experiments.push(experiment);
-    let said = sentences(&again);
+    anew.experiments.push(experiment);
+    let printed = sentences(&anew);
     assert!(
-        said.contains("1 experiment failed at first and succeeded later: continent")
-            && said.contains("The reason: refused in block 0.")
-            && !said.contains("neph resume"),
-        "{said}"
+        printed.contains("1 experiment failed at first and succeeded later: continent")
+            && printed.contains("The reason: refused in block 0.")
+            && !printed.contains("neph resume"),
+        "{printed}"
     );
     // Nothing but failures: no matrix of nothing, and the reason still.
     data.experiments.clear();
-    let said = sentences(&data);
+    let printed = sentences(&data);
     assert!(
-        said.contains("Nothing was measured. 2 scenarios of the plan have nothing to show yet.")
-            && said.contains("3 experiments failed")
-            && !said.contains("Nothing was flagged"),
-        "{said}"
+        printed.contains("Nothing was measured. 2 scenarios of the plan have nothing to show yet.")
+            && printed.contains("3 experiments failed")
+            && !printed.contains("No warnings"),
+        "{printed}"
     );
 }

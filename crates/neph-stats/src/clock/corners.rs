@@ -1,7 +1,7 @@
-//! Which of many limits a hull can touch at all: the hulls of a moment, and of the next one, take less time.
+//! The limits that a hull can touch at all, so that the hulls of all moments take less time.
 //!
-//! Owns the choice. A limit that is left out makes no bound too small, and hardly larger: only where a time
-//! that is looked at ends within a block, limits of that block may be missing.
+//! Owns the selection. An omitted limit makes no bound too small. Only at the ends of a time range, within a
+//! block, a bound may be slightly larger.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::real::real_nanos;
 
 /// Limits in a block.
 const BLOCK: usize = 64;
-/// A block that is longer than this part of the horizon is used as it is.
+/// A block that is longer than this part of the horizon is used unchanged.
 const PART: i64 = 256;
 
 /// Limits of both kinds, ascending in time.
@@ -54,7 +54,7 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
             all.extend_from_slice(block);
             continue;
         }
-        // On one side of a moment a wander adds a line to all of a block: the corners stay the same.
+        // On one side of a moment a wander adds a line to a whole block: the corners stay the same.
         let point = |limit: &OffsetLimit| {
             let (x, y) = limit.seen_from(block[0]);
             (x, sign * y + nature.steepest * real_nanos(limit.within))

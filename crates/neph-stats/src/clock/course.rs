@@ -1,19 +1,19 @@
-//! The peer's clock against ours over hours: the steps first, and the offset at any moment between.
+//! The peer's clock against the local one over hours: first the steps, then the offset at any moment between.
 //!
-//! Owns where a clock was set. The limits before and after a step must not meet in one fit: a step
-//! back of 3 s would make every earlier limit from below a lie.
+//! Owns where a clock was set. Limits before and after a step must not be in one fit: a step back of 3 s
+//! would make every earlier limit from below wrong.
 
 use super::corners::Corners;
 use super::moved::moved;
 use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
 use crate::error::StatsError;
 
-/// Between two moments one of the clocks was set, whatever the limits say.
+/// An interval in which one of the clocks was set, whatever the limits show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockCut {
-    /// What began until here had ended before, in nanoseconds of our clock.
+    /// Exchanges that began until here had ended before, in nanoseconds of the local clock.
     pub until: i64,
-    /// What began from here on began behind it.
+    /// Exchanges that began from here on began after it.
     pub from: i64,
 }
 
@@ -24,7 +24,7 @@ pub struct ClockCourse<'a> {
     pub(super) parts: Vec<Part<'a>>,
 }
 
-/// Limits between which no step was found.
+/// Limits between which no step was detected.
 #[derive(Debug, Clone)]
 pub(super) struct Part<'a> {
     pub(super) from: i64,
@@ -33,9 +33,9 @@ pub(super) struct Part<'a> {
     corners: Corners<'a>,
 }
 
-/// Finds where a clock was set. A step that is larger than the delays leave room for contradicts what
-/// was before it; a smaller one shows where both directions stand before it and behind it for as long
-/// as `moved` asks. One that shows in neither way is in the bound of [`ClockCourse::at`].
+/// Detects where a clock was set. A step larger than the room between the delays contradicts the limits
+/// before it. A smaller one is detected if both directions have levels before and after it for as long as
+/// `moved` requires. An undetected one is covered by the bound of [`ClockCourse::at`].
 ///
 /// # Errors
 /// Those of [`clock_fit`](super::clock_fit); [`StatsError::NotAscending`] with the place.
@@ -46,7 +46,7 @@ pub fn clock_course(
     clock_course_between(limits, &[], nature)
 }
 
-/// The same, where it is known of some moments that a clock was set: `cuts`, ascending.
+/// The same, with known intervals in which a clock was set: `cuts`, ascending.
 ///
 /// # Errors
 /// Those of [`clock_course`].
@@ -73,14 +73,14 @@ pub fn clock_course_between<'a>(
 }
 
 impl ClockCourse<'_> {
-    /// The offset at a moment, with a bound in nanoseconds that holds even if a clock was set once within
-    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within about 20
-    /// messages, or 1 s, of the first or the last message or of a step that was found; a second unseen step
-    /// within the horizon; a queue that begins or ends with the step and is as large, so that one direction
-    /// stays level.
+    /// The offset at a moment. Its bound, in nanoseconds, is valid even if a clock was set once within the
+    /// horizon and no limit contradicts it. It does not cover three cases: a step within about 20 messages,
+    /// or 1 s, of the first or the last message or of a detected step; a second undetected step within the
+    /// horizon; and a queue of the same size that begins or ends with the step, so that one direction stays
+    /// level.
     ///
-    /// `None` where no message of the same part spoke in both directions within the horizon: in the
-    /// middle of a step, or in a gap.
+    /// `None` where the part has no messages in both directions within the horizon: in the middle of a step,
+    /// or in a gap.
     pub fn at(&self, moment: i64) -> Option<ClockFit> {
         let part = self.part(moment)?;
         let fit = |back| {
@@ -90,9 +90,9 @@ impl ClockCourse<'_> {
         fit(self.back(part)).or_else(|| fit(i64::MAX))
     }
 
-    /// The largest step that may hide between two moments, in nanoseconds, by the same evidence as the bound of
-    /// [`ClockCourse::at`]: a small part of the round trip where one direction shows no change. `None` where a
-    /// step of any size may hide, and where one was found.
+    /// The largest step that may hide between two moments, in nanoseconds, by the same evidence as the bound
+    /// of [`ClockCourse::at`]: a small part of the round trip where one direction shows no change. `None`
+    /// where a step of any size may hide, and where one was detected.
     pub fn hidden_step(&self, from: i64, until: i64) -> Option<i64> {
         let part = self.part(from)?;
         if self.part(until).is_none_or(|end| end.from != part.from) {
@@ -102,15 +102,15 @@ impl ClockCourse<'_> {
         (part.limits).hidden_step(corners, (from, until), self.nature)
     }
 
-    /// Until when replies of a part came back that show its clock for sure: the peer may have read what came
-    /// back later behind the step that ends the part.
+    /// The last return of replies that are certainly of this part's clock: the peer may have read later ones
+    /// after the step that ends the part.
     pub(super) fn back(&self, part: &Part<'_>) -> i64 {
         let is_set = self.parts.last().is_some_and(|last| last.from > part.until);
         if is_set { part.until } else { i64::MAX }
     }
 
-    /// The same with the likeliest offset and rate in place of the middles of what is possible, and
-    /// the bounds that these have then. A single late message moves none of it.
+    /// The same with the likeliest offset and rate instead of the middles, and their bounds. A single late
+    /// message changes none of them.
     pub fn likeliest_at(&self, moment: i64) -> Option<ClockFit> {
         let fit = self.at(moment)?;
         let horizon = self.nature.horizon;
@@ -145,7 +145,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// When the first of its messages was back, which need not be the first that was sent.
+    /// The earliest return of its messages, which need not be that of the first message.
     pub(super) fn first_back(&self) -> i64 {
         let back = |limits: &[OffsetLimit]| {
             let mut first = i64::MAX;
@@ -162,7 +162,7 @@ impl<'a> Part<'a> {
         if first == i64::MAX { self.from } else { first }
     }
 
-    /// How long its first exchange was under way.
+    /// The duration of its first exchange.
     fn first_took(&self) -> i64 {
         let both = [self.limits.at_most.first(), self.limits.at_least.first()];
         let first = both.into_iter().flatten().min_by_key(|limit| limit.at);
@@ -176,7 +176,7 @@ struct Agreement<'a> {
 }
 
 impl<'a> Agreement<'a> {
-    /// Cuts the limits into parts of one clock each.
+    /// Splits the limits into parts of one clock each.
     fn parts(&self, parts: &mut Vec<Part<'a>>) {
         let moments = moments(self.limits);
         let mut rest = &moments[..];
@@ -192,7 +192,7 @@ impl<'a> Agreement<'a> {
         }
     }
 
-    /// Where it shows that the clock was set by less than would contradict it.
+    /// Splits where the clock was set by too little for a contradiction.
     fn split(&self, (from, until): (i64, i64), parts: &mut Vec<Part<'a>>) {
         let limits = self.limits.between(from, until);
         let mut begin = from;
@@ -206,8 +206,8 @@ impl<'a> Agreement<'a> {
 
     /// How many of these moments, at least one, can be of one clock.
     fn longest(&self, moments: &[i64]) -> usize {
-        // A limit speaks one horizon far: windows of that length, each beginning in the middle of
-        // the one before, let no pair of limits that must agree go unlooked at for long.
+        // A limit is used one horizon far. So windows of that length, each beginning in the middle of the one
+        // before, compare every pair of limits that must agree.
         let mut start = 0;
         loop {
             let from = moments[start];
@@ -226,8 +226,8 @@ impl<'a> Agreement<'a> {
         }
     }
 
-    /// Whether nothing speaks for long between `before` and `next`, so that no window has enough of both
-    /// sides, and no clock drifts as far as their limits are apart.
+    /// Whether there is a long gap between `before` and `next`, so that no window has enough limits of both
+    /// sides, and no clock drifts as far as they differ.
     fn is_set_in_silence(&self, before: &[i64], next: i64) -> bool {
         let Some((first, last)) = before.first().zip(before.last()) else {
             return false;
@@ -241,8 +241,8 @@ impl<'a> Agreement<'a> {
         !self.is_one_clock(from, until)
     }
 
-    /// The last moment of `part` that cannot be of the clock that `next` is of: what follows it
-    /// agrees with both sides of the step.
+    /// The last moment of `part` that cannot be of the clock of `next`: later ones agree with both sides of
+    /// the step.
     fn surely_before(&self, part: &[i64], next: i64) -> i64 {
         let near = next.saturating_sub(self.nature.horizon / 2);
         let far = next.saturating_add(self.nature.horizon / 2);
@@ -251,13 +251,13 @@ impl<'a> Agreement<'a> {
         let near = part.get(start..).unwrap_or_default();
         let good = |count: usize| self.is_one_clock(near[near.len() - count], until);
         let shared = bisect(near.len() + 1, good);
-        // Where all that is near may be of the other side, what lies further off is not.
+        // If all near moments may be of the other side, those further away are not.
         let sure = start + near.len().saturating_sub(shared);
         let last = part.get(sure.saturating_sub(1));
         last.copied().unwrap_or(next)
     }
 
-    /// The last moment up to `far` that agrees with what follows `from`: another step may be near.
+    /// The last moment up to `far` that agrees with the limits after `from`: another step may be near.
     fn agreeing_until(&self, from: i64, far: i64) -> i64 {
         let after = moments(self.limits.between(from, far));
         let good = |count: usize| self.is_one_clock(from, after[count - 1]);
@@ -270,13 +270,13 @@ impl<'a> Agreement<'a> {
     fn is_one_clock(&self, from: i64, until: i64) -> bool {
         let middle = from.midpoint(until);
         let near = self.limits.between(from, until);
-        // Limits of one kind alone contradict nothing.
+        // Limits of one kind alone cannot contradict each other.
         near.fit(middle, self.nature)
             .map_or(true, |fit| fit.is_some())
     }
 }
 
-/// The largest count below `bad` that is good, where all above one that is not are not.
+/// The largest good count below `bad`, where every count above a bad one is bad.
 fn bisect(bad: usize, good: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, bad);
     while high - low > 1 {
@@ -290,7 +290,7 @@ fn bisect(bad: usize, good: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// Of all limits, ascending, each once.
+/// The moments of all limits, ascending, each once.
 fn moments(limits: OffsetLimits<'_>) -> Vec<i64> {
     let both = limits.at_most.iter().chain(limits.at_least);
     let mut moments: Vec<i64> = both.map(|limit| limit.at).collect();

@@ -1,59 +1,59 @@
-//! When no clock can have been set: one direction shows the same level before and behind.
+//! When no clock can have been set: one direction shows the same level before and after.
 //!
-//! Owns that exclusion. A step moves the limits of both directions alike. Where one direction stays level,
-//! the step must have come together with a queue or a path that makes up for it in that direction. The bound
-//! does not allow for that coincidence. Where both directions change their levels, or show none, a step may hide.
+//! Owns that exclusion. A step moves the limits of both directions equally. Where one direction stays level,
+//! a queue or a path change must have cancelled the step in that direction. The bound does not cover that
+//! coincidence. Where both directions change their levels, or show none, a step may hide.
 
 use super::{OffsetLimit, OffsetLimits};
 use crate::real::{real, real_nanos};
 
-/// Levels are compared between windows of this many cells. A cell on each side of a moment is left out,
-/// since the clock may be set in its middle.
+/// Levels are compared between windows of this many cells. A cell on each side of a moment is excluded, since
+/// the clock may be set in its middle.
 const WINDOW: usize = 4;
-/// From the window that ends a cell before a moment to the one that begins a cell behind it.
+/// From the window that ends a cell before a moment to the one that begins a cell after it.
 const DISTANCE: usize = WINDOW + 2;
-/// A window has a level if so many of its cells show it: of queues that come and go none does.
+/// A window has a level if this many cells show it: with variable queues none does.
 const SETTLED: usize = 3;
-/// A horizon has so many cells. With the usual one, windows are of 32 s to half a second.
+/// Number of cells in a horizon. With the usual one, windows are of 32 s down to half a second.
 const CELLS: [i64; 7] = [12, 25, 50, 100, 200, 400, 800];
-/// Where that leaves nothing to look at, nothing is looked for within so many limits of the ends.
+/// Near the ends, this many limits are excluded if the cells leave nothing to examine.
 const FEW: usize = 8;
 
-/// In which time to look.
+/// The time to examine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     /// The moment in the middle, and an offset near to all others.
     pub(super) origin: OffsetLimit,
-    /// How far to each side, in nanoseconds.
+    /// The distance to each side, in nanoseconds.
     pub(super) horizon: i64,
     /// About how much faster the peer's clock runs, as a fraction.
     pub(super) rate: f64,
-    /// Whether these have the first limits between two steps that were found, and the last.
+    /// Whether these have the first limits between two detected steps, and the last.
     pub(super) ends: [bool; 2],
 }
 
 impl Asked {
-    /// Offsets freed of the rate; those from below turned upside down by a sign of -1.
+    /// Offsets without the rate; those from below turned upside down by a sign of -1.
     fn levels(&self, of: &[OffsetLimit], sign: f64) -> Vec<f64> {
         let seen = of.iter().map(|limit| limit.seen_from(self.origin));
         seen.map(|(x, y)| sign * (y - self.rate * x)).collect()
     }
 }
 
-/// A time in which no clock was set, in nanoseconds of our clock.
+/// A time in which no clock was set, in nanoseconds of the local clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flat {
     pub(super) from: i64,
     pub(super) until: i64,
 }
 
-/// What both directions show over time, over the longest windows first.
+/// Levels of both directions over time, with the longest windows first.
 pub(super) struct Looks {
     asked: Asked,
     scales: Vec<Levels>,
-    /// What the offset changes by beyond the rate that was asked for, as a fraction.
+    /// Change of the offset beyond the given rate, as a fraction.
     rate: f64,
-    /// When the first few limits of each kind were, and when the last few.
+    /// The times of the first few limits of each kind, and of the last few.
     few: (i64, i64),
 }
 
@@ -75,11 +75,11 @@ impl Looks {
         }
     }
 
-    /// The longest time around the moment in which no clock can have been set by more than the least step
-    /// in nanoseconds: from the moment to itself where one may have been set right there.
+    /// The longest time around the moment in which no clock can have been set by more than the least step, in
+    /// nanoseconds. It is empty where one may have been set right there.
     pub(super) fn flat(&self, least_step: f64) -> Flat {
         let mut flat = Slots::new(&self.asked);
-        // Nothing is looked for before the first place that can be looked at, and behind the last.
+        // Nothing is excluded before the first examined place, or after the last.
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for side in 0..2 {
             let mut changed = Slots::new(&self.asked);
@@ -89,7 +89,7 @@ impl Looks {
                     first = first.min(time.until);
                     last = last.max(time.from);
                     match shows {
-                        // A queue of the step's size hides it for as long as it stands only.
+                        // A queue of the step's size hides it only while the queue lasts.
                         Shows::Level if !changed.has_any(time) => flat.mark(time),
                         Shows::Change => found.push(time),
                         _ => {}
@@ -112,7 +112,7 @@ impl Looks {
     }
 }
 
-/// Which parts of the time are marked.
+/// Marks for parts of the time.
 struct Slots {
     begin: i64,
     slot: i64,
@@ -145,8 +145,8 @@ impl Slots {
         self.marked[self.range(time)].contains(&true)
     }
 
-    /// The marked time around a moment. It goes on without end once it reaches the end of one that is open
-    /// before it, or the beginning of one that is open behind it.
+    /// The marked time around a moment. It continues without limit once it reaches the end of an open time
+    /// before it, or the beginning of one after it.
     fn around(&self, at: i64, open: Flat) -> Flat {
         let time = |place: usize| {
             let place = i64::try_from(place).unwrap_or(i64::MAX);
@@ -167,7 +167,7 @@ impl Slots {
 }
 
 impl OffsetLimits<'_> {
-    /// Whether there are half as many limits of each kind as cells, or more.
+    /// Whether there are at least half as many limits of each kind as cells.
     fn fill(self, asked: &Asked, cells: i64) -> bool {
         let cell = (asked.horizon / cells).max(1);
         [self.at_most, self.at_least].into_iter().all(|of| {
@@ -177,7 +177,7 @@ impl OffsetLimits<'_> {
         })
     }
 
-    /// When the first few limits of each kind were, and when the last few.
+    /// The times of the first few limits of each kind, and of the last few.
     fn few(self) -> (i64, i64) {
         let both = [self.at_most, self.at_least];
         let first = both.map(|of| of.get(FEW - 1).or_else(|| of.last()));
@@ -188,19 +188,19 @@ impl OffsetLimits<'_> {
     }
 }
 
-/// What a direction shows around a moment.
+/// The level of a direction around a moment.
 enum Shows {
     Level,
     Change,
     Neither,
 }
 
-/// The tightest limits of each cell in both directions, freed of the rate.
+/// The tightest limits of each cell in both directions, without the rate.
 struct Levels {
     from: i64,
     cell: i64,
-    /// Of limits from above, and of those from below turned upside down: of each four cells the least, and
-    /// how far above it the level is that is settled. Nothing where too few cells have limits.
+    /// For limits from above, and for those from below turned upside down: the least of each four cells, and
+    /// how far above it the settled level is. `None` where too few cells have limits.
     windows: [Vec<Option<(f64, f64)>>; 2],
 }
 
@@ -254,7 +254,7 @@ impl Levels {
         *median / (real(WINDOW) * real_nanos(self.cell))
     }
 
-    /// What one direction shows around each edge of cells that can be looked at.
+    /// The level of one direction around each edge of cells that can be examined.
     fn edges(
         &self,
         side: usize,

@@ -1,23 +1,23 @@
-//! One exchange by two clocks, and the mean of what many show, as the Network Time Protocol and
-//! many tools have it: no bound comes of it.
+//! One exchange with the timestamps of two clocks, and the mean of many, as in the Network Time Protocol:
+//! without an error bound.
 //!
-//! Half of the round trip is taken for the way there. Where one direction takes longer, by load or
-//! by its length, the mean is wrong by half the difference, and nothing in it tells so. It stands here
-//! to be set beside [`clock_fit`](super::clock_fit).
+//! It takes half of the round trip as the delay of the forward path. If one direction takes longer, by load
+//! or length, the mean is wrong by half the difference, which it does not show. It is for comparison with
+//! [`clock_fit`](super::clock_fit).
 
 use super::OffsetLimit;
 use crate::real::{nanos, real, real_nanos};
 
-/// When a request left and came by two clocks, and its reply; all in nanoseconds.
+/// Departure and arrival of a request and its reply by two clocks, all in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FourStamps {
-    /// The request left, by our clock (T1).
+    /// Departure of the request, by the local clock (T1).
     pub sent: i64,
-    /// It came, by the peer's clock (T2).
+    /// Arrival of the request, by the peer's clock (T2).
     pub arrived: i64,
-    /// The reply left, by the peer's clock (T3).
+    /// Departure of the reply, by the peer's clock (T3).
     pub answered: i64,
-    /// It came, by our clock (T4).
+    /// Arrival of the reply, by the local clock (T4).
     pub returned: i64,
 }
 
@@ -28,15 +28,16 @@ impl FourStamps {
         there.saturating_sub(self.answered.saturating_sub(self.arrived))
     }
 
-    /// T2 - T1 - (round trip) / 2: the peer's clock minus ours, were both directions equally long.
+    /// T2 - T1 - (round trip) / 2: the peer's clock minus the local one, if both directions take equally
+    /// long.
     pub const fn offset(self) -> i64 {
         let there = self.arrived.saturating_sub(self.sent);
         let back = self.answered.saturating_sub(self.returned);
         there.midpoint(back)
     }
 
-    /// What it proves: the offset is at most the first and at least the second. `doubt` is how far
-    /// two stamps may be off each other because a clock was read late, in nanoseconds.
+    /// The limits: the offset is at most the first and at least the second. `doubt` is the largest error of
+    /// two timestamps by late clock readings, in nanoseconds.
     pub fn limits(self, doubt: i64) -> (OffsetLimit, OffsetLimit) {
         let shows = |offset: i64| OffsetLimit {
             at: self.sent,
@@ -52,10 +53,10 @@ impl FourStamps {
     }
 }
 
-/// The mean of offsets, as they come (Welford 1962).
+/// The running mean of offsets (Welford 1962).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MeanOffset {
-    /// The first: others are kept as differences to it, since floats hold 104 days only.
+    /// The first: others are kept as differences to it, since floats represent 104 days only.
     first: i64,
     n: usize,
     mean: f64,
@@ -63,7 +64,7 @@ pub struct MeanOffset {
 }
 
 impl MeanOffset {
-    /// One more, in nanoseconds.
+    /// Adds an offset, in nanoseconds.
     pub fn push(&mut self, offset: i64) {
         if self.n == 0 {
             self.first = offset;
@@ -75,17 +76,17 @@ impl MeanOffset {
         self.squares += before * (value - self.mean);
     }
 
-    /// How many there were.
+    /// Number of offsets.
     pub const fn n(&self) -> usize {
         self.n
     }
 
-    /// Their mean, in nanoseconds; `None` of none.
+    /// Their mean, in nanoseconds; `None` without any.
     pub fn mean(&self) -> Option<i64> {
         (self.n > 0).then(|| self.first.saturating_add(nanos(self.mean)))
     }
 
-    /// How they scatter: their standard deviation in nanoseconds; `None` of less than two.
+    /// Their standard deviation, in nanoseconds; `None` for fewer than two.
     pub fn deviation(&self) -> Option<f64> {
         let degrees = self.n.checked_sub(1).filter(|degrees| *degrees > 0)?;
         Some((self.squares / real(degrees)).sqrt())

@@ -1,12 +1,12 @@
-//! What exchanges prove of the peer's clock, kept in memory that hardly grows: of each short stretch
-//! of time the tightest limit either way; of what is older than five minutes, of each second.
+//! Limits of exchanges for the peer's clock in nearly constant memory: of each short stretch of time the
+//! tightest limit of each kind. After five minutes, only one per second is kept.
 //!
-//! A limit that is left out makes no other wrong: the bound gets no smaller than it should be.
+//! Omitting a limit makes no other wrong: the bound never becomes too small.
 
 use super::{FourStamps, OffsetLimit, OffsetLimits};
 
 const SECOND: i64 = 1_000_000_000;
-/// One limit of each kind is kept in so long, once it is older than [`FRESH`].
+/// One limit of each kind is kept per this many nanoseconds, once it is older than [`FRESH`].
 const COARSE: i64 = SECOND;
 const FRESH: i64 = 300 * SECOND;
 /// How many more limits there may be before the old ones are thinned again.
@@ -15,7 +15,7 @@ const MORE: usize = 8_192;
 /// Limits of both kinds, ascending in time.
 #[derive(Clone, Debug)]
 pub struct KeptLimits {
-    /// One limit of each kind is kept in so long, while it is fresh.
+    /// One limit of each kind is kept per this many nanoseconds, while it is recent.
     stretch: i64,
     at_most: Vec<OffsetLimit>,
     at_least: Vec<OffsetLimit>,
@@ -24,7 +24,7 @@ pub struct KeptLimits {
 }
 
 impl KeptLimits {
-    /// Nothing yet; of fresh limits one of each kind will be kept in so many nanoseconds.
+    /// Empty; of recent limits one of each kind will be kept per this many nanoseconds.
     pub const fn each(stretch: i64) -> Self {
         Self {
             stretch,
@@ -34,11 +34,11 @@ impl KeptLimits {
         }
     }
 
-    /// One more exchange; of those that began before the latest, none is kept. `doubt` is how far
-    /// two of its stamps may be off each other, in nanoseconds.
+    /// Adds an exchange. An exchange that began before the latest one is ignored. `doubt` is the largest
+    /// error of two of its timestamps, in nanoseconds.
     pub fn add(&mut self, exchange: FourStamps, doubt: i64) {
         let (most, least) = exchange.limits(doubt);
-        // A stamp taken anew may make an exchange that took less than no time.
+        // A corrected timestamp may give an exchange a negative duration.
         if most.within < 0 || most.offset < least.offset {
             return;
         }
@@ -46,13 +46,13 @@ impl KeptLimits {
         self.at_least(least);
     }
 
-    /// One more limit from above.
+    /// Adds a limit from above.
     pub fn at_most(&mut self, limit: OffsetLimit) {
         put(&mut self.at_most, limit, self.stretch, is_lower);
         self.thin(limit.at);
     }
 
-    /// One more limit from below.
+    /// Adds a limit from below.
     pub fn at_least(&mut self, limit: OffsetLimit) {
         put(&mut self.at_least, limit, self.stretch, is_higher);
         self.thin(limit.at);
@@ -94,7 +94,7 @@ const fn is_higher(new: &OffsetLimit, old: &OffsetLimit) -> bool {
     new.offset > old.offset
 }
 
-/// Appends a limit, or puts it in the last one's place where it is the tighter of one stretch of time.
+/// Appends a limit, or replaces the last one of the same stretch if it is tighter.
 fn put(
     limits: &mut Vec<OffsetLimit>,
     new: OffsetLimit,
@@ -147,13 +147,13 @@ mod tests {
         for (at, there, back) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
             kept.add(exchange(at, there, back), 1);
         }
-        let told = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
+        let reported = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
             of.iter().map(|limit| (limit.at, limit.offset)).collect()
         };
         let limits = kept.limits();
-        assert_eq!(told(limits.at_most), [(10, 41), (FINE, 81)]);
-        assert_eq!(told(limits.at_least), [(20, -71), (FINE, -81)]);
-        assert_eq!(told(kept.since(15).at_most), [(FINE, 81)]);
+        assert_eq!(reported(limits.at_most), [(10, 41), (FINE, 81)]);
+        assert_eq!(reported(limits.at_least), [(20, -71), (FINE, -81)]);
+        assert_eq!(reported(kept.since(15).at_most), [(FINE, 81)]);
     }
 
     #[test]

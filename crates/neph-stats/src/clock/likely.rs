@@ -1,13 +1,12 @@
-//! Which of the lines that limits leave is the likeliest: midway between two parallel ones, one below the
-//! limits from above and one above those from below, that are on average the nearest to all of them (the
-//! linear program of Moon, Skelly and Towsley, for both sides at once and with one rate).
+//! The likeliest of the lines that limits permit. It is midway between two parallel ones, below the limits
+//! from above and above those from below, that are on average the nearest to all of them. That is the linear
+//! program of Moon, Skelly and Towsley for both sides with one rate.
 //!
-//! Owns the choice within what is possible; what is possible stays [`ClockFit`]'s. The middle of that
-//! leans on single messages near the first and the last: lines that turn about the others are possible
-//! there. This leans on none, and on no worst case of what clocks did while a message was under way: a
-//! limit from above stands for the moment at which its message left us, one from below for that at which
-//! its message came to us. What the clocks part by until the other end read its own is as much in both
-//! directions as the delays are equal, and cancels out.
+//! Owns the choice within the possible values, which stay those of [`ClockFit`]. Their middle depends on
+//! single messages near the first and the last, as possible lines turn about the others. This choice depends
+//! on none, and on no worst case while a message was in flight. A limit from above is used at its message's
+//! departure, one from below at its message's arrival. The clocks' drift until the other reading cancels out
+//! if the delays are equal.
 
 use super::hull::Hull;
 use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
@@ -17,8 +16,7 @@ use crate::real::{nanos, real, real_nanos};
 const ROUNDING: f64 = 1e-3;
 
 impl OffsetLimits<'_> {
-    /// Their fit with the likeliest offset and rate in place of the middles, and the bounds that these
-    /// have then.
+    /// The fit with the likeliest offset and rate instead of the middles, and their bounds.
     pub(super) fn likeliest(self, fit: ClockFit, nature: ClockNature) -> ClockFit {
         let origin = OffsetLimit {
             at: fit.at,
@@ -38,7 +36,7 @@ impl OffsetLimits<'_> {
         below.sort_by(|a, b| a.0.total_cmp(&b.0));
         let apart = mean_moment(&above) - mean_moment(&below);
         let [above, below] = [above, below].map(|points| Hull::below(points.into_iter()));
-        // The more of this, the nearer the lines are; what is the same for all rates is left out.
+        // The larger, the nearer the lines are. Terms that are equal for all rates are omitted.
         let near = |rate: f64| above.intercept(rate) + below.intercept(-rate) + rate * apart;
         let (slowest, fastest) = (fit.rate - fit.rate_bound, fit.rate + fit.rate_bound);
         let corners = above.slopes().chain(below.slopes().map(|slope| -slope));
@@ -51,7 +49,7 @@ impl OffsetLimits<'_> {
         let nearest = rates.iter().map(|(_, near)| *near);
         let nearest = nearest.fold(f64::NEG_INFINITY, f64::max);
         rates.retain(|(_, near)| *near >= nearest - ROUNDING);
-        // Between two rates that are equally good all are; most clocks differ by little.
+        // Between two equally good rates all are; most clocks differ by little.
         let first = rates.first().map_or(fit.rate, |(rate, _)| *rate);
         let last = rates.last().map_or(fit.rate, |(rate, _)| *rate);
         let rate = 0.0_f64.max(first).min(last);

@@ -1,41 +1,41 @@
-//! Where a clock was set by less than the delays leave room for: no line contradicts it, but both
-//! directions show it.
+//! Detects clock steps smaller than the room between the delays: no line contradicts them, but both
+//! directions show them.
 //!
-//! Owns what such a step looks like. A peer's clock that is set forward by 10 ms makes each message to
-//! the peer 10 ms later and each one back 10 ms earlier, at once and for as long as it stays: limits
-//! from above and from below move alike, and the room between them stays as it was. A queue or another
-//! path moves one of the two, or both apart; a rate moves both, but no more there than before and after.
+//! Owns the criteria. If the peer's clock is set forward by 10 ms, each message to the peer seems 10 ms later
+//! and each message from it 10 ms earlier, for as long as it stays. So limits from above and from below move
+//! equally, and the room between them stays. A queue or another path moves one of them, or both in opposite
+//! directions. A rate moves both, but as much before and after.
 
 use super::{OffsetLimit, OffsetLimits};
 use crate::real::real_nanos;
 
 const MILLI: i64 = 1_000_000;
-/// How long each look is, in nanoseconds: the tightest limit of it stands for it. Long ones are for
-/// those who ask rarely.
+/// Length of each window, in nanoseconds, represented by its tightest limit. Long ones are for infrequent
+/// messages.
 const LOOKS: [i64; 4] = [250 * MILLI, 1_000 * MILLI, 4_000 * MILLI, 16_000 * MILLI];
-/// So many looks before a step are as flat as those behind it.
+/// This many windows before a step, and after it, must be level.
 const SIDE: usize = 4;
-/// When looks begin, in halves of a look from the moment: the half to each side of it is left out, since
-/// it may have the step in its middle.
+/// Beginnings of windows, in halves of a window from the moment. The half on each side of it is excluded,
+/// since the step may be in its middle.
 const BEGINS: [i32; 2 * SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
-/// Limits of each kind in a look, at least.
+/// Limits of each kind in a window, at least.
 const LEAST: usize = 2;
-/// A step is so many times as large as what the looks of one side, or the two directions, differ by.
-/// With 4, none is found in 20 hours of skewed delays without a step (the tests).
+/// A step is at least this many times the difference between the windows of one side, or between the two
+/// directions. With 4, none is detected in 20 hours of skewed delays without a step (the tests).
 const CLEARLY: f64 = 4.0;
-/// A step shows within so many messages, or a sixteenth of a look.
+/// A step shows within this many messages, or a sixteenth of a window.
 const AT_ONCE: i64 = 3;
-/// Smaller ones are not looked for: hosts differ by as much from one second to the next.
+/// Smaller steps are ignored: hosts differ by as much from one second to the next.
 const SMALLEST: f64 = 50_000.0;
-/// Nor are those that are a smaller part of the room between the directions, which is the bound.
+/// Steps below this part of the room between the directions, which is the bound, are ignored too.
 const PART: f64 = 1.0 / 64.0;
 
 /// A clock was set between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// What began until here had ended before.
+    /// Exchanges that began until here had ended before.
     pub(super) until: i64,
-    /// What began from here on began behind it.
+    /// Exchanges that began from here on began after it.
     pub(super) from: i64,
 }
 
@@ -57,12 +57,12 @@ pub(super) fn moved(limits: OffsetLimits<'_>) -> Vec<Moved> {
     found
 }
 
-/// How far to each side of a moment is looked.
+/// The distance to each side of a moment that windows cover.
 const fn reach(look: i64) -> i64 {
     look / 2 * 9
 }
 
-/// What looks of one length show: of those that lie over each other the clearest.
+/// The steps that windows of one length show; of overlapping ones the clearest.
 fn moved_by(limits: OffsetLimits<'_>, look: i64) -> Vec<Moved> {
     let both = [limits.at_most, limits.at_least];
     let (Some(first), Some(last)) = (
@@ -93,8 +93,8 @@ fn moved_by(limits: OffsetLimits<'_>, look: i64) -> Vec<Moved> {
     moved.collect()
 }
 
-/// The next moment whose first look has a limit, half a look behind the last one or further: a silence,
-/// however long, is no work. `None` behind the last limit.
+/// The next moment whose first window has a limit, at least half a window after the last one: long gaps take
+/// no time. `None` after the last limit.
 fn next_look(of: &[OffsetLimit], moment: i64, look: i64) -> Option<i64> {
     let next = moment.saturating_add(look / 2);
     let begin = next.saturating_sub(reach(look));
@@ -106,17 +106,17 @@ fn next_look(of: &[OffsetLimit], moment: i64, look: i64) -> Option<i64> {
     next.checked_add((late / (look / 2) + 1).checked_mul(look / 2)?)
 }
 
-/// Both directions are flat before a moment and behind it, and moved alike in between.
+/// A step: both directions are level before a moment and after it, and moved equally in between.
 #[derive(Debug, Clone, Copy)]
 struct Jump {
     moment: i64,
-    /// Of limits from above and from below: the level behind it, less `by` the one before.
+    /// Of limits from above and from below: the level after it, minus `by` the one before.
     behind: [f64; 2],
     by: f64,
-    /// What is taken for a rate, of which offsets are freed before they are compared.
+    /// The assumed rate, which is removed from offsets before they are compared.
     rate: f64,
     origin: i64,
-    /// How many times what is no step.
+    /// The ratio of the step to other differences.
     clearly: f64,
 }
 
@@ -153,8 +153,8 @@ impl Jump {
         })
     }
 
-    /// When: behind the last limit that is only possible before it, and before the first that is only
-    /// possible behind it. `None` where these contradict each other: it was something else.
+    /// When: after the last limit that is only possible before it, and before the first one only possible
+    /// after it. `None` where these contradict each other: it was no step.
     fn when(&self, limits: OffsetLimits<'_>, look: i64) -> Option<Moved> {
         let near = |of| {
             let (from, until) = (self.moment - look * 3 / 2, self.moment + look * 3 / 2);
@@ -164,8 +164,8 @@ impl Jump {
         let is_low = |limit: &&OffsetLimit| self.level(limit) < self.behind[0] - half;
         let is_high = |limit: &&OffsetLimit| self.level(limit) > self.behind[1] - half;
         let (mut low, mut high) = (near(limits.at_most), near(limits.at_least));
-        // Set forward, limits from above are as low as that before it only, those from below as high
-        // behind it only; set back, the other way round.
+        // Set forward: limits from above are that low only before it, those from below that high only after
+        // it. Set back: the reverse.
         let (before, behind) = if self.by > 0.0 {
             (low.rfind(is_low)?, high.find(is_high)?)
         } else {
@@ -173,7 +173,8 @@ impl Jump {
         };
         let set_until = behind.at.saturating_add(behind.within);
         let set_from = before.at.min(behind.at);
-        // A clock is set at once: what took longer than messages lie apart was two paths, one each way.
+        // A clock is set at once. A change that takes longer than the message interval was a change of both
+        // paths.
         let asked = between(
             limits.at_most,
             self.moment - reach(look),
@@ -195,11 +196,11 @@ impl Jump {
     }
 }
 
-/// The level of one direction before a moment and behind it, in nanoseconds.
+/// The level of one direction before a moment and after it, in nanoseconds.
 struct Levels {
     before: f64,
     behind: f64,
-    /// What the looks of a side differ by at most.
+    /// Largest difference between the windows of a side.
     spread: f64,
 }
 
@@ -221,7 +222,7 @@ impl Levels {
     }
 }
 
-/// The tightest, which is the least, of each look. `None` where one has too few limits.
+/// The least, which is the tightest, limit of each window. `None` where one has too few limits.
 fn looks(
     of: &[OffsetLimit],
     moment: i64,
@@ -241,7 +242,8 @@ fn looks(
     Some(tightest)
 }
 
-/// From one look to the next of the same side, the median of both directions: what a rate does.
+/// The median change from one window to the next of the same side, over both directions: the effect of a
+/// rate.
 fn median_change(both: &[[f64; 2 * SIDE]; 2]) -> f64 {
     let sides = both.iter().flat_map(|looks| looks.chunks(SIDE));
     let mut changes: Vec<f64> = sides

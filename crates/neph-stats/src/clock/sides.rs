@@ -1,31 +1,31 @@
-//! The offset at a moment where a clock may have been set once within the horizon, unnoticed.
+//! The offset at a moment where a clock may have been set once within the horizon, undetected.
 //!
-//! Owns the bound that holds in spite of such a step. A step of less than the round trip contradicts no
-//! limit, and a queue may hide it from one direction or from both. Whenever it was, the limits before it or
-//! those behind it are of one clock with the moment: the bound holds all offsets that either side leaves.
-//! When it cannot have been is [`flat`](super::flat)'s.
+//! Owns a bound that is valid in spite of such a step. A step below the round trip contradicts no limit, and
+//! a queue may hide it from one direction or from both. The limits on one side of the step are of one clock
+//! with the moment. So the bound covers all offsets that either side permits. Does not own when the step is
+//! impossible ([`flat`](super::flat)).
 
 use super::flat::{Asked, Flat, Looks};
 use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, Possible};
 use crate::real::{nanos, real_nanos};
 
-/// The wander of the lines from which the mean rate is taken, as a fraction. If the clock's rate changes by
-/// more, there are still such lines while the offset stays within half a round trip of one of them. If there
-/// are none, lines with the full wander are used.
+/// Wander of the lines for the mean rate, as a fraction. If the clock's rate changes by more, there are still
+/// such lines while the offset stays within half a round trip of one of them. If there are none, lines with
+/// the full wander are used.
 const STEADY: f64 = 5e-8;
-/// Steps of up to such a part of the room between the directions are not looked for, but are in the bound:
-/// whichever leaves the least.
+/// Steps up to such a part of the room between the directions are not excluded, but covered by the bound. The
+/// part with the smallest result is used.
 const PARTS: [f64; 2] = [1.0 / 64.0, 1.0 / 32.0];
-/// Both sides of a moment that leave hardly more than all limits together are enough.
+/// Both sides of a moment are enough if they permit hardly more than all limits together.
 const HARDLY: f64 = 1.0 + 1.0 / 8.0;
 
 impl OffsetLimits<'_> {
-    /// What these prove of the moment `at` if a clock was set once within the horizon of it, at whatever
-    /// time. Only what had come back until `back` is used. The rate is the mean over all of these within the
-    /// horizon. `None` without a limit of each kind. `corners` are those of these that hulls can touch.
+    /// The fit at the moment `at` if a clock was set once within the horizon, at any time. Only messages that
+    /// had returned until `back` are used. The rate is the mean over all of these within the horizon. `None`
+    /// without a limit of each kind. `corners` are those of these that hulls can touch.
     ///
-    /// The bound does not allow for a step within about 20 messages of the first or the last of these, nor for
-    /// one that a queue of the same size hides in one direction at the same time.
+    /// The bound does not cover a step within about 20 messages of the first or the last of these, nor one
+    /// that a queue of the same size hides in one direction at the same time.
     pub(super) fn fit_despite_step(
         self,
         corners: Self,
@@ -69,8 +69,8 @@ impl OffsetLimits<'_> {
         Some(either.fit(bent.origin, all.at_most.len() + all.at_least.len()))
     }
 
-    /// The largest step that may hide between two moments where one direction stays level from one to the
-    /// other, in nanoseconds. `None` where it does not: a step of any size may hide.
+    /// The largest step that may hide between two moments if one direction stays level between them, in
+    /// nanoseconds. `None` where none does: a step of any size may hide.
     pub(super) fn hidden_step(
         self,
         corners: Self,
@@ -97,14 +97,14 @@ impl OffsetLimits<'_> {
             .map(|step| nanos(step.ceil()))
     }
 
-    /// The lines of a mean rate; where none are left, those of rates that wander.
+    /// The lines of a mean rate. If there are none, those of rates that wander.
     fn mean(self, bent: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
         let steady = bent.wandering(bent.nature.wander.min(STEADY));
         let mean = self.lines(steady, &is_of);
         mean.or_else(|| self.lines(bent, &is_of))
     }
 
-    /// What both directions of some of these show over time.
+    /// The levels of both directions of some of these over time.
     fn looks(self, near: Self, mean: Option<&Possible>, lines: Lines) -> Looks {
         Looks::at(
             near,
@@ -117,8 +117,8 @@ impl OffsetLimits<'_> {
         )
     }
 
-    /// What these prove of the moment `at` if no clock was set between them. What came back after `back` is
-    /// used only where nothing else is there. `None` without a limit of each kind within the horizon.
+    /// The fit at the moment `at` if no clock was set. Messages that returned after `back` are used only if
+    /// there are no others. `None` without a limit of each kind within the horizon.
     pub(super) fn fit_of_back(
         self,
         (at, back): (i64, i64),
@@ -142,14 +142,14 @@ impl OffsetLimits<'_> {
         ]
     }
 
-    /// What is left by the limits from the beginning of a time on, or by those until its end.
+    /// The lines that the limits from the beginning of a time on permit, or those until its end.
     fn either_side(
         self,
         flat: Flat,
         lines: [Lines; 2],
         is_back: impl Fn(&OffsetLimit) -> bool,
     ) -> Option<Possible> {
-        // Of a step that only just contradicts limits the lines have a wrong rate.
+        // If a step only just contradicts limits, the lines have a wrong rate.
         let proved = |is_of: &dyn Fn(&OffsetLimit) -> bool| {
             let hulls = self.hulls(lines[0], is_of)?;
             let narrow = hulls.possible(lines[0].rates);
@@ -164,9 +164,9 @@ impl OffsetLimits<'_> {
         }
     }
 
-    /// Those that the clocks may have at any moment of a time over which their mean rate is one of `mean`.
-    /// A step of less than the round trip leaves lines of the true rate; one that is a little larger may
-    /// leave only lines that are off by the round trip from end to end.
+    /// The possible rates at any moment of a time with a mean rate in `mean`. A step below the round trip
+    /// leaves lines of the true rate. A slightly larger one may leave only lines that are off by the round
+    /// trip from end to end.
     fn rates(self, mean: &Possible, nature: ClockNature) -> (f64, f64) {
         let both = [self.at_most, self.at_least];
         let ends = both.map(|of| of.first().zip(of.last()));

@@ -1,6 +1,7 @@
-//! By how much a clock was set, and when: from what is known of it before and behind.
+//! Size and time of clock steps, from the fits before and after them.
 //!
-//! Owns the size of a step and which steps are one. Where a clock was set is [`course`](super::course)'s.
+//! Owns the size of a step, and merging of steps. Does not own where a clock was set
+//! ([`course`](super::course)).
 
 use super::ClockFit;
 use super::course::{ClockCourse, Part};
@@ -9,23 +10,23 @@ use crate::real::{nanos, real_nanos};
 /// A clock was set: the limits before and after are not of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockStep {
-    /// Not before this moment: the last limit that agrees with all before it but not with those
-    /// that follow, in nanoseconds of our clock.
+    /// Not before this moment, in nanoseconds of the local clock: the last limit that agrees with all earlier
+    /// ones but not with the later ones.
     pub after: i64,
-    /// Not after this moment: the first message that shows the clock as it was set had come back.
+    /// Not after this moment: the first message that shows the changed clock had returned.
     pub before: i64,
-    /// By how much the peer's clock jumped forward against ours, in nanoseconds.
+    /// How far the peer's clock jumped forward against the local one, in nanoseconds.
     pub by: i64,
-    /// How far `by` may be wrong either way, in nanoseconds.
+    /// Error bound of `by`, in nanoseconds.
     pub bound: i64,
 }
 
 impl ClockCourse<'_> {
-    /// Where a clock was set, in order. Where packets from before a step and from behind it carry the same
-    /// times, as behind a clock that was set back by little, each change between the two looks like a step:
-    /// steps whose times overlap are one, if the offset behind them differs from the one before.
+    /// The steps, in order. After a clock was set back by little, packets from before and after carry the
+    /// same times, and each change between the two looks like a step. So steps with overlapping times are
+    /// one, if the offset after them differs from the one before.
     pub fn steps(&self) -> Vec<ClockStep> {
-        // A part that speaks one way only lies within a step: what was under way meanwhile.
+        // A part with one direction only lies within a step: messages that were in flight meanwhile.
         let known = self.parts.iter();
         let known: Vec<&Part<'_>> = known
             .filter(|part| self.fit_near(part, [part.from, part.until]).is_some())
@@ -49,7 +50,7 @@ impl ClockCourse<'_> {
         steps
     }
 
-    /// What a part proves of the first of two moments, else of the second.
+    /// The fit of a part at the first of two moments, else at the second.
     fn fit_near(&self, part: &Part<'_>, moments: [i64; 2]) -> Option<ClockFit> {
         let back = self.back(part);
         let fit = |at| part.limits.fit_of_back((at, back), self.nature);
@@ -57,8 +58,8 @@ impl ClockCourse<'_> {
     }
 }
 
-/// In groups of which each member begins before one of those before it has ended: a reply that overtook others,
-/// or was overtaken, may show a step before it and one behind it within the time of the only one.
+/// Groups in which each member begins before an earlier one has ended. A reordered reply may show two steps
+/// within the time of one.
 fn overlapping(found: impl Iterator<Item = Found>) -> Vec<Vec<Found>> {
     let mut groups: Vec<Vec<Found>> = Vec::new();
     let mut before = i64::MIN;
@@ -75,7 +76,7 @@ fn overlapping(found: impl Iterator<Item = Found>) -> Vec<Vec<Found>> {
     groups
 }
 
-/// A step, and what is known of the clock before it and behind it.
+/// A step, and the fits before it and after it.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     after: i64,
@@ -85,7 +86,7 @@ struct Found {
 }
 
 impl Found {
-    /// From what is before the first of them to what is behind the last.
+    /// One step from before the first of them to after the last.
     fn as_one(steps: &[Self]) -> Option<Self> {
         let (first, last) = steps.first().zip(steps.last())?;
         Some(Self {
@@ -98,8 +99,8 @@ impl Found {
 
     fn step(&self) -> ClockStep {
         let by = self.right.offset.saturating_sub(self.left.offset);
-        // Nothing spoke in between: the clocks drift meanwhile. Where our clock was set forward, the silence
-        // is shorter than it shows, and the peer's clock shows how long it was.
+        // Without messages in between the clocks drift. If the local clock was set forward, the gap is
+        // shorter than it appears, and the peer's clock shows its length.
         let silence = self.right.at.saturating_sub(self.left.at);
         let by_theirs = silence.saturating_add(by);
         let is_shorter = (0..silence).contains(&by_theirs);
@@ -115,7 +116,7 @@ impl Found {
     }
 }
 
-/// How far the clocks of a fit may drift in so many nanoseconds.
+/// Largest drift of a fit's clocks over this many nanoseconds.
 fn drifted(fit: &ClockFit, silence: i64) -> i64 {
     nanos(((fit.rate.abs() + fit.rate_bound) * real_nanos(silence)).ceil())
 }

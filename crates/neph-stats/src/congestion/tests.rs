@@ -104,16 +104,16 @@ fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
 fn what_lasts_for_the_hold_belongs_to_the_bases() {
     let mut congestion = congestion();
     congestion.observe(0, &at_base(|_| 0), nowhere);
-    let said: Vec<Common> = (1..=32)
+    let printed: Vec<Common> = (1..=32)
         .map(|s| congestion.observe(s * S, &at_base(|_| 8 * MS), nowhere))
         .collect();
-    assert_eq!(said[0], Common::Moving);
-    assert!(said[1..30].iter().all(|&s| s == Common::Steady(8 * MS)));
+    assert_eq!(printed[0], Common::Moving);
+    assert!(printed[1..30].iter().all(|&s| s == Common::Steady(8 * MS)));
     let wanted = Common::Lasting {
         by: 8 * MS,
         since: S,
     };
-    assert_eq!(said[30], wanted);
+    assert_eq!(printed[30], wanted);
 }
 
 #[test]

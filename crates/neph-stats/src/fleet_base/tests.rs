@@ -4,7 +4,7 @@ const MS: i64 = 1_000_000;
 const S: i64 = 1000 * MS;
 
 /// One flow, 5 samples a second, at these levels for these many seconds.
-fn alone(levels: &[(i64, i64)]) -> Vec<Told> {
+fn alone(levels: &[(i64, i64)]) -> Vec<LevelDetection> {
     let mut fleet = FleetBase::new(Guard::default());
     let mut at = 0;
     for &(level, seconds) in levels {
@@ -14,22 +14,30 @@ fn alone(levels: &[(i64, i64)]) -> Vec<Told> {
         }
     }
     fleet.finish();
-    std::iter::from_fn(|| fleet.next_told().map(|t| t.told)).collect()
+    std::iter::from_fn(|| fleet.next_reported().map(|t| t.reported)).collect()
 }
 
 #[test]
 fn a_quiet_flow_alone_is_believed_what_stays_quiet() {
-    let told = alone(&[(80, 60), (90, 60), (80, 60)]);
-    let findings: Vec<_> = told.iter().map(|t| (t.finding, t.at / S)).collect();
+    let reported = alone(&[(80, 60), (90, 60), (80, 60)]);
+    let findings: Vec<_> = reported.iter().map(|t| (t.finding, t.at / S)).collect();
     let wanted = [
         (Finding::First, 0),
         (Finding::Change, 60),
         (Finding::Change, 120),
     ];
     assert_eq!(findings, wanted);
-    let samples = |told: &Told| (told.certain - told.at) / (S / 5);
-    assert!((4..12).contains(&samples(&told[1])), "{:?}", told[1]);
-    assert!(samples(&told[2]) < 4, "it was there before: {:?}", told[2]);
+    let samples = |reported: &LevelDetection| (reported.certain - reported.at) / (S / 5);
+    assert!(
+        (4..12).contains(&samples(&reported[1])),
+        "{:?}",
+        reported[1]
+    );
+    assert!(
+        samples(&reported[2]) < 4,
+        "it was there before: {:?}",
+        reported[2]
+    );
 }
 
 /// 20 ms more within 4 s, for 20 s.
@@ -55,10 +63,12 @@ fn another_flow_in_the_same_place_is_not_the_same() {
         fleet.push(0, i * S / 5, 95 * MS);
     }
     fleet.finish();
-    let told: Vec<_> = std::iter::from_fn(|| fleet.next_told()).collect();
-    let firsts = told.iter().map(|t| (t.nth, t.told.finding, t.told.after));
+    let reported: Vec<_> = std::iter::from_fn(|| fleet.next_reported()).collect();
+    let firsts = reported
+        .iter()
+        .map(|t| (t.nth, t.reported.finding, t.reported.after));
     let wanted = [(0, Finding::First, 80 * MS), (1, Finding::First, 95 * MS)];
-    assert!(firsts.eq(wanted), "{told:?}");
+    assert!(firsts.eq(wanted), "{reported:?}");
     assert_eq!((fleet.nth(0), fleet.base(0)), (1, Some(95 * MS)));
     assert_eq!(fleet.base(7), None);
 }
@@ -75,8 +85,8 @@ fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
         }
     }
     fleet.finish();
-    let changes =
-        std::iter::from_fn(|| fleet.next_told()).filter(|t| t.told.finding == Finding::Change);
+    let changes = std::iter::from_fn(|| fleet.next_reported())
+        .filter(|t| t.reported.finding == Finding::Change);
     assert_eq!(changes.count(), 0);
     let [(from, until)] = fleet.queued() else {
         panic!("one queue: {:?}", fleet.queued());
@@ -97,15 +107,15 @@ fn a_move_of_all_flows_is_told_once_it_has_lasted() {
         }
     }
     fleet.finish();
-    let told: Vec<_> = std::iter::from_fn(|| fleet.next_told()).collect();
-    let changes: Vec<_> = told
+    let reported: Vec<_> = std::iter::from_fn(|| fleet.next_reported()).collect();
+    let changes: Vec<_> = reported
         .iter()
-        .filter(|t| t.told.finding == Finding::Change)
+        .filter(|t| t.reported.finding == Finding::Change)
         .collect();
     assert_eq!(fleet.queued(), [], "it was no queue");
     assert_eq!(changes.len(), 64);
     assert!(
-        changes.iter().all(|c| (c.told.at - 40 * S).abs() < S),
+        changes.iter().all(|c| (c.reported.at - 40 * S).abs() < S),
         "dated well"
     );
     assert!((0..64).all(|flow| fleet.base(flow) == Some(84 * MS)));

@@ -1,5 +1,5 @@
-//! A histogram as bytes, to be kept: its precision, its least and greatest number, and for each bucket that has
-//! numbers how many places it is behind the one before, and its count. Numbers are LEB128.
+//! A histogram as bytes, for storage: precision, least and greatest number, and for each bucket with numbers
+//! its distance from the one before and its count. Numbers are LEB128.
 
 use super::Histogram;
 use crate::precision::Precision;
@@ -24,7 +24,7 @@ impl Histogram {
         bytes
     }
 
-    /// The histogram that these bytes are; `None` if they are none.
+    /// The histogram from these bytes; `None` if they are invalid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (exponent, mut rest) = bytes.split_first()?;
         let precision = Precision::of_exponent(*exponent).filter(|_| *exponent <= FINEST)?;
@@ -106,8 +106,8 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..40)
         ) {
             if let Some(histogram) = Histogram::from_bytes(&bytes) {
-                let again = Histogram::from_bytes(&histogram.to_bytes());
-                prop_assert_eq!(again, Some(histogram));
+                let anew = Histogram::from_bytes(&histogram.to_bytes());
+                prop_assert_eq!(anew, Some(histogram));
             }
         }
     }

@@ -1,6 +1,6 @@
-//! How numbers get into the buckets of sketches, and how these are made coarser.
+//! How numbers are put into the buckets of sketches, and how these are made coarser.
 //!
-//! While buckets change no latest numbers stand behind them.
+//! While buckets change, there are no latest numbers after them.
 
 use crate::precision::Precision;
 
@@ -10,8 +10,7 @@ use super::{
 };
 
 impl Sketches {
-    /// Puts the latest numbers into buckets, which are what one would have come to that puts in each
-    /// when it comes.
+    /// Puts the latest numbers into buckets, with the same result as one at a time.
     pub(super) fn put_into_buckets(&mut self) {
         let precision = *self.precision.get_or_insert(FINE);
         let mut latest = [0; *TOGETHER.end()];
@@ -23,8 +22,8 @@ impl Sketches {
         }
         self.words.truncate(end);
         self.latest = 0;
-        // How many buckets there may be depends on the kinds: where one comes first among these, and
-        // buckets may become too many, it matters when.
+        // The limit of buckets depends on the kinds. If one of these is of a new kind, and buckets may become
+        // too many, the order matters.
         let at_most = end - self.buckets() + latest.len();
         if at_most > MANY * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
             return latest.iter().for_each(|number| {
@@ -46,13 +45,13 @@ impl Sketches {
         self.thin_out();
     }
 
-    /// Whether any of these numbers is of a kind that was not there.
+    /// Whether any of these numbers is of a new kind.
     fn has_new_kind(&self, numbers: &[u64]) -> bool {
         let known = bits(self.exact().map(|exact| exact.kind));
         bits(numbers.iter().map(|number| apart(*number).0)) & !known != 0
     }
 
-    /// One number, counted so many times.
+    /// Puts one number into its bucket, counted this many times.
     pub(super) fn put_into_bucket(&mut self, one: Exact, times: u64) {
         let precision = self.precision.unwrap_or(FINE);
         self.count(label(one.kind, one.least, precision), times);
@@ -98,7 +97,7 @@ impl Sketches {
         let count = u64::from(*word & COUNT_MOST).saturating_add(more);
         match u32::try_from(count) {
             Ok(count) if count <= COUNT_MOST => *word = label << COUNT_BITS | count,
-            // One stays, so that no word tells of nothing.
+            // One stays, so that no word has a count of 0.
             _ => {
                 *word = label << COUNT_BITS | 1;
                 let carried = self.carried.get_or_insert_default();
@@ -108,7 +107,7 @@ impl Sketches {
         }
     }
 
-    /// Adds to what is exact of a kind.
+    /// Adds to the exact values of a kind.
     pub(super) fn widen(&mut self, more: &Exact) {
         let buckets = self.buckets();
         for words in self.words[..buckets].as_chunks_mut::<EXACT_WORDS>().0 {
@@ -135,7 +134,7 @@ impl Sketches {
         }
     }
 
-    /// Buckets of a lower precision, unless they are that already; tells how fine they are then.
+    /// Reduces buckets to a lower precision, unless they have it already. Returns their precision.
     pub(super) fn coarsen_to(&mut self, precision: Precision) -> Precision {
         let before = self.precision.unwrap_or(FINE);
         if precision >= before {

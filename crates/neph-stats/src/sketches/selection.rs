@@ -1,19 +1,19 @@
-//! Numbers laid out by kind and size, to be asked for quantiles of some of the kinds.
+//! Numbers by kind and size, for quantiles of some of the kinds.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Exact, Sketches, apart, bits, parts, whole};
 
-/// Numbers of all kinds: laid out once, where several kinds are asked for.
+/// Numbers of all kinds in a form for several selections.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// Size and how many there are of it: kinds in their order, sizes of each in theirs.
+    /// Sizes and their counts: kinds in order, and the sizes of each in order.
     sizes: Vec<(u64, u64)>,
     kinds: Vec<OfKind>,
 }
 
-/// Where numbers of a kind lie, and what is exact of them: buckets tell their middles only.
+/// The range of a kind's numbers, and its exact values: buckets have only their middles.
 #[derive(Clone, Debug)]
 struct OfKind {
     sizes: Range<usize>,
@@ -22,7 +22,7 @@ struct OfKind {
 }
 
 impl Layout {
-    /// Of sketches whose latest numbers are with the others.
+    /// From sketches whose latest numbers are with the others.
     pub(super) fn of_settled(all: &Sketches) -> Self {
         let Some(precision) = all.precision else {
             return Self::of_numbers(all);
@@ -52,7 +52,7 @@ impl Layout {
         Self::of_sorted(sizes)
     }
 
-    /// Of kinds and numbers as one, ascending, and how many there are of each.
+    /// From kinds and numbers as one, ascending, with their counts.
     fn of_sorted(mut sizes: Vec<(u64, u64)>) -> Self {
         let mut kinds: Vec<OfKind> = Vec::new();
         for (place, (size, count)) in sizes.iter_mut().enumerate() {
@@ -103,7 +103,7 @@ impl Layout {
     }
 }
 
-/// Two lists in order as one: sorting them together takes several times as long.
+/// Merges two sorted lists: sorting them together takes several times as long.
 fn merged<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all = Vec::with_capacity(one.len() + other.len());
     while let (Some(first), Some(second)) = (one.first(), other.first()) {
@@ -125,14 +125,14 @@ fn merged<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)]) -> Vec<(u6
 /// Numbers in the order of their size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection<'a> {
-    /// Size and how many there are of it.
+    /// Sizes and their counts.
     sizes: Cow<'a, [(u64, u64)]>,
     n: u64,
     numbers: u64,
     least: u64,
     most: u64,
     sum: u64,
-    /// Of squares.
+    /// Sum of squares.
     squares: u128,
 }
 
@@ -154,8 +154,8 @@ impl Selection<'_> {
         self.sum / self.n.max(1)
     }
 
-    /// The standard deviation of all numbers (not the estimate from a sample), rounded down; `None`
-    /// where numbers are so large that their squares do not add up.
+    /// Standard deviation of the population (not the estimate from a sample), rounded down; `None` on
+    /// overflow of the squares.
     pub fn deviation(&self) -> Option<u64> {
         if self.least == self.most {
             return Some(0);
@@ -172,12 +172,12 @@ impl Selection<'_> {
         )
     }
 
-    /// How many numbers there are, each as often as it counts.
+    /// Number of values with their weights.
     pub const fn n(&self) -> u64 {
         self.n
     }
 
-    /// How many numbers were counted, each once.
+    /// Number of values, each once.
     pub const fn numbers(&self) -> u64 {
         self.numbers
     }
@@ -192,11 +192,11 @@ impl Selection<'_> {
         self.most
     }
 
-    /// The number below which, itself included, at least `permille` of a thousand lie (nearest
-    /// rank), to one part in [`Sketches::one_part_in`].
+    /// The number at or below which at least `permille` of a thousand lie (nearest rank), to one part in
+    /// [`Sketches::one_part_in`].
     pub fn quantile(&self, permille: u64) -> u64 {
         let rank = u128::from(self.n) * u128::from(permille.min(1_000));
-        // As many as there are at most.
+        // At most their number.
         let rank = u64::try_from(rank.div_ceil(1_000).max(1)).unwrap_or(u64::MAX);
         let mut up_to = 0;
         let found = self.sizes.iter().find(|(_, count)| {

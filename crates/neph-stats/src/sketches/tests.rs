@@ -30,9 +30,9 @@ fn nothing_has_no_quantile_and_few_numbers_are_exact() {
     assert_eq!(Sketches::default().of([0]), None);
     let few = of((1..=30).map(|n| (3, n * 1_000_003)));
     assert_eq!(few.of([2]), None);
-    let told = few.of([2, 3]).expect("thirty");
-    assert_eq!(told.quantile(500), 15 * 1_000_003);
-    assert_eq!((told.least(), told.most()), (1_000_003, 30_000_090));
+    let reported = few.of([2, 3]).expect("thirty");
+    assert_eq!(reported.quantile(500), 15 * 1_000_003);
+    assert_eq!((reported.least(), reported.most()), (1_000_003, 30_000_090));
     assert!(few.heap() <= 6 * 2 * EXACT, "{}", few.heap());
 }
 
@@ -43,9 +43,12 @@ fn numbers_near_to_each_other_are_told_to_one_part_in_1024() {
         .collect();
     let near = of(numbers.iter().copied());
     assert_eq!(near.one_part_in(), 1_024);
-    let told = near.of([0]).expect("numbers").quantile(500);
+    let reported = near.of([0]).expect("numbers").quantile(500);
     let exact = sorted(&numbers, &[0])[4_999];
-    assert!(told.abs_diff(exact) <= exact / 1_024, "{told} for {exact}");
+    assert!(
+        reported.abs_diff(exact) <= exact / 1_024,
+        "{reported} for {exact}"
+    );
     assert!(near.heap() < 2_000, "{}", near.heap());
 }
 
@@ -59,9 +62,9 @@ fn numbers_within_a_factor_of_four_are_told_to_one_part_in_256() {
 #[test]
 fn counts_beyond_a_word_are_carried() {
     let many = of((0..200_000).map(|n| (1, 7 + n % 2)));
-    let told = many.of([1]).expect("many");
+    let reported = many.of([1]).expect("many");
     assert_eq!(
-        (told.n(), told.quantile(500), told.quantile(501)),
+        (reported.n(), reported.quantile(500), reported.quantile(501)),
         (200_000, 7, 8)
     );
     let mut twice = many.clone();
@@ -84,8 +87,8 @@ fn a_number_that_stands_for_several_counts_as_often_as_these() {
     for permille in [1, 250, 500, 990, 1_000] {
         assert_eq!(once.quantile(permille), each.quantile(permille));
     }
-    let told = |of: &Selection<'_>| (of.n(), of.mean(), of.deviation());
-    assert_eq!(told(&once), told(&each));
+    let reported = |of: &Selection<'_>| (of.n(), of.mean(), of.deviation());
+    assert_eq!(reported(&once), reported(&each));
 }
 
 proptest! {
@@ -95,13 +98,13 @@ proptest! {
         for kind in [0, 7, 15] {
             let sorted = sorted(&numbers, &[kind]);
             let n = sorted.len() as u128;
-            let Some(told) = sketches.of([kind]) else { continue };
+            let Some(reported) = sketches.of([kind]) else { continue };
             let sum: u128 = sorted.iter().map(|number| u128::from(*number)).sum();
             if sum > u128::from(u64::MAX) { continue }
-            prop_assert_eq!(u128::from(told.mean()), sum / n);
+            prop_assert_eq!(u128::from(reported.mean()), sum / n);
             let squares = sorted.iter().map(|number| u128::from(*number).pow(2)).try_fold(0, u128::checked_add);
             if let Some(spread) = squares.and_then(|squares| squares.checked_mul(n)?.checked_sub(sum.checked_mul(sum)?)) {
-                prop_assert_eq!(told.deviation().map(u128::from), Some((spread / (n * n)).isqrt()));
+                prop_assert_eq!(reported.deviation().map(u128::from), Some((spread / (n * n)).isqrt()));
             }
         }
     }
@@ -114,16 +117,16 @@ proptest! {
     ) {
         let sketches = of(numbers.iter().copied());
         let sorted = sorted(&numbers, &kinds);
-        let told = sketches.of(kinds.iter().copied());
-        prop_assert_eq!(told.as_ref().map_or(0, Selection::n), sorted.len() as u64);
-        if let Some(told) = told {
+        let reported = sketches.of(kinds.iter().copied());
+        prop_assert_eq!(reported.as_ref().map_or(0, Selection::n), sorted.len() as u64);
+        if let Some(reported) = reported {
             let rank = (sorted.len() as u64 * permille).div_ceil(1_000).max(1);
             let exact = sorted[usize::try_from(rank).expect("small") - 1];
-            let quantile = told.quantile(permille);
+            let quantile = reported.quantile(permille);
             let off = exact / sketches.one_part_in();
             prop_assert!(quantile.abs_diff(exact) <= off, "{quantile} for {exact}");
-            prop_assert_eq!(Some(&told.least()), sorted.first());
-            prop_assert_eq!(Some(&told.most()), sorted.last());
+            prop_assert_eq!(Some(&reported.least()), sorted.first());
+            prop_assert_eq!(Some(&reported.most()), sorted.last());
         }
         prop_assert!(sketches.heap() <= 6 * 3 * (32 * 16) + 400, "{}", sketches.heap());
     }
@@ -158,14 +161,14 @@ proptest! {
         prop_assert!(merged.precision.is_none() || labels.is_sorted_by(|one, next| one < next));
         for kind in [0, 7, 15] {
             let sorted = sorted(&all, &[kind]);
-            let told = merged.of([kind]);
-            prop_assert_eq!(told.as_ref().map(Selection::least), sorted.first().copied());
-            prop_assert_eq!(told.as_ref().map(Selection::most), sorted.last().copied());
-            if let Some(told) = told {
-                prop_assert_eq!(told.n(), sorted.len() as u64);
+            let reported = merged.of([kind]);
+            prop_assert_eq!(reported.as_ref().map(Selection::least), sorted.first().copied());
+            prop_assert_eq!(reported.as_ref().map(Selection::most), sorted.last().copied());
+            if let Some(reported) = reported {
+                prop_assert_eq!(reported.n(), sorted.len() as u64);
                 let exact = sorted[sorted.len().div_ceil(2) - 1];
                 let off = exact / merged.one_part_in();
-                prop_assert!(told.quantile(500).abs_diff(exact) <= off);
+                prop_assert!(reported.quantile(500).abs_diff(exact) <= off);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use neph_stats::{Finding, FleetBase, FleetTold, Guard, Random};
+use neph_stats::{Finding, FleetBase, FleetDetection, Guard, Random};
 
 use super::world::{MS, S};
 
@@ -67,10 +67,10 @@ const KNOWN: Asked = Asked {
 };
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Received {
     /// Path changes that were, and those told.
     true_moves: usize,
-    told: usize,
+    reported: usize,
     /// Those told that none was, as flow, seconds and levels.
     wrong: Vec<(u32, i64, i64, i64)>,
     /// Flows whose base in the end is not their path's.
@@ -87,22 +87,22 @@ struct Heard {
 )]
 fn noise(random: &mut Random, queue: i64) -> i64 {
     let own = -60e3 * (1.0 - random.unit()).ln();
-    let strays = random.below(300) == 0;
-    let stray = if strays { 5e6 * random.unit() } else { 0.0 };
+    let foreign = random.below(300) == 0;
+    let unknown_id = if foreign { 5e6 * random.unit() } else { 0.0 };
     let emptier = 0.2 * queue as f64 * random.unit();
-    (own + stray - emptier) as i64
+    (own + unknown_id - emptier) as i64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "parts of seconds")]
-fn heard(asked: Asked, queue: Queue, seed: u64) -> Heard {
+fn received(asked: Asked, queue: Queue, seed: u64) -> Received {
     let mut random = Random::new(seed);
     let count = asked.flows as usize;
     let mut paths: Vec<usize> = (0..count).map(|_| random.below(4)).collect();
     let mut moved: Vec<Vec<(i64, usize)>> = vec![Vec::new(); count];
     let mut lowest = vec![i64::MAX; count];
     let mut fleet = FleetBase::new(Guard::default());
-    let mut heard = Heard::default();
-    let mut told = Vec::new();
+    let mut received = Received::default();
+    let mut reported = Vec::new();
     let leaves = |random: &mut Random| {
         let second = asked.interval as f64 / S as f64;
         asked
@@ -122,61 +122,70 @@ fn heard(asked: Asked, queue: Queue, seed: u64) -> Heard {
             let sample = PATHS[paths[one]] + queue(at) + noise(&mut random, queue(at));
             lowest[one] = lowest[one].min(PATHS[paths[one]]);
             fleet.push(flow, at, sample);
-            while let Some(found) = fleet.next_told() {
-                told.push(found);
+            while let Some(found) = fleet.next_reported() {
+                reported.push(found);
             }
             let below = |base: i64| base < lowest[one] - MS;
-            heard.below += usize::from(fleet.base(flow).is_some_and(below));
+            received.below += usize::from(fleet.base(flow).is_some_and(below));
         }
     }
     fleet.finish();
-    told.extend(std::iter::from_fn(|| fleet.next_told()));
-    heard.score(&fleet, &told, &moved);
+    reported.extend(std::iter::from_fn(|| fleet.next_reported()));
+    received.score(&fleet, &reported, &moved);
     for (flow, path) in (0..).zip(paths) {
         let base = fleet.base(flow).unwrap_or(0);
         let last = moved[flow as usize].last();
         let lately = last.is_some_and(|last| END - last.0 < 31 * S);
         if (base - PATHS[path]).abs() > MS / 2 && !lately {
-            heard.off.push((flow, base));
+            received.off.push((flow, base));
         }
     }
-    heard
+    received
 }
 
-impl Heard {
+impl Received {
     /// Holds what was told against when each flow moved to which path.
-    fn score(&mut self, fleet: &FleetBase, told: &[FleetTold], moved: &[Vec<(i64, usize)>]) {
+    fn score(
+        &mut self,
+        fleet: &FleetBase,
+        reported: &[FleetDetection],
+        moved: &[Vec<(i64, usize)>],
+    ) {
         self.true_moves = moved.iter().map(Vec::len).sum();
         self.queued = fleet.queued().to_vec();
-        for FleetTold { flow, told, .. } in kept(told) {
-            self.told += 1;
+        for FleetDetection { flow, reported, .. } in kept(reported) {
+            self.reported += 1;
             // A move in the queue is dated by its end.
             let was = |&(at, path): &(i64, usize)| {
-                (at - told.at).abs() <= 15 * S && (PATHS[path] - told.after).abs() <= MS / 2
+                (at - reported.at).abs() <= 15 * S && (PATHS[path] - reported.after).abs() <= MS / 2
             };
             if !moved[flow as usize].iter().any(was) {
-                self.wrong
-                    .push((flow, told.at / S, told.before.unwrap_or(0), told.after));
+                self.wrong.push((
+                    flow,
+                    reported.at / S,
+                    reported.before.unwrap_or(0),
+                    reported.after,
+                ));
             }
         }
     }
 }
 
 /// The changes that were told and not withdrawn by a correction to what was before.
-fn kept(told: &[FleetTold]) -> Vec<FleetTold> {
-    let mut kept: Vec<FleetTold> = Vec::new();
-    for found in told {
-        match found.told.finding {
+fn kept(reported: &[FleetDetection]) -> Vec<FleetDetection> {
+    let mut kept: Vec<FleetDetection> = Vec::new();
+    for found in reported {
+        match found.reported.finding {
             Finding::First => {}
             Finding::Change => kept.push(*found),
             Finding::Correction => {
                 let latest = kept.iter().rposition(|change| change.flow == found.flow);
                 let Some(latest) = latest else { continue };
-                let before = kept[latest].told.before.unwrap_or(0);
-                if (before - found.told.after).abs() <= MS / 2 {
+                let before = kept[latest].reported.before.unwrap_or(0);
+                if (before - found.reported.after).abs() <= MS / 2 {
                     kept.remove(latest);
                 } else {
-                    kept[latest].told.after = found.told.after;
+                    kept[latest].reported.after = found.reported.after;
                 }
             }
         }
@@ -197,13 +206,17 @@ fn a_queue_at_the_beginning_is_no_path() {
                         interval,
                         moves,
                     };
-                    let heard = heard(asked, queue, seed);
-                    assert_eq!(heard.wrong, [], "{asked:?}, queue {seed}");
-                    assert_eq!(heard.off, [], "{asked:?}, queue {seed}");
-                    let late = heard.queued.iter().filter(|queue| queue.1 > 15 * S);
-                    assert!(late.count() <= 1, "{asked:?}, {seed}: {:?}", heard.queued);
-                    let few = 4 * heard.told < 3 * heard.true_moves;
-                    assert!(!few, "{asked:?}, {seed}: {} told", heard.told);
+                    let received = received(asked, queue, seed);
+                    assert_eq!(received.wrong, [], "{asked:?}, queue {seed}");
+                    assert_eq!(received.off, [], "{asked:?}, queue {seed}");
+                    let late = received.queued.iter().filter(|queue| queue.1 > 15 * S);
+                    assert!(
+                        late.count() <= 1,
+                        "{asked:?}, {seed}: {:?}",
+                        received.queued
+                    );
+                    let few = 4 * received.reported < 3 * received.true_moves;
+                    assert!(!few, "{asked:?}, {seed}: {} told", received.reported);
                 }
             }
         }
@@ -223,17 +236,17 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let asked = Asked { flows, interval: S / per_second, moves };
-        let heard = heard(asked, QUEUES[queue], seed);
-        prop_assert_eq!(heard.below, 0);
+        let received = received(asked, QUEUES[queue], seed);
+        prop_assert_eq!(received.below, 0);
     }
 }
 
 /// Seeds that once failed, from the property below.
 #[test]
 fn no_base_lies_below_what_was_measured_in_known_seeds() {
-    let heard = heard(KNOWN, swells_again, 4_796_190_804_402_414_795);
-    assert_eq!(heard.wrong, []);
-    assert_eq!(heard.below, 0);
+    let received = received(KNOWN, swells_again, 4_796_190_804_402_414_795);
+    assert_eq!(received.wrong, []);
+    assert_eq!(received.below, 0);
 }
 
 /// How often a base lies below what was measured, or a change is reported that was none, by seeds
@@ -246,7 +259,7 @@ fn bases_below_what_was_measured_by_seed() {
         value.map_or(otherwise, |value| value.parse().expect("a number"))
     };
     let mut bad = Vec::new();
-    let (mut wanted, mut told) = (0, 0);
+    let (mut wanted, mut reported) = (0, 0);
     let family = std::env::var("FAMILY").is_ok();
     for seed in number("SEED", 0)..number("SEED", 0) + number("SEEDS", 300) {
         let mut random = Random::new(seed ^ 0x5eed);
@@ -258,21 +271,21 @@ fn bases_below_what_was_measured_by_seed() {
         let queue = random.below(QUEUES.len());
         // That of the known seed alone.
         let (asked, queue) = if family { (KNOWN, 4) } else { (asked, queue) };
-        let heard = heard(asked, QUEUES[queue], seed);
-        (wanted, told) = (wanted + heard.true_moves, told + heard.told);
-        if heard.below > 0 || !heard.wrong.is_empty() {
+        let received = received(asked, QUEUES[queue], seed);
+        (wanted, reported) = (wanted + received.true_moves, reported + received.reported);
+        if received.below > 0 || !received.wrong.is_empty() {
             println!(
                 "seed {seed} {asked:?} queue {queue}: {} below, {} wrong {:?}",
-                heard.below,
-                heard.wrong.len(),
-                heard.wrong.iter().take(3).collect::<Vec<_>>()
+                received.below,
+                received.wrong.len(),
+                received.wrong.iter().take(3).collect::<Vec<_>>()
             );
-            bad.push(heard.below > 0);
+            bad.push(received.below > 0);
         }
     }
     let below = bad.iter().filter(|below| **below).count();
     println!(
-        "{} seeds bad, {below} with bases below; {told} of {wanted} moves",
+        "{} seeds bad, {below} with bases below; {reported} of {wanted} moves",
         bad.len()
     );
 }

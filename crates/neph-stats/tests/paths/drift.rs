@@ -98,7 +98,7 @@ fn drift_table() {
                         "| {} | {} | {} | {} | {} | {:.2} | {:.2} |",
                         title.replacen(' ', " | ", 3),
                         sum.wanted,
-                        sum.told,
+                        sum.reported,
                         sum.wrong.len(),
                         sum.missed,
                         100.0 * sum.precision(),

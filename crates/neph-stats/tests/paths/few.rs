@@ -80,8 +80,10 @@ fn a_move_of_all_of_few_flows_is_told_by_each() {
             }
         }
         fleet.finish();
-        let told = std::iter::from_fn(|| fleet.next_told());
-        let changes = told.filter(|t| t.told.finding == Finding::Change).count();
+        let reported = std::iter::from_fn(|| fleet.next_reported());
+        let changes = reported
+            .filter(|t| t.reported.finding == Finding::Change)
+            .count();
         assert_eq!(changes, flows as usize);
         assert!((0..flows).all(|flow| fleet.base(flow) == Some(84 * MS)));
         assert_eq!(fleet.queued(), [], "it was no queue");
@@ -135,7 +137,7 @@ fn print_row(title: &str, score: &Score) {
     println!(
         "| {title} | {} | {} | {} | {} | {} | {} |",
         score.wanted,
-        score.told,
+        score.reported,
         score.wrong.len(),
         score.missed,
         score.delay(0.5),

@@ -49,7 +49,7 @@ fn quiet_links_are_told_without_fault() {
                 seed,
             };
             let guard = guard_alone(plan);
-            assert!(guard.told > 100, "{plan:?}: {} told", guard.told);
+            assert!(guard.reported > 100, "{plan:?}: {} told", guard.reported);
             assert!(guard.wrong.is_empty(), "{plan:?}: {:?}", guard.wrong);
             assert!(guard.recall() >= 0.99, "{plan:?}: {:?}", guard.misses);
         }
@@ -127,7 +127,7 @@ fn row(plan: Plan) {
             plan.jitter,
             plan.queues,
             score.wanted,
-            score.told,
+            score.reported,
             score.wrong.len(),
             score.missed,
             100.0 * score.precision(),

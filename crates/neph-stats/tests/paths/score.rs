@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Score {
     pub(crate) wanted: usize,
-    pub(crate) told: usize,
+    pub(crate) reported: usize,
     pub(crate) wrong: Vec<(u32, Change)>,
     pub(crate) missed: usize,
     pub(crate) misses: Vec<(u32, Wanted)>,
@@ -35,7 +35,7 @@ const LEAST: usize = 4;
 
 impl Score {
     pub(crate) fn precision(&self) -> f64 {
-        share(self.told - self.wrong.len(), self.told)
+        share(self.reported - self.wrong.len(), self.reported)
     }
 
     pub(crate) fn recall(&self) -> f64 {
@@ -61,7 +61,7 @@ impl Score {
     /// Adds what was told in another world.
     pub(crate) fn merge(&mut self, other: Self) {
         self.wanted += other.wanted;
-        self.told += other.told;
+        self.reported += other.reported;
         self.wrong.extend(other.wrong);
         self.missed += other.missed;
         self.misses.extend(other.misses);
@@ -84,20 +84,20 @@ impl Score {
         world: &World,
         flow: u32,
         samples: &[(i64, i64)],
-        told: &[Change],
+        reported: &[Change],
     ) {
-        self.told += told.len();
+        self.reported += reported.len();
         let mut earlier = 0;
-        for change in told {
+        for change in reported {
             if !is_true(world, flow, earlier, change) {
                 self.wrong.push((flow, *change));
             }
             earlier = change.at;
         }
-        let mut used = vec![false; told.len()];
+        let mut used = vec![false; reported.len()];
         for wanted in wanted(world, flow, samples) {
             self.wanted += 1;
-            let hit = told.iter().enumerate().position(|(i, change)| {
+            let hit = reported.iter().enumerate().position(|(i, change)| {
                 !used[i]
                     && (change.after - wanted.path - world.drifted(change.certain)).abs()
                         <= TOLERANCE
@@ -111,7 +111,7 @@ impl Score {
                 }
                 Some(i) => {
                     used[i] = true;
-                    self.delays.push(told[i].certain - wanted.from);
+                    self.delays.push(reported[i].certain - wanted.from);
                 }
             }
         }
@@ -141,27 +141,27 @@ fn date_margin(jitter: Jitter, apart: i64) -> i64 {
 
 /// Whether the flow did change to that level then, give or take [`date_margin`] (where a queue stood,
 /// from its beginning to its end), and had been on the level before since what was told last.
-fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
+fn is_true(world: &World, flow: u32, earlier: i64, reported: &Change) -> bool {
     let stays = &world.stays[flow as usize];
-    let margin = date_margin(world.plan.jitter, told.after - told.before);
-    let (mut reach, mut limit) = (told.at - margin, told.at + margin);
+    let margin = date_margin(world.plan.jitter, reported.after - reported.before);
+    let (mut reach, mut limit) = (reported.at - margin, reported.at + margin);
     for burst in world.bursts.iter().rev() {
-        if burst.from <= told.at && burst.until() >= reach - S {
+        if burst.from <= reported.at && burst.until() >= reach - S {
             reach = reach.min(burst.from - S);
             limit = limit.max(burst.until());
         }
     }
-    let drifted = world.drifted(told.certain);
+    let drifted = world.drifted(reported.certain);
     let near = |path: usize, level: i64| (world.paths[path] + drifted - level).abs() <= TOLERANCE;
     let came = stays
         .iter()
         .skip(1)
-        .any(|stay| near(stay.path, told.after) && (reach..=limit).contains(&stay.from));
+        .any(|stay| near(stay.path, reported.after) && (reach..=limit).contains(&stay.from));
     let was = stays.iter().enumerate().any(|(i, stay)| {
         let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
-        near(stay.path, told.before) && until >= earlier.min(reach) && stay.from <= told.at
+        near(stay.path, reported.before) && until >= earlier.min(reach) && stay.from <= reported.at
     });
-    came && was && (told.after - told.before).abs() > TOLERANCE
+    came && was && (reported.after - reported.before).abs() > TOLERANCE
 }
 
 /// The changes that should be told: stays with too few samples are passed over.

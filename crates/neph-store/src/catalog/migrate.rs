@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("schema-8.sql"),
     include_str!("schema-9.sql"),
     include_str!("schema-10.sql"),
+    include_str!("schema-11.sql"),
 ];
 
 /// The version that has reductions and minutes.
@@ -45,7 +46,8 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0))
 }
 
-/// The oldest version that is read as it is: later ones only added tables, and a column that may be absent.
+/// The oldest version that is read as it is: later ones added tables and a column that may be
+/// absent, and renamed one (`traced_routes` reads both names).
 const OLDEST_READABLE: u32 = 8;
 
 /// The version of a catalog that is to be read. One that is older than this version can read is refused: reading never

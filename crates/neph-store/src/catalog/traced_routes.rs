@@ -1,6 +1,6 @@
 //! The routes that were traced while flows were measured, by experiment.
 
-use neph_model::{ExperimentId, FlowRoute, Instant, Lane, TracedChange, TracedRoute};
+use neph_model::{ExperimentId, FlowRoute, Instant, Slot, TracedChange, TracedRoute};
 use rusqlite::{Result, Row, named_params};
 
 use super::Catalog;
@@ -20,12 +20,12 @@ impl Catalog {
     ) -> Result<(), StoreError> {
         self.change("add the routes of flows", |transaction| {
             let mut insert = transaction.prepare(
-                "INSERT INTO traced_route VALUES (NULL, :experiment, :lane, :port, :at, :hash,
+                "INSERT INTO traced_route VALUES (NULL, :experiment, :slot, :port, :at, :hash,
                     :hops, :end, :change, :before, :others)",
             )?;
             let id = experiment.to_string();
             for TracedRoute {
-                lane,
+                slot,
                 at,
                 route,
                 change,
@@ -33,7 +33,7 @@ impl Catalog {
             {
                 insert.execute(named_params! {
                     ":experiment": id,
-                    ":lane": lane.0,
+                    ":slot": slot.0,
                     ":port": route.source_port,
                     ":at": at.nanos(),
                     ":hash": route.hash.to_string(),
@@ -86,7 +86,8 @@ fn traced_route(row: &Row<'_>) -> Result<TracedRoute> {
     let before = get_hash_if_any(row, "hash_before")?;
     let others = row.get("other_routers")?;
     Ok(TracedRoute {
-        lane: Lane(row.get("lane")?),
+        // Before version 11 of the catalog it was called `lane`.
+        slot: Slot(row.get("slot").or_else(|_| row.get("lane"))?),
         at: Instant::from_nanos(row.get("at_ns")?),
         route: FlowRoute {
             source_port: row.get("source_port")?,

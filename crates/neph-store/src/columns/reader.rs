@@ -73,8 +73,8 @@ impl<R: Row> ColumnsReader<R> {
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
         let mut rows = vec![R::blank(); count];
         for column in R::COLUMNS {
-            let place = (0..group.num_columns())
-                .find(|at| group.metadata().column(*at).column_path().string() == column.name);
+            let name = |at: usize| group.metadata().column(at).column_path().string();
+            let place = (0..group.num_columns()).find(|at| column.is_named(&name(*at)));
             match place {
                 Some(place) => read_column(&*group, place, column, &mut rows)?,
                 None if column.required => {

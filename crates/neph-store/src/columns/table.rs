@@ -18,6 +18,8 @@ pub(crate) trait Row: Copy + 'static {
 pub(crate) struct Column<R: 'static = Message> {
     /// Its name, with the unit.
     pub(crate) name: &'static str,
+    /// Its name in older files.
+    pub(crate) old_name: Option<&'static str>,
     /// Every row has a value.
     pub(crate) required: bool,
     /// Its values.
@@ -52,6 +54,17 @@ pub(crate) enum Cell {
 }
 
 impl<R> Column<R> {
+    /// The same column, with the name that it has in older files.
+    pub(crate) const fn named_before(mut self, name: &'static str) -> Self {
+        self.old_name = Some(name);
+        self
+    }
+
+    /// Whether a file's column of this name holds it.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        name == self.name || self.old_name == Some(name)
+    }
+
     /// The row's value in this column.
     pub(crate) fn cell(&self, row: &R) -> Cell {
         match self.cells {
@@ -85,6 +98,7 @@ fn put_answer(message: &mut Message, name: &str) -> bool {
 pub(crate) const fn required<R>(name: &'static str, cells: Cells<R>) -> Column<R> {
     Column {
         name,
+        old_name: None,
         required: true,
         cells,
     }
@@ -93,6 +107,7 @@ pub(crate) const fn required<R>(name: &'static str, cells: Cells<R>) -> Column<R
 pub(crate) const fn optional<R>(name: &'static str, cells: Cells<R>) -> Column<R> {
     Column {
         name,
+        old_name: None,
         required: false,
         cells,
     }

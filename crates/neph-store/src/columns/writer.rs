@@ -308,7 +308,7 @@ fn unsigned(bit_width: i8) -> Option<LogicalType> {
 }
 
 /// Columns whose neighbouring rows differ by little.
-const COUNTERS: &[&str] = &["seq", "lane", "source_port", "peer_count"];
+const COUNTERS: &[&str] = &["seq", "slot", "source_port", "peer_count"];
 
 /// Measured with benches/ingest.rs, 2 M messages with every mark, whole ingest: Snappy 32.6
 /// bytes/message at 1.15-1.40 M messages/s, zstd 29.9 at 0.63-0.71 M; Snappy without the delta

@@ -189,12 +189,14 @@ pub(super) fn what_does_not_belong_together_is_refused(place: &Place) {
         unknown.to_string().contains(&other.id.to_string()),
         "{unknown}"
     );
-    let mut stray = experiment.clone();
-    stray.id = ExperimentId::new();
-    stray.campaign = campaign().id;
-    store.begin(&stray).expect_err("its campaign is unknown");
-    stray.campaign = experiment.campaign;
+    let mut unknown_id = experiment.clone();
+    unknown_id.id = ExperimentId::new();
+    unknown_id.campaign = campaign().id;
     store
-        .begin(&stray)
+        .begin(&unknown_id)
+        .expect_err("its campaign is unknown");
+    unknown_id.campaign = experiment.campaign;
+    store
+        .begin(&unknown_id)
         .expect("the refusal left nothing behind");
 }

@@ -47,8 +47,8 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(pl
         reader.messages(ended.id).expect("readable"),
         [message(1, 0)]
     );
-    let stray = reader.visit_fleet(ExperimentId::new(), SentWithin::ALL, &mut |_| Ok(()));
-    stray.expect_err("unknown");
+    let unknown_id = reader.visit_fleet(ExperimentId::new(), SentWithin::ALL, &mut |_| Ok(()));
+    unknown_id.expect_err("unknown");
 }
 
 pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted(place: &Place) {

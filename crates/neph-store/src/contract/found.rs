@@ -29,11 +29,13 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
     }
     let made: Vec<ClassTransfer> = (0..7).map(class_transfer).collect();
     store.add_transfers(id, &made).expect("added");
-    let stray = ExperimentId::new();
+    let unknown_id = ExperimentId::new();
     store
-        .add_traced_routes(stray, late)
+        .add_traced_routes(unknown_id, late)
         .expect_err("there is no such experiment");
-    store.add_transfers(stray, &made).expect_err("nor here");
+    store
+        .add_transfers(unknown_id, &made)
+        .expect_err("nor here");
     // As a kill does: the experiment does not end.
     drop((store, recorder));
     let mut store = place.open(Access::Write);
@@ -44,7 +46,7 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
     let stored = store.transfers(id).expect("readable");
     let twice = made.iter().flat_map(|one| [one.clone(), one.clone()]);
     assert_eq!(stored, twice.collect::<Vec<_>>());
-    assert_eq!(routes_of(store.as_ref(), stray), []);
+    assert_eq!(routes_of(store.as_ref(), unknown_id), []);
     let mut store = store;
     store.add_traced_routes(id, late).expect_err("reading only");
     store.add_transfers(id, &made).expect_err("reading only");

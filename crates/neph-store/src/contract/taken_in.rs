@@ -224,8 +224,8 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(pla
     assert!(why.contains(&format!("{all} messages were kept")), "{why}");
     is_there(store.as_ref(), found, &recorded(), of_fleet().len());
     assert_eq!(store.events(running.id).expect("readable"), []);
-    let again = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
-    assert_eq!(again, TakenIn::Before(ExperimentStatus::Interrupted));
+    let anew = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
+    assert_eq!(anew, TakenIn::Before(ExperimentStatus::Interrupted));
 }
 
 pub(super) fn what_is_recorded_here_is_not_taken_in(place: &Place) {

@@ -6,9 +6,9 @@ use neph_model::{
     AtPeer, BitRate, BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer,
     Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint,
     FleetMessage, FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute,
-    FlowTrace, Hop, HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Outcome, Parameter,
+    FlowTrace, Hop, HostFacts, Instant, Load, Marks, Message, MplsLabel, Outcome, Parameter,
     ParameterName, Parameters, PathHash, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
-    Quantities, Quantity, ReadBy, Scenario, ScenarioId, Seq, Span, Tally, Targets, TcpState,
+    Quantities, Quantity, ReadBy, Scenario, ScenarioId, Seq, Slot, Span, Tally, Targets, TcpState,
     Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
 };
 
@@ -135,7 +135,7 @@ pub(crate) fn fleet_message(number: u32) -> FleetMessage {
         reply.read_by = ReadBy::Program;
     }
     FleetMessage {
-        lane: Lane(number % 8),
+        slot: Slot(number % 8),
         source_port: 65_535,
         seq: number / 8,
         sent: Instant::from_nanos(i64::from(number) * 25_000_000),
@@ -155,13 +155,13 @@ pub(crate) fn fleet_messages(numbers: std::ops::Range<u32>) -> Vec<FleetMessage>
 pub(crate) fn fleet() -> Fleet {
     Fleet {
         probe: ProbeKind::Udp,
-        lanes: 8,
+        slots: 8,
         endpoints: vec![FleetEndpoint {
             name: "metro".to_owned(),
             address: "[2001:db8::1]:862".parse().expect("an address"),
         }],
         interval: Span::from_millis(200),
-        renewal: Some(Span::from_secs(30)),
+        lifetime: Some(Span::from_secs(30)),
         criteria: None,
     }
 }
@@ -251,7 +251,7 @@ pub(crate) fn traced_route(n: u16) -> TracedRoute {
         others,
     };
     TracedRoute {
-        lane: Lane(u32::from(n % 7)),
+        slot: Slot(u32::from(n % 7)),
         at: Instant::from_nanos(at),
         route: trace.routes[usize::from(n % 2)].clone(),
         change: match n % 3 {

@@ -44,7 +44,7 @@ impl Embedded {
         if let Some(contents) = Contents::of(&self.workspace.journal_of(id), id)? {
             Seen::in_journal(&contents)?
                 .and(fleet)
-                .told_in(&mut experiment);
+                .reported_in(&mut experiment);
             self.settle_contents(&experiment, None, &contents)?;
             return Ok(experiment);
         }
@@ -52,7 +52,7 @@ impl Embedded {
         if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
             Seen::in_columns(&columns)?
                 .and(fleet)
-                .told_in(&mut experiment);
+                .reported_in(&mut experiment);
             let place = self.workspace.fleet_of(id);
             let facts = FileFacts::of(&experiment, self.scenario_of(&experiment)?.as_ref());
             fleet::close_all(&place, &facts, &mut |step| self.gate.passed(step.into()))?;
@@ -65,7 +65,7 @@ impl Embedded {
             })?;
             return Ok(experiment);
         }
-        Seen::default().and(fleet).told_in(&mut experiment);
+        Seen::default().and(fleet).reported_in(&mut experiment);
         self.settle_contents(&experiment, None, &Contents::default())?;
         Ok(experiment)
     }

@@ -74,7 +74,7 @@ impl Seen {
     }
 
     /// As the end of an experiment that nobody ended.
-    pub(super) fn told_in(&self, experiment: &mut Experiment) {
+    pub(super) fn reported_in(&self, experiment: &mut Experiment) {
         experiment.tally = self.tally;
         experiment.ended = Some(experiment.started + Span::from_nanos(self.last));
         experiment.reason = Some(format!(

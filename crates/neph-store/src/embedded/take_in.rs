@@ -90,7 +90,7 @@ fn ended(experiment: &Experiment, seen: &Seen) -> Result<Experiment, StoreError>
     let (found, expected) = (seen.messages_of_main(), experiment.tally.messages);
     if experiment.status == ExperimentStatus::Running {
         experiment.status = ExperimentStatus::Interrupted;
-        seen.told_in(&mut experiment);
+        seen.reported_in(&mut experiment);
     } else if found < expected {
         return Err(StoreError::JournalCutOff {
             experiment: experiment.id,

@@ -287,8 +287,8 @@ fn a_journal_with_records_that_the_catalog_does_not_know_is_left_alone() {
     let mut store = open(folder.path());
     let id = ExperimentId::new();
     let path = store.workspace.journal_of(id);
-    let mut stray = JournalWriter::create(&path, id).expect("a new journal");
-    stray.messages(&recorded()).expect("recorded");
+    let mut unknown_id = JournalWriter::create(&path, id).expect("a new journal");
+    unknown_id.messages(&recorded()).expect("recorded");
     store.recover().expect("recovered");
     assert!(path.exists());
 }

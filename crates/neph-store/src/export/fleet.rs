@@ -9,14 +9,14 @@ use super::{csv, jsonl, parquet};
 use crate::{Store, StoreError};
 use neph_text::WholeFile;
 
-/// What stands behind the columns of the files: whom the lane asked, and the round trip without
+/// What stands behind the columns of the files: whom the slot asked, and the round trip without
 /// the time at the peer.
 const BEHIND: [&str; 2] = ["endpoint", "network_ns"];
 
-/// The name of the endpoint that a message's lane asks, if the experiment tells it.
+/// The name of the endpoint that a message's slot asks, if the experiment tells it.
 fn endpoint<'e>(experiment: &'e Experiment, message: &FleetMessage) -> Option<&'e str> {
     let fleet = experiment.fleet.as_ref()?;
-    let endpoint = fleet.endpoints.get(fleet.endpoint_of(message.lane))?;
+    let endpoint = fleet.endpoints.get(fleet.endpoint_of(message.slot))?;
     Some(&endpoint.name)
 }
 
@@ -112,8 +112,8 @@ mod tests {
             "{}",
             lines[0]
         );
-        let told = "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,,\"metro, \"\"east\"\"\",820000";
-        assert!(lines[1].ends_with(told), "{}", lines[1]);
+        let reported = "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,,\"metro, \"\"east\"\"\",820000";
+        assert!(lines[1].ends_with(reported), "{}", lines[1]);
         let lost = "2,40000,7,2000000000,900,lost,,,,,,,,,,\"metro, \"\"east\"\"\",";
         assert!(lines[3].ends_with(lost), "{}", lines[3]);
         assert!(lines[4].contains(",63,1,rst,"), "{}", lines[4]);

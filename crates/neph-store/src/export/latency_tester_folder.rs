@@ -21,7 +21,7 @@ const SETTINGS: &str = "settings.yaml";
 /// Writes `experiments` of `campaign` below `folder`, which is made if it is not there; returns the
 /// number of rows. A file is `raw-data/<run>-<endpoint>.i<milliseconds>.x<bytes>.csv`; whatever
 /// else varies in the campaign follows the endpoint's name. Experiments that are not complete
-/// stand in a folder called after their status, a repeat in `again-2`: nothing is pooled. The plan
+/// stand in a folder called after their status, a repeat in `anew-2`: nothing is pooled. The plan
 /// is written too if it was a settings file.
 ///
 /// # Errors

@@ -69,13 +69,13 @@ pub(super) fn with_fleets(
         (experiment.campaign, experiment.position) = (campaign, position);
         experiment.fleet = Some(Fleet {
             probe: ProbeKind::Udp,
-            lanes: 4,
+            slots: 4,
             endpoints: vec![FleetEndpoint {
                 name: scenario().endpoint,
                 address: ([192, 0, 2, 1], 862).into(),
             }],
             interval: Span::from_secs(1),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         });
         let mut recorder = store.begin(&experiment).expect("begun");

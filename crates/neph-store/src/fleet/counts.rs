@@ -53,20 +53,20 @@ impl Counts {
     }
 
     /// Out of what a file says; `None` if it does not say all of it.
-    pub(super) fn told_by(facts: &[KeyValue]) -> Option<Self> {
-        let said = |name: &str| {
+    pub(super) fn determined_by(facts: &[KeyValue]) -> Option<Self> {
+        let printed = |name: &str| {
             let key = format!("nephoscope.{name}");
             let fact = facts.iter().find(|fact| fact.key == key)?;
             fact.value.as_deref()
         };
-        let count = |name: &str| said(name)?.parse().ok();
+        let count = |name: &str| printed(name)?.parse().ok();
         Some(Self {
             messages: count("messages")?,
             replies: count("replies")?,
             lost: count("lost")?,
             failed: count("failed")?,
             copies: count("copies")?,
-            last: said("last_ns")?.parse().ok()?,
+            last: printed("last_ns")?.parse().ok()?,
         })
     }
 }

@@ -73,11 +73,11 @@ impl Closer {
     fn start(place: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
         let (full, waiting) = channel();
         let failed = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&failed);
+        let reported = Arc::clone(&failed);
         let folder = place.segments.clone();
         let thread = Builder::new()
             .name("neph-segments".to_owned())
-            .spawn(move || close_each(&place, &facts, &waiting, &told))
+            .spawn(move || close_each(&place, &facts, &waiting, &reported))
             .map_err(StoreError::file("start a thread that writes", &folder))?;
         Ok(Self {
             full: Some(full),
@@ -107,11 +107,11 @@ fn close_each(
     place: &FleetPlace,
     facts: &FileFacts,
     waiting: &Receiver<u32>,
-    told: &Mutex<Option<StoreError>>,
+    reported: &Mutex<Option<StoreError>>,
 ) {
     for number in waiting {
         if let Err(error) = close(place, number, facts, &mut |_| Ok(())) {
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             return;
         }
     }

@@ -1,7 +1,7 @@
 //! The table of a fleet's columns.
 
 use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span, SynAnswer,
+    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Slot, Span, SynAnswer,
 };
 
 use crate::columns::{Cells, Column, Row, optional, required};
@@ -21,7 +21,7 @@ impl Row for FleetMessage {
 
     fn blank() -> Self {
         Self {
-            lane: Lane(0),
+            slot: Slot(0),
             source_port: 0,
             seq: 0,
             sent: Instant::from_nanos(0),
@@ -100,9 +100,10 @@ fn byte(value: u32) -> u8 {
 /// Every column. The outcome comes before what only a reply has.
 const COLUMNS: &[Column<FleetMessage>] = &[
     required(
-        "lane",
-        Cells::Narrow(|m| Some(m.lane.0), |m, value| m.lane = Lane(value)),
-    ),
+        "slot",
+        Cells::<FleetMessage>::Narrow(|m| Some(m.slot.0), |m, value| m.slot = Slot(value)),
+    )
+    .named_before("lane"),
     required(
         "source_port",
         Cells::Narrow(

@@ -137,11 +137,11 @@ fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
     // A folder where the file should go.
     fs::create_dir(place.partial(1)).expect("made");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    let mut told = 0;
+    let mut reported = 0;
     let error = loop {
         assert!(std::time::Instant::now() < deadline, "it never told");
-        match recorder.append(&[fleet_message(0, told, i64::from(told) * 700)]) {
-            Ok(()) => told += 1,
+        match recorder.append(&[fleet_message(0, reported, i64::from(reported) * 700)]) {
+            Ok(()) => reported += 1,
             Err(error) => break error.to_string(),
         }
     };
@@ -149,7 +149,7 @@ fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
     drop(recorder);
     fs::remove_dir(place.partial(1)).expect("there");
     end(&place);
-    assert_eq!(visited(&place, SentWithin::ALL).len(), told as usize);
+    assert_eq!(visited(&place, SentWithin::ALL).len(), reported as usize);
 }
 
 #[test]

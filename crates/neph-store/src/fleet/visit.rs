@@ -81,8 +81,8 @@ pub(crate) fn counts(place: &FleetPlace) -> Result<Counts, StoreError> {
         };
         match segment {
             Segment::Closed(reader) => {
-                let told = Counts::told_by(reader.facts());
-                all.add(&told.ok_or_else(|| StoreError::Malformed {
+                let reported = Counts::determined_by(reader.facts());
+                all.add(&reported.ok_or_else(|| StoreError::Malformed {
                     path: place.segment(number),
                     what: "it does not say how its messages ended".to_owned(),
                 })?);

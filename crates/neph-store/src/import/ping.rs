@@ -54,7 +54,7 @@ impl PingFile {
         while let Some(line) = lines.next()? {
             if let Some(header) = line.text.strip_prefix("PING ") {
                 file.end_session(&mut session, path, report);
-                file.told_by(header);
+                file.determined_by(header);
             } else if line.text.starts_with('[') {
                 match reply(&line.text, session.last().map_or(0, |last| last.seq)) {
                     Ok(Some(reply)) => session.push(reply),
@@ -69,18 +69,18 @@ impl PingFile {
     }
 
     /// `host (address) 56(84) bytes of data.`
-    fn told_by(&mut self, header: &str) {
+    fn determined_by(&mut self, header: &str) {
         let mut words = header.split_whitespace();
         let host = words.next().unwrap_or_default();
         if self.name.is_empty() {
             host.clone_into(&mut self.name);
         }
-        let told = words
+        let reported = words
             .next()
             .map(|word| word.trim_matches(['(', ')', ':']))
             .and_then(|word| word.parse().ok())
             .or_else(|| host.parse().ok());
-        self.address = told.unwrap_or(self.address);
+        self.address = reported.unwrap_or(self.address);
     }
 
     /// Takes over the replies of one run of ping, with the lost ones between them.

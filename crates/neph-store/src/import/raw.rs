@@ -93,7 +93,7 @@ impl RawFile {
             report.problem(
                 path,
                 None,
-                "the name tells no interval and size: the name itself is the scenario, the interval is the measured one",
+                "the name contains no interval and size: the name is the scenario, the interval is the measured one",
             );
         }
         Ok(Some(Self {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use neph_model::{CampaignId, ExperimentId};
 
 /// How many problems are told one by one; all are counted.
-const TOLD: usize = 100;
+const REPORTED: usize = 100;
 
 /// Something in a file that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct ImportReport {
 impl ImportReport {
     pub(super) fn problem(&mut self, path: &Path, line: Option<u64>, what: impl Into<String>) {
         self.problem_count += 1;
-        if self.problems.len() < TOLD {
+        if self.problems.len() < REPORTED {
             self.problems.push(Problem {
                 path: path.to_owned(),
                 line,

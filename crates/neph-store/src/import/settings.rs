@@ -50,13 +50,13 @@ impl ImportedSettings {
     /// The endpoint that a file is of. File names have its destination (later versions of the Latency
     /// Tester write `_` for `:`) or its description.
     pub(super) fn endpoint_of(&self, file: &FileName) -> Option<&ImportedEndpoint> {
-        let told = file.endpoint.as_str();
+        let reported = file.endpoint.as_str();
         self.endpoints.iter().find(|one| {
             let destination = &one.destination;
-            *destination == told
-                || one.name == told
-                || destination.replace(':', "_") == told
-                || destination.replace([':', '/'], "_") == told
+            *destination == reported
+                || one.name == reported
+                || destination.replace(':', "_") == reported
+                || destination.replace([':', '/'], "_") == reported
         })
     }
 }
@@ -69,10 +69,10 @@ pub(super) fn address(file: &FileName, endpoint: Option<&ImportedEndpoint>) -> O
         let with_port = host.parse().ok();
         return with_port.or_else(|| Some(SocketAddr::new(ip()?, endpoint.port())));
     }
-    let told = &file.endpoint;
+    let reported = &file.endpoint;
     let replaced = || {
-        let (host, port) = told.rsplit_once('_')?;
+        let (host, port) = reported.rsplit_once('_')?;
         format!("{host}:{port}").parse().ok()
     };
-    told.parse().ok().or_else(replaced)
+    reported.parse().ok().or_else(replaced)
 }

@@ -52,14 +52,14 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
         Ok(output) => output,
         Err(error) => return skip(&format!("no {}: {error}", python())),
     };
-    let told = String::from_utf8_lossy(&output.stdout);
+    let reported = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(MISSING) {
-        return skip(told.trim());
+        return skip(reported.trim());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}{complaint}");
+    assert!(output.status.success(), "{reported}{complaint}");
     assert!(
-        told.contains("duckdb and pandas agree on 1000 messages"),
-        "{told}"
+        reported.contains("duckdb and pandas agree on 1000 messages"),
+        "{reported}"
     );
 }

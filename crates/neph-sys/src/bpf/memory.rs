@@ -34,13 +34,13 @@ pub(super) const BYTES_AT: i16 = 24;
 /// No record is longer.
 pub(super) const LONGEST: u32 = 24 + MOST_KEPT + 8;
 /// Control and what is spare behind a part's room.
-const BESIDE: u32 = 4096;
+const ALONGSIDE: u32 = 4096;
 /// Bits of a record's note: below the passage (8 to 10) and the tag's control (16 to 31).
 pub(super) const IS_WALL: i32 = 1;
 pub(super) const IS_OUTGOING: i32 = 2;
 pub(super) const IS_TAGGED: i32 = 4;
 
-const _: () = assert!(CONTROL + LONGEST <= BESIDE, "a record stays in its part");
+const _: () = assert!(CONTROL + LONGEST <= ALONGSIDE, "a record stays in its part");
 
 /// How many parts, and the room of each: a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) struct Shape {
 impl Shape {
     /// Bytes of a part.
     pub(super) const fn part(self) -> u32 {
-        self.room + BESIDE
+        self.room + ALONGSIDE
     }
 
     pub(super) const fn bytes(self) -> u32 {

@@ -32,15 +32,18 @@ fn an_interface_is_up_or_down_or_gone() {
         message(GONE, UP),
     ]
     .concat();
-    let there = |is_up| Told::There(7, link_of("eth1", is_up));
-    assert_eq!(links(&datagram), [there(true), there(false), Told::Gone(7)]);
+    let there = |is_up| Reported::There(7, link_of("eth1", is_up));
+    assert_eq!(
+        links(&datagram),
+        [there(true), there(false), Reported::Gone(7)]
+    );
 }
 
 #[test]
 fn what_a_bridge_says_of_a_port_that_leaves_it_is_not_said_of_the_interface() {
     const AF_BRIDGE: u8 = 7;
     let mut left = message(GONE, UP | 0x40);
-    assert_eq!(links(&left), [Told::Gone(7)], "by itself");
+    assert_eq!(links(&left), [Reported::Gone(7)], "by itself");
     left[HEADER] = AF_BRIDGE;
     assert_eq!(links(&left), []);
 }
@@ -75,8 +78,8 @@ fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
     assert!(!links.changes().contains(&away), "nothing says so");
     links.has_missed = true;
     // Others may change their interfaces just then, and all are asked for again.
-    let told = (0..1000).filter(|_| links.changes().contains(&away));
-    assert_eq!(told.count(), 1);
+    let reported = (0..1000).filter(|_| links.changes().contains(&away));
+    assert_eq!(reported.count(), 1);
     assert!(!links.has(u32::MAX));
 }
 
@@ -84,9 +87,9 @@ fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
 fn an_answer_that_may_lack_some_makes_none_fall() {
     let mut links = Links::listen().expect("netlink");
     links.there.insert(u32::MAX, link_of("there0", true));
-    for told in [Told::Torn, Told::All] {
-        links.heard.get_or_insert_default();
-        assert_eq!(links.see(told), []);
+    for reported in [Reported::Torn, Reported::All] {
+        links.incoming.get_or_insert_default();
+        assert_eq!(links.see(reported), []);
     }
     assert!(links.has_missed, "asked again");
 }
@@ -110,13 +113,13 @@ fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
     let look = || {
         let links = Links::listen().expect("netlink");
         let there = links.there.into_values();
-        let heard = there.filter(|link| link.is_up).map(|link| link.name);
-        (heard.collect::<BTreeSet<_>>(), up())
+        let received = there.filter(|link| link.is_up).map(|link| link.name);
+        (received.collect::<BTreeSet<_>>(), up())
     };
     // Others may change theirs between the two.
     let is_equal = (0..100).any(|_| {
-        let (heard, there) = look();
-        heard == there
+        let (received, there) = look();
+        received == there
     });
     assert!(is_equal, "{:?}", look());
 }
@@ -126,16 +129,16 @@ fn each_turn_is_told_once_and_who_goes_away_while_it_is_down_is_not_told_again()
     let mut links = Links::listen().expect("netlink");
     links.there.insert(1 << 30, link_of("down0", false));
     assert_eq!(links.number_of_up("down0"), None);
-    let mut told = |told| links.see(told);
-    let there = |is_up| Told::There(u32::MAX, link_of("turn0", is_up));
+    let mut reported = |reported| links.see(reported);
+    let there = |is_up| Reported::There(u32::MAX, link_of("turn0", is_up));
     let fallen = || vec![Change::Fallen("turn0".to_owned())];
     let risen = || vec![Change::Risen("turn0".to_owned())];
-    assert_eq!(told(there(false)), []);
-    assert_eq!(told(there(true)), risen());
-    assert_eq!(told(there(true)), []);
-    assert_eq!(told(there(false)), fallen());
-    assert_eq!(told(Told::Gone(u32::MAX)), []);
-    assert_eq!(told(there(true)), risen());
-    assert_eq!(told(Told::Gone(u32::MAX)), fallen());
+    assert_eq!(reported(there(false)), []);
+    assert_eq!(reported(there(true)), risen());
+    assert_eq!(reported(there(true)), []);
+    assert_eq!(reported(there(false)), fallen());
+    assert_eq!(reported(Reported::Gone(u32::MAX)), []);
+    assert_eq!(reported(there(true)), risen());
+    assert_eq!(reported(Reported::Gone(u32::MAX)), fallen());
     assert!(!links.has(u32::MAX));
 }

@@ -2,7 +2,10 @@
 //!
 //! Owns the installation. Which calls pass is in [`super::calls`].
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 

@@ -1,7 +1,10 @@
 //! What a restricted process can no longer do. A process of its own tries everything, first without
 //! and then with the restriction: an attempt that fails both times shows nothing, and is an error here.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

@@ -2,7 +2,10 @@
 //!
 //! Owns the search of a user by name and the change of all identities of the process.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::ffi::CString;
 use std::io;

@@ -1,6 +1,9 @@
 //! Asking a socket for stamps, and for what else is told beside each packet.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::mem::size_of;
@@ -132,20 +135,20 @@ pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
     /// `SO_MEMINFO` of asm-generic/socket.h, and what it tells (`SK_MEMINFO_*`).
     const SO_MEMINFO: libc::c_int = 55;
     const DROPS: usize = 8;
-    let mut told = [0_u32; DROPS + 1];
-    let mut len = size_of_val(&told) as libc::socklen_t;
-    // SAFETY: getsockopt writes at most `len` bytes to `told`, which has that size.
+    let mut reported = [0_u32; DROPS + 1];
+    let mut len = size_of_val(&reported) as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `len` bytes to `reported`, which has that size.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             SO_MEMINFO,
-            told.as_mut_ptr().cast(),
+            reported.as_mut_ptr().cast(),
             &raw mut len,
         )
     };
     if outcome == 0 {
-        Ok(told[DROPS].into())
+        Ok(reported[DROPS].into())
     } else {
         Err(io::Error::last_os_error())
     }

@@ -2,7 +2,10 @@
 //!
 //! Owns `recvmmsg`. What is told of each is the same as of one that was received alone.
 
-#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "system calls; each block states why it is sound"
+)]
 
 use std::io;
 use std::mem::{size_of, zeroed};

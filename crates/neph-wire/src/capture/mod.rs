@@ -69,12 +69,12 @@ pub enum CaptureError {
         minor: u16,
     },
     /// A length that cannot be.
-    #[error("a {what} of {said} bytes, where {limit} is the most")]
+    #[error("a {what} of {printed} bytes, where {limit} is the most")]
     Length {
         /// What has the length.
         what: &'static str,
         /// What the file says.
-        said: u32,
+        printed: u32,
         /// What is believed.
         limit: u32,
     },

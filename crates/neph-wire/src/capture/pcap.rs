@@ -68,7 +68,7 @@ impl Pcap {
         if kept > LONGEST {
             return Err(CaptureError::Length {
                 what: "packet",
-                said: kept,
+                printed: kept,
                 limit: LONGEST,
             });
         }

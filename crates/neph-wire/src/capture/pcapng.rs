@@ -63,7 +63,7 @@ impl Section {
         if !(FRAME..=LONGEST_BLOCK).contains(&length) {
             return Err(CaptureError::Length {
                 what: "block",
-                said: length,
+                printed: length,
                 limit: LONGEST_BLOCK,
             });
         }
@@ -225,10 +225,10 @@ impl Section {
     }
 }
 
-fn too_long(said: u32) -> CaptureError {
+fn too_long(printed: u32) -> CaptureError {
     CaptureError::Length {
         what: "packet",
-        said,
+        printed,
         limit: LONGEST,
     }
 }

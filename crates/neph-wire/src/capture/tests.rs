@@ -247,7 +247,10 @@ fn a_packet_that_claims_more_than_any_packet_has_is_refused() {
     assert_eq!(packets.len(), 1);
     assert!(matches!(
         error,
-        Err(CaptureError::Length { said: 300_000, .. })
+        Err(CaptureError::Length {
+            printed: 300_000,
+            ..
+        })
     ));
 }
 

@@ -156,11 +156,11 @@ fn offset(bytes: &[u8], packet: &[u8]) -> usize {
 /// Segmentation offload hands up packets beyond 64 KiB whose header says 0: the capture knows how
 /// long they were.
 fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
-    let said = match ip.source {
+    let printed = match ip.source {
         std::net::IpAddr::V4(_) => packet.get(2..4),
         std::net::IpAddr::V6(_) => packet.get(4..6),
     };
-    if said == Some(&[0, 0]) {
+    if printed == Some(&[0, 0]) {
         ip.total_len = wire.max(ip.total_len);
     }
 }

@@ -258,14 +258,15 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
         for kept in 0..bytes.len() {
             let part = &bytes[..kept];
             let seen = dissect(link, part, length(&bytes));
-            let is_told = seen.is_some_and(|seen| matches!(seen.transport, Transport::Tcp { .. }));
+            let is_reported =
+                seen.is_some_and(|seen| matches!(seen.transport, Transport::Tcp { .. }));
             let is_cut_off = match seen {
                 Some(seen) => seen.is_cut(),
                 None => why_not(link, part, length(&bytes)) == Nothing::Cut,
             };
             let is_enough = kept >= headers + 20;
             assert_eq!(
-                (is_told, is_cut_off),
+                (is_reported, is_cut_off),
                 (is_enough, !is_enough),
                 "{kept} of {headers}"
             );
@@ -345,8 +346,8 @@ proptest! {
             }
             for kept in 0..packet.len() {
                 let part = &packet[..kept];
-                let is_told = dissect(link, part, wire).is_some();
-                prop_assert!(is_told || why_not(link, part, wire) == Nothing::Cut, "{} of {:?}", kept, packet);
+                let is_reported = dissect(link, part, wire).is_some();
+                prop_assert!(is_reported || why_not(link, part, wire) == Nothing::Cut, "{} of {:?}", kept, packet);
             }
         }
     }

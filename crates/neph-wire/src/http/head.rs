@@ -267,15 +267,15 @@ fn framing(headers: &Headers<'_>, minor_version: u8) -> Result<Framing, HttpErro
 
 /// One number, though it may be said twice (section 6.3, rule 5, the strict half).
 fn content_length(headers: &Headers<'_>) -> Result<Option<u64>, HttpError> {
-    let mut said = None;
+    let mut printed = None;
     for value in headers.all("content-length") {
         let length = plain_number(value).ok_or(HttpError::ContentLength)?;
-        if said.is_some_and(|before| before != length) {
+        if printed.is_some_and(|before| before != length) {
             return Err(HttpError::ContentLength);
         }
-        said = Some(length);
+        printed = Some(length);
     }
-    Ok(said)
+    Ok(printed)
 }
 
 /// Digits only (no sign, no list), below 2^63: some reader on the way may count in signed numbers.

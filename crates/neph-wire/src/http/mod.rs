@@ -50,7 +50,7 @@ pub enum HttpError {
     TransferEncoding,
     /// A text that is to go into a head holds a control character, a space where none may be,
     /// or something else than ASCII.
-    #[error("write http head: a field holds a character that may not stand in a head")]
+    #[error("write http head: a field holds a character that is not allowed in a head")]
     Text,
 }
 

@@ -53,8 +53,8 @@ impl std::fmt::Display for FlowToken {
 
 /// The flow that `target` belongs to; `None` when it does not say, or not in exactly one way.
 pub fn flow_token(target: &str) -> Option<FlowToken> {
-    let mut told = values(target, "flow");
-    let value = told.next().filter(|_| told.next().is_none())?;
+    let mut reported = values(target, "flow");
+    let value = reported.next().filter(|_| reported.next().is_none())?;
     let is_hex = value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     let token = u64::from_str_radix(value, 16).ok().filter(|_| is_hex)?;
     Some(FlowToken(token))

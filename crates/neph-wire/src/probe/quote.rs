@@ -98,13 +98,13 @@ pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, Icmp
     };
     let rest = reader.rest();
     // The length is told in words of 32 bits (ICMP) or 64 (ICMPv6); 0: not told.
-    let said = match family {
+    let printed = match family {
         Family::V4 => usize::from(word[1]) * 4,
         Family::V6 => usize::from(word[0]) * 8,
     };
-    let (quoted, extensions) = match said {
+    let (quoted, extensions) = match printed {
         0 => (rest, rest.get(LEGACY_AT..).unwrap_or_default()),
-        said => rest.split_at_checked(said).unwrap_or((rest, &[])),
+        printed => rest.split_at_checked(printed).unwrap_or((rest, &[])),
     };
     let packet = ip::parse_ip(quoted)?;
     if packet.fragment_offset != 0 {

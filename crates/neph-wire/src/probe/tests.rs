@@ -84,7 +84,7 @@ fn labels_are_read_where_the_length_is_told_and_where_it_is_not() {
     let mut extensions = EXTENSIONS;
     let sum = internet_checksum(&[&extensions]);
     extensions[2..4].copy_from_slice(&sum.to_be_bytes());
-    let told: Vec<(u32, u8, u8)> = vec![(24001, 0, 1), (3, 5, 9), (16, 7, 255)];
+    let reported: Vec<(u32, u8, u8)> = vec![(24001, 0, 1), (3, 5, 9), (16, 7, 255)];
     for (word, extensions) in [
         ([0, 32, 0, 0], EXTENSIONS),
         ([0, 32, 0, 0], extensions),
@@ -98,7 +98,7 @@ fn labels_are_read_where_the_length_is_told_and_where_it_is_not() {
         let labels: Vec<_> = labels
             .map(|label| (label.label, label.traffic_class, label.ttl))
             .collect();
-        assert_eq!(labels, told);
+        assert_eq!(labels, reported);
         assert_eq!(quote.tag, Tag::Tcp { seq: 77 });
     }
     // A wrong checksum, a torn object: no labels, and the probe is still known.
@@ -114,7 +114,7 @@ fn labels_are_read_where_the_length_is_told_and_where_it_is_not() {
 
 #[test]
 fn what_an_error_says_is_told_apart() {
-    for (family, kind, code, said) in [
+    for (family, kind, code, printed) in [
         (Family::V4, 11, 0, Some(QuoteKind::TimeExceeded)),
         (Family::V4, 11, 1, None),
         (Family::V4, 3, 3, Some(QuoteKind::PortUnreachable)),
@@ -131,7 +131,7 @@ fn what_an_error_says_is_told_apart() {
         let quote = parse_error(family, &message).expect("reads");
         assert_eq!(
             quote.map(|quote| quote.kind),
-            said,
+            printed,
             "{family:?} {kind} {code}"
         );
     }

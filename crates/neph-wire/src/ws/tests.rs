@@ -134,8 +134,8 @@ fn the_wrong_order_or_side_is_refused() {
     let masked = frame(Opcode::Binary, Fin::Last, Some(KEY), b"a");
     assert_eq!(step(Role::Server, unmasked), Err(WsError::Masking));
     assert_eq!(step(Role::Client, masked), Err(WsError::Masking));
-    let stray = frame(Opcode::Continuation, Fin::Last, None, b"a");
-    assert_eq!(step(Role::Client, stray), Err(WsError::FragmentOrder));
+    let unknown_id = frame(Opcode::Continuation, Fin::Last, None, b"a");
+    assert_eq!(step(Role::Client, unknown_id), Err(WsError::FragmentOrder));
     let text = frame(Opcode::Text, Fin::Last, None, &[0xff]);
     assert_eq!(step(Role::Client, text), Err(WsError::Utf8));
     for code in [0u16, 999, 1004, 1005, 1006, 1015, 2999, 5000] {
@@ -240,9 +240,9 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_nor_grow(bytes in vec(any::<u8>(), 0..300), piece in 1usize..9) {
         for role in [Role::Client, Role::Server] {
-            let told: usize = assemble(role, &bytes, piece)
+            let reported: usize = assemble(role, &bytes, piece)
                 .map_or(0, |messages| messages.iter().map(Vec::len).sum());
-            prop_assert!(told <= bytes.len());
+            prop_assert!(reported <= bytes.len());
         }
     }
 }

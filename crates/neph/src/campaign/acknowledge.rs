@@ -1,13 +1,13 @@
 //! Writes down, message by message, what is safe: for a program outside that must know it.
 //!
 //! Each line of the file is `experiment flow seq`, written after the store has the message. A flow of
-//! a fleet is `lane/port`: a lane's next flow counts from 0 again.
+//! a fleet is `slot/port`: a slot's next flow counts from 0 again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use neph_campaign::{News, Observer};
+use neph_campaign::{CampaignEvent, Observer};
 use neph_model::{ExperimentId, Records};
 use neph_text::Kept;
 use neph_text::Outside;
@@ -40,16 +40,16 @@ impl<'a, O> Acknowledging<'a, O> {
 }
 
 impl<O: Observer> Observer for Acknowledging<'_, O> {
-    fn tell(&mut self, news: &News<'_>) {
-        if let News::Kept {
+    fn report(&mut self, events: &CampaignEvent<'_>) {
+        if let CampaignEvent::Kept {
             experiment,
             records,
-        } = news
+        } = events
         {
             // Whoever reads the file loses a line; the store has the message all the same.
             let _ = self.file.write_all(lines(*experiment, records).as_bytes());
         }
-        self.inner.tell(news);
+        self.inner.report(events);
     }
 }
 
@@ -57,8 +57,8 @@ fn lines(experiment: ExperimentId, records: &Records) -> String {
     let of_flows = records.messages.iter();
     let of_flows = of_flows.map(|one| format!("{experiment} {} {}\n", one.flow.0, one.seq));
     let of_fleet = records.fleet.iter().map(|one| {
-        let (lane, port, seq) = (one.lane.0, one.source_port, one.seq);
-        format!("{experiment} {lane}/{port} {seq}\n")
+        let (slot, port, seq) = (one.slot.0, one.source_port, one.seq);
+        format!("{experiment} {slot}/{port} {seq}\n")
     });
     of_flows.chain(of_fleet).collect()
 }

@@ -24,12 +24,12 @@ impl Alarming {
         Self { webhook }
     }
 
-    pub(super) fn tell(&self, experiment: &Experiment, scenario: &Scenario, change: &Change) {
+    pub(super) fn report(&self, experiment: &Experiment, scenario: &Scenario, change: &Change) {
         let at = experiment.started + change.at;
-        let (said, label) = (sentence(at, change, "round trip"), scenario.label());
-        output::say(&format!("{said} [{label}]"));
+        let (printed, label) = (sentence(at, change, "round trip"), scenario.label());
+        output::say(&format!("{printed} [{label}]"));
         if let Some(webhook) = &self.webhook {
-            webhook.tell(json_line(&posted(at, experiment, &label, change)));
+            webhook.report(json_line(&posted(at, experiment, &label, change)));
         }
     }
 

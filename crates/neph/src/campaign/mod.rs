@@ -4,11 +4,11 @@ mod acknowledge;
 mod alarming;
 mod check;
 mod ground;
-mod heard;
 mod locked;
 mod outside;
 mod power;
 mod preview;
+mod reachability;
 mod real_clock;
 mod run;
 mod scenes;
@@ -92,7 +92,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
         here(&read.plan, problems);
         outside::check_sites(&read.plan, &read.scenes, problems);
         locked::check(read, problems);
-        heard::check(read, problems);
+        reachability::check(read, problems);
         period::check(&read.plan, problems);
     })
 }

@@ -35,7 +35,7 @@ pub(crate) struct Wanted {
 }
 
 /// What a verdict takes, where the report compares anything.
-pub(super) fn tell(
+pub(super) fn report(
     out: &mut impl Write,
     plan: &Plan,
     scenarios: &[Scenario],

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
     preview(plan, &scenarios, &mut out)?;
-    power::tell(&mut out, plan, &scenarios, args)?;
+    power::report(&mut out, plan, &scenarios, args)?;
     if let Some(name) = &args.traces {
         let store = args.workspace.read()?;
         let found = campaign(store.as_ref(), name)?;

@@ -98,7 +98,7 @@ pub(crate) struct Settings {
     #[arg(skip)]
     pub(crate) is_silent: bool,
     /// Append 'experiment flow seq' to this file for each message that is safe in the store; a flow of
-    /// a fleet is 'lane/port'
+    /// a fleet is 'slot/port'
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
     /// Tell each alarm of the plan to this address too, by a POST
@@ -195,7 +195,7 @@ pub(crate) fn carry_out(
 ) -> Result<Outcome, Failure> {
     if settings.webhook.is_some() && !read.plan.has_alarms() {
         return Err(Failure::usage(
-            "--webhook has nothing to tell: the plan has no alarm; add for example \
+            "--webhook has nothing to post: the plan has no alarm; add for example \
              alarm = \"round_trip > 2ms p99 for 30s\"",
         ));
     }
@@ -237,7 +237,7 @@ pub(crate) fn carry_out(
     let ended = conducted.and_then(|(campaign, standing)| {
         // Where the store cannot say how it stands, the report and the way on are told all the same.
         let stood = stand(store.as_ref(), &campaign, settings);
-        let told = tell(read, store.as_ref(), &campaign, settings);
+        let reported = report(read, store.as_ref(), &campaign, settings);
         let resume = settings.resume(campaign.id);
         let outcome = if stop.is_set() {
             output::say(&format!("neph: stopped; {resume} goes on"));
@@ -246,9 +246,9 @@ pub(crate) fn carry_out(
             outcome(read, store.as_ref(), &campaign)?
         };
         if let Outcome::Nothing = outcome {
-            unfinished::tell(store.as_ref(), &campaign, standing, &resume)?;
+            unfinished::report(store.as_ref(), &campaign, standing, &resume)?;
         }
-        stood.and(told).map(|()| outcome)
+        stood.and(reported).map(|()| outcome)
     });
     // Last: who does not hear must not keep the report back.
     watch.finish();
@@ -287,13 +287,13 @@ fn stands(store: &dyn Store, campaign: &Campaign) -> Result<String, Failure> {
     let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
     let flagged = match flagged {
         0 => "none flagged".to_owned(),
-        some => format!("{some} flagged; neph list {} says for what", campaign.id),
+        some => format!("{some} with warnings; neph list {} shows them", campaign.id),
     };
     let status = campaign.status.name();
     Ok(format!("campaign {status}: {experiments}, {flagged}"))
 }
 
-fn tell(
+fn report(
     read: &Read,
     store: &dyn Store,
     campaign: &Campaign,
@@ -384,9 +384,9 @@ mod tests {
         let id = CampaignId::new();
         let full = refused(io::ErrorKind::StorageFull.into());
         let resume = Some(format!("neph resume {id}"));
-        let told = with_the_way_on(&full, resume.clone());
+        let reported = with_the_way_on(&full, resume.clone());
         let way = format!("; what was measured is kept: free space, then neph resume {id}");
-        assert!(told.ends_with(&way), "{told}");
+        assert!(reported.ends_with(&way), "{reported}");
         assert_eq!(with_the_way_on(&full, None), full.to_string());
         let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(

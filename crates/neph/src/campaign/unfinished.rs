@@ -11,10 +11,10 @@ use crate::output;
 use neph_text::counted;
 
 /// Scenarios are told one by one up to this many.
-const TOLD: usize = 5;
+const REPORTED: usize = 5;
 
 /// Says what is left to do.
-pub(super) fn tell(
+pub(super) fn report(
     store: &dyn Store,
     campaign: &Campaign,
     standing: Standing,
@@ -23,7 +23,7 @@ pub(super) fn tell(
     let scenarios = store.scenarios(campaign.id)?;
     let experiments = store.experiments(campaign.id)?;
     let lacking = lacking(&experiments);
-    for (id, Lacking { blocks, reason }) in lacking.iter().take(TOLD) {
+    for (id, Lacking { blocks, reason }) in lacking.iter().take(REPORTED) {
         let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
         let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
         let blocks = counted::blocks(blocks.iter().map(|block| block + 1));
@@ -31,7 +31,7 @@ pub(super) fn tell(
             "neph: {label} failed every try in {blocks}: {reason}"
         ));
     }
-    let more = lacking.len().saturating_sub(TOLD) as u64;
+    let more = lacking.len().saturating_sub(REPORTED) as u64;
     if more > 0 {
         output::say(&format!(
             "neph: and {}",
@@ -67,7 +67,7 @@ fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, Lacking<'_>> {
         if complete.contains(&(one.block, one.scenario)) {
             continue;
         }
-        let reason = one.reason.as_deref().unwrap_or("no reason told");
+        let reason = one.reason.as_deref().unwrap_or("no reason reported");
         let entry = lacking.entry(one.scenario).or_insert_with(|| Lacking {
             blocks: Vec::new(),
             reason,

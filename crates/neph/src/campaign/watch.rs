@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_campaign::{Figures, News, Observer, Standing};
+use neph_campaign::{CampaignEvent, Figures, Observer, Standing};
 use neph_model::{
     Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Throughput, Traceroute,
     Unanswered, Warning,
@@ -68,14 +68,16 @@ impl Watch {
         self.campaign
     }
 
-    /// A flag as it is shown: what forbids echoes forbids them all, and needs its sentence once.
+    /// A warning as it is shown: the reason of missing echoes once only.
     fn flag(&mut self, warning: &Warning) -> String {
         match warning {
             Warning::EchoMissing { why, .. } if !self.without_echo.insert(why.clone()) => {
-                "  ! no ICMP echo, as before".to_owned()
+                "  ! W014 echo-missing: no ICMP echo, as before".to_owned()
             }
-            // Why was said when the lab came up.
-            Warning::GuestsStoodIn { .. } => "  ! guests as namespaces".to_owned(),
+            // The reason was shown when the lab came up.
+            Warning::GuestsStoodIn { .. } => {
+                "  ! W020 guests-replaced: namespaces instead of guests".to_owned()
+            }
             _ => format!("  ! {warning}"),
         }
     }
@@ -86,15 +88,15 @@ impl Watch {
     }
 
     /// An alarm stays, also where no progress is wanted.
-    fn alarm(&self, news: &News<'_>) {
-        if let News::Alarm {
+    fn alarm(&self, events: &CampaignEvent<'_>) {
+        if let CampaignEvent::Alarm {
             experiment,
             scenario,
             change,
-        } = news
+        } = events
         {
             self.live("");
-            self.alarming.tell(experiment, scenario, change);
+            self.alarming.report(experiment, scenario, change);
         }
     }
 
@@ -115,10 +117,10 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn tell(&mut self, news: &News<'_>) {
-        self.metrics.count(news);
-        match news {
-            News::Begun {
+    fn report(&mut self, events: &CampaignEvent<'_>) {
+        self.metrics.count(events);
+        match events {
+            CampaignEvent::Begun {
                 campaign,
                 scenarios,
                 standing,
@@ -128,19 +130,23 @@ impl Observer for Watch {
                 self.stand(*standing, Some(*left));
                 self.line(&begun(campaign, scenarios.len(), *standing, *left));
             }
-            News::Waiting { block, .. } => self.line(&format!("waiting for block {}", block + 1)),
-            News::OutOfSeason { season, until } => {
+            CampaignEvent::Waiting { block, .. } => {
+                self.line(&format!("waiting for block {}", block + 1))
+            }
+            CampaignEvent::OutOfSeason { season, until } => {
                 let until = when::utc(*until);
                 self.line(&format!("waiting for the season '{season}', until {until}"));
             }
-            News::CheckBegun(order) => {
+            CampaignEvent::CheckBegun(order) => {
                 let pair = pair(order.site.as_deref(), &order.server.name);
                 self.live(&format!("throughput check {pair} ..."));
             }
-            News::Checked(check) => self.line(&checked(check)),
-            News::Traced(route) => self.line(&traced(route)),
-            News::ExperimentBegun { standing, left, .. } => self.stand(*standing, Some(*left)),
-            News::Running {
+            CampaignEvent::Checked(check) => self.line(&checked(check)),
+            CampaignEvent::Traced(route) => self.line(&traced(route)),
+            CampaignEvent::ExperimentBegun { standing, left, .. } => {
+                self.stand(*standing, Some(*left))
+            }
+            CampaignEvent::Running {
                 scenario,
                 progress,
                 figures,
@@ -153,11 +159,11 @@ impl Observer for Watch {
                     format!("{due}/{of} s")
                 } else {
                     let each = scenario.flows().map_or("", |_| " of each flow");
-                    format!("{due}/{of} messages{each}, {}", told_of_all(figures))
+                    format!("{due}/{of} messages{each}, {}", reported_of_all(figures))
                 };
                 self.live(&format!("[{standing}] {label}: {course} | {left} left"));
             }
-            News::ExperimentEnded {
+            CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
                 figures,
@@ -171,8 +177,8 @@ impl Observer for Watch {
                 self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
             }
             // What is said of it takes the store.
-            News::Ended { .. } => self.live(""),
-            _ => self.alarm(news),
+            CampaignEvent::Ended { .. } => self.live(""),
+            _ => self.alarm(events),
         }
     }
 }
@@ -237,10 +243,10 @@ fn ended(experiment: &Experiment, figures: &Figures) -> String {
     match experiment.status {
         ExperimentStatus::Complete => match &experiment.quantities {
             Some(quantities) => quantities.in_a_line(),
-            None => told(figures),
+            None => reported(figures),
         },
         status => {
-            let why = experiment.reason.as_deref().unwrap_or("no reason told");
+            let why = experiment.reason.as_deref().unwrap_or("no reason reported");
             format!("{}: {why}", status.name())
         }
     }
@@ -256,9 +262,9 @@ fn running(scenario: &Scenario, figures: &[Figures]) -> String {
 }
 
 /// A median over several pairs describes none of them: theirs are shown as a range.
-fn told_of_all(all: &[Figures]) -> String {
+fn reported_of_all(all: &[Figures]) -> String {
     if let [one] = all {
-        return told(one);
+        return reported(one);
     }
     let medians = || all.iter().filter_map(|figures| figures.median);
     let none: Unanswered = all
@@ -275,7 +281,7 @@ fn told_of_all(all: &[Figures]) -> String {
     middle + &missing(none)
 }
 
-fn told(figures: &Figures) -> String {
+fn reported(figures: &Figures) -> String {
     let none = figures.tally.without_response();
     let middle = match figures.median {
         Some(median) => format!("median {median}"),
@@ -310,9 +316,9 @@ mod tests {
             median: Some(Span::from_millis(median)),
             ..Figures::default()
         };
-        let told = told_of_all(&[figures(120, 2), figures(35, 1)]);
-        assert_eq!(told, "medians 35.00 ms to 120.00 ms, 3 without a reply");
-        assert_eq!(told_of_all(&[Figures::default(); 2]), "no reply");
+        let reported = reported_of_all(&[figures(120, 2), figures(35, 1)]);
+        assert_eq!(reported, "medians 35.00 ms to 120.00 ms, 3 without a reply");
+        assert_eq!(reported_of_all(&[Figures::default(); 2]), "no reply");
     }
 
     #[test]
@@ -351,14 +357,20 @@ mod tests {
         let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
         assert_eq!(
             watch.flag(&forbidden),
-            "  ! no ICMP echo to home: forbidden"
+            "  ! W014 echo-missing: no ICMP echo to home: forbidden"
         );
-        let again = missing("metro", "forbidden");
-        assert_eq!(watch.flag(&again), "  ! no ICMP echo, as before");
-        assert_eq!(watch.flag(&unknown), "  ! no ICMP echo to b: unknown host");
+        let repeats = missing("metro", "forbidden");
+        assert_eq!(
+            watch.flag(&repeats),
+            "  ! W014 echo-missing: no ICMP echo, as before"
+        );
+        assert_eq!(
+            watch.flag(&unknown),
+            "  ! W014 echo-missing: no ICMP echo to b: unknown host"
+        );
         let other = Warning::FewMessages { replies: 1 };
         for _ in 0..2 {
-            assert_eq!(watch.flag(&other), "  ! only 1 reply");
+            assert_eq!(watch.flag(&other), "  ! W011 few-messages: only 1 reply");
         }
     }
 }

@@ -10,12 +10,12 @@ use neph_wire::dissect::Nothing;
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, read};
+use neph_capture::clocks::active_time::ActiveTime;
 use neph_capture::clocks::added::Added;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
-use neph_capture::clocks::heard::Heard;
-use neph_capture::clocks::pair::{kept, refuse_twice, refuse_unmet, too_few};
+use neph_capture::clocks::pair::{kept, refuse_duplicate, refuse_unmet, too_few};
 use neph_capture::reading::enough::too_short;
 use neph_capture::reading::packets::packets;
 use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
@@ -28,9 +28,9 @@ const ROWS: i64 = 10;
 /// Reads both and tells.
 pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
-    refuse_twice(here, there)?;
+    refuse_duplicate(here, there)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let say = |said: &str| output::say(&format!("neph clock: {said}"));
+    let say = |printed: &str| output::say(&format!("neph clock: {printed}"));
     let reader = read::reader(&stop, &say);
     let mut meeting = Meeting::default();
     packets(here, reader, |at, _, packet| match packet {
@@ -48,15 +48,15 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     }
     let met = meeting.end();
     refuse_unmet((here, there), &met)?;
-    let told = tell(args, here, there, &met)?;
-    Ok(if told {
+    let reported = report(args, here, there, &met)?;
+    Ok(if reported {
         Outcome::Done
     } else {
         Outcome::Nothing
     })
 }
 
-fn tell(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failure> {
+fn report(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failure> {
     let course = match course(args, met) {
         Ok(course) => course,
         Err(StatsError::TooFew { .. }) => return Err(too_few(here, there).into()),
@@ -69,8 +69,8 @@ fn tell(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failu
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
     let of = format!("{} minus {}", there.display(), here.display());
-    let mut telling = args.writer();
-    telling.begin(&format!("clock of {of}"))?;
+    let mut reporting = args.writer();
+    reporting.begin(&format!("clock of {of}"))?;
     let row = |fit: &ClockFit, near: &Formula, n: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
         fit: *fit,
@@ -87,7 +87,7 @@ fn tell(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failu
     for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
         let near = Formula::of(split_off(&mut exchanges, |of| of.sent < next));
         let n = split_off(&mut passed, |at| *at < next).len();
-        telling.row(&row(fit, &near, n))?;
+        reporting.row(&row(fit, &near, n))?;
     }
     remarks(met);
     let drawn = clocks_of_captures(&formula.dots, &course, &of);
@@ -106,7 +106,7 @@ fn tell(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failu
         nature,
         course,
     };
-    telling.finish(&summary)?;
+    reporting.finish(&summary)?;
     figure::write(args.figure.as_deref(), args.force, drawn.as_ref())?;
     Ok(true)
 }
@@ -115,7 +115,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
     let nature = args.nature();
     let kept = kept(met, nature);
     let every = args.every.map_or_else(
-        || Heard::of(kept.limits(), nature.horizon).long / ROWS,
+        || ActiveTime::of(kept.limits(), nature.horizon).long / ROWS,
         Span::nanos,
     );
     let added = Added::of(met.set_back());
@@ -127,14 +127,17 @@ fn remarks(met: &Met) {
     let cut = too_short();
     let of = [
         (
-            met.here.again + met.there.again,
+            met.here.repeats + met.there.repeats,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
-        (met.alike, "left out because one capture has several alike"),
+        (
+            met.identical,
+            "excluded because one capture has several identical packets",
+        ),
         (
             met.one_way,
-            "left out because hosts of which only one was heard show no way; capture both directions",
+            "excluded because only one direction was captured; capture both directions",
         ),
         (
             met.even,
@@ -142,8 +145,7 @@ fn remarks(met: &Met) {
         ),
         (
             met.timeless,
-            "of both directions show nothing between the captures but the difference of their clocks: it is \
-             told, and which point comes first is not known",
+            "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
         (met.here.cut + met.there.cut, &cut),
     ];

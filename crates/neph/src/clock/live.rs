@@ -41,11 +41,11 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     let mut live = Live {
         args,
         book: Book::new(args.nature()),
-        telling: args.writer(),
+        reporting: args.writer(),
         began: neph_probe::now().nanos(),
-        told: 0,
-        told_exchanges: 0,
-        steps_told: 0,
+        reported: 0,
+        reported_exchanges: 0,
+        steps_reported: 0,
         refused: None,
         listen: match spec.address.ip() {
             IpAddr::V4(_) => String::new(),
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
         },
         tally: Tally::default(),
     };
-    live.telling.begin(&format!(
+    live.reporting.begin(&format!(
         "clocks of {name} minus ours, every {}",
         args.interval
     ))?;
@@ -100,13 +100,13 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
 struct Live<'a> {
     args: &'a Args,
     book: Book,
-    telling: ClockWriter,
+    reporting: ClockWriter,
     /// On our raw clock, as all times here.
     began: i64,
     /// Lines that were due, and the exchanges of which the last one told.
-    told: i64,
-    told_exchanges: u64,
-    steps_told: usize,
+    reported: i64,
+    reported_exchanges: u64,
+    steps_reported: usize,
     /// Why nobody answers, as far as it was told.
     refused: Option<String>,
     /// What neph reflect is to be started with there: unless told otherwise it listens to IPv4 only.
@@ -125,7 +125,7 @@ impl Live<'_> {
             if stop.is_set() || (is_endless && silent && waited >= PATIENCE) {
                 own_stop.set();
             }
-            self.tell()?;
+            self.report()?;
             clock::nap(TICK);
         }
         Ok(flow.join()?)
@@ -158,22 +158,22 @@ impl Live<'_> {
     }
 
     /// Steps that are news, and the line that is due.
-    fn tell(&mut self) -> Result<(), Failure> {
-        while let Some(step) = self.book.steps.get(self.steps_told) {
-            self.steps_told += 1;
-            self.telling.step(&StepOf::wall(step), self.began)?;
+    fn report(&mut self) -> Result<(), Failure> {
+        while let Some(step) = self.book.steps.get(self.steps_reported) {
+            self.steps_reported += 1;
+            self.reporting.step(&StepOf::wall(step), self.began)?;
         }
         let every = self.args.every.unwrap_or(EVERY).nanos();
         let now = neph_probe::now().nanos();
         let due = (now - self.began) / every;
-        if due > self.told {
-            self.told = due;
+        if due > self.reported {
+            self.reported = due;
             let known = self.book.so_far();
-            let is_old = known.exchanges == self.told_exchanges;
-            self.told_exchanges = known.exchanges;
+            let is_old = known.exchanges == self.reported_exchanges;
+            self.reported_exchanges = known.exchanges;
             let at = if is_old { Some(now) } else { known.latest };
             if let Some(row) = at.and_then(|at| self.row(&known, at)) {
-                self.telling.row(&Row { is_old, ..row })?;
+                self.reporting.row(&Row { is_old, ..row })?;
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ impl Live<'_> {
 
     /// Tells everything; whether there was anything.
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
-        self.tell()?;
+        self.report()?;
         let every = self.args.every.unwrap_or(EVERY).nanos();
         let book = &self.book;
         let row = book.latest.and_then(|at| self.row(book, at));
@@ -208,14 +208,14 @@ impl Live<'_> {
         );
         let (Ok(course), Some(row)) = (course, row) else {
             let why = self.refused.as_deref().unwrap_or("no reply came");
-            self.telling.nothing()?;
+            self.reporting.nothing()?;
             let key = match (&self.refused, &self.args.stamp_key) {
                 (None, Some(_)) => ", or if it runs, with the --stamp-key of here",
                 (None, None) => ", or if it runs with a --stamp-key, give that here",
                 (Some(_), _) => "",
             };
             output::say(&format!(
-                "neph clock: nobody answers at {name}: {why}; start neph reflect{} there{key}",
+                "neph clock: no answer from {name}: {why}; start neph reflect{} there{key}",
                 self.listen
             ));
             return Ok(false);
@@ -243,7 +243,7 @@ impl Live<'_> {
             nature: book.raw.nature(),
             course,
         };
-        self.telling.finish(&summary)?;
+        self.reporting.finish(&summary)?;
         figure::write(self.args.figure.as_deref(), self.args.force, drawn.as_ref())?;
         Ok(true)
     }

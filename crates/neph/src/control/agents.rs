@@ -122,7 +122,7 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
         refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
-        heard_unix_ns: present.map(|one| one.heard),
+        last_seen_unix_ns: present.map(|one| one.received),
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }
@@ -162,7 +162,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
     let present = details.presence.as_ref();
     let mut listed = row(agent, &enrolled, present);
-    listed.heard_unix_ns = listed.heard_unix_ns.or(details.heard);
+    listed.last_seen_unix_ns = listed.last_seen_unix_ns.or(details.received);
     let seen = details.seen;
     AgentDocument {
         schema: Version,

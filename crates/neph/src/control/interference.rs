@@ -111,7 +111,7 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
     let designed = Source::new(path.display().to_string(), design.text.clone());
     let designed = campaign::understand(designed)?;
     if !args.quiet {
-        tell(&design, &designed);
+        report(&design, &designed);
     }
     let settings = Settings {
         workspace: args.workspace.clone(),
@@ -128,7 +128,7 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
 }
 
 /// What will be measured, and what not.
-fn tell(design: &Design, designed: &Read) {
+fn report(design: &Design, designed: &Read) {
     let plan = &designed.plan;
     let whole = estimate(plan, &scenarios(plan)).whole;
     output::say(&format!(

@@ -102,14 +102,14 @@ fn traced(
     experiment: &Experiment,
     changes: &[Detected],
 ) -> Result<Traced, StoreError> {
-    let told: BTreeSet<ChangeId> = changes.iter().map(Detected::id).collect();
+    let reported: BTreeSet<ChangeId> = changes.iter().map(Detected::id).collect();
     let mut traced = Traced::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         for one in batch {
             let Some((id, change)) = one.change_id().zip(one.change) else {
                 continue;
             };
-            if told.contains(&id) {
+            if reported.contains(&id) {
                 traced.insert(id, (change, one.route.hash));
             }
         }

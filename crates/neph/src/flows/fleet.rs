@@ -36,10 +36,10 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     let spec = FleetSpec {
         fleet: Fleet {
             probe,
-            lanes: args.flows,
+            slots: args.flows,
             endpoints,
             interval: args.interval,
-            renewal: args.renew,
+            lifetime: args.renew,
             criteria: Some(args.criteria()),
         },
         count: args.messages(),
@@ -57,7 +57,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     if spec.rate() > f64::from(spec.rate_cap) {
         return Err(Failure::Usage(format!(
             "{} flows with a message each {} are {:.0} messages a second, more than --rate-cap \
-             {}; ask for fewer flows, a longer interval, or a higher cap if target and network bear it",
+             {}; ask for fewer flows, a longer interval, or a higher cap if target and network allow it",
             args.flows,
             args.interval,
             spec.rate(),
@@ -80,10 +80,10 @@ fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
 /// Whether one fleet can ask all of these.
 fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
-    if let Some(twice) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
+    if let Some(duplicates) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
         return Err(Failure::Usage(format!(
             "target {} is there twice; name each once",
-            twice.name
+            duplicates.name
         )));
     }
     let flows = u64::from(args.flows);

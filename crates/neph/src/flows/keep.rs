@@ -34,7 +34,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 }
 
 /// Says what a name that was given before means from now on.
-fn tell_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
+fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
     let campaigns = store.campaigns()?;
     let earlier = campaigns.iter().filter(|one| one.name == name).count();
     if earlier > 0 {
@@ -147,7 +147,7 @@ impl Keep {
             },
         };
         let store = args.workspace.write()?;
-        tell_earlier(store.as_ref(), &name)?;
+        report_earlier(store.as_ref(), &name)?;
         Ok(Some(Self {
             state: State::Waiting {
                 store,
@@ -288,7 +288,7 @@ fn refused(error: &RunError) -> Failure {
 }
 
 /// What it was kept as, and what can be done with it.
-pub(super) fn told(campaign: &Campaign) -> String {
+pub(super) fn reported(campaign: &Campaign) -> String {
     let (name, id) = (&campaign.name, campaign.id);
     let everything = if campaign.status == CampaignStatus::Complete {
         ""
@@ -325,8 +325,8 @@ mod tests {
             .try_get_matches_from(given.split(' '))
             .expect("options");
         let args = Args::from_arg_matches(&matches).expect("options");
-        let told = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
-        assert_eq!(asked(&args), told);
+        let reported = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
+        assert_eq!(asked(&args), reported);
     }
 
     #[test]

@@ -204,31 +204,31 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
-    let mut tell = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
+    let mut report = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
         .quiet(args.quiet);
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let metrics = FlowsMetrics::of(args.site.as_deref(), &spec.fleet);
     let exporting = exporters.begin(metrics.clone())?;
-    let hears = watched::Hears {
-        tell: &mut tell,
+    let listener = watched::FleetSink {
+        report: &mut report,
         keep,
         metrics,
     };
-    let mut watched = watch::run(args, spec.clone(), &stop, hears)?;
+    let mut watched = watch::run(args, spec.clone(), &stop, listener)?;
     // What was measured is told also where no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
-    if let Err(error) = tell.end(&watched.result) {
+    if let Err(error) = report.end(&watched.result) {
         made?;
         return Err(error.into());
     }
     if let Some(campaign) = &watched.campaign {
-        output::say(&keep::told(campaign));
+        output::say(&keep::reported(campaign));
     }
     let silence = watched
         .result
         .silence
         .iter()
-        .filter(|_| !watched.is_silence_said);
+        .filter(|_| !watched.is_silence_reported);
     for why in silence.chain(&watched.given_up) {
         output::say(&format!("neph: {why}"));
     }

@@ -47,7 +47,7 @@ impl Tracers {
                 Err(_) => self.follow.failed(id),
             }
         }
-        Ok(self.follow.told(now()))
+        Ok(self.follow.reported(now()))
     }
 
     /// Nothing more comes: ends all traces, and hands over what is known of those that are over. And how

@@ -46,7 +46,7 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
     let target = target(spec, endpoint)?;
     let unable = |why: &str| {
         format!(
-            "--transfers: {why}; it takes neph reflect there, or a server that speaks HTTP without TLS"
+            "--transfers: {why}; it needs neph reflect there, or a server with HTTP without TLS"
         )
     };
     let small = small(args, spec, &target, endpoint).map_err(|error| match error {
@@ -296,6 +296,10 @@ mod tests {
                 .text()
                 .contains("3 of 6 transfers (50 %) took another path")
         );
-        assert!(found.text().contains("the network moved flows meanwhile"));
+        assert!(
+            found
+                .text()
+                .contains("the network moved flows during the transfers")
+        );
     }
 }

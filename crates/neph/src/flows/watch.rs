@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
-use neph_flows::{Digest, PathNews, Settings, advise};
+use neph_flows::{Digest, PathEvent, Settings, advise};
 use neph_model::{Ending, Instant, Own, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
 use super::keep::{self, Keep};
 use super::tracing::Tracers;
-use super::watched::{Hears, Watched};
+use super::watched::{FleetSink, Watched};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
@@ -23,7 +23,7 @@ use neph_flows::follow::Traced;
 /// How long to wait for something to be told before looking whether it is time for a status.
 const TICK: Duration = Duration::from_millis(200);
 /// Without a reply for so long from the start on, an endless run is given up.
-const HOPE: Span = Span::from_secs(15);
+const PATIENCE_FOR_FIRST: Span = Span::from_secs(15);
 /// So long after the first message's timeout it is looked into why nobody answers.
 const LOOK: Span = Span::from_secs(1);
 
@@ -32,12 +32,12 @@ struct Watch<'a> {
     digest: Digest,
     hosts: WatchedHosts,
     load: LoadMeter,
-    tell: &'a mut FlowsWriter,
+    report: &'a mut FlowsWriter,
     tracers: Option<Tracers>,
     keep: Option<Keep>,
     metrics: FlowsMetrics,
     began: Instant<Own>,
-    told: Instant<Own>,
+    reported: Instant<Own>,
     own: Option<FleetTally>,
     given_up: Option<String>,
     silence: Silence,
@@ -57,7 +57,7 @@ pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
     stop: &Stop,
-    hears: Hears<'_>,
+    listener: FleetSink<'_>,
 ) -> Result<Watched, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
@@ -65,23 +65,23 @@ pub(super) fn run(
     let fleet = spec.fleet.clone();
     let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
     let refusals = RefusalWatch::begin(&spec);
-    let Hears {
-        tell,
+    let FleetSink {
+        report,
         keep,
         metrics,
-    } = hears;
+    } = listener;
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
     let mut watch = Watch {
         digest,
         hosts: WatchedHosts::begin(),
         load: LoadMeter::begin(),
-        tell,
+        report,
         tracers: args.trace.then(|| Tracers::new(&fleet, args.place())),
         keep,
         metrics,
         began,
-        told: began,
+        reported: began,
         own: None,
         given_up: None,
         silence,
@@ -90,7 +90,7 @@ pub(super) fn run(
         is_looked_into: false,
         found: Vec::new(),
     };
-    let told = loop {
+    let reported = loop {
         if stop.is_set() {
             own_stop.set();
         }
@@ -112,7 +112,7 @@ pub(super) fn run(
     };
     own_stop.set();
     let ran = running.join();
-    told.and_then(|()| Ok(ran?)).inspect_err(|error| {
+    reported.and_then(|()| Ok(ran?)).inspect_err(|error| {
         if let Some(keep) = watch.keep.take() {
             keep.broken_off(error);
         }
@@ -127,7 +127,7 @@ impl Watch<'_> {
         }
         match report {
             FleetReport::Opened { sources, how } => {
-                self.tell.begin(fleet, &sources, how)?;
+                self.report.begin(fleet, &sources, how)?;
                 if let Some(tracers) = &mut self.tracers {
                     tracers.wanted().begin(&sources);
                 }
@@ -137,11 +137,11 @@ impl Watch<'_> {
                 self.metrics.messages(&messages);
                 for message in &messages {
                     self.digest.push(message);
-                    self.tell.message(fleet, message)?;
+                    self.report.message(fleet, message)?;
                 }
-                self.tell_news()?;
+                self.report_events()?;
             }
-            FleetReport::Anchor(anchor) => self.tell.anchor(anchor),
+            FleetReport::Anchor(anchor) => self.report.anchor(anchor),
             FleetReport::ClockStepped(by) => {
                 output::say(&format!("neph: this host's clock was set: by {by}"));
             }
@@ -182,14 +182,14 @@ impl Watch<'_> {
         }
     }
 
-    fn tell_news(&mut self) -> Result<(), Failure> {
+    fn report_events(&mut self) -> Result<(), Failure> {
         let fleet = &self.digest.fleet().clone();
-        for news in self.digest.news() {
-            self.metrics.news(&news);
-            self.tell.news(fleet, &news)?;
-            match (&mut self.tracers, &news) {
-                (Some(tracers), PathNews::Changed(change)) => tracers.wanted().changed(change),
-                (Some(tracers), PathNews::Withdrawn(change)) => tracers.wanted().withdrawn(change),
+        for events in self.digest.events() {
+            self.metrics.events(&events);
+            self.report.events(fleet, &events)?;
+            match (&mut self.tracers, &events) {
+                (Some(tracers), PathEvent::Changed(change)) => tracers.wanted().changed(change),
+                (Some(tracers), PathEvent::Withdrawn(change)) => tracers.wanted().withdrawn(change),
                 (None, _) => {}
             }
         }
@@ -207,49 +207,49 @@ impl Watch<'_> {
             self.tracers = None;
             Vec::new()
         });
-        self.tell_traced(found)
+        self.report_traced(found)
     }
 
-    fn tell_traced(&mut self, found: Vec<Traced>) -> Result<(), Failure> {
-        let mut told = Ok(());
+    fn report_traced(&mut self, found: Vec<Traced>) -> Result<(), Failure> {
+        let mut reported = Ok(());
         for Traced { route, verdict } in found {
             if let Some(keep) = &mut self.keep {
                 keep.route(route);
             }
             let Some(verdict) = verdict else { continue };
-            let said = verdict.said.ok().filter(|_| !verdict.is_withdrawn);
-            if let Some(said) = said {
-                self.digest.traced(&verdict.change, said.others);
+            let printed = verdict.printed.ok().filter(|_| !verdict.is_withdrawn);
+            if let Some(printed) = printed {
+                self.digest.traced(&verdict.change, printed.others);
             }
-            told = told.and_then(|()| self.tell.traced(self.digest.fleet(), &verdict));
+            reported = reported.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
         }
-        Ok(told?)
+        Ok(reported?)
     }
 
     /// A status when it is time for one: every few seconds, less often in a long run.
     fn status(&mut self) -> Result<(), Failure> {
         let now = now();
         let running = now - self.began;
-        if now - self.told < pause(running) {
+        if now - self.reported < pause(running) {
             return Ok(());
         }
-        self.told = now;
+        self.reported = now;
         let status = Status {
             running,
             tally: self.digest.tally(),
             changes: self.digest.changes(),
         };
-        Ok(self.tell.status(&status)?)
+        Ok(self.report.status(&status)?)
     }
 
     /// Whether nobody has ever answered.
     fn is_hopeless(&mut self) -> bool {
         let tally = self.digest.tally();
-        let hopeless = tally.replies == 0 && now() - self.began > HOPE;
+        let hopeless = tally.replies == 0 && now() - self.began > PATIENCE_FOR_FIRST;
         if hopeless && self.given_up.is_none() {
             self.given_up = Some(format!(
-                "nobody has answered for {}, so it ended; with --count or --duration it goes on trying",
-                HOPE.exact()
+                "no answer for {}, so it ended; with --count or --duration it continues",
+                PATIENCE_FOR_FIRST.exact()
             ));
         }
         hopeless
@@ -262,9 +262,9 @@ impl Watch<'_> {
         interrupted: bool,
     ) -> Result<Watched, Failure> {
         self.digest.finish();
-        let told_news = self.tell_news();
+        let reported_events = self.report_events();
         let (found, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
-        let told_traced = self.tell_traced(found);
+        let reported_traced = self.report_traced(found);
         // First of all: what was measured is safe before anything that went wrong is told.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
@@ -285,7 +285,7 @@ impl Watch<'_> {
             Some(_) => None,
         };
         let campaign = ended.transpose()?;
-        if let Err(error) = told_news.and(told_traced) {
+        if let Err(error) = reported_events.and(reported_traced) {
             keep::not_made(kept);
             return Err(error);
         }
@@ -295,14 +295,14 @@ impl Watch<'_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
-        let is_silence_said = !self.found.is_empty() && view.tally.replies == 0;
-        let found = is_silence_said.then_some(self.found);
-        let silence = words::why_silent(&self.silence, &view, found, self.tell.clock());
+        let is_silence_reported = !self.found.is_empty() && view.tally.replies == 0;
+        let found = is_silence_reported.then_some(self.found);
+        let silence = words::why_silent(&self.silence, &view, found, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,
                 commit: version::COMMIT,
-                cores_awake: awake::is_kept(),
+                cpu_idle_disabled: awake::is_kept(),
             },
             view,
             own,
@@ -310,7 +310,7 @@ impl Watch<'_> {
             late_p99: self.hosts.late_p99(),
             warnings,
             refused,
-            clock: self.tell.clock().clone(),
+            clock: self.report.clock().clone(),
             silence,
             not_sent: self.not_sent,
             interrupted,
@@ -319,7 +319,7 @@ impl Watch<'_> {
         };
         Ok(Watched {
             result,
-            is_silence_said,
+            is_silence_reported,
             given_up: self.given_up,
             kept,
             campaign,
@@ -353,14 +353,14 @@ mod tests {
         let spec = fleet::spec(&args).expect("a fleet");
         let stop = Stop::new();
         let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
-        let mut tell = FlowsWriter::new(args.format, Box::new(std::io::sink()));
+        let mut report = FlowsWriter::new(args.format, Box::new(std::io::sink()));
         let metrics = FlowsMetrics::of(None, &spec.fleet);
-        let hears = Hears {
-            tell: &mut tell,
+        let listener = FleetSink {
+            report: &mut report,
             keep,
             metrics,
         };
-        run(&args, spec, &stop, hears).expect("measured")
+        run(&args, spec, &stop, listener).expect("measured")
     }
 
     fn status(folder: &str) -> CampaignStatus {

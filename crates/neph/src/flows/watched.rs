@@ -11,7 +11,7 @@ use crate::metrics::flows::FlowsMetrics;
 pub(super) struct Watched {
     pub(super) result: FlowsResult,
     /// Whether it was reported while it ran why nothing replies.
-    pub(super) is_silence_said: bool,
+    pub(super) is_silence_reported: bool,
     /// Why it ended before it was to.
     pub(super) given_up: Option<String>,
     /// As what its messages are kept, until the transfers are.
@@ -22,8 +22,8 @@ pub(super) struct Watched {
 
 /// Who takes what the fleet reports.
 #[derive(Debug)]
-pub(super) struct Hears<'a> {
-    pub(super) tell: &'a mut FlowsWriter,
+pub(super) struct FleetSink<'a> {
+    pub(super) report: &'a mut FlowsWriter,
     pub(super) keep: Option<Keep>,
     pub(super) metrics: FlowsMetrics,
 }

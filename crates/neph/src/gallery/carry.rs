@@ -114,11 +114,11 @@ impl Gallery {
             return Ok(None);
         };
         let data = load(store.as_ref(), campaign, Include::Complete)?;
-        let said = everything(&data, &report::kept_settings(campaign));
+        let statement = everything(&data, &report::kept_settings(campaign));
         Ok(Some(Shown {
             entry,
             side,
-            said,
+            statement,
             is_disturbed: Shown::is_disturbed_in(&data),
             figure: self.figure(entry, campaign),
             seconds: seconds(campaign),

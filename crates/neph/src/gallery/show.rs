@@ -40,18 +40,22 @@ pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
     } = shown.entry;
     writeln!(out, "\n{}: {finding} ({published})", title(shown))?;
     for judged in shown.judged() {
-        writeln!(out, "  {}", said(&judged))?;
+        writeln!(out, "  {}", statement(&judged))?;
         if !judged.numbers.is_empty() {
             let mut table = Table::new(NUMBER_COLUMNS);
             judged.numbers.iter().for_each(|one| table.push(row(one)));
             out.write_all(table.text().as_bytes())?;
         }
     }
-    for said in shown.misnamed() {
-        writeln!(out, "  neph names what is not there: {}", said.text)?;
+    for statement in shown.misnamed() {
+        writeln!(out, "  neph reports what is not there: {}", statement.text)?;
     }
-    for said in shown.disturbances() {
-        writeln!(out, "  disturbed, and no part of the entry: {}", said.text)?;
+    for statement in shown.disturbances() {
+        writeln!(
+            out,
+            "  disturbed, and no part of the entry: {}",
+            statement.text
+        )?;
     }
     if let Some(figure) = &shown.figure {
         writeln!(out, "  figure: {}", figure.display())?;
@@ -70,12 +74,17 @@ const fn verdict(is_right: bool) -> &'static str {
 }
 
 /// The sentence, or that there is none, and which of both is as it should be.
-fn said(judged: &Judged<'_>) -> String {
+fn statement(judged: &Judged<'_>) -> String {
     let wanted = wanted(judged.expectation);
-    match (judged.said, judged.is_wanted) {
-        (Some(said), true) => format!("neph says: {}", said.text),
+    match (judged.statement, judged.is_wanted) {
+        (Some(statement), true) => format!("neph reports: {}", statement.text),
         (None, true) => format!("neph does not say what it should: {wanted}"),
-        (Some(said), false) => format!("neph says what it must not say here: {}", said.text),
+        (Some(statement), false) => {
+            format!(
+                "neph reports what it must not report here: {}",
+                statement.text
+            )
+        }
         (None, false) => format!("neph does not say, and must not: {wanted}"),
     }
 }
@@ -144,12 +153,12 @@ pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
 
 fn summary(shown: &Shown) -> [String; 4] {
     let judged = shown.judged();
-    let sentence = judged.iter().find_map(|one| one.said);
+    let sentence = judged.iter().find_map(|one| one.statement);
     [
         title(shown),
         verdict(shown.is_right()).to_owned(),
         format!("{:.0}", shown.seconds),
-        sentence.map_or_else(|| "-".to_owned(), |said| said.text.clone()),
+        sentence.map_or_else(|| "-".to_owned(), |statement| statement.text.clone()),
     ]
 }
 
@@ -159,7 +168,7 @@ mod tests {
 
     #[test]
     fn numbers_stand_beside_what_was_expected_of_them() {
-        let told = |number: Number, measured: Option<f64>, holds: bool| {
+        let reported = |number: Number, measured: Option<f64>, holds: bool| {
             let compared = Compared {
                 number,
                 measured,
@@ -170,13 +179,16 @@ mod tests {
             shown.join("|")
         };
         let shift = Number::between("shift_ms", 7.5, 9.0);
-        assert_eq!(told(shift, Some(8.1234), true), "shift_ms|7.5 to 9|8.123|");
+        assert_eq!(
+            reported(shift, Some(8.1234), true),
+            "shift_ms|7.5 to 9|8.123|"
+        );
         let slower = Number::at_least("slower", 1.0);
         assert_eq!(
-            told(slower, None, false),
+            reported(slower, None, false),
             "slower|1 or more|-|not as expected"
         );
         let pairs = Number::between("pairs", 15.0, 15.0);
-        assert_eq!(told(pairs, Some(15.0), true), "pairs|15|15|");
+        assert_eq!(reported(pairs, Some(15.0), true), "pairs|15|15|");
     }
 }

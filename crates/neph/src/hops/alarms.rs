@@ -35,7 +35,7 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use neph_capture::Way;
+    use neph_capture::Direction;
     use neph_capture::path::alarms::Delay;
 
     use super::*;
@@ -53,18 +53,18 @@ mod tests {
     fn a_rule_is_about_a_segment_as_it_is_told_or_about_each() {
         let rules = rules(&[
             "client - my host > 2ms p99 for 30s",
-            "my host - vm back > 2ms p99",
+            "my host - vm reverse > 2ms p99",
             "segment>2ms p99",
         ]);
         let rules = rules.expect("rules");
         let of = |place: usize| {
             let each = [
-                (0, Way::There),
-                (0, Way::Back),
-                (1, Way::There),
-                (1, Way::Back),
+                (0, Direction::Forward),
+                (0, Direction::Reverse),
+                (1, Direction::Forward),
+                (1, Direction::Reverse),
             ];
-            each.map(|(segment, way)| rules.rules()[place].subject.is_of(segment, way))
+            each.map(|(segment, direction)| rules.rules()[place].subject.is_of(segment, direction))
         };
         assert_eq!(of(0), [true, true, false, false]);
         assert_eq!(of(1), [false, false, false, true]);
@@ -75,12 +75,12 @@ mod tests {
     fn a_segment_that_is_not_there_is_told_with_those_that_are() {
         match rules(&["client - vm > 2ms p99"]) {
             Err(Failure::Text(_, problems)) => {
-                let told = problems[0].to_string();
+                let reporting = problems[0].to_string();
                 assert!(
-                    told.starts_with("--alarm:1:1: 'client - vm' is not"),
-                    "{told}"
+                    reporting.starts_with("--alarm:1:1: 'client - vm' is not"),
+                    "{reporting}"
                 );
-                assert!(told.contains("my host - vm"), "{told}");
+                assert!(reporting.contains("my host - vm"), "{reporting}");
             }
             other => panic!("{other:?}"),
         }
@@ -105,15 +105,19 @@ mod tests {
         let names = ["client", "vm"].map(str::to_owned);
         let mut standings = rules.standings(&names, |_| true);
         let found = standings[0].judge(&delays, 7);
-        let told: Vec<(bool, i64)> = found
+        let reporting: Vec<(bool, i64)> = found
             .iter()
             .map(|one| (one.change.is_raised, one.change.at.nanos() / 1_000_000_000))
             .collect();
         // p99 needs 299: stretches of 3 s, those from 9 s on over the limit and from 21 s on well.
-        assert_eq!(told, [(true, 15), (false, 27)]);
+        assert_eq!(reporting, [(true, 15), (false, 27)]);
         assert_eq!(
-            (found[0].bound, found[0].segment.as_str(), found[0].way),
-            (3_999, "client - vm", Way::There)
+            (
+                found[0].bound,
+                found[0].segment.as_str(),
+                found[0].direction
+            ),
+            (3_999, "client - vm", Direction::Forward)
         );
         assert_eq!(found[0].at.unix_nanos(), 15_000_000_007);
     }

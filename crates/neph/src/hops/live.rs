@@ -3,7 +3,7 @@
 use neph_lab::quoted;
 use neph_model::Stop;
 
-use super::told::Told;
+use super::reporting::AlarmReporter;
 use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::alarm::refuse_longer;
 use crate::exit::{self, Failure, Outcome};
@@ -12,7 +12,7 @@ use crate::metrics::Ready;
 use crate::metrics::hops::HopsMetrics;
 use crate::{at_agents, output};
 use neph_capture::path::point::Point;
-use neph_listen::recording::{self, Heard, Judging, JudgingSpec};
+use neph_listen::recording::{self, Judging, JudgingSpec, Received};
 
 /// The live points, or none where all are files.
 ///
@@ -51,8 +51,8 @@ pub(super) fn run(
     let begun = exporters.zip(metrics.clone());
     let exporting = begun.map(|(exporters, metrics)| exporters.begin(metrics));
     let exporting = exporting.transpose()?;
-    let told = Told::nothing(args, &stop).exporting(metrics);
-    let outcome = run_until(args, points, told, &stop, &words);
+    let reporting = AlarmReporter::nothing(args, &stop).exporting(metrics);
+    let outcome = run_until(args, points, reporting, &stop, &words);
     if let Some(exporting) = exporting {
         exporting.finish();
     }
@@ -64,7 +64,7 @@ pub(super) fn run(
 fn run_until(
     args: &Args,
     points: &[recording::Point],
-    told: Told,
+    reporting: AlarmReporter,
     stop: &Stop,
     words: &LastWords,
 ) -> Result<Outcome, Failure> {
@@ -78,13 +78,13 @@ fn run_until(
         points,
         rules: &rules,
         mappings: &mappings(args, &names)?,
-        hears: told,
+        listener: reporting,
         say: output::say,
     });
     let stays = |recorded: &[recording::Recorded]| {
-        let again = again(args, recorded);
+        let repeats = repeats(args, recorded);
         words.are(Some(format!(
-            "neph hops: ended before anything was told; the captures stay: {again}"
+            "neph hops: ended before any result; the captures stay: {repeats}"
         )));
     };
     let begins = |recorded: &[recording::Recorded]| {
@@ -95,7 +95,7 @@ fn run_until(
         points,
         &options,
         agents,
-        Heard {
+        Received {
             stop,
             begins: &begins,
             live: judging.samples(),
@@ -103,21 +103,21 @@ fn run_until(
             progress: output::is_lively().then_some(&output::rewrite),
         },
     );
-    let told = judging.end();
+    let reporting = judging.end();
     let mut recording = recorded?;
     stays(&recording.points);
-    let analysed = tell(args, &recording, &told);
+    let analysed = report(args, &recording, &reporting);
     let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
     let outcome = analysed.map(|analysed| analysed.outcome);
     let is_empty = recording.points.iter().all(|point| point.packets == 0);
     // What passed does not come again: with other options more of it may be told yet.
     if !is_whole && !is_empty && !args.live.are_kept() {
         recording.stay();
-        let again = again(args, &told_of(&recording.points));
-        output::say(&format!("neph hops: the captures stay: {again}"));
+        let repeats = repeats(args, &reported_of(&recording.points));
+        output::say(&format!("neph hops: the captures stay: {repeats}"));
     }
-    let is_alarmed = told.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
-    told.finish();
+    let is_alarmed = reporting.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
+    reporting.finish();
     let outcome = recording.fault.map_or(outcome, |fault| Err(fault.into()));
     match outcome {
         Err(fault) if is_alarmed => exit::say(&fault),
@@ -128,7 +128,11 @@ fn run_until(
     Ok(Outcome::Alarmed)
 }
 
-fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<Analysed, Failure> {
+fn report(
+    args: &Args,
+    recording: &recording::Recording,
+    reporting: &AlarmReporter,
+) -> Result<Analysed, Failure> {
     let silent = recording.points.iter().filter(|point| point.packets == 0);
     let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
     // Else those that saw packets are told, and why the others are not.
@@ -140,8 +144,8 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
         return Ok(Analysed::in_part(Outcome::Nothing));
     }
     if args.live.are_kept() {
-        let again = again(args, &told_of(&recording.points));
-        output::say(&format!("neph hops: the same again: {again}"));
+        let repeats = repeats(args, &reported_of(&recording.points));
+        output::say(&format!("neph hops: the same again: {repeats}"));
     }
     let points = recording.points.iter().map(|recorded| Point {
         name: recorded.name.clone(),
@@ -153,11 +157,11 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
-    analyse(args, &points, &Stop::new(), told)
+    analyse(args, &points, &Stop::new(), reporting)
 }
 
 /// Those that saw packets, if they can be compared: files that hold none are refused.
-fn told_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
+fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
     let seen = recorded.iter().filter(|point| point.packets > 0).cloned();
     let seen: Vec<recording::Recorded> = seen.collect();
     if seen.len() < 2 {
@@ -168,7 +172,7 @@ fn told_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
 
 /// The command that tells kept captures with the clocks that they were told with: captures do not
 /// say whose kernel stamped them.
-fn again(args: &Args, recorded: &[recording::Recorded]) -> String {
+fn repeats(args: &Args, recorded: &[recording::Recorded]) -> String {
     let mut words = vec!["neph".to_owned(), "hops".to_owned()];
     words.extend(recorded.iter().map(|point| {
         let mut sharing = recorded.iter().filter(|other| other.host == point.host);
@@ -218,9 +222,9 @@ mod tests {
         let line = "neph iface:a iface:b ssh:c/eth0 --nat a:10.0.0.1=10.0.0.2 --wander 2";
         let args = Line::try_parse_from(line.split(' ')).expect("options").args;
         let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];
-        let told = again(&args, &points.map(|(name, host)| recorded(name, host)));
+        let reporting = repeats(&args, &points.map(|(name, host)| recorded(name, host)));
         assert_eq!(
-            told,
+            reporting,
             "neph hops 'a@a=my captures/a.pcap' 'c=my captures/c.pcap' 'b@a=my captures/b.pcap' \
              --wander 2 --nat a:10.0.0.1=10.0.0.2"
         );

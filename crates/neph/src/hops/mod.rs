@@ -4,15 +4,15 @@
 
 mod alarms;
 mod figure;
+mod final_alarms;
 mod live;
-mod news;
-mod telling;
-mod told;
+mod reporting;
+mod writing;
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Followed, Hops, Mapping, Twice};
+use neph_capture::{DuplicateFilter, Followed, Hops, Mapping};
 use neph_model::{Stop, Wall};
 use neph_wire::dissect::Nothing;
 
@@ -24,6 +24,7 @@ use crate::read as captures;
 use crate::recording::Options;
 use crate::sink::Force;
 use crate::{format, interrupt, output};
+use final_alarms::Alarms;
 use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{Asked, clocks};
 use neph_capture::path::passages::Passages;
@@ -33,8 +34,7 @@ use neph_capture::reading::parts::parts;
 use neph_documents::Format;
 use neph_listen::recording;
 use neph_text::counted::counted;
-use news::Alarms;
-use told::Told;
+use reporting::AlarmReporter;
 
 /// Whether points that do not name their hosts have one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,7 +50,7 @@ enum Clock {
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
 have one clock.\nOf a TAP with a file for each direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0, \
-NAME=agent:AGENT/eth0 with --control; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
+NAME=agent:AGENT/eth0 with --control; all of them recorded at once.\nExit status: 0 measured, 1 no delay, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer
@@ -101,7 +101,7 @@ impl Args {
     /// The same where they are live; `None` where ssh is started or a controller is asked, which need what neph was
     /// given.
     fn needs_live(&self, points: &[recording::Point]) -> Option<Needs> {
-        let is_away = |point: &recording::Point| point.is_elsewhere() || point.agent().is_some();
+        let is_away = |point: &recording::Point| point.is_remote() || point.agent().is_some();
         if points.iter().any(is_away) {
             return None;
         }
@@ -133,15 +133,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     if args.metrics.is_asked_for() {
         return Err(Failure::usage(
-            "--prometheus and --otlp export what is recorded now: they are for live points, and files have no rates",
+            "--prometheus and --otlp are for live points only",
         ));
     }
     let points = neph_capture::path::point::parse_all(&args.points)?;
     args.needs(&points).restrict(&args.user)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let told = Told::nothing(args, &stop);
-    let analysed = analyse(args, &points, &stop, &told);
-    told.finish();
+    let reporting = AlarmReporter::nothing(args, &stop);
+    let analysed = analyse(args, &points, &stop, &reporting);
+    reporting.finish();
     analysed.map(|analysed| analysed.outcome)
 }
 
@@ -185,7 +185,12 @@ fn say(sentence: &str) {
 ///
 /// # Errors
 /// A file that is no capture, points that share no packet, or clocks that were set back.
-fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<Analysed, Failure> {
+fn analyse(
+    args: &Args,
+    points: &[Point],
+    stop: &Stop,
+    reporting: &AlarmReporter,
+) -> Result<Analysed, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rules = args.alarms.rules(&names)?;
     let one_clock: Vec<bool> = points
@@ -200,7 +205,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
     hops.only(points.len());
-    say_idle(&hops, &args.nat);
+    report_idle_rules(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = order(&names[..points.len()], &followed, one_clock);
     let asked = Asked {
@@ -223,10 +228,10 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     }
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
-    let alarms = Alarms::of(rules.judge(&passages), told);
-    let written = write(args, &passages, &alarms, told);
+    let alarms = Alarms::of(rules.judge(&passages), reporting);
+    let written = write(args, &passages, &alarms, reporting);
     // Whoever hears of alarms does so wherever the rest cannot be written.
-    let is_alarmed = alarms.tell(told);
+    let is_alarmed = alarms.report(reporting);
     let is_measured = match written {
         Err(fault) if is_alarmed => {
             exit::say(&fault);
@@ -255,12 +260,12 @@ fn write(
     args: &Args,
     passages: &Passages,
     alarms: &Alarms,
-    told: &Told,
+    reporting: &AlarmReporter,
 ) -> Result<Option<bool>, Failure> {
-    if told.is_cut_off() {
+    if reporting.is_cut_off() {
         return Ok(None);
     }
-    let is_measured = telling::tell(args, passages, alarms)?;
+    let is_measured = writing::report(args, passages, alarms)?;
     figure::write(passages, args.figure.as_deref(), args.force)?;
     Ok(Some(is_measured))
 }
@@ -271,13 +276,13 @@ fn write(
 /// A file that is no capture; interrupted before there was a second one.
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
     let reader = captures::reader(stop, &say);
-    let heard = points.iter().enumerate();
-    for (place, point) in heard.filter(|(_, point)| !point.is_silent) {
-        let mut twice = Twice::default();
+    let received = points.iter().enumerate();
+    for (place, point) in received.filter(|(_, point)| !point.is_silent) {
+        let mut duplicates = DuplicateFilter::default();
         packets(&point.path, reader, |at, interface, packet| {
             let time = Wall::from_unix_nanos(at);
             match packet {
-                Ok(packet) if !twice.is_copy(time, interface, packet) => {
+                Ok(packet) if !duplicates.is_copy(time, interface, packet) => {
                     hops.see(place, at, packet);
                 }
                 Err(Nothing::Cut) => hops.see_cut(place, at),
@@ -301,7 +306,7 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
             more => format!("; {} behind it left out", counted(more as u64, "point")),
         };
         output::say(&format!(
-            "neph hops: interrupted while reading {name}: told is what was read{left_out}"
+            "neph hops: interrupted while reading {name}: the result covers what was read{left_out}"
         ));
         return Ok(place + 1);
     }
@@ -309,7 +314,7 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
 }
 
 /// Says which translators' rules changed no address.
-fn say_idle(hops: &Hops, rules: &[String]) {
+fn report_idle_rules(hops: &Hops, rules: &[String]) {
     for rule in hops.idle().filter_map(|rule| rules.get(rule)) {
         output::say(&format!(
             "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
@@ -331,8 +336,7 @@ fn order(
     };
     if let Some(order) = followed.order_of_points(one_clock) {
         let doubt = format!(
-            "packets pass these points in the order {}, or from its other end: give them so; what is told \
-             here is of no use",
+            "packets pass these points in the order {}, or in reverse: give them in this order; the results below are not usable",
             named(&order)
         );
         return Some((order, doubt));

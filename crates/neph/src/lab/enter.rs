@@ -125,7 +125,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
     }
     let LabListings { mut labs, others } = Lab::list().map_err(failure)?;
     // What is asked for is there or not: the others are told, and hinder nobody.
-    super::tell(&others);
+    super::report(&others);
     let names: Vec<String> = labs.iter().map(|lab| lab.name.clone()).collect();
     match (labs.pop(), name) {
         (Some(lab), None) if labs.is_empty() => Ok(lab),
@@ -145,7 +145,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
 /// What is said where there is no lab of this name.
 pub(super) fn no_lab(name: &str) -> Result<Failure, Failure> {
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
-    super::tell(&others);
+    super::report(&others);
     let names: Vec<String> = labs.into_iter().map(|lab| lab.name).collect();
     Ok(not_among(name, &names))
 }

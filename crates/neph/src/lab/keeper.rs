@@ -42,10 +42,10 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut keeper = start(kept).map_err(refused)?;
     let table = hear(&mut keeper, &stop).map_err(refused)?;
-    let mut told = keeper.stderr.take().expect("piped");
+    let mut reported = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
         let mut why = String::new();
-        told.read_to_string(&mut why).map_err(refused)?;
+        reported.read_to_string(&mut why).map_err(refused)?;
         let ended = keeper.wait().map_err(refused)?;
         if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
             return Err(Failure::Interrupted(format!(
@@ -59,7 +59,7 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
             .rsplit_once('\n')
             .unwrap_or_else(|| ("", why.trim()));
         if !warnings.is_empty() {
-            output::say_lines(warnings);
+            output::report_lines(warnings);
         }
         return Err(Failure::Refused(
             why.strip_prefix("neph: ").unwrap_or(why).to_owned(),
@@ -69,9 +69,9 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     out.write_all(&table)?;
     out.flush()?;
     // Its warnings until now; later ones reach nobody.
-    let words = at_hand(&mut told).map_err(refused)?;
+    let words = at_hand(&mut reported).map_err(refused)?;
     if !words.is_empty() {
-        output::say_lines(String::from_utf8_lossy(&words).trim_end());
+        output::report_lines(String::from_utf8_lossy(&words).trim_end());
     }
     output::say(&format!(
         "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
@@ -101,7 +101,7 @@ fn start(kept: &Kept<'_>) -> io::Result<Child> {
 /// The lab's table when the lab is up; none when the keeper has ended, for whatever reason.
 fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
     let mut out = keeper.stdout.take().expect("piped");
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut is_asked = false;
     loop {
         let mut awaited = [Awaited::readable(out.as_fd())];
@@ -115,12 +115,12 @@ fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
         }
         let mut chunk = vec![0; CHUNK];
         let length = out.read(&mut chunk)?;
-        heard.extend_from_slice(&chunk[..length]);
+        received.extend_from_slice(&chunk[..length]);
         if length == 0 {
             return Ok(None);
         }
         let sign = format!("{UP}\n");
-        if let (Some(table), false) = (heard.strip_suffix(sign.as_bytes()), is_asked) {
+        if let (Some(table), false) = (received.strip_suffix(sign.as_bytes()), is_asked) {
             return Ok(Some(table.to_vec()));
         }
     }

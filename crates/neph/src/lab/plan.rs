@@ -42,9 +42,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let steps = Lab::plan(&topology, &options).map_err(failure)?;
     let mut out = output::data();
     if args.format == Format::Text {
-        for alike in steps.chunk_by(|a, b| a.namespace == b.namespace) {
-            writeln!(out, "# {}", alike[0].namespace)?;
-            for step in alike {
+        for identical in steps.chunk_by(|a, b| a.namespace == b.namespace) {
+            writeln!(out, "# {}", identical[0].namespace)?;
+            for step in identical {
                 writeln!(out, "{}", step.line)?;
             }
         }

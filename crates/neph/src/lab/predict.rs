@@ -13,7 +13,7 @@ use crate::exit::{Failure, Outcome};
 use crate::{format, output, topology, value};
 
 /// Destinations that `neph lab verify` tells of: a mesh has hundreds.
-const TOLD: usize = 4;
+const REPORTED: usize = 4;
 /// What a small message has: the report's figures differ little below it.
 const SMALL: ByteSize = ByteSize(64);
 /// What a large one has, unless somebody says otherwise: the size of source 1's experiments.
@@ -90,17 +90,17 @@ pub(super) fn below_verify(topology: &Topology) -> String {
         return String::new();
     };
     let others: Vec<usize> = ends.collect();
-    let told = &others[..others.len().min(TOLD)];
-    let more = match others.len() - told.len() {
+    let reported = &others[..others.len().min(REPORTED)];
+    let more = match others.len() - reported.len() {
         0 => String::new(),
         more => format!(
-            "and {more} more sites: `neph lab predict FILE --from {}` tells of all\n",
+            "and {more} more sites: `neph lab predict FILE --from {}` shows all\n",
             name_of(topology, from)
         ),
     };
     format!(
         "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more}",
-        rows::text(&forecast(topology, from, told, LARGE))
+        rows::text(&forecast(topology, from, reported, LARGE))
     )
 }
 

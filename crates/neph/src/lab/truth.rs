@@ -71,7 +71,7 @@ fn every_record(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
     for record in file.by_ref() {
         rows.row(&RecordRow::of(&name, &link, &record.map_err(failure)?))?;
     }
-    tell_cut(path, file.cut_off());
+    report_cut(path, file.cut_off());
     Ok(())
 }
 
@@ -107,7 +107,7 @@ fn flows_of(path: &Path) -> Result<PathsOfFlows, Failure> {
         steps += u64::from(matches!(record, Record::Step { .. }));
         flows.take(&record);
     }
-    tell_cut(path, file.cut_off());
+    report_cut(path, file.cut_off());
     Ok(PathsOfFlows {
         link: file.link().to_owned(),
         every: file.every(),
@@ -132,16 +132,16 @@ fn summaries(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
         };
         out.write_all(summary(&tally, recorded).as_bytes())?;
         read.map_err(failure)?;
-        tell_cut(path, file.cut_off());
+        report_cut(path, file.cut_off());
     }
     Ok(())
 }
 
-fn tell_cut(path: &Path, bytes: usize) {
+fn report_cut(path: &Path, bytes: usize) {
     if bytes > 0 {
         output::say(&format!(
             "neph lab: {} ends within a record ({bytes} bytes of it are there): its lab was killed, \
-             its disk was full, or it is still being written; what came before is whole",
+             its disk was full, or it is still being written; the records before are complete",
             path.display()
         ));
     }

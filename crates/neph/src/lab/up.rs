@@ -13,7 +13,7 @@ use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, 
 use neph_sys::clock;
 
 use super::keeper::Kept;
-use super::{failure, keeper, name_of, note_unused, tell_stand_ins};
+use super::{failure, keeper, name_of, note_unused, report_fallbacks};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, interrupt, output, sink, topology};
@@ -96,9 +96,7 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
         return Ok(false);
     };
     if !lab.owner_alive {
-        output::say(&format!(
-            "neph lab: {name} was left behind: taking down what is there"
-        ));
+        output::say(&format!("neph lab: {name} is left over: taking it down"));
         Lab::down_if_left(name).map_err(failure)?;
         return Ok(false);
     }
@@ -122,7 +120,7 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     let stop = interrupt::stop_on_ctrl_c()?;
     options.stop = stop.flag();
     let lab = Lab::up(topology, &options).map_err(failure)?;
-    tell_stand_ins(&lab);
+    report_fallbacks(&lab);
     let mut out = output::data();
     out.write_all(rows::text(&sites(&lab)?).as_bytes())?;
     out.flush()?;
@@ -136,14 +134,14 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     }
     let mut ended = vec![false; lab.services().count()];
     while !stop.is_set() && lab.is_there() && lab.is_carrying() {
-        tell_ended(&lab, &mut ended);
+        report_ended(&lab, &mut ended);
         clock::nap(TICK);
     }
-    let ended_elsewhere = !stop.is_set();
+    let ended_by_another = !stop.is_set();
     let name = lab.name().to_owned();
     lab.down().map_err(failure)?;
     output::say(&format!("neph lab: {name} is down"));
-    Ok(if ended_elsewhere {
+    Ok(if ended_by_another {
         Outcome::Nothing
     } else {
         Outcome::Done
@@ -162,10 +160,10 @@ fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Re
 }
 
 /// Says once of each service that it ended while the lab is up.
-fn tell_ended(lab: &Lab, told: &mut [bool]) {
-    for ((name, state), told) in lab.services().zip(told) {
-        if let (ServiceState::Ended(status), false) = (state, *told) {
-            *told = true;
+fn report_ended(lab: &Lab, reported: &mut [bool]) {
+    for ((name, state), reported) in lab.services().zip(reported) {
+        if let (ServiceState::Ended(status), false) = (state, *reported) {
+            *reported = true;
             let how = status.map_or_else(
                 || "was killed".to_owned(),
                 |status| format!("ended with status {status}"),

@@ -16,7 +16,7 @@ use neph_model::Span;
 
 use guests::GuestCheck;
 
-use super::{failure, name_of, predict, tell_stand_ins};
+use super::{failure, name_of, predict, report_fallbacks};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, topology};
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         ..UpOptions::named(own_lab_name(PURPOSE))
     };
     let lab = Lab::up(&topology, &options).map_err(failure)?;
-    tell_stand_ins(&lab);
+    report_fallbacks(&lab);
     output::say(&format!(
         "neph lab: measuring {} of {}, {}",
         what(&topology),
@@ -82,8 +82,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let late = checks.iter().filter(|check| check.is_late()).count();
     if late > 0 {
         output::say(&format!(
-            "neph lab: {late} of {} directions sent more than one packet in a hundred on late, or lost \
-             some of their own: this machine was too busy, and an experiment on them would be flagged",
+            "neph lab: {late} of {} directions delayed more than 1 % of the packets, or lost some: this host was too busy, and an experiment on them would have a warning",
             checks.len()
         ));
     }
@@ -121,9 +120,7 @@ fn takes(topology: &Topology) -> String {
         ..120 => format!("{seconds} s"),
         _ => format!("{} min", seconds / 60 + 1),
     };
-    format!(
-        "at most {long} and twice that where links do not do as asked or their rate cannot be told"
-    )
+    format!("at most {long}, or twice that where links do not match or their rate is unknown")
 }
 
 fn verified(links: &[Verified]) -> Vec<VerifiedRow> {

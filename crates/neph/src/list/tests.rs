@@ -1,6 +1,6 @@
 use neph_model::{
-    Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane,
-    Load, Parameters, ProbeKind, Provenance, ReadBy, Span, Tally, Targets, Wall,
+    Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Load,
+    Parameters, ProbeKind, Provenance, ReadBy, Slot, Span, Tally, Targets, Wall,
 };
 use neph_store::{Access, open};
 
@@ -57,10 +57,10 @@ fn scenario() -> Scenario {
 fn fleet() -> Fleet {
     Fleet {
         probe: ProbeKind::Udp,
-        lanes: 1,
+        slots: 1,
         endpoints: Vec::new(),
         interval: Span::from_millis(100),
-        renewal: None,
+        lifetime: None,
         criteria: None,
     }
 }
@@ -68,7 +68,7 @@ fn fleet() -> Fleet {
 /// A reply of the only flow, 7 ms after its request; requests are 100 ms apart.
 pub(crate) fn message(seq: u32) -> FleetMessage {
     FleetMessage {
-        lane: Lane(0),
+        slot: Slot(0),
         source_port: 10_000,
         seq,
         sent: Instant::from_nanos(i64::from(seq) * 100_000_000),
@@ -102,23 +102,26 @@ fn provenance(experiment: &Experiment) -> Provenance {
 fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
-    let told = experiments.iter().map(|one| {
+    let reported = experiments.iter().map(|one| {
         let seen = Seen::of(store.as_ref(), one, &mut unread).expect("readable");
         assert_eq!(seen.messages, u64::from(MESSAGES));
         seen.p50.time()
     });
-    (told.collect(), unread)
+    (reported.collect(), unread)
 }
 
 #[test]
 fn only_fleets_whose_median_was_not_kept_are_read_and_no_more_than_people_wait_for() {
     let kept = Some(Span::from_millis(3));
     assert_eq!(medians(&[kept, kept], 100), (vec![kept, kept], 100));
-    let (told, unread) = medians(&[kept, None], 100);
-    assert_eq!((told[0], unread), (kept, 91));
-    let read = told[1].expect("messages tell it").nanos();
+    let (reported, unread) = medians(&[kept, None], 100);
+    assert_eq!((reported[0], unread), (kept, 91));
+    let read = reported[1].expect("messages tell it").nanos();
     assert!((7_000_000..=7_007_000).contains(&read), "{read}");
     // Enough for one of them.
-    let (told, unread) = medians(&[None, None], 17);
-    assert_eq!((told[0].is_some(), told[1], unread), (true, None, 8));
+    let (reported, unread) = medians(&[None, None], 17);
+    assert_eq!(
+        (reported[0].is_some(), reported[1], unread),
+        (true, None, 8)
+    );
 }

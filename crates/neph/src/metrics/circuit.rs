@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use neph_export::{Definition, Histogram, Metric, Value};
-use neph_model::{FleetMessage, FleetOutcome, Lane, Message, Outcome, Span};
+use neph_model::{FleetMessage, FleetOutcome, Message, Outcome, Slot, Span};
 
 /// Where messages went: site, endpoint and kind of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,14 +65,14 @@ impl From<&FleetMessage> for EndedMessage {
 /// The time of a flow's last reply.
 pub(super) type LastReply = Option<u64>;
 
-/// The last replies of a fleet, by lane.
+/// The last replies of a fleet, by slot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastReplies(BTreeMap<Lane, (u16, LastReply)>);
+pub(super) struct LastReplies(BTreeMap<Slot, (u16, LastReply)>);
 
 impl LastReplies {
-    /// Of this message's flow. Where a lane has a new source port it has a new flow, which may have another path.
+    /// Of this message's flow. Where a slot has a new source port it has a new flow, which may have another path.
     pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastReply {
-        let (port, last) = self.0.entry(message.lane).or_default();
+        let (port, last) = self.0.entry(message.slot).or_default();
         if *port != message.source_port {
             (*port, *last) = (message.source_port, None);
         }

@@ -28,8 +28,8 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
         for name in names {
             let is_connected = status.connected.iter().any(|one| one.agent == *name);
             connected.add(&[name.as_str()], Value::Count(is_connected.into()));
-            if let Some(heard) = status.gone.get(name) {
-                silence.add(&[name.as_str()], since(*heard, now));
+            if let Some(received) = status.gone.get(name) {
+                silence.add(&[name.as_str()], since(*received, now));
             }
         }
     }
@@ -38,7 +38,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     for one in &status.connected {
         let agent = one.agent.as_str();
         orders.add(&[agent], Value::Count(one.running.into()));
-        silence.add(&[agent], since(one.heard, now));
+        silence.add(&[agent], since(one.received, now));
         for (key, value) in one.labels.iter() {
             labels.add(&[agent, key, value], Value::Count(1));
         }
@@ -57,8 +57,8 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
 }
 
 /// A clock that was set back has heard nothing in the future.
-fn since(heard: Wall, now: Wall) -> Value {
-    let nanos = now.unix_nanos().saturating_sub(heard.unix_nanos());
+fn since(received: Wall, now: Wall) -> Value {
+    let nanos = now.unix_nanos().saturating_sub(received.unix_nanos());
     Value::Time(Span::from_nanos(nanos.max(0)))
 }
 
@@ -79,7 +79,7 @@ mod tests {
         let presence = Presence {
             agent: "ams".parse().expect("a name"),
             connected: wall(1),
-            heard: wall(98),
+            received: wall(98),
             version: None,
             holds: 0,
             running: 2,

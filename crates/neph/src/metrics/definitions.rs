@@ -250,7 +250,7 @@ mod tests {
             let is_total = name.ends_with("_total");
             assert_eq!(is_total, one.kind == Kind::Counter, "{name}");
             assert!(one.help.ends_with('.'), "{name}");
-            for flow in ["flow", "port", "lane", "experiment"] {
+            for flow in ["flow", "port", "slot", "experiment"] {
                 assert!(
                     !one.labels.contains(&flow),
                     "{name} has one series a {flow}"

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_export::{Exported, Metric, Value};
-use neph_flows::PathNews;
-use neph_model::{Fleet, FleetMessage, Lane};
+use neph_flows::PathEvent;
+use neph_model::{Fleet, FleetMessage, Slot};
 
 use super::circuit::{Circuit, LastReplies, Messages, Names};
 use super::definitions::live::{
@@ -49,8 +49,8 @@ impl FlowsMetrics {
                 endpoint: endpoint.name.clone(),
                 kind: fleet.probe.name(),
             },
-            flows: (0..fleet.lanes)
-                .filter(|lane| fleet.endpoint_of(Lane(*lane)) == place)
+            flows: (0..fleet.slots)
+                .filter(|slot| fleet.endpoint_of(Slot(*slot)) == place)
                 .count() as u64,
             changes: 0,
             withdrawn: 0,
@@ -76,7 +76,7 @@ impl FlowsMetrics {
     pub(crate) fn messages(&self, messages: &[FleetMessage]) {
         let counts = &mut *self.lock();
         for message in messages {
-            let place = counts.fleet.endpoint_of(message.lane);
+            let place = counts.fleet.endpoint_of(message.slot);
             let last = counts.last.of(message);
             if let Some(endpoint) = counts.endpoints.get(place) {
                 counts.messages.add(&endpoint.circuit, message.into(), last);
@@ -85,14 +85,14 @@ impl FlowsMetrics {
     }
 
     /// Something about paths was found.
-    pub(crate) fn news(&self, news: &PathNews) {
+    pub(crate) fn events(&self, events: &PathEvent) {
         let counts = &mut *self.lock();
-        let (PathNews::Changed(change) | PathNews::Withdrawn(change)) = news;
-        let place = counts.fleet.endpoint_of(change.lane);
+        let (PathEvent::Changed(change) | PathEvent::Withdrawn(change)) = events;
+        let place = counts.fleet.endpoint_of(change.slot);
         if let Some(endpoint) = counts.endpoints.get_mut(place) {
-            match news {
-                PathNews::Changed(_) => endpoint.changes += 1,
-                PathNews::Withdrawn(_) => endpoint.withdrawn += 1,
+            match events {
+                PathEvent::Changed(_) => endpoint.changes += 1,
+                PathEvent::Withdrawn(_) => endpoint.withdrawn += 1,
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_capture::Way;
+use neph_capture::Direction;
 use neph_capture::path::alarms::Found;
 use neph_export::{Exported, Histogram, Metric, Value};
 
@@ -36,15 +36,15 @@ impl HopsMetrics {
     }
 
     /// A packet crossed a segment.
-    pub(crate) fn crossed(&self, segment: &str, way: Way, took: i64) {
-        let place = (segment.to_owned(), way.name());
+    pub(crate) fn crossed(&self, segment: &str, direction: Direction, took: i64) {
+        let place = (segment.to_owned(), direction.name());
         let took = u64::try_from(took).unwrap_or(0);
         self.lock().delays.entry(place).or_default().add(took, 1);
     }
 
     /// An alarm was raised, or is over.
     pub(crate) fn alarm(&self, found: &Found) {
-        let place = (found.segment.clone(), found.way.name());
+        let place = (found.segment.clone(), found.direction.name());
         let mut counts = self.lock();
         let raised = counts.alarms.entry((place, found.change.rule.clone()));
         let raised = raised.or_default();
@@ -58,12 +58,12 @@ impl Exported for HopsMetrics {
         let counts = self.lock().clone();
         let [mut delay, mut alarm, mut alarms] =
             [&HOPS_DELAY, &HOPS_ALARM, &HOPS_ALARMS].map(Metric::new);
-        for ((segment, way), histogram) in &counts.delays {
+        for ((segment, direction), histogram) in &counts.delays {
             let value = Value::Histogram(Box::new(histogram.clone()));
-            delay.add(&[segment, way], value);
+            delay.add(&[segment, direction], value);
         }
-        for (((segment, way), rule), raised) in &counts.alarms {
-            let labels = [segment, *way, rule];
+        for (((segment, direction), rule), raised) in &counts.alarms {
+            let labels = [segment, *direction, rule];
             alarm.add(&labels, Value::Count(raised.is_raised.into()));
             alarms.add(&labels, Value::Count(raised.times));
         }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn delays_and_alarms_have_segment_and_direction() {
         let metrics = HopsMetrics::default();
-        metrics.crossed("a - b", Way::There, 2_000_000);
+        metrics.crossed("a - b", Direction::Forward, 2_000_000);
         for is_raised in [true, false, true] {
             metrics.alarm(&Found {
                 at: Wall::from_unix_nanos(0),
@@ -95,13 +95,13 @@ mod tests {
                     limit: Span::ZERO,
                 },
                 segment: "a - b".to_owned(),
-                way: Way::There,
+                direction: Direction::Forward,
                 bound: 0,
             });
         }
         let page = Page::of(&metrics.snapshot()).text();
-        let way = Way::There.name();
-        let labels = format!("segment=\"a - b\",direction=\"{way}\"");
+        let direction = Direction::Forward.name();
+        let labels = format!("segment=\"a - b\",direction=\"{direction}\"");
         let ruled = format!("{labels},rule=\"segment > 1ms p50\"");
         for line in [
             format!("neph_hops_delay_seconds_sum{{{labels}}} 0.002"),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_campaign::{News, Standing};
+use neph_campaign::{CampaignEvent, Standing};
 use neph_export::{Definition, Exported, Metric, Value};
 use neph_model::alarm::Change;
 use neph_model::{
@@ -100,13 +100,13 @@ impl RunMetrics {
     }
 
     /// Adds what happened.
-    pub(crate) fn count(&self, news: &News<'_>) {
+    pub(crate) fn count(&self, events: &CampaignEvent<'_>) {
         let mut counts = self.lock();
-        match news {
-            News::Begun { standing, .. } | News::Ended { standing, .. } => {
+        match events {
+            CampaignEvent::Begun { standing, .. } | CampaignEvent::Ended { standing, .. } => {
                 counts.standing = Some(*standing);
             }
-            News::ExperimentBegun {
+            CampaignEvent::ExperimentBegun {
                 experiment,
                 scenario,
                 standing,
@@ -117,21 +117,21 @@ impl RunMetrics {
                 counts.messages.begin(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
             }
-            News::Kept {
+            CampaignEvent::Kept {
                 experiment,
                 records,
             } => counts.add(*experiment, &records.messages, &records.fleet),
-            News::Received {
+            CampaignEvent::Received {
                 experiment,
                 messages,
                 fleet,
             } => counts.add(*experiment, messages, fleet),
-            News::Alarm {
+            CampaignEvent::Alarm {
                 experiment,
                 scenario,
                 change,
             } => counts.alarm(experiment.id, Circuit::of(scenario), change),
-            News::ExperimentEnded {
+            CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
                 standing,
@@ -314,7 +314,7 @@ mod tests {
             ..Records::default()
         };
         let experiment = id;
-        metrics.count(&News::Kept {
+        metrics.count(&CampaignEvent::Kept {
             experiment,
             records: &records,
         });

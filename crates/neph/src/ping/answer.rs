@@ -37,7 +37,7 @@ pub(super) struct Answers {
 struct Place {
     target: Target,
     address: SocketAddr,
-    said: Option<Discovery>,
+    printed: Option<Discovery>,
 }
 
 /// How well a place can be measured; the least is the best.
@@ -60,7 +60,7 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
             places.push(Place {
                 address: with_port(address, target.port()),
                 target,
-                said: None,
+                printed: None,
             });
         }
     }
@@ -151,7 +151,7 @@ impl Typed {
         Ok(Answer {
             targets: targets?,
             address: place.address,
-            discovery: place.said.clone().unwrap_or_default(),
+            discovery: place.printed.clone().unwrap_or_default(),
         })
     }
 }
@@ -166,14 +166,14 @@ impl Place {
     }
 
     fn rank(&self) -> Option<Rank> {
-        let said = self.said.as_ref()?;
-        match said.http {
-            _ if said.reflector => Some(Rank::Reflector),
+        let printed = self.printed.as_ref()?;
+        match printed.http {
+            _ if printed.reflector => Some(Rank::Reflector),
             Some(_) if self.target.is_secure() => Some(Rank::Https),
             // Whoever calls a plain request bad expects something else: TLS, mostly.
             Some(status) if status != 400 => Some(Rank::Http),
             // A TLS server that we do not believe takes connections all the same.
-            _ => (said.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
+            _ => (printed.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
         }
     }
 }
@@ -198,9 +198,9 @@ fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
     loop {
         let left = (until - now()).max(Span::ZERO);
         match receiver.recv_timeout(left.to_duration()) {
-            Ok((number, said)) => {
+            Ok((number, printed)) => {
                 let place = &mut places[number];
-                place.said = Some(said?);
+                place.printed = Some(printed?);
                 if place.rank().is_some() {
                     until = until.min(now() + (now() - began) + GRACE);
                 }
@@ -210,14 +210,14 @@ fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
     }
 }
 
-type Said = (usize, Result<Discovery, ProbeError>);
+type Reported = (usize, Result<Discovery, ProbeError>);
 
 /// On a thread that is left to itself: what it learns too late nobody wants to know.
 fn ask(
     number: usize,
     place: &Place,
     asking: &Asking,
-    sender: Sender<Said>,
+    sender: Sender<Reported>,
 ) -> Result<(), ProbeError> {
     let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
     let asked = move || {
@@ -246,8 +246,8 @@ fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
     let mut text = format!("{} answers", named(chosen, best, places));
     for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
         let name = named(&place.target, place, places);
-        let said = place.said.as_ref().filter(|said| said.accepted);
-        match said.map(|said| &said.silence) {
+        let printed = place.printed.as_ref().filter(|printed| printed.accepted);
+        match printed.map(|printed| &printed.silence) {
             Some(Some(why)) if place.is_missed_by(best) => {
                 text.push_str(&format!("; {name}: {why}"));
             }
@@ -263,23 +263,26 @@ fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
 /// `nobody answers: https://h:443: connection refused; ...`
 fn nobody(places: &[Place]) -> String {
     let each = places.iter().map(|place| {
-        let said = place.said.as_ref().and_then(|said| said.silence.as_deref());
+        let printed = place
+            .printed
+            .as_ref()
+            .and_then(|printed| printed.silence.as_deref());
         let name = named(&place.target, place, places);
-        format!("{name}: {}", said.unwrap_or("no answer in time"))
+        format!("{name}: {}", printed.unwrap_or("no answer in time"))
     });
-    format!("nobody answers: {}", each.collect::<Vec<_>>().join("; "))
+    format!("no answer: {}", each.collect::<Vec<_>>().join("; "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(target: &str, said: Discovery) -> Place {
+    fn place(target: &str, printed: Discovery) -> Place {
         let target = Target::parse(target).expect("a target");
         Place {
             address: SocketAddr::from(([192, 0, 2, 1], target.port())),
             target,
-            said: Some(said),
+            printed: Some(printed),
         }
     }
 
@@ -313,14 +316,14 @@ mod tests {
         }
     }
 
-    fn chosen(said: [Discovery; 3]) -> (Option<Vec<String>>, String) {
+    fn chosen(printed: [Discovery; 3]) -> (Option<Vec<String>>, String) {
         let typed = Typed::parse("h", false).expect("a host");
         let targets = typed.targets().expect("targets");
         let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let places: Vec<Place> = names
             .iter()
-            .zip(said)
-            .map(|(name, said)| place(name, said))
+            .zip(printed)
+            .map(|(name, printed)| place(name, printed))
             .collect();
         let Some((rank, found)) = best(&places) else {
             return (None, nobody(&places));
@@ -337,7 +340,7 @@ mod tests {
             Some(targets.collect::<Vec<_>>())
         };
         let ours = list(&["ws://h:8080", "tcp://h:8080", "udp://h:8080"]);
-        for (said, flows, told) in [
+        for (printed, flows, reported) in [
             (
                 [reflector(), http(200), http(301)],
                 ours,
@@ -366,11 +369,11 @@ mod tests {
             (
                 [refused(), refused(), refused()],
                 None,
-                "nobody answers: http://h:8080: connection refused; \
+                "no answer: http://h:8080: connection refused; \
                  https://h:443: connection refused; http://h:80: connection refused",
             ),
         ] {
-            assert_eq!(chosen(said), (flows, told.to_owned()));
+            assert_eq!(chosen(printed), (flows, reported.to_owned()));
         }
     }
 
@@ -382,8 +385,8 @@ mod tests {
         ] {
             let targets = Typed::parse(typed, false).and_then(|typed| typed.targets());
             let targets = targets.expect("a host and a port");
-            let told: Vec<String> = targets.iter().map(ToString::to_string).collect();
-            assert_eq!(told, places);
+            let reported: Vec<String> = targets.iter().map(ToString::to_string).collect();
+            assert_eq!(reported, places);
         }
     }
 }

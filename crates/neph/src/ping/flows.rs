@@ -131,7 +131,7 @@ fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
         if discovery.accepted {
             format!("{target} did not say who it is: {silence}")
         } else {
-            format!("nobody answers at {target}: {silence}")
+            format!("no answer from {target}: {silence}")
         }
     })
 }

@@ -1,9 +1,9 @@
 //! `neph ping`: one or more flows to a target, shown message by message and as a summary.
 
 mod answer;
+mod first_reply;
 mod fits;
 mod flows;
-mod hope;
 mod route;
 mod show;
 mod watch;
@@ -58,7 +58,7 @@ fn after_help() -> String {
         .map(|one| format!("{}://", one.name))
         .collect();
     format!(
-        "TARGET: {}host[:port][/path], or a bare host[:port] for whatever of these answers.\n\
+        "TARGET: {}host[:port][/path], or a bare host[:port] for the first of these that answers.\n\
          Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary).",
         schemes.join(" ")
     )

@@ -88,12 +88,12 @@ mod tests {
             reached: true,
             failure: None,
         };
-        let told = text(&route);
+        let reported = text(&route);
         assert!(
-            told.ends_with(
+            reported.ends_with(
                 "at most 3 hops: the hop before the last was silent, the destination may be nearer"
             ),
-            "{told}"
+            "{reported}"
         );
         route.hops[1] = hop(2, &[router]);
         assert!(!text(&route).contains("at most"), "{route:?}");

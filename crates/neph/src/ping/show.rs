@@ -111,7 +111,7 @@ impl<'a> Show<'a> {
             self.out.flush()?;
         } else {
             // Where results go elsewhere or must stay one document, people still see the route.
-            output::say_lines(&route::text(route));
+            output::report_lines(&route::text(route));
         }
         Ok(())
     }
@@ -249,7 +249,7 @@ impl<'a> Show<'a> {
         let origin = Origin {
             version: version::VERSION,
             commit: version::COMMIT,
-            cores_awake: awake::is_kept(),
+            cpu_idle_disabled: awake::is_kept(),
         };
         let summary = || PingSummary::of(origin, found, result);
         match self.args.format {

@@ -7,7 +7,7 @@ use neph_model::{EventKind, FlowRole, Instant, Own, Stop};
 use neph_probe::{Flow, Report, now};
 use neph_sys::clock;
 
-use super::hope::Hope;
+use super::first_reply::FirstReply;
 use super::show::Show;
 use crate::exit::Failure;
 use crate::metrics::ping::PingMetrics;
@@ -38,8 +38,8 @@ pub(super) fn run(
     everything
         .flows
         .resize_with(running.len(), FlowMeasured::default);
-    let mut hopes: Vec<Hope> = Vec::new();
-    hopes.resize_with(running.len(), Hope::default);
+    let mut first_replies: Vec<FirstReply> = Vec::new();
+    first_replies.resize_with(running.len(), FirstReply::default);
     loop {
         if stop.is_set() {
             own_stop.set();
@@ -50,7 +50,7 @@ pub(super) fn run(
             let mut taken = Taken {
                 planned: &found.flows[index],
                 measured: &mut everything.flows[index],
-                hope: &mut hopes[index],
+                first_reply: &mut first_replies[index],
                 metrics: (metrics, index),
             };
             if taken.take(slot.as_ref(), show)? {
@@ -74,7 +74,7 @@ pub(super) fn run(
             own_stop.set();
         }
         if everything.given_up.is_none() {
-            everything.given_up = hopeless(&hopes, found, now());
+            everything.given_up = hopeless(&first_replies, found, now());
             if everything.given_up.is_some() {
                 own_stop.set();
             }
@@ -91,7 +91,7 @@ pub(super) fn run(
 struct Taken<'t> {
     planned: &'t Planned,
     measured: &'t mut FlowMeasured,
-    hope: &'t mut Hope,
+    first_reply: &'t mut FirstReply,
     /// And which flow it is there.
     metrics: (&'t PingMetrics, usize),
 }
@@ -102,7 +102,7 @@ impl Taken<'_> {
         let Self {
             planned,
             measured: watched,
-            hope,
+            first_reply,
             metrics: (metrics, flow_index),
         } = self;
         let Some(flow) = slot else { return Ok(false) };
@@ -110,19 +110,19 @@ impl Taken<'_> {
             match flow.reports().try_recv() {
                 Ok(Report::Message(message)) => {
                     if message.ledger().is_some() {
-                        hope.answered();
+                        first_reply.answered();
                     }
                     watched.add(&message);
                     metrics.message(*flow_index, &message);
                     show.message(planned, &message)?;
                 }
                 Ok(Report::Reply(message)) => {
-                    hope.answered();
+                    first_reply.answered();
                     show.reply(planned, &message)?;
                 }
                 Ok(Report::Event { kind, text, at }) => {
                     watched.connections += u32::from(kind == EventKind::Connected);
-                    hope.event(kind, &text, now());
+                    first_reply.event(kind, &text, now());
                     metrics.event(*flow_index, kind);
                     show.event(planned, at, kind, &text)?;
                 }
@@ -138,11 +138,15 @@ impl Taken<'_> {
 
 /// Why nothing will come of it: each flow that was asked for is to go on until it is stopped, and has
 /// only met refusals. A flow with a given number of messages sends them all.
-fn hopeless(hopes: &[Hope], found: &PlannedFlows, now: Instant<Own>) -> Option<String> {
-    let asked_for = hopes.iter().zip(&found.flows);
+fn hopeless(
+    first_replies: &[FirstReply],
+    found: &PlannedFlows,
+    now: Instant<Own>,
+) -> Option<String> {
+    let asked_for = first_replies.iter().zip(&found.flows);
     let asked_for = asked_for.filter(|(_, planned)| planned.is_asked_for());
-    let mut whys = asked_for.map(|(hope, planned)| {
-        let why = hope.lost(now)?;
+    let mut whys = asked_for.map(|(first_reply, planned)| {
+        let why = first_reply.lost(now)?;
         let is_endless = planned.spec.schedule.messages().is_none();
         is_endless.then(|| format!("{}: {why}", planned.spec.target))
     });

@@ -71,7 +71,7 @@ const BUFFERS: Kept = kept(
     "",
     "socket buffers above net.core.rmem_max and wmem_max, any congestion control",
 );
-const BUFFERS_BESIDE: Kept = kept(
+const OTHER_BUFFERS: Kept = kept(
     CAP_NET_ADMIN,
     "--throughput",
     "socket buffers above net.core.rmem_max and wmem_max",
@@ -83,7 +83,7 @@ const FAST: Kept = kept(
 );
 
 impl Row {
-    pub(crate) const REFLECT: Self = row("reflect", &[BUFFERS_BESIDE], OWN);
+    pub(crate) const REFLECT: Self = row("reflect", &[OTHER_BUFFERS], OWN);
     pub(crate) const HEALTH: Self = row("health", &[], USUAL);
     pub(crate) const PING: Self = row(
         "ping",

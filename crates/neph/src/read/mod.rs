@@ -39,7 +39,7 @@ pub(crate) enum SortChoice {
     /// The most packets first
     Packets,
     /// The most retransmissions first
-    Again,
+    Repeated,
 }
 
 impl SortChoice {
@@ -48,13 +48,13 @@ impl SortChoice {
             Self::P50 => Sort::P50,
             Self::Bytes => Sort::Bytes,
             Self::Packets => Sort::Packets,
-            Self::Again => Sort::Again,
+            Self::Repeated => Sort::Repeated,
         }
     }
 }
 
 /// Writes to standard output.
-pub(crate) type Telling = CaptureWriter<BufWriter<output::Data>>;
+pub(crate) type Forwarder = CaptureWriter<BufWriter<output::Data>>;
 
 /// How segments and answers are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -128,15 +128,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows,
         ..Limits::default()
     };
-    let (mut seen, mut telling) = (
+    let (mut seen, mut reporting) = (
         Conversations::new(limits, &args.quic_port),
-        Telling::new(args.shown(), output::data()),
+        Forwarder::new(args.shown(), output::data()),
     );
     let mut files = Vec::new();
     let mut wrong = None;
     let reader = reader(&stop, &say);
     for path in &order::by_time(&args.files, reader) {
-        match read(path, reader, &mut seen, &mut telling) {
+        match read(path, reader, &mut seen, &mut reporting) {
             Ok((file, of_a_part)) => {
                 wrong = of_a_part.map(Failure::from).or_else(|| failure(&file));
                 let unlike = [
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                     order::silent(&file),
                     order::unordered(&files, &file),
                 ];
-                unlike.iter().flatten().for_each(|said| say(said));
+                unlike.iter().flatten().for_each(|printed| say(printed));
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
@@ -164,8 +164,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(failure) = wrong.take_if(|_| is_empty) {
         return Err(failure);
     }
-    seen.end(&mut telling);
-    telling.finish(&seen, &files)?;
+    seen.end(&mut reporting);
+    reporting.finish(&seen, &files)?;
     match wrong {
         Some(failure) => Err(failure),
         None if stop.is_set() => Ok(Outcome::Interrupted),
@@ -208,22 +208,22 @@ fn read(
     path: &Path,
     reader: Reader<'_>,
     seen: &mut Conversations,
-    telling: &mut Telling,
+    reporting: &mut Forwarder,
 ) -> Result<(File, Option<ReadError>), ReadError> {
     let stop = reader.stop;
     let source = source::open(path, reader)?;
     seen.begin();
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
-    let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
+    let is_over = |reporting: &Forwarder| stop.is_set() || reporting.is_refused();
     let Taken { mut account, wrong } = source.read(reader, |record| {
         if seen.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
         {
             times.get_or_insert_with(|| Times::from(at)).see(at);
-            seen.see_plain(Wall::from_unix_nanos(at), &read, telling);
-            return flow_unless(is_over(telling));
+            seen.see_plain(Wall::from_unix_nanos(at), &read, reporting);
+            return flow_unless(is_over(reporting));
         }
         let packet = dissect(record.link, record.bytes, record.length);
         // Where it lies: it is large.
@@ -232,7 +232,7 @@ fn read(
                 times.get_or_insert_with(|| Times::from(at)).see(at);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                seen.see(Wall::from_unix_nanos(at), interface, packet, telling);
+                seen.see(Wall::from_unix_nanos(at), interface, packet, reporting);
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == Nothing::Cut => {
@@ -245,7 +245,7 @@ fn read(
                 }
             }
         }
-        flow_unless(is_over(telling))
+        flow_unless(is_over(reporting))
     });
     if stop.is_set() && !matches!(account.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
         // It ended because it was to, within a record perhaps.
@@ -272,11 +272,11 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
 
 /// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
 fn failure(file: &File) -> Option<Failure> {
-    match ending::said(&file.name, &file.account) {
+    match ending::printed(&file.name, &file.account) {
         Err(failure) => return Some(failure.into()),
         // Nothing before it was read.
         Ok(Some(_)) if is_of_others(file) => {}
-        Ok(Some(said)) => say(&said),
+        Ok(Some(printed)) => say(&printed),
         Ok(None) => {}
     }
     nothing_read(file)

@@ -7,7 +7,7 @@ use neph_capture::{Limits, Method};
 use neph_model::Stop;
 use serde_json::Value;
 
-use super::Telling;
+use super::Forwarder;
 use super::read;
 use neph_capture::reading::conversations::Conversations;
 use neph_documents::Format;
@@ -24,17 +24,17 @@ fn summary(path: &Path) -> Option<(Value, String)> {
         samples: false,
     };
     let mut seen = Conversations::new(Limits::default(), &[]);
-    let mut telling = Telling::new(shown, crate::output::data());
+    let mut reporting = Forwarder::new(shown, crate::output::data());
     let (file, _) = read(
         path,
         crate::read::reader(&Stop::default(), &|_| {}),
         &mut seen,
-        &mut telling,
+        &mut reporting,
     )
     .ok()?;
-    seen.end(&mut telling);
+    seen.end(&mut reporting);
     let (files, mut text) = ([file], Vec::new());
-    let summary = telling.summary();
+    let summary = reporting.summary();
     (summary.write(Method::Acknowledgement, &seen, &files, &mut text)).expect("written");
     let text = String::from_utf8(text).expect("text");
     let document = summary.document(&seen, &files);
@@ -49,11 +49,11 @@ fn counted(summary: &Value) -> u64 {
         let files = summary["files"].as_array().expect("a list");
         files.iter().map(|file| number(&file[key])).sum()
     };
-    let of_all = ["packets", "exchange_packets", "packets_seen_twice"];
+    let of_all = ["packets", "exchange_packets", "capture_duplicates_removed"];
     of_all.iter().map(|key| number(&summary[*key])).sum::<u64>()
         + others.values().map(number).sum::<u64>()
         + of_files("packets_not_ip")
-        + of_files("packets_without_time")
+        + of_files("packets_without_timestamp")
 }
 
 /// The files of a folder, in their order; none where it is not there.

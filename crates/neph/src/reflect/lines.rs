@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::{output, privileges};
 
 /// Prints the caps that the memory, or the limit on open files, does not allow.
-pub(super) fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
+pub(super) fn report_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
     if fitting != asked {
         output::say(&format!(
             "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
@@ -26,15 +26,15 @@ pub(super) fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
 }
 
 /// Where a service is served, if it is.
-fn at(beside: &[Serving], service: Service) -> Option<String> {
-    let found = beside.iter().find(|one| one.service() == service);
+fn at(alongside: &[Serving], service: Service) -> Option<String> {
+    let found = alongside.iter().find(|one| one.service() == service);
     found.map(|one| one.address().to_string())
 }
 
 /// Shows where it listens, the certificate that its clients can pin, and which privileges it has.
 pub(super) fn show_start(
     reflector: &Reflector,
-    beside: &[Serving],
+    alongside: &[Serving],
     force: &InForce,
     format: Format,
 ) -> Result<(), Failure> {
@@ -46,8 +46,8 @@ pub(super) fn show_start(
         });
         let line = ReflectLine::Listening {
             address: address.to_string(),
-            throughput: at(beside, Service::Throughput),
-            media: at(beside, Service::Media),
+            throughput: at(alongside, Service::Throughput),
+            media: at(alongside, Service::Media),
             certificate,
             privileges: privileges::document(force),
         };
@@ -58,7 +58,7 @@ pub(super) fn show_start(
         None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
     };
     output::say(&format!("neph reflect: {address} answers {schemes}"));
-    for serving in beside {
+    for serving in alongside {
         let address = serving.address();
         let what = match serving.service() {
             Service::Throughput => "throughput tests over TCP and UDP, one at a time",
@@ -86,7 +86,7 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
         ProbeError::Secret(error) => return Failure::Usage(format!("--stamp-key: {error}")),
         ProbeError::Socket { source, .. } => match source.kind() {
             ErrorKind::AddrInUse => format!(
-                "somebody listens there already: end them, or choose another port with --listen \
+                "another process listens there: end it, or choose another port with --listen \
                  {}:PORT",
                 bracketed(&at.ip().to_string())
             ),
@@ -104,12 +104,12 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
 }
 
 /// Says what was counted, if it changed since it was last told.
-pub(super) fn tell(
-    told: &mut Vec<(Counted, u64)>,
+pub(super) fn report(
+    reported: &mut Vec<(Counted, u64)>,
     counted: Vec<(Counted, u64)>,
     format: Format,
 ) -> Result<(), Failure> {
-    if *told == counted {
+    if *reported == counted {
         return Ok(());
     }
     if format == Format::Ndjson {
@@ -119,7 +119,7 @@ pub(super) fn tell(
             counts: counts.collect(),
         };
         output::line(&json_line(&line))?;
-        *told = counted;
+        *reported = counted;
         return Ok(());
     }
     let words: Vec<String> = counted
@@ -130,6 +130,6 @@ pub(super) fn tell(
     if !words.is_empty() {
         output::say(&format!("neph reflect: {}", words.join(", ")));
     }
-    *told = counted;
+    *reported = counted;
     Ok(())
 }

@@ -116,8 +116,10 @@ pub(super) fn latencies(
     trace: &FlowTrace,
     drawn: &mut Diamond,
 ) -> Result<(), Failure> {
-    let is_told = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
-    if is_told || experiment.tally.messages > MOST_READ || store.reduction(experiment.id)?.is_some()
+    let is_reported = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
+    if is_reported
+        || experiment.tally.messages > MOST_READ
+        || store.reduction(experiment.id)?.is_some()
     {
         return Ok(());
     }
@@ -152,20 +154,20 @@ mod tests {
         let mut one = Experiment::begun(campaign.id, scenario, campaign.started);
         one.fleet = Some(Fleet {
             probe: ProbeKind::Udp,
-            lanes: 1,
+            slots: 1,
             endpoints: vec![FleetEndpoint {
                 name: "here".to_owned(),
                 address: ([192, 0, 2, 9], 862).into(),
             }],
             interval: Span::from_millis(100),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         });
         one
     }
 
     /// What is told of a path whose trace ended before its target.
-    fn told(messages: u64) -> Vec<Span> {
+    fn reported(messages: u64) -> Vec<Span> {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().display().to_string();
         let mut store = open(&place, Access::Write).expect("a new workspace");
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_path_that_was_traced_short_of_its_target_takes_what_its_flows_take() {
-        assert_eq!(told(40), [Span::from_millis(7)]);
-        assert_eq!(told(MOST_READ + 1), []);
+        assert_eq!(reported(40), [Span::from_millis(7)]);
+        assert_eq!(reported(MOST_READ + 1), []);
     }
 }

@@ -5,10 +5,10 @@ use std::num::NonZeroU16;
 use clap::Args as ClapArgs;
 use neph_agent::CpuDone;
 use neph_documents::generated::CpuRow;
-use neph_load::{Crowd, HELD, LoadError, Place, Room, Work, Worked};
+use neph_load::{HELD, LoadError, Overcommit, Place, Room, Work, Worked};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 
-use super::telling::{Telling, write};
+use super::reporting::{LoadReporting, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};
@@ -61,8 +61,8 @@ impl Args {
         }
     }
 
-    pub(super) const fn telling(&self) -> Telling {
-        Telling {
+    pub(super) const fn reporting(&self) -> LoadReporting {
+        LoadReporting {
             format: self.format,
             announce: self.announce,
             capacity: None,
@@ -82,7 +82,7 @@ fn cores(text: &str) -> Result<NonZeroU16, String> {
 }
 
 /// Those who want the CPU besides, if there are any: printed before the load begins.
-pub(super) fn crowd(order: &LoadOrder, count: usize) -> Option<Crowd> {
+pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> {
     let LoadWork::Cpu { share, threads } = &order.work else {
         return None;
     };
@@ -91,20 +91,20 @@ pub(super) fn crowd(order: &LoadOrder, count: usize) -> Option<Crowd> {
         CpuThreads::EachCore | CpuThreads::Anywhere(_) => Place::Anywhere,
     };
     let work = Work::of(count, share.in_percent() / 100.0, place);
-    let crowd = Crowd::of(work, Room::here())?;
-    output::say(&format!("neph stress: {crowd}"));
-    Some(crowd)
+    let overcommit = Overcommit::of(work, Room::here())?;
+    output::say(&format!("neph stress: {overcommit}"));
+    Some(overcommit)
 }
 
 /// Tells what was held, and why what was missed.
 pub(super) fn show(
     done: &CpuDone,
-    telling: &Telling,
-    crowd: Option<&Crowd>,
+    reporting: &LoadReporting,
+    overcommit: Option<&Overcommit>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
     let asked = done.share.in_percent();
-    write(&CpuRow::all(done), telling.format)?;
+    write(&CpuRow::all(done), reporting.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
@@ -113,14 +113,14 @@ pub(super) fn show(
         .clone()
         .filter(|one| (one.percent() - asked).abs() > HELD)
         .collect();
-    let unknown = || "somebody else had it, or a limit holds here".to_owned();
+    let unknown = || "other processes used it, or a CPU limit applies".to_owned();
     let worked = all.map(Worked::percent).sum();
-    let why = crowd.map_or_else(unknown, |crowd| crowd.why(worked));
+    let why = overcommit.map_or_else(unknown, |overcommit| overcommit.why(worked));
     // Threads that are anywhere are as one, CPUs that were named are told one by one.
     let is_pinned = missed.iter().any(|one| one.cpu.is_some());
     let together = if is_pinned { 1 } else { missed.len().max(1) };
     for some in missed.chunks(together) {
-        say_missed(some, asked, &why);
+        report_missed(some, asked, &why);
     }
     Ok(if missed.is_empty() {
         Outcome::Done
@@ -140,7 +140,7 @@ pub(super) fn failure(error: LoadError) -> Failure {
 }
 
 /// Says of these threads together that they did not hold the load, and why; nothing of none.
-fn say_missed(missed: &[&Worked], asked: f64, why: &str) {
+fn report_missed(missed: &[&Worked], asked: f64, why: &str) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents
         .clone()

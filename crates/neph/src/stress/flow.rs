@@ -10,7 +10,7 @@ use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_
 use neph_text::counted::counted;
 
 use super::aim::{self, Most};
-use super::telling::{Telling, write};
+use super::reporting::{LoadReporting, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};
@@ -20,7 +20,7 @@ use neph_documents::Format;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 all flows went to their end, 1 one was refused, broke or was answered no more, 2 usage, 130 interrupted (with what was carried)."
+Exit status: 0 all flows went to their end, 1 one was refused, broke, or got no more answers, 2 usage, 130 interrupted (with what was carried)."
 )]
 pub(super) struct Args {
     /// The reflector that receives it
@@ -63,8 +63,7 @@ impl Args {
     pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
         if let (Some(_), Some(rate)) = (self.capacity, self.rate.0) {
             return Err(Failure::Usage(format!(
-                "--capacity needs --rate max: flows that are held at {rate} by their own limit tell \
-                 nothing of others"
+                "--capacity needs --rate max: flows limited to {rate} do not show the share of others"
             )));
         }
         let to = aim::target(&self.target)?;
@@ -87,8 +86,8 @@ impl Args {
         })
     }
 
-    pub(super) const fn telling(&self) -> Telling {
-        Telling {
+    pub(super) const fn reporting(&self) -> LoadReporting {
+        LoadReporting {
             format: self.format,
             announce: self.announce,
             capacity: self.capacity,
@@ -99,7 +98,7 @@ impl Args {
 /// Tells what was carried.
 pub(super) fn show(
     done: FlowDone,
-    telling: &Telling,
+    reporting: &LoadReporting,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
     let FlowDone {
@@ -108,7 +107,7 @@ pub(super) fn show(
         connections,
     } = done;
     // Where no flow began, a table of zeros tells nothing; a document is one all the same.
-    let is_told = telling.format != Format::Text || connections.iter().any(Result::is_ok);
+    let is_reported = reporting.format != Format::Text || connections.iter().any(Result::is_ok);
     let mut whole = true;
     let mut carried = Vec::with_capacity(connections.len());
     for (number, flow) in connections.into_iter().enumerate() {
@@ -123,10 +122,10 @@ pub(super) fn show(
         }
         carried.push(flow);
     }
-    if is_told {
-        write(&FlowRow::all(&carried, rate), telling.format)?;
+    if is_reported {
+        write(&FlowRow::all(&carried, rate), reporting.format)?;
     }
-    if let Some(capacity) = telling.capacity {
+    if let Some(capacity) = reporting.capacity {
         output::say(&others(capacity, &carried));
     }
     Ok(match (is_stopped(), whole) {
@@ -140,8 +139,7 @@ pub(super) fn show(
 fn others(capacity: BitRate, own: &[Carried]) -> String {
     if own.iter().any(|flow| flow.broken.is_some()) {
         return format!(
-            "neph stress: cross flows on a link of {capacity} cannot be told: not all of ours went to \
-             their end"
+            "neph stress: cross flows on a link of {capacity} unknown: not all own flows completed"
         );
     }
     let rates = own
@@ -150,17 +148,16 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
     let all: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
     // Of one flow it says how many others there are; ours are among these.
-    let beside = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
-    match beside {
+    let alongside = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
+    match alongside {
         Some(count) => format!(
             "neph stress: cross flows on a link of {capacity} of which a flow has {mean}: {count}"
         ),
-        None if all == 0 => format!(
-            "neph stress: cross flows on a link of {capacity} cannot be told: nothing was carried"
-        ),
+        None if all == 0 => {
+            format!("neph stress: cross flows on a link of {capacity} unknown: nothing was carried")
+        }
         None => format!(
-            "neph stress: cross flows on a link of {capacity} cannot be told: {} of {mean} had more \
-             than it is said to carry",
+            "neph stress: cross flows on a link of {capacity} unknown: {} of {mean} carried more than its capacity",
             counted(flows, "flow")
         ),
     }
@@ -177,15 +174,15 @@ mod tests {
             lasted: Span::from_secs(1),
             ..Carried::default()
         };
-        let told = |own: &[Carried]| others(BitRate(8_000), own);
-        assert!(told(&[flow(240)]).ends_with(": 3"));
-        assert!(told(&[flow(240), flow(240)]).ends_with(": 2"));
-        assert!(told(&[flow(0)]).ends_with("cannot be told: nothing was carried"));
-        let more = "cannot be told: 2 flows of 4.80 kbit/s had more than it is said to carry";
-        assert!(told(&[flow(600), flow(600)]).ends_with(more));
+        let reported = |own: &[Carried]| others(BitRate(8_000), own);
+        assert!(reported(&[flow(240)]).ends_with(": 3"));
+        assert!(reported(&[flow(240), flow(240)]).ends_with(": 2"));
+        assert!(reported(&[flow(0)]).ends_with("unknown: nothing was carried"));
+        let more = "unknown: 2 flows of 4.80 kbit/s carried more than its capacity";
+        assert!(reported(&[flow(600), flow(600)]).ends_with(more));
         let mut broken = flow(240);
         broken.broken = Some("it broke".to_owned());
-        let told = told(&[flow(240), broken]);
-        assert!(told.ends_with("cannot be told: not all of ours went to their end"));
+        let reported = reported(&[flow(240), broken]);
+        assert!(reported.ends_with("unknown: not all own flows completed"));
     }
 }

@@ -9,7 +9,7 @@ use neph_documents::generated::StreamRow;
 use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
 use super::aim;
-use super::telling::{Telling, write};
+use super::reporting::{LoadReporting, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};
@@ -19,8 +19,7 @@ use neph_documents::Format;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 it was sent within 3 points of its rate and came back to the end, 1 it was not or nobody answered, at all \
-or any more, 2 usage, 130 interrupted (with what was sent)."
+Exit status: 0 sent within 3 points of its rate and answered to the end, 1 not sent so or not answered, 2 usage, 130 interrupted (with what was sent)."
 )]
 pub(super) struct Args {
     /// The reflector that receives it, and sends it back
@@ -56,8 +55,8 @@ impl Args {
         })
     }
 
-    pub(super) const fn telling(&self) -> Telling {
-        Telling {
+    pub(super) const fn reporting(&self) -> LoadReporting {
+        LoadReporting {
             format: self.format,
             announce: self.announce,
             capacity: None,
@@ -68,10 +67,10 @@ impl Args {
 /// Tells what was sent.
 pub(super) fn show(
     done: &StreamDone,
-    telling: &Telling,
+    reporting: &LoadReporting,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    write(&[StreamRow::from(done)], telling.format)?;
+    write(&[StreamRow::from(done)], reporting.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }

@@ -33,9 +33,8 @@ const NEXT_HOPS: u32 = 128;
 /// Options of `neph trace`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. A bare host is \
-asked with UDP at port 33434, where hardly anybody listens.\n\
-Exit status: 0 somebody answered, 1 nobody did, 2 usage, 130 interrupted (with what is known)."
+    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. A bare host is traced with UDP to port 33434, which is rarely open.\n\
+Exit status: 0 answered, 1 no answer, 2 usage, 130 interrupted (with what is known)."
 )]
 pub(crate) struct Args {
     /// Whom to look for
@@ -170,18 +169,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         confidence: args.confidence.0,
         stopped: traced.stopped,
     };
-    let told = traced.trace;
-    let drawn = diamond(&told.routes);
-    let document = TraceDocument::of(&told, &drawn);
+    let reported = traced.trace;
+    let drawn = diamond(&reported.routes);
+    let document = TraceDocument::of(&reported, &drawn);
     match args.format {
-        Format::Text => out.write_all(documents::text(&told, &drawn, asked).as_bytes())?,
+        Format::Text => out.write_all(documents::text(&reported, &drawn, asked).as_bytes())?,
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document.lines().try_for_each(|one| line(&one, &mut *out))?,
-        Format::Csv => documents::write_csv(&told, &mut *out)?,
+        Format::Csv => documents::write_csv(&reported, &mut *out)?,
     }
     // Dropping the buffer would swallow a refusal.
     out.flush()?;
-    Ok(match (stop.is_set(), answered(&told)) {
+    Ok(match (stop.is_set(), answered(&reported)) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -202,7 +201,7 @@ fn refusal(error: ProbeError, target: IpAddr) -> Failure {
     }
 }
 
-fn answered(told: &FlowTrace) -> bool {
-    let mut hops = told.routes.iter().flat_map(|route| &route.hops);
+fn answered(reported: &FlowTrace) -> bool {
+    let mut hops = reported.routes.iter().flat_map(|route| &route.hops);
     hops.any(|hop| hop.address.is_some())
 }

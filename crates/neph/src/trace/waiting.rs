@@ -29,7 +29,7 @@ impl Waiting {
                     break;
                 }
                 output::rewrite(&format!(
-                    "neph: tracing for {second} s; ctrl-C shows what is known by then"
+                    "neph: tracing for {second} s; ctrl-C shows the results so far"
                 ));
             }
             output::rewrite("");

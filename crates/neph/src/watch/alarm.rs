@@ -52,7 +52,7 @@ impl Alarm {
     /// One that was typed so; of round trips by `method`.
     pub(super) fn parse(text: &str, method: Method) -> Result<Self, Failure> {
         Ok(Self {
-            judged: Judged::new(alarm::parse(text, &SUBJECTS, elsewhere)?),
+            judged: Judged::new(alarm::parse(text, &SUBJECTS, remote)?),
             method,
             counted: 0,
             with_data: 0,
@@ -108,7 +108,7 @@ impl Alarm {
 }
 
 /// What is said of a word that another command knows.
-fn elsewhere(word: &str) -> Option<Fault> {
+fn remote(word: &str) -> Option<Fault> {
     let is_segment = word.split_whitespace().next() == Some("segment");
     is_segment.then(|| {
         let what = "one interface shows no segments: they lie between two capture points";
@@ -165,16 +165,16 @@ mod tests {
 
     #[test]
     fn a_mistake_has_its_place_and_segments_are_those_of_hops() {
-        let told = |text: &str| match Alarm::parse(text, Method::Acknowledgement) {
+        let reported = |text: &str| match Alarm::parse(text, Method::Acknowledgement) {
             Err(Failure::Text(_, problems)) => problems[0].to_string(),
             other => panic!("{other:?}"),
         };
-        let typo = told("pat > 2ms p99");
+        let typo = reported("pat > 2ms p99");
         assert!(typo.starts_with("--alarm:1:1: 'pat' is not"), "{typo}");
         assert!(typo.ends_with("did you mean 'path'?"), "{typo}");
-        for text in ["segment > 2ms p99 for 30s", "segment back > 2ms p99"] {
-            let told = told(text);
-            assert!(told.contains("neph hops --alarm"), "{told}");
+        for text in ["segment > 2ms p99 for 30s", "segment reverse > 2ms p99"] {
+            let reported = reported(text);
+            assert!(reported.contains("neph hops --alarm"), "{reported}");
         }
     }
 }

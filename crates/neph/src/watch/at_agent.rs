@@ -9,8 +9,8 @@ use std::io;
 use neph_agent::policy::LARGEST_CAPTURE;
 use neph_capture::reading::conversations::Conversations;
 use neph_capture::reading::packets::packets;
-use neph_listen::recording::{self, Heard, Point, Recorded, RecordingOptions};
-use neph_listen::{ANY, OUT, Seen, Way};
+use neph_listen::recording::{self, Point, Received, Recorded, RecordingOptions};
+use neph_listen::{ANY, CaptureMethod, OUT, Seen};
 use neph_model::{Stop, Wall};
 use neph_sys::clock::{Pair, RawNanos, WallNanos};
 use neph_text::create_output;
@@ -51,7 +51,7 @@ pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
             "{option} is for interfaces of this host, and {} is an agent's",
             args.interface
         ))),
-        None if args.samples && !args.tells_lines() => {
+        None if args.samples && !args.writes_lines() => {
             Err(Failure::usage("--samples needs --format ndjson"))
         }
         None => Ok(point),
@@ -73,14 +73,14 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
         snaplen: args.snaplen,
         ring: args.ring,
     };
-    let heard = Heard {
+    let received = Received {
         stop: &stop,
         begins: &|_| {},
         live: None,
         say: &|sentence| output::say(&sentence.replacen("neph hops", "neph watch", 1)),
         progress: output::is_lively().then_some(&output::rewrite),
     };
-    let recording = recording::record(points, &options, agents, heard)?;
+    let recording = recording::record(points, &options, agents, received)?;
     let Some(recorded) = recording.points.first() else {
         return Ok(Outcome::Nothing);
     };
@@ -95,9 +95,9 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     };
     let read = replay.read(recorded);
     let fault = recording.fault.map_or(Ok(()), |fault| Err(fault.into()));
-    let (was_alarmed, told) = replay.finish(recorded);
-    let told = told.map_err(Failure::from);
-    let ended = fault.and(read).and(told);
+    let (was_alarmed, reported) = replay.finish(recorded);
+    let reported = reported.map_err(Failure::from);
+    let ended = fault.and(read).and(reported);
     let seen = Seen {
         packets: recorded.packets,
         ..Seen::default()
@@ -195,8 +195,12 @@ impl Replay {
     fn period(&mut self, at: i64) {
         let wall = Wall::from_unix_nanos(at);
         self.conversations.silence(wall, &mut self.watching);
-        self.watching
-            .period(&mut self.conversations, Way::Ring, self.seen, moment(at));
+        self.watching.period(
+            &mut self.conversations,
+            CaptureMethod::Ring,
+            self.seen,
+            moment(at),
+        );
     }
 
     /// Tells the last period, and all flows.

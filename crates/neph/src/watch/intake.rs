@@ -13,9 +13,9 @@ use super::watching::Watching;
 use crate::exit::Failure;
 use crate::output;
 use neph_capture::reading::conversations::Conversations;
-use neph_listen::Way;
+use neph_listen::CaptureMethod;
 use neph_listen::Writing;
-use neph_listen::{Ears, Seen};
+use neph_listen::{CaptureInterface, Seen};
 
 pub(super) struct Intake {
     conversations: Conversations,
@@ -23,7 +23,7 @@ pub(super) struct Intake {
     writing: Option<Writing>,
     /// Of one interface no packet comes twice.
     is_any: bool,
-    way: Way,
+    way: CaptureMethod,
 }
 
 /// Of no packet yet; the first period begins.
@@ -40,16 +40,20 @@ pub(super) fn conversations(args: &Args) -> Conversations {
 }
 
 impl Intake {
-    pub(super) fn new(args: &Args, ears: &Ears, watching: Watching) -> Result<Self, Failure> {
-        let (link, kept) = ears.format();
+    pub(super) fn new(
+        args: &Args,
+        capture_interface: &CaptureInterface,
+        watching: Watching,
+    ) -> Result<Self, Failure> {
+        let (link, kept) = capture_interface.format();
         let writing = args.write.as_deref();
         let writing = writing.map(|path| super::write_into(path, args.force, (link, kept)));
         Ok(Self {
             conversations: conversations(args),
             watching,
             writing: writing.transpose()?,
-            is_any: ears.is_any(),
-            way: ears.way(),
+            is_any: capture_interface.is_any(),
+            way: capture_interface.way(),
         })
     }
 
@@ -105,12 +109,12 @@ impl Intake {
     pub(super) fn finish(mut self, seen: Seen) -> (bool, Result<(), Failure>) {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);
-        let (was_alarmed, told) = self.watching.finish(self.conversations, seen);
+        let (was_alarmed, reported) = self.watching.finish(self.conversations, seen);
         let written = written.transpose().map_err(Failure::from).map(|sentence| {
             if let Some(sentence) = sentence {
                 output::say(&format!("neph watch: {sentence}"));
             }
         });
-        (was_alarmed, told.map_err(Failure::from).and(written))
+        (was_alarmed, reported.map_err(Failure::from).and(written))
     }
 }

@@ -36,7 +36,7 @@ use neph_capture::reading::enough::ENOUGH;
 use neph_documents::captures::Shown;
 use neph_export::Url;
 use neph_listen::OUT;
-use neph_listen::{Courtesy, Ears, Listening, Seen, Way, Writing};
+use neph_listen::{CaptureInterface, CaptureMethod, IdlePriority, Listening, Seen, Writing};
 use neph_wire::filter::Wanted;
 use watching::Watching;
 
@@ -105,7 +105,7 @@ pub(crate) struct Args {
     snaplen: u32,
     /// How packets come; bpf costs those who are watched less, and is taken where it tells the same
     #[arg(long, value_name = "WAY", value_parser = ways())]
-    listen: Option<Way>,
+    listen: Option<CaptureMethod>,
     /// Memory in which packets wait to be looked at, 2MiB to 1GiB; when it is full packets are lost,
     /// and counted
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
@@ -126,18 +126,18 @@ impl Args {
     /// What is listened to.
     fn listening<'a>(&'a self, wanted: &'a Wanted) -> Result<Listening<'a>, Failure> {
         let way = match (self.listen, &self.write) {
-            (Some(Way::Bpf), Some(_)) => {
+            (Some(CaptureMethod::Bpf), Some(_)) => {
                 return Err(Failure::usage(
                     "--write takes packets as they leave, --listen bpf before; leave out one of them",
                 ));
             }
-            (None, Some(_)) => Some(Way::Ring),
+            (None, Some(_)) => Some(CaptureMethod::Ring),
             (way, _) => way,
         };
         Ok(Listening {
             interface: &self.interface,
             site: self.site.as_deref(),
-            elsewhere: "--site",
+            remote: "--site",
             kept: self.snaplen,
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),
@@ -162,13 +162,13 @@ impl Args {
     }
 
     /// Whether something else than the capture is asked for.
-    const fn tells_more(&self) -> bool {
-        let is_told = self.samples || self.prometheus.is_some() || !self.alarm.is_empty();
-        is_told || matches!(self.format, Format::Ndjson)
+    const fn reports_more(&self) -> bool {
+        let is_reported = self.samples || self.prometheus.is_some() || !self.alarm.is_empty();
+        is_reported || matches!(self.format, Format::Ndjson)
     }
 
     /// Whether it writes a line for each thing that it tells.
-    const fn tells_lines(&self) -> bool {
+    const fn writes_lines(&self) -> bool {
         matches!(self.format, Format::Ndjson)
     }
 
@@ -226,15 +226,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let watching = Watching::new(args)?;
     let choice = args.choice.choice();
     choice.check()?;
-    let mut ears = Ears::open(&args.listening(&choice.wanted())?)?;
-    let mut intake = Intake::new(args, &ears, watching)?;
+    let mut capture_interface = CaptureInterface::open(&args.listening(&choice.wanted())?)?;
+    let mut intake = Intake::new(args, &capture_interface, watching)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",
         args.interface,
-        ears.way().name()
+        capture_interface.way().name()
     ));
-    let listened = listen(args, &stop, &mut ears, &mut intake);
-    let seen = ears.seen();
+    let listened = listen(args, &stop, &mut capture_interface, &mut intake);
+    let seen = capture_interface.seen();
     let (was_alarmed, finished) = intake.finish(seen);
     outcome(was_alarmed, listened.and(finished), &stop, seen)
 }
@@ -265,57 +265,71 @@ fn outcome(
 }
 
 /// Takes packets until there were enough, the time is over or ctrl-C.
-fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Result<(), Failure> {
+fn listen(
+    args: &Args,
+    stop: &Stop,
+    capture_interface: &mut CaptureInterface,
+    intake: &mut Intake,
+) -> Result<(), Failure> {
     let began = clock::raw().0;
     let end = args
         .duration
         .map_or(i64::MAX, |length| began.saturating_add(length.nanos()));
     let mut due = began.saturating_add(args.every.nanos());
     let mut fault = Ok(());
-    let courtesy = Courtesy::begin(ears.gauge());
+    let idle_priority = IdlePriority::begin(capture_interface.gauge());
     loop {
         let now = clock::raw().0;
-        let is_over = now >= end || ears.is_full() || stop.is_set();
+        let is_over = now >= end || capture_interface.is_full() || stop.is_set();
         if is_over || intake.is_refused() || fault.is_err() {
             break;
         }
         if now >= due {
-            ears.count();
-            intake.period(ears.seen());
+            capture_interface.count();
+            intake.period(capture_interface.seen());
             due = due.max(now).saturating_add(args.every.nanos());
         }
-        intake.answer(ears.seen());
-        ears.changes().iter().for_each(|one| intake.changed(one));
-        if ears.has_all() {
-            courtesy.caught_up();
+        intake.answer(capture_interface.seen());
+        capture_interface
+            .changes()
+            .iter()
+            .for_each(|one| intake.changed(one));
+        if capture_interface.has_all() {
+            idle_priority.caught_up();
         }
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
-        fault = ears.outwait(Duration::from_nanos(next).min(PATIENCE));
+        fault = capture_interface.outwait(Duration::from_nanos(next).min(PATIENCE));
         // Some at a time, so that a flood does not keep from telling of it.
-        ears.take_some(|packet, dissected| intake.packet(packet, dissected));
+        capture_interface.take_some(|packet, dissected| intake.packet(packet, dissected));
     }
-    drop(courtesy);
+    drop(idle_priority);
     // That the interface is away is known before it is heard that it went down.
-    ears.changes().iter().for_each(|one| intake.changed(one));
-    ears.take_rest(|packet, dissected| intake.packet(packet, dissected));
+    capture_interface
+        .changes()
+        .iter()
+        .for_each(|one| intake.changed(one));
+    capture_interface.take_rest(|packet, dissected| intake.packet(packet, dissected));
     fault.map_err(Failure::from)
 }
 
 /// The ways that packets come, as `--listen` names them.
-fn ways() -> impl TypedValueParser<Value = Way> {
-    let named = |way: Way, help: &'static str| PossibleValue::new(way.name()).help(help);
+fn ways() -> impl TypedValueParser<Value = CaptureMethod> {
+    let named = |way: CaptureMethod, help: &'static str| PossibleValue::new(way.name()).help(help);
     let ways = [
-        named(Way::Ring, "Through a packet ring, as tcpdump has them"),
         named(
-            Way::Bpf,
+            CaptureMethod::Ring,
+            "Through a packet ring, as tcpdump has them",
+        ),
+        named(
+            CaptureMethod::Bpf,
             "Through BPF programs that copy the beginning of each packet",
         ),
     ];
     PossibleValuesParser::new(ways).map(|name| {
-        if name == Way::Bpf.name() {
-            Way::Bpf
+        if name == CaptureMethod::Bpf.name() {
+            CaptureMethod::Bpf
         } else {
-            Way::Ring
+            CaptureMethod::Ring
         }
     })
 }
@@ -345,11 +359,11 @@ mod tests {
             ("1GiB", true),
             ("1025MiB", false),
         ] {
-            let told = ring(text);
-            assert_eq!(told.is_ok(), is_taken, "{text}");
+            let reported = ring(text);
+            assert_eq!(reported.is_ok(), is_taken, "{text}");
             let remedy = "write a size from 2MiB to 1GiB";
             assert!(
-                told.err().is_none_or(|why| why.starts_with(remedy)),
+                reported.err().is_none_or(|why| why.starts_with(remedy)),
                 "{text}"
             );
         }

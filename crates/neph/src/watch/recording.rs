@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use neph_listen::recording::record_point;
-use neph_listen::{Ears, Listening, OUT, PacketChoice, Way};
+use neph_listen::{CaptureInterface, CaptureMethod, Listening, OUT, PacketChoice};
 use neph_model::{CaptureOrder, Span};
 use neph_sys::clock;
 
@@ -16,7 +16,7 @@ use crate::{interrupt, output};
 
 /// `--write -`.
 pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
-    if args.tells_more() {
+    if args.reports_more() {
         return Err(Failure::usage(
             "--write - gives standard output to the capture; leave out --format, --samples, --alarm \
              and --prometheus",
@@ -43,12 +43,12 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     let listening = Listening {
         interface: &order.interface,
         site: site.as_deref(),
-        elsewhere: "the order's site",
+        remote: "the order's site",
         kept: order.kept,
         ring: order.ring,
         most: u64::MAX,
         wanted: &wanted,
-        way: Some(Way::Ring),
+        way: Some(CaptureMethod::Ring),
     };
     stream(&listening, Force::default(), None)
 }
@@ -60,8 +60,8 @@ fn stream(
     duration: Option<Span>,
 ) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut ears = Ears::open(listening)?;
-    let (link, kept) = ears.format();
+    let mut capture_interface = CaptureInterface::open(listening)?;
+    let (link, kept) = capture_interface.format();
     let mut writing = super::write_into(Path::new(OUT), force, (link, kept))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
@@ -69,11 +69,11 @@ fn stream(
     ));
     let began = clock::raw().0;
     let length = duration.map_or(i64::MAX, Span::nanos);
-    let recorded = record_point(&mut ears, &mut writing, |_, _| {
+    let recorded = record_point(&mut capture_interface, &mut writing, |_, _| {
         stop.is_set() || clock::raw().0 - began >= length
     });
     let written = writing.finish();
-    let seen = ears.seen();
+    let seen = capture_interface.seen();
     if let Ok(written) = &written {
         output::say(&format!("neph watch: {written}, {} lost", seen.lost));
     }

@@ -16,7 +16,7 @@ use crate::output;
 
 /// Lines of a period beside its flows: headings, how many flows are not shown, the sentence, and where
 /// the cursor stands.
-const BESIDE: usize = 4;
+const ALONGSIDE: usize = 4;
 /// The headings of the second table, and the empty line before it.
 const SECOND: usize = 2;
 
@@ -39,7 +39,7 @@ impl Screen {
     pub(super) fn new(args: &Args) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let room = output::height().filter(|_| is_terminal);
-        let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(BESIDE));
+        let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(ALONGSIDE));
         Self {
             sort: args.sort.sort(),
             method: args.by.method(),

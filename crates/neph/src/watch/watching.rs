@@ -17,27 +17,27 @@ use super::alarm::Alarm;
 use super::screen::Screen;
 use crate::alarm::refuse_longer;
 use crate::exit::Failure;
-use crate::read::Telling;
+use crate::read::Forwarder;
 use crate::resolving::addresses;
 use crate::{output, when};
-use neph_capture::reading::conversations::{Conversations, Counts, Told};
+use neph_capture::reading::conversations::{ConversationListener, Conversations, Counts};
 use neph_capture::reading::file::File;
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
 use neph_documents::captures::{Lately, Metrics, PeriodLine, Repairs, Stretch, Totals};
 use neph_documents::rows::json_line;
-use neph_export::Door;
+use neph_export::MetricsServer;
 use neph_export::Webhook;
-use neph_listen::Way;
+use neph_listen::CaptureMethod;
 use neph_listen::{ANY, Seen};
 
 pub(super) struct Watching {
     interface: String,
-    telling: Telling,
+    reporting: Forwarder,
     screen: Option<Screen>,
     alarms: Vec<Alarm>,
     webhook: Option<Webhook>,
-    metrics: Option<(Metrics, Door)>,
+    metrics: Option<(Metrics, MetricsServer)>,
     /// When the first period began.
     first: RawNanos,
     /// When the period began.
@@ -59,7 +59,7 @@ impl Watching {
         let began = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
-            telling: Telling::new(args.shown(), output::data()),
+            reporting: Forwarder::new(args.shown(), output::data()),
             screen: is_text.then(|| Screen::new(args)),
             alarms,
             webhook: (args.webhook.clone())
@@ -68,7 +68,7 @@ impl Watching {
                 .prometheus
                 .map(open)
                 .transpose()?
-                .map(|door| (Metrics::new(args.by.method()), door)),
+                .map(|metrics_server| (Metrics::new(args.by.method()), metrics_server)),
             first: began.raw,
             began,
             seen: Seen::default(),
@@ -80,7 +80,7 @@ impl Watching {
 
     /// Whether nobody takes the output any more.
     pub(super) const fn is_refused(&self) -> bool {
-        self.telling.is_refused()
+        self.reporting.is_refused()
     }
 
     /// The first period begins at this moment, and not now.
@@ -90,21 +90,27 @@ impl Watching {
     }
 
     /// Tells the period that ends now; `seen` counts from the beginning.
-    pub(super) fn period(&mut self, all: &mut Conversations, way: Way, seen: Seen, now: Pair) {
+    pub(super) fn period(
+        &mut self,
+        all: &mut Conversations,
+        way: CaptureMethod,
+        seen: Seen,
+        now: Pair,
+    ) {
         let stretch = Stretch {
             from: Wall::from_unix_nanos(self.began.wall.0),
             until: Wall::from_unix_nanos(now.wall.0),
             length: Span::from_nanos(now.raw.0 - self.began.raw.0),
         };
-        let (telling, screen) = (&mut self.telling, &mut self.screen);
+        let (reporting, screen) = (&mut self.reporting, &mut self.screen);
         let each = |flow: &Flow, recent: &Recent| match screen {
             Some(screen) => screen.flow(stretch.length, flow, recent),
-            None => telling.line(&PeriodLine::flow(stretch, flow, recent)),
+            None => reporting.line(&PeriodLine::flow(stretch, flow, recent)),
         };
         let trips = all.table.look(each);
         let each = |pair: &Asking, recent: &Counted| match screen {
             Some(screen) => screen.exchange(pair, recent),
-            None => telling.line(&PeriodLine::exchange(stretch, pair, recent)),
+            None => reporting.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
         let exchanges = all.exchanges.look(each);
         let (others, counts) = (all.table.others(), all.counts());
@@ -120,14 +126,14 @@ impl Watching {
         };
         match &mut self.screen {
             Some(screen) => {
-                let written = screen.draw(&lately, self.telling.out());
-                self.telling.written(written);
+                let written = screen.draw(&lately, self.reporting.out());
+                self.reporting.written(written);
             }
-            None => self.telling.line(&PeriodLine::period(&lately)),
+            None => self.reporting.line(&PeriodLine::period(&lately)),
         }
         self.alarms(now);
-        let flushed = io::Write::flush(self.telling.out());
-        self.telling.written(flushed);
+        let flushed = io::Write::flush(self.reporting.out());
+        self.reporting.written(flushed);
         (self.began, self.seen) = (now, seen);
         (self.others, self.counts) = (others, counts);
         self.repairs[1] = self.repairs[0];
@@ -135,10 +141,10 @@ impl Watching {
 
     /// Answers Prometheus, if it asks.
     pub(super) fn answer(&mut self, all: &Conversations, seen: Seen) {
-        let Some((metrics, door)) = &mut self.metrics else {
+        let Some((metrics, metrics_server)) = &mut self.metrics else {
             return;
         };
-        door.answer(|| {
+        metrics_server.answer(|| {
             let totals = Totals {
                 seen,
                 others: all.table.others(),
@@ -166,24 +172,24 @@ impl Watching {
             },
         });
         let is_any = self.interface == ANY;
-        let told = match change {
+        let reported = match change {
             Change::Fallen(name) if is_any => {
                 format!("{name} went down or away; the others are watched on")
             }
             Change::Fallen(name) => format!("{name} went down or away"),
             Change::Risen(name) => format!("{name} is up; it is watched"),
         };
-        output::say(&format!("{}  {told}", when::utc(at)));
+        output::say(&format!("{}  {reported}", when::utc(at)));
     }
 
     /// What is told between periods: a line for programs; people read it on standard error.
-    fn aside(&mut self, told: &impl Serialize) {
+    fn aside(&mut self, reported: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
-                let left = screen.leave(self.telling.out());
-                self.telling.written(left);
+                let left = screen.leave(self.reporting.out());
+                self.reporting.written(left);
             }
-            None => self.telling.line(told),
+            None => self.reporting.line(reported),
         }
     }
 
@@ -193,11 +199,11 @@ impl Watching {
         let looked = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
         for change in looked.collect::<Vec<_>>() {
             let at = Wall::from_unix_nanos(now.wall.0);
-            let told = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
-            self.aside(&told);
+            let reported = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
+            self.aside(&reported);
             output::say(&sentence(at, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
-                webhook.tell(json_line(&told));
+                webhook.report(json_line(&reported));
             }
         }
     }
@@ -206,8 +212,8 @@ impl Watching {
     pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> (bool, io::Result<()>) {
         all.end(&mut self);
         if let Some(screen) = &mut self.screen {
-            let left = screen.leave(self.telling.out());
-            self.telling.written(left);
+            let left = screen.leave(self.reporting.out());
+            self.reporting.written(left);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
         for few in self.alarms.iter().filter_map(Alarm::too_few) {
@@ -227,22 +233,22 @@ impl Watching {
             times: None,
             without_time: 0,
         };
-        let told = self.telling.finish(&all, &[file]);
+        let reported = self.reporting.finish(&all, &[file]);
         // Last: who does not hear must not keep the summary back.
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
         }
-        (was_alarmed, told)
+        (was_alarmed, reported)
     }
 }
 
-impl Told for Watching {
+impl ConversationListener for Watching {
     fn exchanged(&mut self, pair: &Asking) {
-        self.telling.exchanged(pair);
+        self.reporting.exchanged(pair);
     }
 
     fn answered(&mut self, of: &Between, trip: Answered) {
-        self.telling.answered(of, trip);
+        self.reporting.answered(of, trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(of, trip);
         }
@@ -257,12 +263,12 @@ impl Listener for Watching {
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.sample(of, sample);
         }
-        self.telling.sample(of, sample);
+        self.reporting.sample(of, sample);
     }
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
         self.repairs[0].event(event);
-        self.telling.event(of, at, side, event);
+        self.reporting.event(of, at, side, event);
     }
 
     fn thinned(&mut self, _: &Name, segments: u64) {
@@ -271,32 +277,32 @@ impl Listener for Watching {
 
     fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
         self.repairs[0].spurious += 1;
-        self.telling.found_spurious(of, at, side, was);
+        self.reporting.found_spurious(of, at, side, was);
     }
 
     fn backwards(&mut self) {
-        self.telling.backwards();
+        self.reporting.backwards();
     }
 
     fn of_no_time(&mut self) {
-        self.telling.of_no_time();
+        self.reporting.of_no_time();
     }
 
     fn ended(&mut self, flow: &Flow) {
-        self.telling.ended(flow);
+        self.reporting.ended(flow);
     }
 }
 
 /// Opens the door for Prometheus, and says where it is.
-fn open(address: SocketAddr) -> Result<Door, Failure> {
-    let opened = Door::open(address).map_err(|error| {
+fn open(address: SocketAddr) -> Result<MetricsServer, Failure> {
+    let opened = MetricsServer::open(address).map_err(|error| {
         Failure::refused(format!(
             "listen on {address} for Prometheus: {error}; --prometheus names another place"
         ))
     });
-    let (door, address) = opened?;
+    let (metrics_server, address) = opened?;
     output::say(&format!("neph watch: http://{address}/metrics"));
-    Ok(door)
+    Ok(metrics_server)
 }
 
 const fn since(now: Others, before: Others) -> Others {

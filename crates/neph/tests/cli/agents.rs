@@ -92,7 +92,7 @@ fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_show
 fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
     let sites = Sites::new(&["127.0.0.1"]);
     let path = sites.place.path("other");
-    let again = [
+    let anew = [
         "agent",
         "--controller",
         "wss://127.0.0.1:1",
@@ -106,7 +106,7 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
         ("version = 1\nkinds = [\"icpm\"]\n[targets]\n", "icmp"),
     ] {
         fs::write(&path, text).expect("writable");
-        let ran = sites.place.neph(again);
+        let ran = sites.place.neph(anew);
         assert!(
             ran.status == 2 && ran.err.contains(part),
             "{part}: {}",
@@ -114,7 +114,7 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
         );
     }
     fs::remove_file(&path).expect("it was there");
-    let ran = sites.place.neph(again);
+    let ran = sites.place.neph(anew);
     assert!(
         ran.status == 2 && ran.err.contains("does nothing without one"),
         "{}",
@@ -122,7 +122,7 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
     );
     let text = DEFAULT_POLICY.replace("# controllers = [", "controllers = [");
     fs::write(&path, text).expect("writable");
-    let ran = sites.place.neph(again);
+    let ran = sites.place.neph(anew);
     assert!(
         ran.status == 2 && ran.err.contains("does not allow controller"),
         "{}",

@@ -137,9 +137,9 @@ impl World {
     /// When the guest's clock says it is, and ours before and after it was asked; seconds.
     fn guest_time(&self) -> (f64, [f64; 2]) {
         let before = now();
-        let told = self.in_guest("adjtimex | grep time.tv_");
+        let reported = self.in_guest("adjtimex | grep time.tv_");
         let after = now();
-        let mut numbers = told
+        let mut numbers = reported
             .lines()
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         let (seconds, micros) = (numbers.next(), numbers.next());
@@ -254,7 +254,10 @@ fn delays_are_right_within_their_bound(world: &World) {
     let bound = number("bound_ms");
     // Half of the least round trip, and what a guest in emulation adds.
     assert!((4.9..12.0).contains(&bound), "{row}");
-    for (key, truth) in [("there_p50_ms", TO_HOST_MS), ("back_p50_ms", TO_CLIENT_MS)] {
+    for (key, truth) in [
+        ("forward_p50_ms", TO_HOST_MS),
+        ("reverse_p50_ms", TO_CLIENT_MS),
+    ] {
         let apart = number(key) - truth;
         assert!((-bound..bound + 3.0).contains(&apart), "{key}: {row}");
     }

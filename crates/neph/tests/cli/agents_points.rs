@@ -160,13 +160,14 @@ impl World {
 }
 
 /// Median and bound of a way of the echoes, milliseconds: before them a ping asks over TCP who answers.
-fn segment(told: &Ran, way: &str) -> (f64, f64, u64) {
-    let told: Value = serde_json::from_str(&told.out).unwrap_or_else(|_| panic!("{}", told.err));
-    let rows = told["segments"].as_array().expect("segments");
+fn segment(reported: &Ran, way: &str) -> (f64, f64, u64) {
+    let reported: Value =
+        serde_json::from_str(&reported.out).unwrap_or_else(|_| panic!("{}", reported.err));
+    let rows = reported["segments"].as_array().expect("segments");
     let row = rows
         .iter()
-        .find(|row| row["way"] == way && row["protocol"] == "udp");
-    let row = row.unwrap_or_else(|| panic!("{told}"));
+        .find(|row| row["direction"] == way && row["protocol"] == "udp");
+    let row = row.unwrap_or_else(|| panic!("{reported}"));
     let millis = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{row}")) / 1e6;
     (
         millis("p50_ns"),
@@ -175,8 +176,8 @@ fn segment(told: &Ran, way: &str) -> (f64, f64, u64) {
     )
 }
 
-fn lines(told: &Ran) -> Vec<Value> {
-    let lines = told.out.lines();
+fn lines(reported: &Ran) -> Vec<Value> {
+    let lines = reported.out.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect()
@@ -192,9 +193,9 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         return;
     }
     let world = World::up('p', "capture", None);
-    let told = world.hops(&["-w", "4s"]);
-    assert_eq!(told.status, 0, "{}", told.err);
-    let (there, back) = (segment(&told, "there"), segment(&told, "back"));
+    let reported = world.hops(&["-w", "4s"]);
+    assert_eq!(reported.status, 0, "{}", reported.err);
+    let (there, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
     assert!(
         is_true(there, THERE_MS) && is_true(back, BACK_MS),
         "{there:?} {back:?}"
@@ -211,11 +212,11 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         "--write",
         "w.pcap",
     ];
-    let told = world.records("ws", &watch);
-    assert_eq!(told.status, 0, "{}", told.err);
-    let lines = lines(&told);
+    let reported = world.records("ws", &watch);
+    assert_eq!(reported.status, 0, "{}", reported.err);
+    let lines = lines(&reported);
     let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
-    assert!((5..=6).contains(&of("period")), "{}", told.out);
+    assert!((5..=6).contains(&of("period")), "{}", reported.out);
     let flow = lines.iter().find(|line| line["kind"] == "flow");
     let flow = flow.expect("a flow");
     assert_eq!(flow["server"], "10.88.0.2:9000");
@@ -226,23 +227,23 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         (whole..whole + 2.0 * LATE_MS).contains(&response),
         "{response}"
     );
-    let again = world.neph(&["read", "w.pcap", "--format", "json"]);
-    let again: Value = serde_json::from_str(&again.out).expect("JSON");
+    let anew = world.neph(&["read", "w.pcap", "--format", "json"]);
+    let anew: Value = serde_json::from_str(&anew.out).expect("JSON");
     assert_eq!(
-        again["summary"]["packets_captured"],
+        anew["summary"]["packets_captured"],
         summary(&lines)["packets_captured"]
     );
-    let told = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
+    let reported = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
     assert!(
-        told.status == 2 && told.err.contains("an agent's"),
+        reported.status == 2 && reported.err.contains("an agent's"),
         "{}",
-        told.err
+        reported.err
     );
-    let told = world.neph(&["watch", "lo", "--control", "control"]);
+    let reported = world.neph(&["watch", "lo", "--control", "control"]);
     assert!(
-        told.status == 2 && told.err.contains("no effect"),
+        reported.status == 2 && reported.err.contains("no effect"),
         "{}",
-        told.err
+        reported.err
     );
 }
 
@@ -264,9 +265,9 @@ fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
         return;
     }
     let world = World::up('q', "capture", Some("another-kernel"));
-    let told = world.hops(&["-w", "20s"]);
-    assert_eq!(told.status, 0, "{}", told.err);
-    let (there, back) = (segment(&told, "there"), segment(&told, "back"));
+    let reported = world.hops(&["-w", "20s"]);
+    assert_eq!(reported.status, 0, "{}", reported.err);
+    let (there, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
     assert!(
         is_true(there, THERE_MS) && is_true(back, BACK_MS),
         "{there:?} {back:?}"
@@ -295,23 +296,24 @@ fn alarms_between_agents_are_raised_while_they_record() {
         "--alarm",
         "client - host > 5ms p50 for 3s",
     ];
-    let told = world.records("udp", &words);
-    assert_eq!(told.status, 3, "{}", told.err);
-    let lines = lines(&told);
+    let reported = world.records("udp", &words);
+    assert_eq!(reported.status, 3, "{}", reported.err);
+    let lines = lines(&reported);
     let alarms = lines.iter().filter(|line| line["kind"] == "alarm");
     let alarms: Vec<&Value> = alarms.collect();
     // The whole captures say the same, which is not told twice.
-    assert_eq!(alarms.len(), 1, "{}", told.err);
+    assert_eq!(alarms.len(), 1, "{}", reported.err);
     let alarm = alarms[0];
     assert_eq!(alarm["judged"], "live", "{alarm}");
-    assert_eq!(alarm["way"], "there", "{alarm}");
+    assert_eq!(alarm["direction"], "forward", "{alarm}");
     let bound = alarm["bound_ns"].as_f64().expect("a bound") / 1e6;
     assert!(bound > 0.0 && bound < 3.0, "{bound}");
     assert!(
-        told.err
+        reported
+            .err
             .contains("by a sample of about 64 packets a second"),
         "{}",
-        told.err
+        reported.err
     );
 }
 
@@ -324,10 +326,10 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     world.start_agent("host", "shut", ("reflector", None));
     let [near, far] = world.points();
     let shut = far.replace("agent:far", "agent:shut");
-    let told = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
-    assert_eq!(told.status, 1, "{}", told.err);
+    let reported = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
+    assert_eq!(reported.status, 1, "{}", reported.err);
     let why = "the agent refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
-    assert!(told.err.contains(why), "{}", told.err);
+    assert!(reported.err.contains(why), "{}", reported.err);
     eventually("it is counted", SOON, || {
         let listed = world.neph(&["agents", "--folder", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
@@ -335,23 +337,23 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
         let shut = all.find(|one| one["agent"] == "shut").expect("enrolled");
         shut["refusals"]["kind"] == 1
     });
-    let told = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
+    let reported = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
     assert!(
-        told.status == 2 && told.err.contains("agent none is not enrolled"),
+        reported.status == 2 && reported.err.contains("agent none is not enrolled"),
         "{}",
-        told.err
+        reported.err
     );
-    let told = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
+    let reported = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
     assert!(
-        told.status == 2 && told.err.contains("longer than an agent captures"),
+        reported.status == 2 && reported.err.contains("longer than an agent captures"),
         "{}",
-        told.err
+        reported.err
     );
-    let told = world.neph(&["hops", &near, &far]);
+    let reported = world.neph(&["hops", &near, &far]);
     assert!(
-        told.status == 2 && told.err.contains("add --control FOLDER"),
+        reported.status == 2 && reported.err.contains("add --control FOLDER"),
         "{}",
-        told.err
+        reported.err
     );
 }
 
@@ -376,8 +378,8 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     Program(child).kill();
     let controller = world.controller.take().expect("it runs");
     let (mut next, world) = (None, &world);
-    let told = std::thread::scope(|scope| {
-        let rule = "client - host there > 5ms p50";
+    let reported = std::thread::scope(|scope| {
+        let rule = "client - host forward > 5ms p50";
         let hops = scope.spawn(move || world.hops(&["-w", "12s", "--alarm", rule]));
         let folders = ["near/captures", "far/captures"].map(|one| world.kept.place.path(one));
         eventually("both capture", SOON, || {
@@ -387,9 +389,9 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
         next = Some(world.controller());
         hops.join().expect("it ends")
     });
-    assert_eq!(told.status, 3, "{}", told.err);
-    assert!(segment(&told, "there").2 >= 60, "{}", told.out);
-    let alarms: Value = serde_json::from_str(&told.out).expect("JSON");
+    assert_eq!(reported.status, 3, "{}", reported.err);
+    assert!(segment(&reported, "forward").2 >= 60, "{}", reported.out);
+    let alarms: Value = serde_json::from_str(&reported.out).expect("JSON");
     let alarm = &alarms["alarms"][0];
     assert!(
         alarm["judged"] == "whole" && alarm["segment"] == "client - host",

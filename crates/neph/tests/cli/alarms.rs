@@ -32,7 +32,7 @@ fn with(plan: &str) -> (Place, [&'static str; 3]) {
 fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
     let address = listener.local_addr().expect("an address");
-    let heard = thread::spawn(move || {
+    let received = thread::spawn(move || {
         let one = |_| {
             let (mut peer, _) = listener.accept().expect("a post");
             let mut text = Vec::new();
@@ -49,7 +49,7 @@ fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
         };
         (0..posts).map(one).collect()
     });
-    (address, heard)
+    (address, received)
 }
 
 /// The alarm events of the only experiment: kinds, and milliseconds since its start.
@@ -81,14 +81,14 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
     let (place, run) = with(&few);
     let ran = place.neph(run);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let told = "campaign complete: 3 experiments, 3 flagged; neph list ";
+    let reported = "campaign complete: 3 experiments, 3 flagged; neph list ";
     let line = ran
         .err
         .lines()
         .find(|line| line.starts_with("campaign complete"));
     let line = line.expect(&ran.err);
     assert!(
-        line.starts_with(told) && line.ends_with(" says for what"),
+        line.starts_with(reported) && line.ends_with(" says for what"),
         "{line}"
     );
     let list = line.split(' ').skip_while(|word| *word != "list").take(2);
@@ -110,22 +110,22 @@ fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
     let target = reflector.address().to_string();
     let rules = "alarm = [\"round_trip > 1ns p50\", \"round_trip > 100s p50\"]";
     let (place, run) = with(&plan(&target, rules));
-    let (address, heard) = hear(1);
+    let (address, received) = hear(1);
     let url = format!("http://{address}/hook");
     let ran = place.neph(run.into_iter().chain(["--quiet", "--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
-    let told: Vec<&str> = ran
+    let reported: Vec<&str> = ran
         .err
         .lines()
         .filter(|line| line.contains("ALARM"))
         .collect();
-    assert_eq!(told.len(), 1, "{}", ran.err);
+    assert_eq!(reported.len(), 1, "{}", ran.err);
     assert!(
-        told[0].contains("round_trip > 1ns p50; of the last"),
+        reported[0].contains("round_trip > 1ns p50; of the last"),
         "{}",
         ran.err
     );
-    let posted = heard.join().expect("heard");
+    let posted = received.join().expect("heard");
     let of = |key: &str| posted[0][key].as_str().expect("text").to_owned();
     assert_eq!(
         (of("state"), of("rule")),
@@ -142,7 +142,7 @@ fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
 
 #[test]
 fn what_cannot_be_an_alarm_is_told_before_anything_is_measured() {
-    for (alarm, said) in [
+    for (alarm, printed) in [
         (
             "segment > 2ms p99",
             "plan.toml:5:9: in this alarm 'segment' is not",
@@ -156,7 +156,7 @@ fn what_cannot_be_an_alarm_is_told_before_anything_is_measured() {
         for arguments in [&["check", "plan.toml"][..], &run] {
             let ran = place.neph(arguments.iter().copied());
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-            assert!(ran.err.contains(said), "{}", ran.err);
+            assert!(ran.err.contains(printed), "{}", ran.err);
         }
         assert_eq!(place.files(), ["plan.toml"]);
     }
@@ -188,7 +188,7 @@ fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
         + "\n[lab]\ntopology = \"lab.toml\"\nprober = \"a\"\n\n[[lab.reflector]]\nsite = \"b\"\n";
     let (place, run) = with(&plan);
     fs::write(place.path("lab.toml"), LAB).expect("a file");
-    let (address, heard) = hear(2);
+    let (address, received) = hear(2);
     let url = format!("http://{address}/hook");
     let ran = place.neph(run.into_iter().chain(["--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
@@ -203,8 +203,8 @@ fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
     );
     assert!((3_000..=4_000).contains(from), "{kept:?}");
     assert!((6_000..=7_000).contains(until), "{kept:?}");
-    let heard = heard.join().expect("heard");
-    let states: Vec<&Value> = heard.iter().map(|one| &one["state"]).collect();
+    let received = received.join().expect("heard");
+    let states: Vec<&Value> = received.iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["raised", "over"]);
 }
 
@@ -232,19 +232,19 @@ fn recorded(place: &Place, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, S
         "hops a=iface:path@{near} b=iface:path@{far} -w 18s --format ndjson --packets --alarm"
     );
     let mut hops = place.command(hops.split(' ').chain(rule.iter().copied()));
-    let (child, said, _) = begin(hops.stdout(Stdio::piped()));
-    let heard = thread::spawn(move || {
-        let stamped = said.lines().map_while(Result::ok);
+    let (child, printed, _) = begin(hops.stdout(Stdio::piped()));
+    let received = thread::spawn(move || {
+        let stamped = printed.lines().map_while(Result::ok);
         stamped.map(|line| (wall().0, line)).collect()
     });
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
-    let heard: Vec<(i64, String)> = heard.join().expect("heard");
+    let received: Vec<(i64, String)> = received.join().expect("heard");
     send("INT", ping.id());
     ping.wait().expect("it ends");
-    assert_eq!(ran.status, 3, "{heard:?}");
+    assert_eq!(ran.status, 3, "{received:?}");
     let lines = ran.out.lines();
     let lines = lines.map(|line| serde_json::from_str(line).expect("JSON"));
-    (lines.collect(), heard)
+    (lines.collect(), received)
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     let up = Up(&place, name);
     let (address, posts) = hear(1);
     let url = format!("http://{address}/hook");
-    let rule = "a - b there > 40ms p50 for 1s until 20ms";
-    let (lines, heard) = recorded(&place, &up.1, &[rule, "--webhook", &url]);
+    let rule = "a - b forward > 40ms p50 for 1s until 20ms";
+    let (lines, received) = recorded(&place, &up.1, &[rule, "--webhook", &url]);
     let states = of(&lines, "alarm").filter_map(|one| one["state"].as_str());
     let states: Vec<&str> = states.collect();
     assert!(states.starts_with(&["raised", "over"]), "{states:?}");
@@ -275,7 +275,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
         let before = at - 1_000_000_000..at;
         let latest = of(&lines, "packet").filter(|packet| {
             let since = packet["since_ns"].as_i64().expect("when");
-            packet["way"] == "there" && before.contains(&since)
+            packet["direction"] == "forward" && before.contains(&since)
         });
         let delays = latest.filter_map(|one| one["segments"][0]["ns"].as_i64());
         let delays: Vec<i64> = delays.collect();
@@ -284,27 +284,27 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
         let is_raised = alarm["state"] == "raised";
         assert_eq!(slow * 2 > delays.len(), is_raised, "{alarm}: {delays:?}");
     }
-    is_told_at_once(&lines, &heard, rule);
+    is_told_at_once(&lines, &received, rule);
     let posted = posts.join().expect("heard");
     assert_eq!(posted[0], lines[0], "the first of all");
 }
 
 /// Each alarm is told once; the first while points record, late by what a window takes.
 #[expect(clippy::print_stdout, reason = "a test tells what it measured")]
-fn is_told_at_once(lines: &[Value], heard: &[(i64, String)], rule: &str) {
-    let told: Vec<_> = heard
+fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
+    let reported: Vec<_> = received
         .iter()
         .filter(|(_, line)| line.contains(rule))
         .collect();
-    assert_eq!(told.len(), of(lines, "alarm").count(), "{heard:#?}");
+    assert_eq!(reported.len(), of(lines, "alarm").count(), "{received:#?}");
     let first = &lines[0];
     assert_eq!(
         (&first["state"], &first["judged"]),
         (&"raised".into(), &"live".into())
     );
-    let (came, line) = told[0];
+    let (came, line) = reported[0];
     let is_end = |(_, line): &&(i64, String)| line.starts_with("neph hops: a: ");
-    let (ended, _) = heard.iter().find(is_end).expect("the recording ends");
+    let (ended, _) = received.iter().find(is_end).expect("the recording ends");
     let late = came - first["at_unix_ns"].as_i64().expect("when");
     println!(
         "{line}: {} ms late, {} ms before the end",
@@ -314,5 +314,5 @@ fn is_told_at_once(lines: &[Value], heard: &[(i64, String)], rule: &str) {
     // A window of 2 s, 1.08 s for packets under way, half a second until they are written; and what a
     // machine takes that is busy with other tests.
     assert!((0..8_000_000_000).contains(&late), "{late} ns");
-    assert!(came < ended, "{heard:#?}");
+    assert!(came < ended, "{received:#?}");
 }

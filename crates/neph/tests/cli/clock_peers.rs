@@ -69,12 +69,12 @@ fn exchanges_without_an_answer_hold_up_no_line_about_those_behind_them() {
     let some = ["clock", &peer, "-n", "60", "-i", "50ms", "--every", "200ms"];
     let ran = neph(some.into_iter().chain(["--format", "ndjson"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let told: Vec<Value> = ran.out.lines().map(document).collect();
-    let (summary, rows) = told.split_last().expect("a summary");
+    let reported: Vec<Value> = ran.out.lines().map(document).collect();
+    let (summary, rows) = reported.split_last().expect("a summary");
     assert_eq!((number(&summary["n"]), number(&summary["lost"])), (55, 5));
     let rows = rows.iter().filter(|row| row["kind"] == "offset");
     let rows: Vec<(i64, bool)> = rows
-        .map(|row| (number(&row["n"]), row["nothing_new"] == true))
+        .map(|row| (number(&row["n"]), row["no_new_exchanges"] == true))
         .collect();
     // The lost ones are so after five seconds, when all others were sent and answered long ago.
     let behind = rows.iter().filter(|(n, is_old)| *n > 5 && !is_old);

@@ -36,7 +36,11 @@ fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
         let summary = summary(&ran.out);
         assert_eq!((ran.status, &summary["packets"]), (0, &packets.into()));
         assert_eq!(summary["files"][0]["ending"], "cut off");
-        assert!(ran.err.contains("is packed and cut off"), "{}", ran.err);
+        assert!(
+            ran.err.contains("is compressed and truncated"),
+            "{}",
+            ran.err
+        );
         assert!(
             ran.err.contains(&format!("{packets} packets")),
             "{}",
@@ -78,11 +82,11 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
         fs::write(place.path(name), packed).expect("a file");
         let ran = place.neph(["read", name, "--format", "json"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
-        for told in [
+        for reported in [
             format!("{name} can be unpacked up to byte "),
             format!("what {program} packed is broken there or before; copy it anew"),
         ] {
-            assert!(ran.err.contains(&told), "{}", ran.err);
+            assert!(ran.err.contains(&reported), "{}", ran.err);
         }
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         let summary = summary(&ran.out);
@@ -111,7 +115,7 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
 fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_before_is_told_so() {
     let place = Place::empty();
     let whole = Capture::thinking().0;
-    for (kept, behind, ending, told) in [
+    for (kept, behind, ending, reported) in [
         (whole.len(), &[0; 512][..], "whole", ""),
         (whole.len(), b"a line", "whole", "has something behind"),
         (
@@ -130,15 +134,15 @@ fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_be
         let ran = place.neph(["read", "a.pcap.gz", "--format", "json"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(summary(&ran.out)["files"][0]["ending"], ending);
-        assert!(ran.err.contains(told), "{}", ran.err);
-        assert_eq!(ran.err.is_empty(), told.is_empty(), "{}", ran.err);
+        assert!(ran.err.contains(reported), "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), reported.is_empty(), "{}", ran.err);
     }
 }
 
 #[test]
 fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
     let place = Place::empty();
-    for (later_ms, is_told) in [(9_000, true), (900, false)] {
+    for (later_ms, is_reported) in [(9_000, true), (900, false)] {
         let mut joined = Capture::new();
         // Through the reader's short way and its long one.
         joined.segment((later_ms, true), ACK, (100, 500), 10);
@@ -147,29 +151,29 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
         fs::write(place.path("a.pcap"), joined.0).expect("a file");
         let ran = place.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
-        let told = ran.err.contains("jump back by 9.000 s") && ran.err.contains("counts twice");
-        assert_eq!(told, is_told, "{}", ran.err);
-        assert_eq!(ran.err.is_empty(), !is_told, "{}", ran.err);
+        let reported = ran.err.contains("jump back by 9.000 s") && ran.err.contains("counts twice");
+        assert_eq!(reported, is_reported, "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), !is_reported, "{}", ran.err);
         let back = &summary(&ran.out)["files"][0]["jump_back_ns"];
-        assert_eq!(back.as_i64(), is_told.then_some(9_000_000_000));
+        assert_eq!(back.as_i64(), is_reported.then_some(9_000_000_000));
     }
 }
 
 #[test]
 fn a_clock_that_is_set_forward_within_a_capture_is_told() {
     let place = Place::empty();
-    for (later_ms, is_told) in [(90_000_000, true), (80_000_000, false)] {
+    for (later_ms, is_reported) in [(90_000_000, true), (80_000_000, false)] {
         let mut capture = Capture::new();
         capture.segment((0, true), SYN, (1, 0), 0);
         capture.segment((later_ms, true), ACK, (100, 500), 10);
         fs::write(place.path("a.pcap"), capture.0).expect("a file");
         let ran = place.neph(["read", "a.pcap", "--format", "json"]);
-        let told = ran
+        let reported = ran
             .err
             .contains("a.pcap has no packet for 90000.000 s: its clock was set");
-        assert_eq!((ran.status, told), (0, is_told), "{}", ran.err);
+        assert_eq!((ran.status, reported), (0, is_reported), "{}", ran.err);
         let silence = &summary(&ran.out)["files"][0]["silence_ns"];
-        assert_eq!(silence.as_i64(), is_told.then_some(90_000_000_000_000));
+        assert_eq!(silence.as_i64(), is_reported.then_some(90_000_000_000_000));
     }
 }
 
@@ -185,11 +189,11 @@ fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_ag
             capture.segment((at, true), ACK, (2 + (at - 100) * 10, 8), 10);
         }
         fs::write(place.path("a.pcap"), capture.0).expect("a file");
-        let told = place.neph(["read", "a.pcap"]).out;
-        let is_told = told.contains("1 packet standing behind later ones");
-        assert_eq!(is_told, late > 0, "{told}");
+        let reported = place.neph(["read", "a.pcap"]).out;
+        let is_reported = reported.contains("1 packet standing behind later ones");
+        assert_eq!(is_reported, late > 0, "{reported}");
         let ran = place.neph(["read", "a.pcap", "--format", "json"]);
-        let counted = &summary(&ran.out)["files"][0]["packets_out_of_turn"];
+        let counted = &summary(&ran.out)["files"][0]["packets_out_of_order"];
         assert_eq!(counted.as_u64(), Some(late));
     }
 }
@@ -198,13 +202,13 @@ fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_ag
 fn flows_that_the_table_leaves_out_are_counted() {
     let place = Place::empty();
     let mut capture = Capture::thinking();
-    for again in [1_000, 2_000] {
+    for anew in [1_000, 2_000] {
         // The port is used again: another flow.
-        capture.segment((again, true), SYN, (again * 1_000, 0), 0);
-        capture.segment((again + 30, false), SYN | ACK, (7, again * 1_000 + 1), 0);
+        capture.segment((anew, true), SYN, (anew * 1_000, 0), 0);
+        capture.segment((anew + 30, false), SYN | ACK, (7, anew * 1_000 + 1), 0);
     }
     fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let told = |top| place.neph(["read", "a.pcap", "--top", top]).out;
-    assert!(told("1").contains("2 lines more"), "{}", told("1"));
-    assert!(!told("3").contains("--top"), "{}", told("3"));
+    let reported = |top| place.neph(["read", "a.pcap", "--top", top]).out;
+    assert!(reported("1").contains("2 lines more"), "{}", reported("1"));
+    assert!(!reported("3").contains("--top"), "{}", reported("3"));
 }

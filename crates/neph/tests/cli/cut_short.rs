@@ -71,10 +71,10 @@ fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
             "{kept}: {}",
             text.out
         );
-        let told = format!(
-            "5 packets cut off within the headers, and what they carry is not told; {ADVICE}."
+        let reported = format!(
+            "5 packets truncated within the headers, so their content is unknown; {ADVICE}."
         );
-        assert!(text.out.contains(&told), "{kept}: {}", text.out);
+        assert!(text.out.contains(&reported), "{kept}: {}", text.out);
         let summary =
             json(&place.neph(["read", "cut.pcap", "--format", "json"]).out)["summary"].take();
         assert_eq!(summary["other_packets"]["cut_off"], 5, "{kept}");
@@ -103,8 +103,12 @@ fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
     for command in [&hops[..], &clock] {
         let ran = place.neph(command.iter().copied());
         assert_eq!(ran.status, 2, "{}", ran.err);
-        let told = "5 packets, none of them of IP with a time and all of its header; ";
-        assert!(ran.err.contains(&format!("{told}{ADVICE}")), "{}", ran.err);
+        let reported = "5 packets, none of them of IP with a time and all of its header; ";
+        assert!(
+            ran.err.contains(&format!("{reported}{ADVICE}")),
+            "{}",
+            ran.err
+        );
     }
     // Beside pings that were not cut.
     for (name, [there, back]) in [("a.pcap", [0, 6]), ("b.pcap", [2, 4])] {
@@ -120,9 +124,9 @@ fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
     for command in [&hops[..], &clock] {
         let ran = place.neph(command.iter().copied());
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let told = format!("10 packets cut too short to be known again: {ADVICE}");
+        let reported = format!("10 packets cut too short to be known again: {ADVICE}");
         let all = ran.out + &ran.err;
-        assert!(all.contains(&told), "{all}");
+        assert!(all.contains(&reported), "{all}");
     }
 }
 
@@ -142,8 +146,8 @@ fn where_nothing_is_ip_no_longer_capture_is_advised() {
     }
     let ran = place.neph(["hops", "a.pcap", "b.pcap"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
-    let told = "none of them of IP with a time; capture where IP passes";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let reported = "none of them of IP with a time; capture where IP passes";
+    assert!(ran.err.contains(reported), "{}", ran.err);
     assert!(!ran.err.contains("-s 256"), "{}", ran.err);
 }
 
@@ -165,17 +169,18 @@ fn a_watch_that_keeps_too_little_says_so() {
         }
         let [short, text, enough] = [short, text, enough].map(Watch::interrupt);
         let summary = |out: &str| lines(out).pop().expect("a summary");
-        let told = summary(&short.out);
-        assert_eq!(told["other_packets"]["cut_off"], 5, "{told}");
-        assert_eq!(told["files"][0]["packets_not_ip"], 0, "{told}");
+        let reported = summary(&short.out);
+        assert_eq!(reported["other_packets"]["cut_off"], 5, "{reported}");
+        assert_eq!(reported["files"][0]["packets_not_ip"], 0, "{reported}");
         assert!(
-            text.out.contains(&format!("is not told; {ADVICE}.\n")),
+            text.out
+                .contains(&format!("content is unknown; {ADVICE}.\n")),
             "{}",
             text.out
         );
-        let told = summary(&enough.out);
+        let reported = summary(&enough.out);
         assert_eq!(
-            (&told["other_packets"]["cut_off"], &told["flows"]),
+            (&reported["other_packets"]["cut_off"], &reported["flows"]),
             (&0.into(), &1.into())
         );
     });

@@ -20,7 +20,7 @@ fn a_ping_ends_with_the_causes_that_its_messages_show() {
     let ping = ["ping", &target, "--no-icmp", "-q", "-c", "12", "-i", "60ms"];
     let ran = neph(ping);
     assert!(
-        ran.out.contains("slow server") && ran.out.contains("what to do: profile the server"),
+        ran.out.contains("slow server") && ran.out.contains("remedy: profile the server"),
         "{}",
         ran.out
     );
@@ -28,7 +28,7 @@ fn a_ping_ends_with_the_causes_that_its_messages_show() {
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     let causes = document["diagnoses"].as_array().expect("a list");
     let slow = causes.iter().find(|cause| cause["rule"] == "slow-server");
-    let cost = slow.and_then(|cause| cause["cost_ms"].as_f64());
+    let cost = slow.and_then(|cause| cause["added_ms"].as_f64());
     assert!(cost.is_some_and(|cost| cost >= 40.0), "{causes:?}");
 }
 
@@ -53,8 +53,8 @@ fn a_campaign_without_a_visible_cause_says_that_no_rule_speaks() {
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     assert_eq!(document["diagnoses"], Value::Array(Vec::new()));
     // It was measured with one size, which leaves a rule nothing to compare.
-    let blind = document["blind"].as_array().expect("a list");
-    let rules: Vec<&Value> = blind.iter().map(|one| &one["rule"]).collect();
+    let not_evaluated = document["not_evaluated"].as_array().expect("a list");
+    let rules: Vec<&Value> = not_evaluated.iter().map(|one| &one["rule"]).collect();
     assert!(rules.iter().any(|rule| *rule == "serialisation"), "{ran:?}");
 }
 

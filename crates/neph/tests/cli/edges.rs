@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 32] = [
+pub(crate) const COMMANDS: [&str; 33] = [
     "demo",
     "gallery",
     "ping",
@@ -39,6 +39,7 @@ pub(crate) const COMMANDS: [&str; 32] = [
     "control",
     "agents",
     "agent",
+    "explain",
     "completions",
     "man",
 ];
@@ -63,10 +64,13 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
         // As `| head -0` does.
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {told}");
-        assert!(!told.contains("Broken pipe"), "{arguments:?}: {told}");
-        assert!(!told.contains("panicked"), "{arguments:?}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {reported}");
+        assert!(
+            !reported.contains("Broken pipe"),
+            "{arguments:?}: {reported}"
+        );
+        assert!(!reported.contains("panicked"), "{arguments:?}: {reported}");
     }
 }
 
@@ -83,9 +87,12 @@ fn an_output_that_cannot_be_written_is_said() {
         let full = fs::File::create("/dev/full").expect("Linux has it");
         let mut command = place.command(arguments.iter().copied());
         let output = command.stdout(full).output().expect("neph runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
-        assert!(told.contains("write the output"), "{arguments:?}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {reported}");
+        assert!(
+            reported.contains("write the output"),
+            "{arguments:?}: {reported}"
+        );
     }
 }
 
@@ -103,10 +110,10 @@ fn an_output_that_is_closed_is_one_that_cannot_be_written() {
             .args(arguments)
             .env("NEPH_WORKSPACE", place.workspace());
         let output = closed.output().expect("sh runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{words}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {reported}");
         let sentence = "neph: write the output: standard output is closed";
-        assert!(told.contains(sentence), "{words}: {told}");
+        assert!(reported.contains(sentence), "{words}: {reported}");
     }
 }
 

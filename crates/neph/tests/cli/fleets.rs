@@ -81,8 +81,11 @@ fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
 fn bins_are_as_long_as_a_measurement_that_is_shorter_in_text_and_json_alike() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let told = few(&target, &[]).out;
-    assert!(told.contains("(each flow's median in 1 s; "), "{told}");
+    let reported = few(&target, &[]).out;
+    assert!(
+        reported.contains("(each flow's median in 1 s; "),
+        "{reported}"
+    );
     let document = few(&target, &["--format", "json"]).out;
     let document: Value = serde_json::from_str(&document).expect("one document");
     assert_eq!(document["pairs"][0]["bin_ns"], 1_000_000_000_i64);
@@ -115,7 +118,7 @@ fn flows_take_turns_at_several_targets_and_are_renewed() {
         .iter()
         .filter_map(|flow| flow["source_port"].as_u64())
         .collect();
-    assert!(ports.len() >= 8, "each lane had two flows: {ports:?}");
+    assert!(ports.len() >= 8, "each slot had two flows: {ports:?}");
     assert_eq!(document["tally"]["messages"], 32);
 }
 
@@ -276,7 +279,7 @@ fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
     let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.out));
     assert!(sentence.starts_with(&target), "{sentence}");
     assert!(
-        sentence.contains("beyond its cap of 10 a second from one address"),
+        sentence.contains("from this address (limit 10 per second)"),
         "{sentence}"
     );
     assert!(
@@ -310,13 +313,13 @@ fn whether_the_cores_are_kept_awake_is_said_either_way() {
             "{}",
             ran.err
         );
-        assert_eq!(document["sender"]["cores_awake"], true);
+        assert_eq!(document["sender"]["cpu_idle_disabled"], true);
         // Another user may not read the device, and the request stands all the same.
         let other = ["--awake", "--format", "json", "--quiet", "--user", "nobody"];
         let ran = few(&target, &other);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let document: Value = serde_json::from_str(&ran.out).expect("one document");
-        assert_eq!(document["sender"]["cores_awake"], true);
+        assert_eq!(document["sender"]["cpu_idle_disabled"], true);
     } else {
         assert!(
             ran.err.contains("--awake: cores may sleep as ever"),
@@ -336,8 +339,8 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
         &["--format", "json", "--quiet"],
     );
     assert_eq!(ran.status, 1, "{}", ran.err);
-    let told = format!("nothing listens at UDP {} of 127.0.0.1", address.port());
-    assert!(ran.err.contains(&told), "{}", ran.err);
+    let reported = format!("nothing listens at UDP {} of 127.0.0.1", address.port());
+    assert!(ran.err.contains(&reported), "{}", ran.err);
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     assert_eq!(document["interrupted"], false);
     assert_eq!(document["sender"]["late_replies"], 0);
@@ -347,13 +350,13 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
         document["silence"][0]
             .as_str()
             .expect("why")
-            .contains(&told)
+            .contains(&reported)
     );
     // Beside the summary too.
     let ran = few(&format!("udp://{address}"), &["--quiet"]);
     let (before, after) = ran.out.split_once("(100.0 %)\n").expect("a summary");
     assert!(before.contains("0 replies"), "{}", ran.out);
-    assert!(after.trim_start().starts_with(&told), "{}", ran.out);
+    assert!(after.trim_start().starts_with(&reported), "{}", ran.out);
 }
 
 #[test]
@@ -362,7 +365,7 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let [at, shut] = [&open, &closed].map(|one| one.local_addr().expect("bound"));
     drop(closed);
-    for (address, told, (refused, word)) in [
+    for (address, reported, (refused, word)) in [
         (
             at,
             "48 answers were SYN-ACK: somebody listens",
@@ -372,14 +375,14 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
     ] {
         let target = format!("syn://{address}");
         let ran = few(&target, &[]);
-        assert!(ran.out.contains(told), "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(reported), "{}{}", ran.out, ran.err);
         let ran = few(&target, &["--format", "json", "--quiet"]);
         let document: Value = serde_json::from_str(&ran.out).expect("one document");
         assert_eq!(document["sender"]["refused"], refused, "{}", ran.out);
         let ran = few(&target, &["--format", "csv"]);
         let mut lines = ran.out.lines();
         assert!(lines.next().is_some_and(|first| first.ends_with(",answer")));
-        let said = lines.filter(|line| line.ends_with(&format!(",{word}")));
-        assert_eq!(said.count(), 48, "{}", ran.out);
+        let printed = lines.filter(|line| line.ends_with(&format!(",{word}")));
+        assert_eq!(printed.count(), 48, "{}", ran.out);
     }
 }

@@ -29,11 +29,11 @@ fn redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measure
     let ran = ping("/moved");
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     let both = format!("{}{}", ran.out, ran.err);
-    for told in [
+    for reported in [
         format!("followed: 302 from {} to {}", at("/moved"), at("/again")),
         format!("followed: 301 from {} to {}", at("/again"), at("/ok")),
     ] {
-        assert!(both.contains(&told), "{told}: {both}");
+        assert!(both.contains(&reported), "{reported}: {both}");
     }
     assert!(both.contains("4 replies"), "{both}");
     let refused = [("/loop", "redirects again"), ("/ftp", "ftp")];
@@ -71,6 +71,6 @@ fn a_plan_that_follows_redirects_keeps_them_as_events() {
         events.contains("/moved") && events.contains("/ok"),
         "{events}"
     );
-    let told = place.neph(["show", &id]).out;
-    assert!(told.contains("5 replies"), "{told}");
+    let reported = place.neph(["show", &id]).out;
+    assert!(reported.contains("5 replies"), "{reported}");
 }

@@ -57,10 +57,10 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
         kept.place.neph(words.iter().chain(command).copied())
     };
     let own = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
-    let told = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
-    assert_eq!(told.status, 7, "{}", told.err);
-    let (release, ran) = told.out.split_once('\n').expect("two lines");
-    assert!(release != own.trim() && ran == "ran\n", "{}", told.out);
+    let reported = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
+    assert_eq!(reported.status, 7, "{}", reported.err);
+    let (release, ran) = reported.out.split_once('\n').expect("two lines");
+    assert!(release != own.trim() && ran == "ran\n", "{}", reported.out);
     // Bytes as they are, and more of them than a pipe holds.
     let many = run("vm", &["sh", "-c", "seq 20000; printf 'a  b'"]);
     assert!(
@@ -137,9 +137,9 @@ fn where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so() {
         .expect("neph runs")
         .into();
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let told = "guests as namespaces: those of [[guest]] m (vm, other) cannot run here: the program \
+    let reported = "guests as namespaces: those of [[guest]] m (vm, other) cannot run here: the program \
                 'linux.uml' is missing: install the package user-mode-linux\n";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains(reported), "{}", ran.err);
     let shown = place.neph(["show", "--format", "json"]).out;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert!(
@@ -178,11 +178,11 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
         kept.place.neph(words.iter().chain(command).copied())
     };
     let asked = "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
-    let told = run("vm", &["sh", "-c", asked]);
-    assert_eq!(told.status, 7, "{}", told.err);
-    let is_ours = told.out.contains("neph.name=vm") && told.out.contains("virtio0");
-    assert!(is_ours, "{}", told.out);
-    assert!(told.out.contains("processors 2"), "{}", told.out);
+    let reported = run("vm", &["sh", "-c", asked]);
+    assert_eq!(reported.status, 7, "{}", reported.err);
+    let is_ours = reported.out.contains("neph.name=vm") && reported.out.contains("virtio0");
+    assert!(is_ours, "{}", reported.out);
+    assert!(reported.out.contains("processors 2"), "{}", reported.out);
     let neph = env!("CARGO_BIN_EXE_neph");
     let asked = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
     let ping = [neph, "ping"].into_iter().chain(asked.split(' '));
@@ -218,10 +218,10 @@ fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
     let refusing = GUEST.replace("\"uml\"", "\"uml\"\nfallback = false");
     fs::write(place.path("two.toml"), refusing).expect("a file");
     let without = place.command(words).env("PATH", &programs).output();
-    let told = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
+    let reported = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
     assert!(
-        told.contains("install the package user-mode-linux"),
-        "{told}"
+        reported.contains("install the package user-mode-linux"),
+        "{reported}"
     );
 }
 
@@ -237,9 +237,9 @@ fn nothing_of_this_host_runs_in_a_guest_and_a_plan_that_asks_for_it_is_told() {
     };
     let fine = check("");
     assert_eq!(fine.status, 0, "{}", fine.err);
-    let told = check("[[lab.reflector]]\nsite = \"vm\"\n");
-    assert_eq!(told.status, 2, "{}", told.err);
-    assert!(told.err.contains("'vm' is a guest"), "{}", told.err);
+    let reported = check("[[lab.reflector]]\nsite = \"vm\"\n");
+    assert_eq!(reported.status, 2, "{}", reported.err);
+    assert!(reported.err.contains("'vm' is a guest"), "{}", reported.err);
 }
 
 #[test]
@@ -256,14 +256,17 @@ fn verify_holds_a_guest_against_the_ceiling_of_its_tap() {
          bandwidth = \"4Mbit/s\"\n",
     );
     let ran = place.neph(["lab", "verify", "two.toml", "--format", "json"]);
-    let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    let reported: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
     assert_eq!(
-        (ran.status, &told[0]["to"]),
+        (ran.status, &reported[0]["to"]),
         (0, &Value::from("vm")),
         "{}",
         ran.out
     );
-    assert_eq!(told[0]["rate_asked_bits_per_s"], 4_000_000, "{told}");
-    let took = told[0]["rate_measured_bits_per_s"].as_u64();
-    assert!(took.is_some_and(|took| took > 0), "{told}");
+    assert_eq!(
+        reported[0]["rate_configured_bits_per_s"], 4_000_000,
+        "{reported}"
+    );
+    let took = reported[0]["rate_measured_bits_per_s"].as_u64();
+    assert!(took.is_some_and(|took| took > 0), "{reported}");
 }

@@ -114,16 +114,16 @@ fn circuits_over_one_link_are_found_and_others_are_not() {
 fn a_wider_margin_has_another_answer(place: &Place) {
     let mut words = vec!["control", "interference", "--campaign", "last"];
     words.extend(["--margin", "60%", "--format", "json"]);
-    let again = place.neph(words).out;
-    let again: Value = serde_json::from_str(&again).expect("JSON");
-    let share = again["pairs"][0]["circuits"][0]["share_percent"].as_f64();
+    let anew = place.neph(words).out;
+    let anew: Value = serde_json::from_str(&anew).expect("JSON");
+    let share = anew["pairs"][0]["circuits"][0]["share_percent"].as_f64();
     assert!(
         share.is_some_and(|share| (40.0..60.0).contains(&share)),
-        "{again}"
+        "{anew}"
     );
-    let answers = again["pairs"].as_array().expect("pairs").iter();
+    let answers = anew["pairs"].as_array().expect("pairs").iter();
     let mut answers = answers.map(|one| &one["answer"]);
-    assert!(answers.all(|one| one == "independent"), "{again}");
+    assert!(answers.all(|one| one == "independent"), "{anew}");
 }
 
 /// The lines that were printed keep both circuits apart; with another pair declared, one pair is left.

@@ -84,12 +84,12 @@ fn each_id_of_a_list_opens_what_it_is_listed_for() {
     let campaign = json(&place.neph(["list", "--format", "json"]).out)[0]["id"].clone();
     let listed = json(&place.neph(["list", "last", "--format", "json"]).out);
     for text in [["list", "last"], ["show", "last"]] {
-        let told = place.neph(text).out;
-        let (_, rows) = told.split_once("FLAGS").expect("a heading");
+        let reported = place.neph(text).out;
+        let (_, rows) = reported.split_once("FLAGS").expect("a heading");
         for (row, known) in rows.lines().skip(1).zip(listed.as_array().expect("a list")) {
             let short = row.split_whitespace().next().expect("an id");
             let whole = known["id"].as_str().expect("a text");
-            assert!(whole.starts_with(short), "{told}");
+            assert!(whole.starts_with(short), "{reported}");
             let ran = place.neph(["show", short, "--format", "json"]);
             let shown = json(&ran.out);
             assert_eq!(shown["experiment"]["id"], whole, "{short}: {}", ran.err);
@@ -127,21 +127,21 @@ fn add_one_cut_off(place: &Place) {
     let first = store.experiments(campaign).expect("readable").remove(1);
     let messages = store.messages(first.id).expect("readable");
     let known = store.provenance(first.id).expect("readable");
-    let mut again = Experiment {
+    let mut anew = Experiment {
         id: ExperimentId::new(),
         attempt: 1,
         status: ExperimentStatus::Running,
         ..first
     };
-    let mut recorder = store.begin(&again).expect("begun");
+    let mut recorder = store.begin(&anew).expect("begun");
     recorder.messages(&messages).expect("recorded");
-    again.status = ExperimentStatus::Interrupted;
+    anew.status = ExperimentStatus::Interrupted;
     let provenance = Provenance {
-        experiment: again.id,
+        experiment: anew.id,
         ..known.expect("every finished one has it")
     };
     store
-        .finish(recorder, &again, &provenance)
+        .finish(recorder, &anew, &provenance)
         .expect("finished");
 }
 
@@ -180,8 +180,11 @@ fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured
     let place = Place::measured();
     let killed = leave_one_running(&place);
     let list = place.neph(["list"]).out;
-    let told = format!("interrupted (neph resume {})", killed.id);
-    assert!(list.contains(&told) && !list.contains("running"), "{list}");
+    let reported = format!("interrupted (neph resume {})", killed.id);
+    assert!(
+        list.contains(&reported) && !list.contains("running"),
+        "{list}"
+    );
     let shown = json(&place.neph(["show", "killed", "--format", "json"]).out);
     assert_eq!(shown["campaign"]["status"], "interrupted");
     let experiments = json(&place.neph(["list", "killed", "--format", "json"]).out);
@@ -294,11 +297,11 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
     let campaigns = json(&place.neph(["list", "--format", "json"]).out);
     assert_eq!(campaigns[0]["name"], "older", "the oldest comes first");
     let id = campaigns[0]["id"].as_str().expect("a text");
-    let told = format!(
+    let reported = format!(
         "neph import: 1 experiment, 40 messages, 1 TCP acknowledgement, 1 retransmission; \
          `neph report {id}` shows them\n"
     );
-    assert_eq!(ran.err, told);
+    assert_eq!(ran.err, reported);
     let experiments = json(&place.neph(["list", id, "--format", "json"]).out);
     let id = experiments[0]["id"].as_str().expect("a text");
     let shown = json(&place.neph(["show", id, "--format", "json"]).out);
@@ -320,10 +323,10 @@ fn one_experiment_can_be_exported_alone_and_imported_again() {
     assert_eq!(place.neph(export).status, 0);
     let ran = place.neph(["import", "out"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let again = json(&place.neph(["list", "last", "--format", "json"]).out);
-    assert_eq!(again.as_array().map(Vec::len), Some(1));
+    let anew = json(&place.neph(["list", "last", "--format", "json"]).out);
+    assert_eq!(anew.as_array().map(Vec::len), Some(1));
     assert_eq!(
-        again[0]["response_p50_ns"],
+        anew[0]["response_p50_ns"],
         experiments[0]["response_p50_ns"]
     );
 }

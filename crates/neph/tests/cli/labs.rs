@@ -219,7 +219,7 @@ impl Kept {
         kept
     }
 
-    fn again(&self) -> Ran {
+    fn anew(&self) -> Ran {
         let words = [
             "lab", "up", "two.toml", "--yes", "--detach", "--name", &self.name,
         ];
@@ -255,9 +255,9 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
     }
     let service = "[[service]]\nname = \"sleeper\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n";
     let kept = Kept::up(&format!("{TWO}{service}"), 'k');
-    let again = kept.again();
-    assert_eq!(again.status, 0, "{}", again.err);
-    assert!(again.err.contains("is up already"), "{}", again.err);
+    let anew = kept.anew();
+    assert_eq!(anew.status, 0, "{}", anew.err);
+    assert!(anew.err.contains("is up already"), "{}", anew.err);
     let words = ["lab", "up", "two.toml", "--name", &kept.name];
     let recorded = kept.place.neph(words.into_iter().chain(["--record", "x"]));
     assert_eq!(recorded.status, 2, "{}", recorded.err);
@@ -277,7 +277,7 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
     assert_eq!(missing.status, 2);
     assert!(missing.err.contains("has no site 'c'"), "{}", missing.err);
     fs::write(kept.place.path("two.toml"), TWO.replace("2ms", "3ms")).expect("a file");
-    let other = kept.again();
+    let other = kept.anew();
     assert_eq!(other.status, 1, "{}", other.err);
     assert!(other.err.contains("from another topology"), "{}", other.err);
     let keeper = status["process"].as_u64().expect("a number");
@@ -312,10 +312,13 @@ fn a_shell_at_a_site_says_where_it_is() {
     .expect("it listens");
     drop(input);
     let output = child.wait_with_output().expect("it ends");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains(&format!("{} a\n", kept.name)), "{told}");
-    assert!(told.contains("10.80.0.1"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{reported}");
+    assert!(
+        reported.contains(&format!("{} a\n", kept.name)),
+        "{reported}"
+    );
+    assert!(reported.contains("10.80.0.1"), "{reported}");
 }
 
 #[test]
@@ -329,10 +332,10 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     send("KILL", u32::try_from(keeper).expect("a process"));
     let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
     eventually("killed", Duration::from_secs(10), gone);
-    let again = kept.again();
-    assert_eq!(again.status, 0, "{}", again.err);
-    assert!(again.err.contains("was left behind"), "{}", again.err);
-    assert!(again.err.contains("is up, kept by"), "{}", again.err);
+    let anew = kept.anew();
+    assert_eq!(anew.status, 0, "{}", anew.err);
+    assert!(anew.err.contains("was left behind"), "{}", anew.err);
+    assert!(anew.err.contains("is up, kept by"), "{}", anew.err);
     let bad = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"no-such-x\"]\n";
     fs::write(kept.place.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");
     let words = ["lab", "up", "bad.toml", "--yes", "-d", "--name", "m1bad"];

@@ -160,9 +160,9 @@ fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged
     assert!(row.contains("32.90 ms") && row.contains("480"), "{row}");
 
     let ran = place.neph(["diagnose", "last", "--format", "json"]);
-    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let cause = &told["diagnoses"][0];
-    assert_eq!(cause["rule"], "ecmp-imbalance", "{told}");
+    let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let cause = &reported["diagnoses"][0];
+    assert_eq!(cause["rule"], "ecmp-imbalance", "{reported}");
     let text = cause["cause"].as_str().expect("a sentence");
     for part in [
         "6 connections 20.00 ms",
@@ -229,8 +229,12 @@ fn pings_go_on_between_blocks() {
     let text = place.neph(["show", "last"]).out;
     assert!(text.contains("Pings between blocks"), "{text}");
     let ran = place.neph(["export", "--pings", "--format", "jsonl", "-o", "-"]);
-    let told = format!("neph export: {} pings of '", count("sent"));
-    assert!(ran.err.starts_with(&told), "of no experiment: {}", ran.err);
+    let reported = format!("neph export: {} pings of '", count("sent"));
+    assert!(
+        ran.err.starts_with(&reported),
+        "of no experiment: {}",
+        ran.err
+    );
     let written = ran.out;
     assert_eq!(written.lines().count() as u64, count("sent"), "{written}");
     let first: Value = serde_json::from_str(written.lines().next().expect("a row")).expect("JSON");

@@ -121,26 +121,26 @@ exec nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 
 /// Has begun to record.
 fn begun(mut command: Command) -> (Child, BufReader<ChildStderr>) {
-    let (child, said, line) = begin(command.stdout(Stdio::piped()));
+    let (child, printed, line) = begin(command.stdout(Stdio::piped()));
     assert!(line.starts_with("neph hops: recording "), "{line}");
-    (child, said)
+    (child, printed)
 }
 
 /// Ends it as ctrl-C does; gives its status and what it said.
-fn interrupted(child: Child, said: BufReader<ChildStderr>) -> (i32, String) {
-    interrupted_by(child, said, "INT")
+fn interrupted(child: Child, printed: BufReader<ChildStderr>) -> (i32, String) {
+    interrupted_by(child, printed, "INT")
 }
 
-fn interrupted_by(child: Child, said: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
-    let ran = ended(child, said, signal);
+fn interrupted_by(child: Child, printed: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
+    let ran = ended(child, printed, signal);
     (ran.status, ran.err)
 }
 
 /// What came of it, and all that it said since it began.
-fn ended(child: Child, mut said: BufReader<ChildStderr>, signal: &str) -> Ran {
+fn ended(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> Ran {
     send(signal, child.id());
     let mut ran = Ran::from(child.wait_with_output().expect("it ends"));
-    said.read_to_string(&mut ran.err).expect("text");
+    printed.read_to_string(&mut ran.err).expect("text");
     ran
 }
 
@@ -170,18 +170,18 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     ];
     let command = hops(&place, ENTER, &arguments.map(|text: &str| text));
     symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
-    let (child, said) = begun(command);
+    let (child, printed) = begun(command);
     wire.exchange(20);
-    let (status, text) = interrupted(child, said);
+    let (status, text) = interrupted(child, printed);
     assert_eq!(status, 130, "{text}");
     for point in ["here", "there"] {
         let line = format!("neph hops: {point}: 40 packets in kept/{point}.pcap, 0 lost");
         assert!(text.contains(&line), "{text}");
         assert_eq!(datagrams(&place, "kept", point), 40);
     }
-    let again = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
-    assert!(text.contains(&format!(": {again}\n")), "{text}");
-    let ran = place.neph(again.split(' ').skip(1));
+    let anew = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
+    assert!(text.contains(&format!(": {anew}\n")), "{text}");
+    let ran = place.neph(anew.split(' ').skip(1));
     assert!(
         ran.out.contains("Clocks of here and there: one."),
         "{}",
@@ -190,8 +190,8 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     let site = &wire.names[0];
     let absent = format!("x=iface:zz@{site}");
     let ran = place.neph(["hops", &here, &absent, "-w", "1s"]);
-    let said = format!("no interface zz in the network namespace {site}; ip -n {site} link");
-    assert!(ran.status == 2 && ran.err.contains(&said), "{}", ran.err);
+    let printed = format!("no interface zz in the network namespace {site}; ip -n {site} link");
+    assert!(ran.status == 2 && ran.err.contains(&printed), "{}", ran.err);
     let ran = place.neph(["hops", &here, &there, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
@@ -209,9 +209,9 @@ fn tcpdump_records_where_there_is_no_neph() {
     let place = Place::empty();
     let [here, there] = wire.points();
     let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
-    let (child, said) = begun(hops(&place, ENTER, &arguments));
+    let (child, printed) = begun(hops(&place, ENTER, &arguments));
     wire.exchange(20);
-    let (status, text) = interrupted(child, said);
+    let (status, text) = interrupted(child, printed);
     assert_eq!(status, 130, "{text}");
     assert!(
         text.contains("there: 40 packets in kept/there.pcap, 0 lost"),
@@ -227,7 +227,7 @@ fn enough_packets_bytes_or_time_end_all_points() {
     };
     let [a, b] = &wire.names;
     let points = [format!("here=iface:near@{a}"), format!("iface:far@{b}")];
-    for (end, said) in [
+    for (end, printed) in [
         (["-n", "6"], "here: 6 packets"),
         (["--limit", "300"], "has reached 300 B"),
         (["-w", "10ms"], "0 lost"),
@@ -240,7 +240,7 @@ fn enough_packets_bytes_or_time_end_all_points() {
         child.wait_with_output().expect("it ends");
         let mut text = String::new();
         err.read_to_string(&mut text).expect("text");
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(printed), "{text}");
         assert_eq!(
             place.files(),
             ["bin"],
@@ -256,7 +256,7 @@ fn an_ssh_that_fails_is_told_in_its_words() {
     };
     let place = Place::empty();
     let [here, there] = wire.points();
-    for (ssh, said) in [
+    for (ssh, printed) in [
         (
             "echo 'root@b: Permission denied (publickey).' >&2; exit 255",
             "Permission denied (publickey).",
@@ -270,7 +270,7 @@ fn an_ssh_that_fails_is_told_in_its_words() {
                 .expect("it runs"),
         );
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-        assert!(ran.err.contains(said), "{}", ran.err);
+        assert!(ran.err.contains(printed), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         assert_eq!(place.files(), ["bin"]);
     }
@@ -296,8 +296,8 @@ fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
     // The second time no capture of the first is in the way.
     for _ in 0..2 {
         let ran = Ran::from(hops(&place, &ssh, &arguments).output().expect("it runs"));
-        let is_told = ran.err.contains("two: ") && ran.err.contains("Permission denied");
-        assert!(ran.status == 1 && is_told, "{}", ran.err);
+        let is_reported = ran.err.contains("two: ") && ran.err.contains("Permission denied");
+        assert!(ran.status == 1 && is_reported, "{}", ran.err);
     }
 }
 
@@ -311,11 +311,11 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
     let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
     let command = hops(&place, ENTER, &arguments);
     symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
-    let (child, said) = begun(command);
+    let (child, printed) = begun(command);
     wire.exchange(5);
     ip(&format!("-n {} link set far down", wire.names[1]));
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
-    let text: Vec<String> = said.lines().map_while(Result::ok).collect();
+    let text: Vec<String> = printed.lines().map_while(Result::ok).collect();
     let text = text.join("\n");
     assert_eq!(ran.status, 1, "{text}");
     assert!(
@@ -336,7 +336,7 @@ fn a_second_ctrl_c_says_which_command_tells_the_captures_that_it_leaves() {
     let ssh = "while [ \"$1\" != -- ]; do shift; done
 sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     let arguments = [here.as_str(), &there, "--proto", "udp"];
-    let (child, said) = begun(hops(&place, ssh, &arguments));
+    let (child, printed) = begun(hops(&place, ssh, &arguments));
     wire.exchange(20);
     send("INT", child.id());
     let own = place.path(&format!("neph-hops-{}-0", child.id()));
@@ -344,10 +344,10 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     eventually("both are written", SOON, || {
         !is_empty("here.pcap") && !is_empty("there.pcap")
     });
-    let (status, text) = interrupted_by(child, said, "TERM");
+    let (status, text) = interrupted_by(child, printed, "TERM");
     assert_eq!(status, 130, "{text}");
-    let told = text.lines().last().expect("a line");
-    let (_, command) = told.split_once("the captures stay: ").expect(told);
+    let reported = text.lines().last().expect("a line");
+    let (_, command) = reported.split_once("the captures stay: ").expect(reported);
     let mut words = command.split(' ').skip(1);
     assert_eq!(words.next(), Some("hops"));
     let names = ["here=", "there="];
@@ -361,7 +361,7 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 #[test]
 fn points_that_are_none_are_refused_in_one_sentence() {
     let place = Place::empty();
-    for (points, said) in [
+    for (points, printed) in [
         (["iface:", "iface:lo"], "write iface:eth0"),
         (["iface:lo", "iface:lo"], "write NAME= before one"),
         (["iface:lo", "a.pcap"], "record these first"),
@@ -380,6 +380,6 @@ fn points_that_are_none_are_refused_in_one_sentence() {
             continue;
         }
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        assert!(ran.err.contains(said), "{}", ran.err);
+        assert!(ran.err.contains(printed), "{}", ran.err);
     }
 }

@@ -50,7 +50,7 @@ fn streams_are_measured_in_each_format() {
     let there = Serving::start(&[]);
     let words = |rest: &str| format!("media {} -n 2 -w 2s {rest}", there.address);
     let shown = document(&neph(words("--format json").split_whitespace()));
-    assert_eq!(shown["schema"], 1);
+    assert_eq!(shown["schema"], 2);
     let streams = shown["streams"].as_array().expect("a list");
     assert_eq!(streams.len(), 2);
     for one in streams {

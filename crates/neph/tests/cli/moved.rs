@@ -53,16 +53,16 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     let ran = place.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     // The end of `neph run` is the report of the terminal.
-    let told = "2 machines answer by turns";
-    assert!(ran.out.contains(told), "{}", ran.out);
+    let reported = "2 machines answer by turns";
+    assert!(ran.out.contains(reported), "{}", ran.out);
     let ids = experiments(&place);
     let shown = json(&place, &["show", &ids[0]]);
     let flags = shown["flags"].to_string();
     assert!(flags.contains("several_backends"), "{flags}");
     for (arguments, part) in [
-        (vec!["show", ids[0].as_str()], told),
-        (vec!["list", "last"], told),
-        (vec!["report", "last"], told),
+        (vec!["show", ids[0].as_str()], reported),
+        (vec!["list", "last"], reported),
+        (vec!["report", "last"], reported),
     ] {
         let ran = place.neph(arguments.iter().copied());
         assert!(ran.out.contains(part), "{arguments:?}: {}", ran.out);

@@ -54,10 +54,10 @@ pub(crate) fn send(signal: &str, pid: u32) {
 /// what comes after can be read on.
 pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = command.stderr(Stdio::piped()).spawn().expect("neph runs");
-    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut printed = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says something");
-    (child, said, line)
+    printed.read_line(&mut line).expect("it says something");
+    (child, printed, line)
 }
 
 /// How long what needs a moment may take.

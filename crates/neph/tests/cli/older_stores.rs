@@ -39,7 +39,7 @@ fn unpacked(month: &str) -> Place {
     place
 }
 
-fn said(month: &str, file: &str) -> String {
+fn printed(month: &str, file: &str) -> String {
     let path = fixtures().join(month).join(file);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -58,20 +58,20 @@ fn a_store_of_november_2026_shows_and_reports_what_it_did() {
     let month = "2026-11";
     let place = unpacked(month);
     let listed = done(place.neph(["list", "--workspace", "store", "--format", "json"]));
-    assert_eq!(json(&listed), json(&said(month, "list.json")));
+    assert_eq!(json(&listed), json(&printed(month, "list.json")));
     for (campaign, file) in CAMPAIGNS {
         let shown = ["show", campaign, "--workspace", "store", "--format", "json"];
         let shown = done(place.neph(shown));
         let mut shown = json(&shown);
         // The version of the keys came later.
         shown.as_object_mut().expect("an object").remove("schema");
-        assert_eq!(shown, json(&said(month, &format!("{file}.json"))));
+        assert_eq!(shown, json(&printed(month, &format!("{file}.json"))));
         let report = ["report", campaign, "--workspace", "store", "-o", file];
         let report = done(place.neph(report));
         let (report, _path) = report.rsplit_once("report: ").expect("where it is");
         assert_eq!(
             report.trim_end(),
-            said(month, &format!("{file}.txt")).trim_end()
+            printed(month, &format!("{file}.txt")).trim_end()
         );
     }
 }

@@ -157,12 +157,15 @@ fn without_a_reply_no_rule_blames_this_host() {
     ] {
         let document = summary(&target, &[]);
         assert_eq!(document["flows"][0]["answers"][expected], 3);
-        let blind = document["blind"].as_array().expect("rules");
+        let not_evaluated = document["not_evaluated"].as_array().expect("rules");
         let needs = |rule: &str| {
-            let one = blind.iter().find(|one| one["rule"] == rule);
+            let one = not_evaluated.iter().find(|one| one["rule"] == rule);
             one.expect("it could not look")["needs"].clone()
         };
-        assert!(!document["blind"].to_string().contains("Linux"), "{target}");
+        assert!(
+            !document["not_evaluated"].to_string().contains("Linux"),
+            "{target}"
+        );
         assert_eq!(needs("random-loss"), serde_json::json!(["a reply"]));
     }
 }
@@ -171,8 +174,8 @@ fn without_a_reply_no_rule_blames_this_host() {
 fn a_refused_websocket_has_a_line_of_causes() {
     let ran = few(&format!("ws://127.0.0.1:{}", server(OK)), &[]);
     let (_, summary) = ran.out.split_once("\n--- ").expect("a summary");
-    let told = "3 not sent\n  3 x WebSocket refused: HTTP status 200\n";
-    assert!(summary.contains(told), "{}", ran.out);
+    let reported = "3 not sent\n  3 x WebSocket refused: HTTP status 200\n";
+    assert!(summary.contains(reported), "{}", ran.out);
     let line = line(&ran.out, 1);
     assert!(line.ends_with("not sent: WebSocket refused: HTTP status 200"));
 }

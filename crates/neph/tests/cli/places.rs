@@ -81,9 +81,9 @@ fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
         ];
         let ran = place.neph(words.into_iter().chain(more));
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        let told =
+        let reported =
             format!("neph: truth/{record} is there already, from an earlier lab: name another");
-        assert!(ran.err.contains(&told), "{}", ran.err);
+        assert!(ran.err.contains(&reported), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         assert_eq!(fs::read_to_string(&file).expect("kept"), "twelve megabytes");
         fs::remove_file(&file).expect("ours");
@@ -100,7 +100,7 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
     }
     let place = Place::empty();
     let name = format!("lacks{}", std::process::id());
-    for (asked, told) in [
+    for (asked, reported) in [
         (
             "congestion_control = \"nope\"",
             "write another as congestion_control",
@@ -124,7 +124,7 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
                 "{asked}: {}",
                 ran.err
             );
-            assert!(ran.err.contains(told), "{asked}: {}", ran.err);
+            assert!(ran.err.contains(reported), "{asked}: {}", ran.err);
             assert!(!place.path("truth").exists(), "{asked}, {more:?}");
         }
     }
@@ -151,8 +151,8 @@ fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
     fs::write(place.path("site/index.html"), "<title>Mine</title>").expect("a file");
     let ran = place.neph(["report", "-o", "site"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-    let told = "neph: site holds 'index.html', which is no report's: name a new folder";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let reported = "neph: site holds 'index.html', which is no report's: name a new folder";
+    assert!(ran.err.contains(reported), "{}", ran.err);
     let left = fs::read_to_string(place.path("site/index.html")).expect("kept");
     assert_eq!(left, "<title>Mine</title>");
     let files = fs::read_dir(place.path("site")).expect("a folder");
@@ -178,9 +178,9 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
         ] {
             let ran = place.neph(command.iter().copied().chain([output]));
             assert_eq!(ran.status, 2, "{command:?} {output}: {}", ran.err);
-            let told = format!("neph: cannot write {output}: ");
-            let is_told = ran.err.starts_with(&told) && ran.err.contains(remedy);
-            assert!(is_told, "{}", ran.err);
+            let reported = format!("neph: cannot write {output}: ");
+            let is_reported = ran.err.starts_with(&reported) && ran.err.contains(remedy);
+            assert!(is_reported, "{}", ran.err);
         }
     }
     for command in ["report", "man"] {

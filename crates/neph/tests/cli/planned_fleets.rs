@@ -57,8 +57,8 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     // Two blocks, a trace each: over loopback all flows go straight to where they want to go.
     for page in ["flow-paths-1.svg", "flow-paths-2.svg"] {
         let drawn = fs::read_to_string(place.path("report/figures").join(page)).expect(page);
-        let told = "4 traced flows to 127.0.0.1 over 1 path";
-        assert!(drawn.contains(told), "{drawn}");
+        let reported = "4 traced flows to 127.0.0.1 over 1 path";
+        assert!(drawn.contains(reported), "{drawn}");
     }
 }
 
@@ -78,10 +78,13 @@ fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
     assert_eq!(shown.as_array().map(Vec::len), Some(2));
     for one in shown.as_array().into_iter().flatten() {
         let of_messages = median(&place, one["block"].as_u64());
-        let told = one["response_p50_ns"].as_f64().expect("a median");
+        let reported = one["response_p50_ns"].as_f64().expect("a median");
         // Three digits are kept, none below a microsecond.
         let bound = of_messages / 1000.0 + 1000.0;
-        assert!((told - of_messages).abs() <= bound, "{told} {of_messages}");
+        assert!(
+            (reported - of_messages).abs() <= bound,
+            "{reported} {of_messages}"
+        );
     }
     let messages = place.workspace().join("messages");
     fs::remove_dir_all(&messages).expect("removed");
@@ -108,13 +111,18 @@ fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
     let place = Place::empty();
     let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";
     let text = |blocks: u32| seasons.replace("blocks = 2", &format!("blocks = {blocks}"));
-    let told = "blocks cannot decide what the report compares";
-    for (blocks, is_told) in [(2, true), (6, true), (7, false)] {
+    let reported = "blocks cannot decide what the report compares";
+    for (blocks, is_reported) in [(2, true), (6, true), (7, false)] {
         fs::write(place.path("p.toml"), text(blocks)).expect("written");
         for command in ["plan", "check"] {
             let ran = place.neph([command, "p.toml"]);
             assert_eq!(ran.status, 0, "{}", ran.err);
-            assert_eq!(ran.err.contains(told), is_told, "{blocks}: {}", ran.err);
+            assert_eq!(
+                ran.err.contains(reported),
+                is_reported,
+                "{blocks}: {}",
+                ran.err
+            );
         }
     }
 }
@@ -136,9 +144,9 @@ fn exports(place: &Place) {
             .clone()
             .all(|row| row["network_ns"].as_i64() > Some(0))
     );
-    let lanes: std::collections::BTreeSet<i64> =
-        rows.iter().filter_map(|row| row["lane"].as_i64()).collect();
-    assert_eq!(lanes.len(), 16);
+    let slots: std::collections::BTreeSet<i64> =
+        rows.iter().filter_map(|row| row["slot"].as_i64()).collect();
+    assert_eq!(slots.len(), 16);
     let parquet = [
         "export",
         "--flows",
@@ -186,8 +194,8 @@ fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_repo
 
     let ran = place.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let told = "beyond its cap of 100 a second from one address";
-    let flags = ran.err.lines().filter(|line| line.contains(told));
+    let reported = "from this address (limit 100 per second)";
+    let flags = ran.err.lines().filter(|line| line.contains(reported));
     assert_eq!(flags.count(), 2, "one in each block: {}", ran.err);
 
     let shown = place.neph(["show", "last", "--format", "json"]).out;
@@ -195,11 +203,14 @@ fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_repo
     let id = shown["experiments"][0]["id"].as_str().expect("a text");
     let shown = place.neph(["show", id]).out;
     assert!(
-        shown.contains(told) && shown.contains("--max-rate"),
+        shown.contains(reported) && shown.contains("--max-rate"),
         "{shown}"
     );
     let ran = place.neph(["report", "--output", "report"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     let page = fs::read_to_string(place.path("report/index.html")).expect("a page");
-    assert!(page.contains(told) && page.contains("--max-rate"), "{page}");
+    assert!(
+        page.contains(reported) && page.contains("--max-rate"),
+        "{page}"
+    );
 }

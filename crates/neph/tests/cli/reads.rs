@@ -240,7 +240,7 @@ fn what_is_no_capture_is_refused_in_one_sentence() {
     fs::write(place.path("picture.gif"), b"GIF89a").expect("a file");
     fs::write(place.path("empty.pcap"), b"").expect("a file");
     fs::write(place.path("packed.pcap.xz"), b"\xfd7zXZ\0").expect("a file");
-    for (file, said) in [
+    for (file, printed) in [
         ("picture.gif", "no capture"),
         ("empty.pcap", "is empty"),
         ("packed.pcap.xz", "xz -dc packed.pcap.xz | neph read -"),
@@ -253,7 +253,7 @@ fn what_is_no_capture_is_refused_in_one_sentence() {
             "{file}: {}",
             ran.err
         );
-        assert!(ran.err.contains(said), "{}", ran.err);
+        assert!(ran.err.contains(printed), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     }
 }
@@ -354,13 +354,13 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
     fs::write(place.path("once.pcap"), &capture.0).expect("a file");
     let read = |file| document(&place.neph(["read", file, "--format", "json"]).out);
     let once = read("once.pcap");
-    assert_eq!(once["summary"]["packets_seen_twice"], 0);
+    assert_eq!(once["summary"]["capture_duplicates_removed"], 0);
     // Interface 0 is that of a capture which tells none.
     for interfaces in [[2, 5], [0, 1]] {
         fs::write(place.path("twice.pcap"), capture.at_interfaces(interfaces)).expect("a file");
         let twice = read("twice.pcap");
         assert_eq!(once["flows"], twice["flows"], "{interfaces:?}");
-        assert_eq!(twice["summary"]["packets_seen_twice"], 5);
+        assert_eq!(twice["summary"]["capture_duplicates_removed"], 5);
     }
 }
 
@@ -370,13 +370,13 @@ fn what_cannot_be_read_is_told_before_anything_is_read() {
     let capture = Capture::thinking().0;
     fs::write(place.path("a.pcap"), &capture).expect("a file");
     fs::create_dir(place.path("folder")).expect("a folder");
-    for (file, said) in [
+    for (file, printed) in [
         ("none.pcap", "none.pcap: No such"),
         ("folder", "folder/*.pcap"),
     ] {
         let ran = place.neph(["read", "a.pcap", file]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        assert!(ran.err.contains(said), "{}", ran.err);
+        assert!(ran.err.contains(printed), "{}", ran.err);
     }
 }
 

@@ -36,9 +36,9 @@ fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
     );
     assert_eq!(of(tcp, "server_path_mean_ns"), "30000000");
     assert_eq!(of(tcp, "server_response_p50_ns"), "50000000");
-    assert_eq!(of(tcp, "segments_not_followed"), "0");
+    assert_eq!(of(tcp, "segments_not_tracked"), "0");
     assert_eq!(of(ping, "server_path_deviation_ns"), "0");
-    assert_eq!(of(ping, "answers_without_question"), "1");
+    assert_eq!(of(ping, "responses_without_request"), "1");
 }
 
 #[test]
@@ -68,6 +68,6 @@ fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
         (&110_000_000.into(), &2.into())
     );
     let text = place.neph(["read", "a.pcap"]).out;
-    let told = "Set aside as delayed acknowledgements of servers";
-    assert!(text.contains(told), "{text}");
+    let reported = "Set aside as delayed acknowledgements of servers";
+    assert!(text.contains(reported), "{text}");
 }

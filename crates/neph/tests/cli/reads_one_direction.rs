@@ -65,8 +65,8 @@ fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
         quic(&mut both, number, false);
     }
     let (text, summary) = read(&one, &[]);
-    let told = "1 connection of QUIC of which one direction alone is in what was captured";
-    assert!(text.contains(told), "{text}");
+    let reported = "1 connection of QUIC of which one direction alone is in what was captured";
+    assert!(text.contains(reported), "{text}");
     assert!(!text.contains("without a spin bit"), "{text}");
     assert_eq!(summary["quic_of_one_direction"], 1);
     let (text, summary) = read(&both, &[]);
@@ -81,11 +81,11 @@ fn a_flow_of_which_one_direction_was_captured_is_said_to_be() {
     capture.segment((30, true), ACK, (100, 500), 10);
     capture.segment((60, true), ACK, (110, 510), 10);
     let (text, summary) = read(&capture, &[]);
-    let told = "1 flow of which one direction alone is in what was captured";
-    assert!(text.contains(told), "{text}");
+    let reported = "1 flow of which one direction alone is in what was captured";
+    assert!(text.contains(reported), "{text}");
     assert!(!text.contains("every answer came with data"), "{text}");
-    assert_eq!(summary["flows_of_one_direction"], 1);
-    assert_eq!(summary["flows_without_server_path"], 1);
+    assert_eq!(summary["flows_one_direction_only"], 1);
+    assert_eq!(summary["flows_without_server_rtt"], 1);
 }
 
 /// With time stamps (RFC 7323): the echo tells a round trip also of what was sent twice.
@@ -136,11 +136,11 @@ fn answers_alone_are_counted_and_shown() {
     }
     let (text, summary) = read(&capture, &[]);
     assert!(text.contains("0, 3 unasked"), "{text}");
-    let told = "1 pair of ping or DNS of which one direction alone is in what was captured";
-    assert!(text.contains(told), "{text}");
+    let reported = "1 pair of ping or DNS of which one direction alone is in what was captured";
+    assert!(text.contains(reported), "{text}");
     assert_eq!(summary["exchange_packets"], 3);
-    assert_eq!(summary["answers_without_question"], 3);
-    assert_eq!(summary["exchanges_of_one_direction"], 1);
+    assert_eq!(summary["responses_without_request"], 3);
+    assert_eq!(summary["exchanges_one_direction_only"], 1);
 }
 
 #[test]

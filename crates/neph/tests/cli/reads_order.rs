@@ -46,8 +46,8 @@ fn captures_that_follow_each_other_are_read_in_the_order_of_time() {
     ] {
         let ran = read(&place, files);
         assert_eq!((ran.status, flows(&ran)), (0, whole.clone()), "{}", ran.err);
-        let told = "in the order of their first packets, a.pcap sooner than it was given";
-        assert!(ran.err.contains(told), "{}", ran.err);
+        let reported = "in the order of their first packets, a.pcap sooner than it was given";
+        assert!(ran.err.contains(reported), "{}", ran.err);
         assert!(!ran.err.contains("twice"), "{}", ran.err);
     }
 }
@@ -63,8 +63,9 @@ fn an_older_capture_that_comes_from_a_pipe_is_told_and_not_to_count_twice() {
     into.write_all(&older).expect("read");
     drop(into);
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
-    let is_told = ran.err.contains("- is older than b.pcap") && ran.err.contains("give - first");
-    assert!(ran.status == 0 && is_told, "{}", ran.err);
+    let is_reported =
+        ran.err.contains("- is older than b.pcap") && ran.err.contains("give - first");
+    assert!(ran.status == 0 && is_reported, "{}", ran.err);
     assert!(!ran.err.contains("twice"), "{}", ran.err);
 }
 
@@ -81,10 +82,10 @@ fn captures_that_overlap_are_told_to_be_those_of_several_points() {
         ["within.pcap", "whole.pcap"],
     ] {
         let ran = read(&place, &files);
-        let is_told = ran
+        let is_reported = ran
             .err
             .contains("begins before whole.pcap ends: what is in both counts twice");
-        assert!(ran.status == 0 && is_told, "{}", ran.err);
+        assert!(ran.status == 0 && is_reported, "{}", ran.err);
         assert!(ran.err.contains("neph hops"), "{}", ran.err);
     }
 }

@@ -180,8 +180,8 @@ fn directions_in_different_networks_are_one_connection() {
                 (&5.into(), &5.into())
             );
             let summary = &document["summary"];
-            assert_eq!(summary["flows_of_one_direction"], 0, "{summary}");
-            assert_eq!(summary["directions_of_several"], 0, "{summary}");
+            assert_eq!(summary["flows_one_direction_only"], 0, "{summary}");
+            assert_eq!(summary["ambiguous_directions"], 0, "{summary}");
         }
     }
 }
@@ -233,11 +233,11 @@ fn directions_that_several_could_answer_are_left_apart_and_reported() {
     let document = read(&place);
     let summary = &document["summary"];
     assert_eq!(summary["flows"], 4, "{document}");
-    assert_eq!(summary["flows_of_one_direction"], 4);
-    assert_eq!(summary["directions_of_several"], 2);
+    assert_eq!(summary["flows_one_direction_only"], 4);
+    assert_eq!(summary["ambiguous_directions"], 2);
     let text = place.neph(["read", "a.pcap"]).out;
-    let told = "2 directions in VLANs or tunnels of their own that several others could answer";
-    assert!(text.contains(told), "{text}");
+    let reported = "2 directions in VLANs or tunnels of their own that several others could answer";
+    assert!(text.contains(reported), "{text}");
 }
 
 #[test]

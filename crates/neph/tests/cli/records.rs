@@ -123,13 +123,13 @@ both          -  cued        1                    -
 #[test]
 fn every_record_is_told_to_programs_in_three_ways() {
     let place = place(&written().0);
-    let told = |format| {
+    let reported = |format| {
         let ran = place.neph(["lab", "truth", "up.truth", "--format", format]);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
         ran.out
     };
-    let list: Vec<Value> = serde_json::from_str(&told("json")).expect("JSON");
-    let lines = told("ndjson");
+    let list: Vec<Value> = serde_json::from_str(&reported("json")).expect("JSON");
+    let lines = reported("ndjson");
     let lines = lines.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
     assert_eq!((list.len(), &list), (15, &lines));
@@ -155,7 +155,7 @@ fn every_record_is_told_to_programs_in_three_ways() {
         (&list[2]["kind"], &list[2]["entry"]),
         (&"step".into(), &2.into())
     );
-    let csv = told("csv");
+    let csv = reported("csv");
     let keys: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
     assert_eq!(csv.lines().count(), 16);
     assert!(
@@ -336,6 +336,6 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
     assert_eq!(nothing.status, 2, "{}", nothing.err);
     let reshuffled = Written::of("routes", 1).record(3, &[]).record(3, &[]).0;
     let ran = place(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
-    let told = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
-    assert!(ran.out.contains(told), "{}{}", ran.out, ran.err);
+    let reported = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
+    assert!(ran.out.contains(reported), "{}{}", ran.out, ran.err);
 }

@@ -1,5 +1,5 @@
 //! How `neph ping` ends where nothing can be measured: what cannot be meant or begun, targets that
-//! nobody answers at, certificates that nobody trusts.
+//! no answer from, certificates that nobody trusts.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, UdpSocket};
@@ -70,8 +70,8 @@ fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent
         ),
     ] {
         let ran = few(target, &[option, size]);
-        let told = format!("neph: {option} {size}: {why}\n");
-        assert_eq!((ran.status, ran.err), (2, told), "{target}");
+        let reported = format!("neph: {option} {size}: {why}\n");
+        assert_eq!((ran.status, ran.err), (2, reported), "{target}");
     }
 }
 
@@ -85,7 +85,7 @@ fn of_whom_nobody_heard_anything_nothing_is_claimed() {
         assert_eq!(ran.status, 1, "{}", ran.err);
         let title = format!("{target} (127.0.0.1), nobody answers yet, every 60.00 ms");
         assert_eq!(ran.out.lines().next(), Some(title.as_str()));
-        let remark = format!("neph: nobody answers at {target}: Connection refused");
+        let remark = format!("neph: no answer from {target}: Connection refused");
         assert!(ran.err.starts_with(&remark), "{}", ran.err);
     }
 }
@@ -202,8 +202,8 @@ fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
     ] {
         let ran = few(target, option);
         assert_eq!(ran.status, 2, "{target} {option:?}: {}", ran.err);
-        let told = ran.err.starts_with(&format!("neph: {}: ", option[0]));
-        assert!(told && ran.err.contains(why), "{}", ran.err);
+        let reported = ran.err.starts_with(&format!("neph: {}: ", option[0]));
+        assert!(reported && ran.err.contains(why), "{}", ran.err);
         assert!(
             ran.err.ends_with(&format!("leave it out for {target}\n")),
             "{}",

@@ -79,8 +79,8 @@ fn keeps_by_what_changes_were_told(place: &Place) {
     let listed = place.neph(["list", "last", "--format", "json"]).out;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     let shown = place.neph(["show", listed[0]["id"].as_str().expect("an id")]);
-    let told = shown.out.contains("5 of 8 round trips within 2 ms");
-    assert!(told, "{}", shown.out);
+    let reported = shown.out.contains("5 of 8 round trips within 2 ms");
+    assert!(reported, "{}", shown.out);
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
         send("INT", running.id());
         let ran = ended(running);
         assert_eq!(ran.status, 130, "{}", ran.err);
-        let said = format!("kept as campaign night, {word}; neph report");
-        assert!(ran.err.contains(&said), "{}", ran.err);
+        let printed = format!("kept as campaign night, {word}; neph report");
+        assert!(ran.err.contains(&printed), "{}", ran.err);
         assert!(shown(&place).out.contains(word));
         assert!(messages(&place) > 100);
         if word == "interrupted" {
@@ -180,8 +180,8 @@ fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
     assert_eq!(ran.status, 130, "{}", ran.err);
     assert!(!ran.err.contains("of each class"), "{}", ran.err);
     assert!(ran.out.contains("path changes:"), "{}", ran.out);
-    let said = "kept as campaign night, interrupted; neph report";
-    assert!(ran.err.contains(said), "{}", ran.err);
+    let printed = "kept as campaign night, interrupted; neph report";
+    assert!(ran.err.contains(printed), "{}", ran.err);
 }
 
 #[test]
@@ -194,18 +194,18 @@ fn transfers_that_fail_do_not_take_the_summary_away() {
     let mut command = place.command(some.into_iter().chain(more));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = command.spawn().expect("neph runs");
-    let mut told = BufReader::new(running.stdout.take().expect("piped"));
+    let mut reported = BufReader::new(running.stdout.take().expect("piped"));
     let mut out = String::new();
-    told.read_line(&mut out).expect("its title");
+    reported.read_line(&mut out).expect("its title");
     // A port that nobody listens at answers SYNs too.
     drop(reflector);
-    told.read_to_string(&mut out).expect("the rest");
+    reported.read_to_string(&mut out).expect("the rest");
     let ran = ended(running);
     assert!(out.contains("8 flows, 64 messages, 64 replies"), "{out}");
     let last = ran.err.lines().last().unwrap_or_default();
     assert!(last.contains("Connection refused"), "{}", ran.err);
-    let said = "kept as campaign night, incomplete; neph report";
-    assert!(ran.err.contains(said), "{}", ran.err);
+    let printed = "kept as campaign night, incomplete; neph report";
+    assert!(ran.err.contains(printed), "{}", ran.err);
     assert_ne!(ran.status, 0);
 }
 
@@ -240,11 +240,11 @@ fn what_is_kept_is_told(place: &Place) {
     let id = way_on.split(' ').next().unwrap_or_default();
     let ran = place.neph(["report", id]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-    let told = format!(
+    let reported = format!(
         "{} messages of 1 experiment that did not end are kept: neph report {id} --everything",
         messages(place)
     );
-    assert!(ran.err.contains(&told), "{told}: {}", ran.err);
+    assert!(ran.err.contains(&reported), "{reported}: {}", ran.err);
     let ran = place.neph(["report", id, "--everything"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(
@@ -269,10 +269,10 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         .output();
     let ran = Ran::from(output.expect("bash"));
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
-    let told: Vec<&str> = ran.err.lines().collect();
+    let reported: Vec<&str> = ran.err.lines().collect();
     assert!(
-        told.len() == 1
-            && told[0].contains("the measurement ends here, and what was recorded is kept"),
+        reported.len() == 1
+            && reported[0].contains("the measurement ends here, and what was recorded is kept"),
         "{}",
         ran.err
     );
@@ -308,7 +308,7 @@ fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused(
     let place = Place::empty();
     let target = format!("udp://{}", reflector.address());
     let some = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
-    for told in [
+    for reported in [
         None,
         Some("neph: a campaign is called 'night' already: the name will mean this one"),
         Some("neph: 2 campaigns are called 'night' already: the name will mean this one"),
@@ -317,14 +317,18 @@ fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused(
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(
             ran.err.contains("'night' already"),
-            told.is_some(),
+            reported.is_some(),
             "{}",
             ran.err
         );
-        assert!(ran.err.contains(told.unwrap_or_default()), "{}", ran.err);
+        assert!(
+            ran.err.contains(reported.unwrap_or_default()),
+            "{}",
+            ran.err
+        );
     }
     let ran = place.neph(some.into_iter().chain(["--workspace", "elsewhere"]));
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-    let told = "--workspace elsewhere: nothing is kept there without --save NAME";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let reported = "--workspace elsewhere: nothing is kept there without --save NAME";
+    assert!(ran.err.contains(reported), "{}", ran.err);
 }

@@ -41,7 +41,7 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             env!("CARGO_BIN_EXE_neph")
         );
         limited.args(["-c", &script]).stdout(Stdio::null());
-        let (mut reflector, mut said, line) = begin(&mut limited);
+        let (mut reflector, mut printed, line) = begin(&mut limited);
         let mut words = line.split_whitespace();
         let address = words
             .find(|word| word.starts_with("127.0.0.1:"))
@@ -56,12 +56,12 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             (count > 0).then_some(())
         };
         let pace = Duration::from_millis(50);
-        let again = poll(pace, SOON, || served().is_some());
-        assert!(again, "nobody is served when memory is free again");
+        let anew = poll(pace, SOON, || served().is_some());
+        assert!(anew, "nobody is served when memory is free again");
         send("INT", reflector.id());
         assert!(reflector.wait().expect("it ends").success());
         let mut rest = String::new();
-        said.read_to_string(&mut rest).expect("text");
+        printed.read_to_string(&mut rest).expect("text");
         let refused = ["refused_memory", "refused_connections"];
         assert!(refused.iter().any(|what| rest.contains(what)), "{rest}");
     }

@@ -148,8 +148,8 @@ fn causes(summary: &Value) -> Vec<&str> {
     let causes = summary["diagnoses"].as_array().expect("a list");
     let rules = causes.iter().filter_map(|cause| cause["rule"].as_str());
     // Of this machine and the hour, or of what was asked for.
-    let beside = ["starved-client", "stalled-client", "connection-setup"];
-    rules.filter(|rule| !beside.contains(rule)).collect()
+    let alongside = ["starved-client", "stalled-client", "connection-setup"];
+    rules.filter(|rule| !alongside.contains(rule)).collect()
 }
 
 #[test]

@@ -84,12 +84,12 @@ impl Star {
     /// Starts a program, waits for a line of its messages, and ends it with the star.
     pub(crate) fn start(&mut self, mut command: Command, until: &str) {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("it runs");
-        let mut said = BufReader::new(child.stderr.take().expect("piped"));
+        let mut printed = BufReader::new(child.stderr.take().expect("piped"));
         self.children.push(child);
         let mut line = String::new();
         while !line.contains(until) {
             line.clear();
-            let count = said.read_line(&mut line).expect("it can be read");
+            let count = printed.read_line(&mut line).expect("it can be read");
             assert!(count > 0, "{command:?} ended before '{until}'");
         }
     }

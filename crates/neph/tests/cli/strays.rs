@@ -42,21 +42,21 @@ fn a_bad_entry_is_told_and_hinders_no_command_about_the_others() {
          ls /run/neph; ls /run/netns\n"
     );
     let ran = alone(TWO, &script);
-    let told = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
+    let reported = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
                 down --all: 1\nlist: 1\nNo Lab\nfile\nodd\n";
-    assert_eq!(ran.out, told, "{}", ran.err);
+    assert_eq!(ran.out, reported, "{}", ran.err);
     let of = |words: &str| {
-        let said = ran.err.split(&format!("# {words}\n")).nth(1);
-        said.expect(words).split("# ").next().expect("the first")
+        let printed = ran.err.split(&format!("# {words}\n")).nth(1);
+        printed.expect(words).split("# ").next().expect("the first")
     };
     for words in ["list", "down --all"] {
-        let said = of(words);
+        let printed = of(words);
         for sentence in [
             "neph: /run/neph/file is no lab's: remove it (rm -r '/run/neph/file')\n",
             "neph: /run/neph/No Lab is no lab's: remove it (rm -r '/run/neph/No Lab')\n",
             "neph: read the journal of lab odd: Is a directory",
         ] {
-            assert!(said.contains(sentence), "{words}: {said}");
+            assert!(printed.contains(sentence), "{words}: {printed}");
         }
     }
     let warning = "neph: warning: the journal of lab half has a line that this version of neph \

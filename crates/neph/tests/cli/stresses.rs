@@ -17,13 +17,13 @@ fn a_load_tells_what_each_thread_worked_by_its_own_clock() {
     let ran = neph([
         "stress", "cpu", "--target", "25%", "--cores", "1", "-w", "4s", "--format", "json",
     ]);
-    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let [one] = told.as_array().expect("a list").as_slice() else {
-        panic!("{told}")
+    let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let [one] = reported.as_array().expect("a list").as_slice() else {
+        panic!("{reported}")
     };
     assert_eq!(one["target_percent"], 25.0);
     assert!(one["lasted_ns"].as_i64() >= Some(4_000_000_000), "{one}");
-    let worked = one["worked_percent"].as_f64().expect("a number");
+    let worked = one["achieved_percent"].as_f64().expect("a number");
     // It never works more than is asked, but for a last piece, which is as long as this machine
     // stands still meanwhile; less on one that others use too.
     assert!(worked > 0.0 && worked < 40.0, "{worked}");
@@ -60,11 +60,11 @@ fn a_load_says_once_that_it_works() {
         "cpu --target 2% -w 1s --announce".to_owned(),
     ] {
         let ran = neph(["stress"].into_iter().chain(words.split(' ')));
-        let said = ran
+        let printed = ran
             .err
             .lines()
             .filter(|line| *line == "neph stress: it works");
-        assert_eq!(said.count(), 1, "{words}: {}", ran.err);
+        assert_eq!(printed.count(), 1, "{words}: {}", ran.err);
     }
     let gone = there.address.clone();
     drop(there);
@@ -108,8 +108,8 @@ fn traffic(address: &str, words: &str) -> (i32, Vec<Value>) {
             .chain(words)
             .chain(["--format", "json"]),
     );
-    let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
-    (ran.status, told.as_array().expect("a list").clone())
+    let reported: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    (ran.status, reported.as_array().expect("a list").clone())
 }
 
 fn number(row: &Value, name: &str) -> u64 {
@@ -142,8 +142,8 @@ fn requests_and_replies_take_turns_and_both_count() {
     let answered = number(&rows[0], "answered");
     assert!(answered > 0, "{rows:?}");
     assert_eq!(number(&rows[0], "sent_bytes"), answered * 500);
-    assert_eq!(number(&rows[0], "back_bytes"), answered * 10_000);
-    let [back, sent] = ["back_bit_s", "received_bit_s"].map(|name| number(&rows[0], name));
+    assert_eq!(number(&rows[0], "reverse_bytes"), answered * 10_000);
+    let [back, sent] = ["reverse_bit_s", "received_bit_s"].map(|name| number(&rows[0], name));
     assert!((back / 20).abs_diff(sent) <= 1, "{rows:?}");
 }
 
@@ -156,11 +156,11 @@ fn a_stream_has_its_rate_and_tells_what_came_back() {
     let frames = number(row, "frames");
     // A machine that stands still leaves frames out.
     assert!((1..=50).contains(&frames), "{row}");
-    assert_eq!(frames + number(row, "left_out_frames"), 50, "{row}");
+    assert_eq!(frames + number(row, "frames_skipped"), 50, "{row}");
     assert!(status == 0 || frames < 50, "{row}");
     let bytes = number(row, "sent_bytes");
     assert!(frames < 50 || bytes >= 1_450_000 / 8 * 2, "{row}");
-    let packets = ["sent_packets", "received_packets", "back_packets"];
+    let packets = ["sent_packets", "received_packets", "reverse_packets"];
     let [sent, received, back] = packets.map(|name| number(row, name));
     assert!(sent >= received && received >= back && back > 0, "{row}");
 }
@@ -172,9 +172,9 @@ fn a_stream_that_did_not_hold_its_rate_ends_with_its_time_and_says_so() {
     let ran = neph(words.into_iter().chain(["-w", "500ms", "--format", "json"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.err.contains("100 % was asked"), "{}", ran.err);
-    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let frames = ["frames", "left_out_frames"].map(|name| number(&told[0], name));
-    assert_eq!(frames, [0, 13], "{told}");
+    let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let frames = ["frames", "frames_skipped"].map(|name| number(&reported[0], name));
+    assert_eq!(frames, [0, 13], "{reported}");
 }
 
 #[test]
@@ -209,16 +209,22 @@ fn a_reflector_that_stops_answering_is_told_and_nothing_is_reckoned_with_it() {
         clock::nap(Duration::from_secs(1));
         send("STOP", there.process.id());
         let ended = load.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(1), "{words}: {said}");
-        assert!(said.contains("stopped answering after "), "{words}: {said}");
-        let not_reckoned = said.contains("cannot be told: not all of ours");
-        assert_eq!(not_reckoned, words.contains("--capacity"), "{said}");
-        let told: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
-        assert!(told[0]["fault"].is_string(), "{told}");
+        let printed = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{words}: {printed}");
+        assert!(
+            printed.contains("stopped answering after "),
+            "{words}: {printed}"
+        );
+        let not_reckoned = printed.contains("unknown: not all own flows");
+        assert_eq!(not_reckoned, words.contains("--capacity"), "{printed}");
+        let reported: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+        assert!(reported[0]["fault"].is_string(), "{reported}");
         // What was to be sent in three seconds was; waiting for the rest is not among them.
-        let lasted = number(&told[0], "lasted_ns");
-        assert!((3_000_000_000..4_000_000_000).contains(&lasted), "{told}");
+        let lasted = number(&reported[0], "lasted_ns");
+        assert!(
+            (3_000_000_000..4_000_000_000).contains(&lasted),
+            "{reported}"
+        );
     }
 }
 
@@ -229,14 +235,14 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
     let there = thread::available_parallelism().map_or(1, usize::from);
-    let told = format!("; --cores {there} has room\n");
+    let reported = format!("; --cores {there} has room\n");
     let first = ran.err.lines().next().expect("a line");
     assert!(
         first.starts_with("neph stress: 256 threads share the "),
         "{}",
         ran.err
     );
-    assert!(ran.err.contains(&told), "{}", ran.err);
+    assert!(ran.err.contains(&reported), "{}", ran.err);
     assert!(
         ran.err.contains("was asked: there are too few CPUs"),
         "{}",
@@ -283,9 +289,9 @@ fn where_nothing_listens_a_flow_says_what_to_start() {
     drop(there);
     let ran = neph(["stress", "flow", &address, "-w", "1s"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-    let told =
+    let reported =
         "Connection refused (os error 111): start neph reflect there, or name the port of one";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains(reported), "{}", ran.err);
 }
 
 #[test]
@@ -293,8 +299,8 @@ fn where_no_route_leads_to_a_reflector_a_flow_names_the_route() {
     with_loopback("noroute", || {
         let ran = neph(["stress", "flow", "10.73.0.3", "-w", "1s"]);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-        let told = "no route leads there; see 'ip route get 10.73.0.3'";
-        assert!(ran.err.contains(told), "{}", ran.err);
+        let reported = "no route leads there; see 'ip route get 10.73.0.3'";
+        assert!(ran.err.contains(reported), "{}", ran.err);
         assert!(!ran.err.contains("firewall"), "{}", ran.err);
     });
 }

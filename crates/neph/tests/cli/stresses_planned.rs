@@ -61,22 +61,22 @@ fn a_load_that_was_not_held_flags_its_experiment() {
     let load = "b stream 10.80.0.1:9999 300kbit/s";
     fs::write(place.path("p.toml"), plan(&format!("\"{load}\""))).expect("a file");
     let ran = place.neph(["run", "p.toml", "--no-report"]);
-    let told = format!("the load {load} was not held (it carried 0.00 Mbit/s)");
-    assert_eq!(ran.err.matches(&told).count(), 1, "{}", ran.err);
+    let reported = format!("background load {load} missed its target (it carried 0.00 Mbit/s)");
+    assert_eq!(ran.err.matches(&reported).count(), 1, "{}", ran.err);
     assert!(ran.err.contains("flagged"), "{}", ran.err);
     let shown = |words: &[&str]| place.neph(words.iter().copied()).out;
-    assert!(shown(&["list", "last"]).contains(&told));
+    assert!(shown(&["list", "last"]).contains(&reported));
     let flags = shown(&["show"]);
     assert!(
-        flags.contains(&told) && !flags.contains("the plan itself makes"),
+        flags.contains(&reported) && !flags.contains("the plan generates"),
         "{flags}"
     );
     let page = place.path("page");
     shown(&["report", "-o", page.to_str().expect("text")]);
     let page = fs::read_to_string(page.join("index.html")).expect("a page");
     let (capital, closed) = (
-        told.replacen('t', "T", 1),
-        "without a key? What to do: read it",
+        reported.replacen('t', "T", 1),
+        "without a key? Remedy: give the site",
     );
     assert!(page.contains(&capital) && page.contains(closed), "{page}");
 }

@@ -21,7 +21,7 @@ fn powerless() -> Command {
 }
 
 /// Whether each of three lines and the summary tell the answers.
-fn says(ran: &Ran, word: &str, sum: &str) {
+fn wording(ran: &Ran, word: &str, sum: &str) {
     let lines = ran.out.lines().filter(|line| line.ends_with(word));
     assert_eq!(lines.count(), 3, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains(sum), "{}", ran.out);
@@ -51,9 +51,9 @@ fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
         let why = "no permission to build TCP segments (CAP_NET_RAW)";
         assert!(ran.err.contains(why), "{}", ran.err);
         assert!(ran.out.contains("3 messages, 3 replies"), "{}", ran.out);
-        says(&ran, word, sum);
+        wording(&ran, word, sum);
         // Where the right is there, of segments of our own making.
-        says(
+        wording(
             &neph(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]),
             word,
             sum,

@@ -22,7 +22,7 @@ fn each_kind_is_measured_in_each_format() {
         let shown = document(&ran);
         assert_eq!(
             (&shown["schema"], &shown["test"]),
-            (&1.into(), &test.into())
+            (&2.into(), &test.into())
         );
         assert_eq!(
             (&shown["lost"], &shown["fault"]),

@@ -22,7 +22,7 @@ fn a_lab_is_verified() {
     let checks = checks.as_array().expect("a list");
     assert_eq!(checks.len(), 2, "both directions");
     for check in checks {
-        assert_eq!(check["delay_asked_ns"], 2_000_000);
+        assert_eq!(check["delay_configured_ns"], 2_000_000);
         let median = check["delay_median_ns"].as_i64().expect("a number");
         assert!((2_000_000..2_500_000).contains(&median), "{median}");
     }
@@ -48,20 +48,22 @@ fn a_verification_that_is_interrupted_tells_what_it_has() {
     let namespace = format!("neph-v{}-b", child.id());
     let sent = || {
         let words = ["-n", &namespace, "-s", "-j", "link", "show", "dev", "far"];
-        let told = process::command("ip")
+        let reported = process::command("ip")
             .args(words)
             .output()
             .expect("ip runs");
-        let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
-        told[0]["stats64"]["tx"]["packets"].as_u64().unwrap_or(0)
+        let reported: Value = serde_json::from_slice(&reported.stdout).unwrap_or_default();
+        reported[0]["stats64"]["tx"]["packets"]
+            .as_u64()
+            .unwrap_or(0)
     };
     eventually("measured", Duration::from_mins(1), || sent() >= 100);
     send("INT", child.id());
     let began = Stopwatch::start();
     let output = child.wait_with_output().expect("it ends");
     assert!(began.elapsed() < Duration::from_secs(10));
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(130), "{told}");
-    let links: Vec<&str> = told.lines().skip(1).map(|row| &row[..5]).collect();
-    assert_eq!(links, ["path,"; 2], "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{reported}");
+    let links: Vec<&str> = reported.lines().skip(1).map(|row| &row[..5]).collect();
+    assert_eq!(links, ["path,"; 2], "{reported}");
 }

@@ -46,10 +46,10 @@ impl Watch {
 
     pub(crate) fn of(place: &Place, interface: &str, arguments: &[&str]) -> Self {
         let mut command = place.command(["watch", interface].iter().chain(arguments).copied());
-        let (child, said, line) = begin(command.stdout(Stdio::piped()));
+        let (child, printed, line) = begin(command.stdout(Stdio::piped()));
         assert!(line.contains(&format!("looking at {interface}")), "{line}");
         // What it says further is read when it has ended.
-        std::mem::forget(said);
+        std::mem::forget(printed);
         Self(Some(child))
     }
 
@@ -188,10 +188,10 @@ fn flows_are_told_in_periods_and_at_the_end() {
         assert_eq!(summary["files"][0]["packets"], packets);
         assert_eq!(summary["files"][0]["packets_lost_by_capture"], 0);
         for period in of_kind(&lines, "period") {
-            for key in ["sent_again", "spurious_retransmissions"] {
+            for key in ["retransmitted_segments", "spurious_retransmissions"] {
                 assert!(period[key].is_u64(), "{key}: {period}");
             }
-            assert_eq!(period["segments_not_followed"], 0);
+            assert_eq!(period["segments_not_tracked"], 0);
         }
         let samples = of_kind(&lines, "sample");
         assert!(samples.len() >= 20, "{}", samples.len());
@@ -207,8 +207,12 @@ fn people_get_a_line_a_flow_and_what_was_lost() {
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
         let server = format!("127.0.0.1:{port}");
-        let told = ran.out.lines().filter(|line| line.contains(&server));
-        assert!(told.count() >= 2, "in a period and at the end: {}", ran.out);
+        let reported = ran.out.lines().filter(|line| line.contains(&server));
+        assert!(
+            reported.count() >= 2,
+            "in a period and at the end: {}",
+            ran.out
+        );
         assert!(ran.out.contains("none lost"), "{}", ran.out);
         assert!(ran.out.contains("1 flow of TCP"), "{}", ran.out);
     });
@@ -343,7 +347,7 @@ fn prometheus_is_told_of_pairs_of_hosts() {
 fn what_cannot_be_watched_is_said_in_one_sentence() {
     with_loopback("refused", || {
         let place = Place::empty();
-        for (arguments, said) in [
+        for (arguments, printed) in [
             (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
             (&["watch", "lo", "--samples"], "--format ndjson"),
             (&["watch", "lo", "--every", "0"], "above zero"),
@@ -356,7 +360,7 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
         ] {
             let ran = place.neph(arguments.iter().copied());
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-            assert!(ran.err.contains(said), "{}", ran.err);
+            assert!(ran.err.contains(printed), "{}", ran.err);
         }
     });
 }

@@ -69,8 +69,8 @@ fn a_packet_that_a_router_passes_on_counts_once() {
         let (client, server) = (Host::behind("any", 1), Host::behind("any", 2));
         let place = Place::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
-        let beside = ["--write", "any.pcap"];
-        let any = Watch::of(&place, "any", &[&arguments[..], &beside].concat());
+        let alongside = ["--write", "any.pcap"];
+        let any = Watch::of(&place, "any", &[&arguments[..], &alongside].concat());
         let one = Watch::of(&place, "to1", &arguments);
         let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.2.2:0"));
         let listener = listener.expect("enter").expect("listen");
@@ -82,15 +82,18 @@ fn a_packet_that_a_router_passes_on_counts_once() {
         assert_eq!((any.status, one.status), (130, 130));
         assert_eq!(flow(&any), flow(&one));
         let [packets, ..] = flow(&one);
-        let told = summary(&any);
-        assert_eq!(told["files"][0]["packets"], 2 * packets, "in and out");
-        assert_eq!(told["packets_seen_twice"], packets);
-        assert_eq!(told["files"][0]["bytes"], told["bytes"], "each once");
+        let reported = summary(&any);
+        assert_eq!(reported["files"][0]["packets"], 2 * packets, "in and out");
+        assert_eq!(reported["capture_duplicates_removed"], packets);
+        assert_eq!(
+            reported["files"][0]["bytes"], reported["bytes"],
+            "each once"
+        );
         // The file tells the interfaces, and so the same.
         let read = place.neph(["read", "any.pcap", "--format", "ndjson"]);
         assert_eq!((read.status, read.err.as_str()), (0, ""));
         assert_eq!(flow(&read), flow(&any));
-        assert_eq!(summary(&read)["packets_seen_twice"], packets);
+        assert_eq!(summary(&read)["capture_duplicates_removed"], packets);
     });
 }
 
@@ -109,6 +112,6 @@ fn what_loopback_shows_as_sent_and_as_received_counts_once() {
         assert_eq!(flow(&any), flow(&one));
         let packets = |ran: &Ran| summary(ran)["files"][0]["packets"].clone();
         assert_eq!(packets(&any), packets(&one));
-        assert_eq!(summary(&any)["packets_seen_twice"], 0);
+        assert_eq!(summary(&any)["capture_duplicates_removed"], 0);
     });
 }

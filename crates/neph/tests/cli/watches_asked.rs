@@ -36,9 +36,13 @@ fn questions_outside_of_tcp_are_told_in_periods() {
         let lines = lines(&ran.out);
         let periods = of_kind(&lines, "exchange_period");
         let count = |of: &Value| of["n"].as_u64().unwrap_or(0);
-        let told = |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
-        assert_eq!(told(&|line| count(&line["round_trips"]["server"])), 3);
-        assert_eq!(told(&|line| line["asked"].as_u64().expect("a count")), 3);
+        let reported =
+            |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
+        assert_eq!(reported(&|line| count(&line["round_trips"]["server"])), 3);
+        assert_eq!(
+            reported(&|line| line["asked"].as_u64().expect("a count")),
+            3
+        );
         assert!(periods.iter().all(|line| line["server"] == "127.0.0.1:53"));
         let all = of_kind(&lines, "period");
         let all = all.iter().map(|line| &line["exchanges"]["dns"]);

@@ -32,14 +32,14 @@ fn by(way: &str, place: &Place, interface: &str, arguments: &[&str]) -> Watch {
 }
 
 fn way(ran: &Ran) -> Value {
-    let told = lines(&ran.out);
-    of_kind(&told, "period").pop().expect("a period")["listened_by"].clone()
+    let reported = lines(&ran.out);
+    of_kind(&reported, "period").pop().expect("a period")["capture_method"].clone()
 }
 
 /// What each round trip is, and how long it took in nanoseconds.
 fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
-    let told = lines(&ran.out);
-    let samples = of_kind(&told, "sample").into_iter().map(|sample| {
+    let reported = lines(&ran.out);
+    let samples = of_kind(&reported, "sample").into_iter().map(|sample| {
         let what = ["half", "method", "answer"].map(|key| sample[key].clone());
         (what, sample["round_trip_ns"].as_i64().expect("a time"))
     });
@@ -75,13 +75,13 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
         let median = apart[apart.len() / 2];
         assert!(median < 20_000, "round trips are {median} ns apart");
         // Where packets wait in a queue, are written, or need more memory.
-        for beside in [
+        for alongside in [
             &["--write", "x.pcap"][..],
             &["--snaplen", "4096"],
             &["--ring", "129MiB"],
         ] {
-            let chosen = Watch::of(&place, "to7", &[beside, &ROUND_TRIPS].concat());
-            assert_eq!(way(&chosen.interrupt()), "ring", "{beside:?}");
+            let chosen = Watch::of(&place, "to7", &[alongside, &ROUND_TRIPS].concat());
+            assert_eq!(way(&chosen.interrupt()), "ring", "{alongside:?}");
         }
         ip("link set to7 down");
         ip("link set to7 txqueuelen 100 up");
@@ -124,8 +124,8 @@ fn longest(place: &Place, server: &Host) -> (Value, bool) {
     drop(stream);
     assert_eq!(takes.join().expect("ended"), 1 << 20);
     let ran = watch.interrupt();
-    let told = lines(&ran.out);
-    let [flow] = of_kind(&told, "flow")[..] else {
+    let reported = lines(&ran.out);
+    let [flow] = of_kind(&reported, "flow")[..] else {
         panic!("{}", ran.out);
     };
     let sent = &flow["sent"]["client"];
@@ -165,8 +165,8 @@ fn copies_are_of_the_packets_that_were_asked_for() {
         let mut packets = Vec::new();
         for (choice, watches) in choices.iter().zip(watches) {
             let [copied, ringed] = watches.map(|watch| {
-                let told = lines(&watch.interrupt().out);
-                told.last().expect("a summary")["files"][0].clone()
+                let reported = lines(&watch.interrupt().out);
+                reported.last().expect("a summary")["files"][0].clone()
             });
             assert_eq!(copied, ringed, "{choice:?}");
             packets.push(copied["packets"].as_u64().expect("a count"));
@@ -206,7 +206,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
 fn what_cannot_be_copied_is_said_in_one_sentence() {
     with_loopback("uncopied", || {
         let place = Place::empty();
-        for (arguments, said) in [
+        for (arguments, printed) in [
             (&["any"][..], "one interface"),
             (&["lo", "--snaplen", "4096"], "at most 2048 bytes"),
             (&["lo", "--write", "x.pcap"], "leave out"),
@@ -220,7 +220,7 @@ fn what_cannot_be_copied_is_said_in_one_sentence() {
                     .copied(),
             );
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-            assert!(ran.err.contains(said), "{}", ran.err);
+            assert!(ran.err.contains(printed), "{}", ran.err);
         }
     });
 }

@@ -9,11 +9,11 @@ use crate::neph::{Place, Ran, begin, ip, send};
 use crate::watches::{exchange, lines, of_kind, with_loopback};
 
 /// The next line that is said: its time as in `2026-11-23 16:58:54 UTC  `, and what follows.
-fn next(said: &mut impl BufRead) -> (String, String) {
+fn next(printed: &mut impl BufRead) -> (String, String) {
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says so");
-    let (at, told) = line.split_once("  ").expect("a time first");
-    (at.to_owned(), told.trim_end().to_owned())
+    printed.read_line(&mut line).expect("it says so");
+    let (at, reported) = line.split_once("  ").expect("a time first");
+    (at.to_owned(), reported.trim_end().to_owned())
 }
 
 fn is_time(text: &str) -> bool {
@@ -22,11 +22,12 @@ fn is_time(text: &str) -> bool {
 
 /// Kinds and names of lines about interfaces, in their order.
 fn turns(lines: &[Value]) -> Vec<(&str, &str)> {
-    let told = lines.iter().map(|line| {
+    let reported = lines.iter().map(|line| {
         let text = |key: &str| line[key].as_str().unwrap_or_default();
         (text("kind"), text("interface"))
     });
-    told.filter(|(kind, _)| kind.starts_with("interface_"))
+    reported
+        .filter(|(kind, _)| kind.starts_with("interface_"))
         .collect()
 }
 
@@ -37,16 +38,16 @@ fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
             let place = Place::empty();
             let arguments = [&["watch", "lo", "--format", "ndjson"], way].concat();
             let mut command = place.command(arguments);
-            let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+            let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
             exchange("127.0.0.1", 5);
             ip("link set lo down");
-            let (at, told) = next(&mut said);
+            let (at, reported) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(told, "lo went down or away");
+            assert_eq!(reported, "lo went down or away");
             ip("link set lo up");
-            let (at, told) = next(&mut said);
+            let (at, reported) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(told, "lo is up; it is watched");
+            assert_eq!(reported, "lo is up; it is watched");
             exchange("127.0.0.1", 5);
             send("INT", child.id());
             let ran = Ran::from(child.wait_with_output().expect("it ends"));
@@ -79,16 +80,16 @@ fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_th
             ip("link set one up");
             let arguments = [&["watch", "one", "--format", "ndjson"], way].concat();
             let mut command = place.command(arguments);
-            let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+            let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
             if !is_up {
                 ip("link set one down");
-                next(&mut said);
+                next(&mut printed);
             }
             ip("link delete one");
             let ran = Ran::from(child.wait_with_output().expect("it ends"));
             assert_eq!(ran.status, 1);
             let mut sentence = String::new();
-            said.read_to_string(&mut sentence).expect("text");
+            printed.read_to_string(&mut sentence).expect("text");
             assert!(sentence.contains("one went away"), "{sentence}");
             let lines = lines(&ran.out);
             assert_eq!(turns(&lines), [("interface_down", "one")]);
@@ -107,30 +108,30 @@ fn one_of_all_interfaces_that_goes_down_or_away_is_told_and_the_others_are_watch
             ip(&format!("link set {name} up"));
         }
         let mut command = place.command(["watch", "any", "--format", "ndjson"]);
-        let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
-        let mut says = |expected: &str| {
-            let (at, told) = next(&mut said);
+        let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
+        let mut wording = |expected: &str| {
+            let (at, reported) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(told, expected);
+            assert_eq!(reported, expected);
         };
         ip("link set one down");
-        says("one went down or away; the others are watched on");
+        wording("one went down or away; the others are watched on");
         ip("link set one up");
-        says("one is up; it is watched");
+        wording("one is up; it is watched");
         ip("link set one down");
-        says("one went down or away; the others are watched on");
+        wording("one went down or away; the others are watched on");
         // What was down already is not told again.
         ip("link delete one");
         ip("link delete two");
-        says("two went down or away; the others are watched on");
+        wording("two went down or away; the others are watched on");
         exchange("127.0.0.1", 5);
         send("INT", child.id());
         let ran = Ran::from(child.wait_with_output().expect("it ends"));
         assert_eq!(ran.status, 130);
         let lines = lines(&ran.out);
         let (down, up) = ("interface_down", "interface_up");
-        let told = [(down, "one"), (up, "one"), (down, "one"), (down, "two")];
-        assert_eq!(turns(&lines), told);
+        let reported = [(down, "one"), (up, "one"), (down, "one"), (down, "two")];
+        assert_eq!(turns(&lines), reported);
         assert_eq!(of_kind(&lines, "flow").len(), 1, "{}", ran.out);
     });
 }

@@ -17,7 +17,7 @@ fn what_is_written_beside_reads_as_what_was_told() {
         exchange("::1", 20);
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
-        let told = lines(&ran.out);
+        let reported = lines(&ran.out);
         let read = place.neph(["read", "beside.pcap", "--format", "ndjson"]);
         assert_eq!(
             (read.status, read.err.as_str()),
@@ -26,9 +26,9 @@ fn what_is_written_beside_reads_as_what_was_told() {
         );
         let read = lines(&read.out);
         assert_eq!(of_kind(&read, "flow").len(), 2);
-        assert_eq!(of_kind(&read, "flow"), of_kind(&told, "flow"));
+        assert_eq!(of_kind(&read, "flow"), of_kind(&reported, "flow"));
         let summary = |lines: &[Value]| lines.last().expect("a summary")["round_trips"].clone();
-        assert_eq!(summary(&read), summary(&told));
+        assert_eq!(summary(&read), summary(&reported));
     });
 }
 
@@ -83,8 +83,13 @@ fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
         let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
         sender.send(&tagged_syn()).expect("send");
         let ran = Ran::from(child.wait_with_output().expect("it ends"));
-        let told = lines(&ran.out);
-        assert_eq!(of_kind(&told, "flow")[0]["via"], "vlan 7", "{}", ran.out);
+        let reported = lines(&ran.out);
+        assert_eq!(
+            of_kind(&reported, "flow")[0]["via"],
+            "vlan 7",
+            "{}",
+            ran.out
+        );
         let written = std::fs::read(place.path("vlan.pcap")).expect("a capture");
         assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
     });

@@ -45,8 +45,8 @@ fn an_export_that_fails_leaves_no_file() {
     let into = |path: &str| place.neph(["export", "--format", "csv", "--output", path]);
     let ran = into("missing/x.csv");
     assert_eq!(ran.status, 2);
-    let told = "cannot write missing/x.csv: No such file or directory (os error 2); make the folder missing first";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let reported = "cannot write missing/x.csv: No such file or directory (os error 2); make the folder missing first";
+    assert!(ran.err.contains(reported), "{}", ran.err);
     fs::create_dir(place.path("folder")).expect("a folder");
     let ran = into("folder");
     assert_eq!(ran.status, 2, "{}", ran.err);
@@ -123,7 +123,7 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
 #[test]
 fn limits_with_nothing_between_them_make_no_report() {
     let place = Place::measured();
-    for (limits, said) in [
+    for (limits, printed) in [
         (
             ["--rtt-min", "5s", "--rtt-max", "1s"],
             "--rtt-min 5.000 s is not below --rtt-max 1.000 s",
@@ -135,7 +135,7 @@ fn limits_with_nothing_between_them_make_no_report() {
     ] {
         let ran = place.neph(["report"].into_iter().chain(limits));
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        assert!(ran.err.contains(said), "{}", ran.err);
+        assert!(ran.err.contains(printed), "{}", ran.err);
         assert!(!place.workspace().join("reports").exists());
     }
 }
@@ -145,12 +145,12 @@ fn blocks_that_were_not_measured_make_no_empty_report() {
     let place = Place::measured();
     let ran = place.neph(["report", "--blocks", "9"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""));
-    let said = "neph: nothing to show of block 9: the campaign has measured block 1\n";
-    assert_eq!(ran.err, said);
+    let printed = "neph: nothing to show of block 9: the campaign has measured block 1\n";
+    assert_eq!(ran.err, printed);
     assert!(!place.workspace().join("reports").exists());
     // What can be shown is shown, and what cannot is told.
     let ran = place.neph(["report", "--blocks", "1,9"]);
-    assert_eq!((ran.status, ran.err.as_str()), (0, said));
+    assert_eq!((ran.status, ran.err.as_str()), (0, printed));
 }
 
 #[test]
@@ -225,8 +225,8 @@ url = "udp://server:8080"
             assert!(ran.err.contains(what), "{command}: {what}: {}", ran.err);
         }
     }
-    let elsewhere = plan.replace("lab.toml", "lib.toml");
-    fs::write(place.path("plan.toml"), elsewhere).expect("a file");
+    let remote = plan.replace("lab.toml", "lib.toml");
+    fs::write(place.path("plan.toml"), remote).expect("a file");
     let ran = place.neph(["check", "plan.toml"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("plan.toml:13:12"), "{}", ran.err);
@@ -267,7 +267,7 @@ fn what_is_not_here_is_told_with_every_other_mistake() {
         congestion = [\"reno\", \"nosuch\"]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\
         [[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n";
     fs::write(place.path("p.toml"), plan).expect("a file");
-    let told = |what: &[&str]| {
+    let reported = |what: &[&str]| {
         let ran = place.neph(["check", "p.toml"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         for part in what {
@@ -276,7 +276,7 @@ fn what_is_not_here_is_told_with_every_other_mistake() {
     };
     let missing = "p.toml:5:23: congestion control 'nosuch' cannot be had here";
     let figure = "p.toml:12:12: there is no figure 'timelin'";
-    told(&[
+    reported(&[
         missing,
         figure,
         "p.toml:10:12: there is no endpoint 'b' to skip",
@@ -286,7 +286,7 @@ fn what_is_not_here_is_told_with_every_other_mistake() {
         "",
     );
     fs::write(place.path("p.toml"), alone).expect("a file");
-    told(&[missing]);
+    reported(&[missing]);
 }
 
 #[test]

@@ -56,14 +56,14 @@ impl Manager {
     /// What came next and begins so, within 20 s; what comes before it is left out.
     fn hear(&self, beginning: &str) -> String {
         let mut bytes = [0; 1024];
-        let mut heard = String::new();
+        let mut received = String::new();
         let came = wait_until(SOON, || {
             let count = self.socket.recv(&mut bytes).unwrap_or(0);
-            heard = String::from_utf8_lossy(&bytes[..count]).into_owned();
-            heard.starts_with(beginning)
+            received = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            received.starts_with(beginning)
         });
         assert!(came, "no {beginning}: {}", self.printed());
-        heard
+        received
     }
 
     /// Where neph listens, as its status has it.

@@ -43,7 +43,7 @@ fn measure(lab: &Lab, folder: &Path) {
         run.status.success(),
         "lab {}: {}",
         lab.number,
-        told(&run.stderr)
+        reported(&run.stderr)
     );
     fs::write(folder.join(WHOLE), lab.topology() + &lab.plan()).expect("a file");
 }
@@ -59,7 +59,7 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
         asked.status.success(),
         "lab {}: {}",
         lab.number,
-        told(&asked.stderr)
+        reported(&asked.stderr)
     );
     let document: Value = serde_json::from_slice(&asked.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
@@ -102,6 +102,6 @@ fn neph(folder: &Path, args: &[&str]) -> Output {
         .expect("neph runs")
 }
 
-fn told(bytes: &[u8]) -> String {
+fn reported(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

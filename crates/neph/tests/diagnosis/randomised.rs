@@ -26,8 +26,8 @@ fn asked(name: &str, otherwise: u64) -> u64 {
     let Ok(text) = std::env::var(name) else {
         return otherwise;
     };
-    let told = format!("{name}={text} is no number");
-    text.parse().expect(&told)
+    let reported = format!("{name}={text} is no number");
+    text.parse().expect(&reported)
 }
 
 fn count(number: u64) -> usize {

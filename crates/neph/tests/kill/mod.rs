@@ -164,12 +164,12 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
             .neph(&["resume"])
             .wait_with_output()
             .expect("resume ends");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         if !output.status.success() {
             // Killed before the campaign was in the catalog: there is nothing to go on with.
             assert!(
                 before.is_empty(),
-                "kill {number} at {moment:?}, store {created}: {said}"
+                "kill {number} at {moment:?}, store {created}: {printed}"
             );
             continue;
         }

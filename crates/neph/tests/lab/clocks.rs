@@ -36,7 +36,7 @@ fn real(value: &Value) -> f64 {
 }
 
 /// What `neph clock` says with these arguments.
-fn told(arguments: &[&str]) -> Value {
+fn reported(arguments: &[&str]) -> Value {
     let both = ["--format", "json", "--method", "hulls,four-stamps"];
     let arguments: Vec<&str> = ["clock"]
         .iter()
@@ -67,7 +67,7 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let lab = TwoSites::up("clock_uneven", UNEVEN);
     let reflector = lab.reflector(Span::ZERO);
     let site = lab.namespace("client");
-    let document = told(&["10.79.0.2", "--site", &site, "-n", "150", "-i", "20ms"]);
+    let document = reported(&["10.79.0.2", "--site", &site, "-n", "150", "-i", "20ms"]);
     drop(reflector);
     let [there, back] = lab.delays(80);
     let summary = &document["summary"];
@@ -116,17 +116,19 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
         .stderr(Stdio::piped())
         .spawn();
     let mut child = Running(child.expect("unshare runs"));
-    let mut said = String::new();
+    let mut printed = String::new();
     let stderr = child.0.stderr.take().expect("piped");
-    BufReader::new(stderr).read_line(&mut said).expect("text");
-    let Some(address) = said
+    BufReader::new(stderr)
+        .read_line(&mut printed)
+        .expect("text");
+    let Some(address) = printed
         .strip_prefix("neph reflect: ")
         .and_then(|rest| rest.split(' ').next())
     else {
-        println!("SKIP a_raw_clock_that_a_time_namespace_shifts: {said}");
+        println!("SKIP a_raw_clock_that_a_time_namespace_shifts: {printed}");
         return;
     };
-    let summary = &told(&[address, "-n", "50", "-i", "10ms"])["summary"];
+    let summary = &reported(&[address, "-n", "50", "-i", "10ms"])["summary"];
     let (raw, wall) = (&summary["raw"], &summary["wall"]);
     let off = number(&raw["offset_ns"]) - 12_345 * SECOND;
     println!("raw clocks: {off} ns off 12345 s, ± {}", raw["bound_ns"]);
@@ -250,7 +252,7 @@ fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
     let ([here, there], _) = Capture::end_both(captures);
     let there = shifted(there, 3 * SECOND, 40);
     let files = Files::of("clock-files", [("here", &here), ("there", &there)]);
-    let document = told(&["--captures", &files.paths[0], &files.paths[1]]);
+    let document = reported(&["--captures", &files.paths[0], &files.paths[1]]);
     drop(files);
     let summary = &document["summary"];
     println!("{} packets, {}", summary["n"], summary["clocks"]);

@@ -153,13 +153,13 @@ fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>)
         let lab = TwoSites::up("flows", LINK);
         let reflector = lab.reflector(Span::ZERO);
         lab.cue();
-        let told = measure(&lab, workspace.path());
+        let reported = measure(&lab, workspace.path());
         drop(reflector);
         let flows = lab.flows();
-        let warnings = told["warnings"].as_array().expect("warnings");
+        let warnings = reported["warnings"].as_array().expect("warnings");
         match warnings.iter().find(|one| one["warning"] == "sender_late") {
             Some(late) if times < 3 => println!("measured once more: {late}"),
-            _ => return (workspace, told, flows),
+            _ => return (workspace, reported, flows),
         }
         times += 1;
     }
@@ -185,24 +185,24 @@ fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
     if !privileged("changes_classes_and_unfairness_are_those_of_the_link") {
         return;
     }
-    let (workspace, told, flows) = measure_in_time();
+    let (workspace, reported, flows) = measure_in_time();
     let truth = by_port(&flows);
     assert_eq!(truth.len() as u64, FLOWS);
     let made = made(&truth);
-    changes_are_the_links(&told, &made);
-    kept_messages_say_the_same(&told, workspace.path(), &made);
-    classes_are_the_links(&told["pairs"][0], &truth);
-    unfairness_is_the_links(&told["pairs"][0], &truth);
+    changes_are_the_links(&reported, &made);
+    kept_messages_say_the_same(&reported, workspace.path(), &made);
+    classes_are_the_links(&reported["pairs"][0], &truth);
+    unfairness_is_the_links(&reported["pairs"][0], &truth);
     assert_eq!(
-        told["pairs"][0]["advice"]["given"], true,
+        reported["pairs"][0]["advice"]["given"], true,
         "{}",
-        told["pairs"][0]["advice"]
+        reported["pairs"][0]["advice"]
     );
 }
 
 /// Precision 1; at least 99 of 100 found before the link's next change, 95 of 100 dated exactly.
-fn changes_are_the_links(told: &Value, made: &[Made]) {
-    let changes = told["changes"].as_array().expect("changes");
+fn changes_are_the_links(reported: &Value, made: &[Made]) {
+    let changes = reported["changes"].as_array().expect("changes");
     let mut forward = 0;
     let mut wrong = Vec::new();
     for change in changes {
@@ -240,7 +240,7 @@ fn changes_are_the_links(told: &Value, made: &[Made]) {
 }
 
 /// The guard finds in the kept messages what it told live; the others find most of it.
-fn kept_messages_say_the_same(told: &Value, workspace: &Path, made: &[Made]) {
+fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[Made]) {
     let sorted = |changes: &[Value]| {
         let keys = ["source_port", "before_ns", "after_ns"];
         let of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
@@ -253,7 +253,7 @@ fn kept_messages_say_the_same(told: &Value, workspace: &Path, made: &[Made]) {
     for detector in ["guard", "rule", "change-points"] {
         let found = detected(workspace, detector);
         if detector == "guard" {
-            let live = told["changes"].as_array().expect("changes");
+            let live = reported["changes"].as_array().expect("changes");
             assert_eq!(sorted(&found), sorted(live));
         }
         let hits = count_found(&found, &asked, DATED);
@@ -278,9 +278,12 @@ fn classes_are_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
     for ((path, packets), class) in (0..).zip(packets).zip(classes) {
         assert!(near(&class["base_ns"], path), "{class}");
         let share = real(packets) / real(all);
-        let said = class["share_of_time"].as_f64().expect("a share");
-        println!("class {path}: {said:.4} of time, the link {share:.4}");
-        assert!((said - share).abs() < 0.01, "{path}: {said} and {share}");
+        let printed = class["share_of_time"].as_f64().expect("a share");
+        println!("class {path}: {printed:.4} of time, the link {share:.4}");
+        assert!(
+            (printed - share).abs() < 0.01,
+            "{path}: {printed} and {share}"
+        );
     }
     let ratio = pair["inflation"]["ratio"].as_f64().expect("a ratio");
     let really = 28.0 / 20.0;
@@ -302,11 +305,11 @@ fn unfairness_is_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
         for (name, p) in [("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99)] {
             let sorted = neph_stats::Sorted::check(&medians).expect("sorted");
             let expected = neph_stats::rough_quantile(sorted, p).expect("flows");
-            let said = bin["latency"][name].as_f64().expect("nanoseconds");
-            println!("bin {from} {name}: {said:.0}, the link {expected:.0}");
+            let printed = bin["latency"][name].as_f64().expect("nanoseconds");
+            println!("bin {from} {name}: {printed:.0}, the link {expected:.0}");
             assert!(
-                (said / expected - 1.0).abs() < 0.01,
-                "{name}: {said} and {expected}"
+                (printed / expected - 1.0).abs() < 0.01,
+                "{name}: {printed} and {expected}"
             );
         }
     }

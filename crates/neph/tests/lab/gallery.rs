@@ -44,9 +44,9 @@ fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
         .args(["--folder".as_ref(), folder])
         .output()
         .expect("neph runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{told}");
-    (output.status.code(), told)
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{reported}");
+    (output.status.code(), reported)
 }
 
 #[test]
@@ -61,23 +61,29 @@ fn an_entry_is_right_with_its_cause_and_its_control_without() {
         shipped("transfers", "control.lab.toml"),
     );
     write(folder, false, &with);
-    let (status, told) = neph(folder, &["gallery", "transfers"]);
-    assert_eq!(status, Some(0), "{told}");
-    assert!(told.contains("neph says: slow path is "), "{told}");
-    assert!(told.contains("verdict: right"), "{told}");
+    let (status, reported) = neph(folder, &["gallery", "transfers"]);
+    assert_eq!(status, Some(0), "{reported}");
+    assert!(
+        reported.contains("neph reports: slow path is "),
+        "{reported}"
+    );
+    assert!(reported.contains("verdict: right"), "{reported}");
     write(folder, true, &without);
-    let (status, told) = neph(folder, &["gallery", "transfers", "--control"]);
-    assert_eq!(status, Some(0), "{told}");
-    assert!(told.contains("neph does not say, and must not"), "{told}");
+    let (status, reported) = neph(folder, &["gallery", "transfers", "--control"]);
+    assert_eq!(status, Some(0), "{reported}");
+    assert!(
+        reported.contains("neph does not say, and must not"),
+        "{reported}"
+    );
     // The cause on the wrong side.
     write(folder, true, &with);
-    let (status, told) = neph(folder, &["gallery", "transfers", "--control"]);
-    assert_eq!(status, Some(1), "{told}");
+    let (status, reported) = neph(folder, &["gallery", "transfers", "--control"]);
+    assert_eq!(status, Some(1), "{reported}");
     assert!(
-        told.contains("neph says what it must not say here: slow path is "),
-        "{told}"
+        reported.contains("neph reports what it must not report here: slow path is "),
+        "{reported}"
     );
-    assert!(told.contains("verdict: WRONG"), "{told}");
+    assert!(reported.contains("verdict: WRONG"), "{reported}");
 }
 
 /// The only report of a workspace.
@@ -115,8 +121,8 @@ fn the_port_that_one_is_told_to_bind_is_on_the_short_path() {
     let short = shipped("ecmp", "plan.toml").replace("duration = \"1s\"", "duration = \"500ms\"");
     fs::create_dir_all(first.join("ecmp")).expect("a folder");
     fs::write(first.join("ecmp/plan.toml"), &short).expect("written");
-    let (status, told) = neph(&first, &["gallery", "ecmp"]);
-    assert_eq!(status, Some(0), "{told}");
+    let (status, reported) = neph(&first, &["gallery", "ecmp"]);
+    assert_eq!(status, Some(0), "{reported}");
     // The advice followed: a new campaign over the same network, from that port.
     let port = advised_port(&report(&first));
     let followed = short.replace("source_port = 40001", &format!("source_port = {port}"));

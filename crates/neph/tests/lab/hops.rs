@@ -33,9 +33,9 @@ type Crossings = HashMap<(Identity, usize), Crossed>;
 
 fn numbered(mut crossed: Vec<(Identity, Crossed)>) -> Crossings {
     crossed.sort_by_key(|(_, of)| of.at);
-    let mut alike: HashMap<Identity, usize> = HashMap::new();
+    let mut identical: HashMap<Identity, usize> = HashMap::new();
     let numbered = crossed.into_iter().map(|(identity, of)| {
-        let nth = alike.entry(identity).or_default();
+        let nth = identical.entry(identity).or_default();
         *nth += 1;
         ((identity, *nth), of)
     });
@@ -46,7 +46,7 @@ fn numbered(mut crossed: Vec<(Identity, Crossed)>) -> Crossings {
 type Points<'a> = [(&'a str, &'a [u8]); 2];
 
 /// What `neph hops` says of each packet there and back.
-fn told(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
+fn reported(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
     let passed = points.map(|(_, capture)| -> HashMap<i64, Identity> {
         let frames = frames(capture);
         let passed = frames.iter().map(|frame| (frame.at, frame.identity()));
@@ -55,9 +55,9 @@ fn told(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
     let files = Files::of("hops-files", points);
     let mut crossed = [Vec::new(), Vec::new()];
     for line in told_packets(files.paths.each_ref().map(String::as_str), more) {
-        let way = usize::from(line["way"] == "back");
+        let way = usize::from(line["direction"] == "reverse");
         let segment = &line["segments"][0];
-        let at = line["marks_unix_ns"][way].as_i64();
+        let at = line["timestamps_unix_ns"][way].as_i64();
         let of = Crossed {
             at: at.expect("it passed the point where it began"),
             delay: segment["ns"].as_i64(),
@@ -131,30 +131,30 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
     drop(reflector);
     let ([here, there], until) = Capture::end_both(captures);
     let moved = shifted(there.clone(), 3 * SECOND, 40);
-    let one_clock = told([("a", &here), ("b", &there)], &["--clock", "same"]);
-    let fitted = told([("a", &here), ("c", &moved)], &[]);
+    let one_clock = reported([("a", &here), ("b", &there)], &["--clock", "same"]);
+    let fitted = reported([("a", &here), ("c", &moved)], &[]);
     let record = recorded(lab);
-    for (way, name) in ["there", "back"].iter().enumerate() {
-        let told = [&one_clock[way], &fitted[way]];
-        hold(name, told, &record[way], until);
+    for (way, name) in ["forward", "reverse"].iter().enumerate() {
+        let reported = [&one_clock[way], &fitted[way]];
+        hold(name, reported, &record[way], until);
     }
 }
 
 /// One direction, by one clock and by fitted ones, against the record until a moment.
-fn hold(name: &str, told: [&Crossings; 2], record: &Crossings, until: i64) {
-    for told in told {
-        let strangers = told
+fn hold(name: &str, reported: [&Crossings; 2], record: &Crossings, until: i64) {
+    for reported in reported {
+        let unmatched = reported
             .iter()
             .filter(|(packet, _)| !record.contains_key(packet));
-        let strangers: Vec<_> = strangers.collect();
-        assert!(strangers.is_empty(), "{name}: {strangers:?}");
+        let unmatched: Vec<_> = unmatched.collect();
+        assert!(unmatched.is_empty(), "{name}: {unmatched:?}");
     }
     let (mut n, mut lost) = (0, 0);
     let (mut beyond, mut by_clock) = (Vec::new(), Vec::new());
     for (packet, record) in record.iter().filter(|(_, of)| of.at < until) {
-        let [one, fitted] = told.map(|told| {
-            let told = told.get(packet);
-            told.unwrap_or_else(|| panic!("{name}: nothing is told of {record:?}"))
+        let [one, fitted] = reported.map(|reported| {
+            let reported = reported.get(packet);
+            reported.unwrap_or_else(|| panic!("{name}: nothing is told of {record:?}"))
         });
         n += 1;
         lost += usize::from(record.delay.is_none());

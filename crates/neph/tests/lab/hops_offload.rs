@@ -114,7 +114,7 @@ type End = (u8, u32);
 
 /// When a frame passed that ended there, and how long it was; only of what passed once.
 fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
-    let (mut ends, mut again) = (HashMap::new(), HashSet::new());
+    let (mut ends, mut anew) = (HashMap::new(), HashSet::new());
     for frame in frames {
         let Some((begin, end)) = frame.numbers() else {
             continue;
@@ -122,27 +122,27 @@ fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
         let place = (frame.ip[14], end);
         let length = end.wrapping_sub(begin);
         if ends.insert(place, (frame.at, length)).is_some() {
-            again.insert(place);
+            anew.insert(place);
         }
     }
-    ends.retain(|place, _| !again.contains(place));
+    ends.retain(|place, _| !anew.contains(place));
     ends
 }
 
 /// Packets over TCP with data that are told: both stamps, delay and bound, and whether it was joined.
-fn told(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
+fn reported(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
     let lines = told_packets(files, &[]).into_iter();
     let number = |value: &Value| value.as_i64().expect("a number");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for line in lines.filter(|line| line["protocol"] == "tcp") {
         let segment = &line["segments"][0];
         if !segment.is_null() {
-            let marks = [0, 1].map(|point| number(&line["marks_unix_ns"][point]));
+            let marks = [0, 1].map(|point| number(&line["timestamps_unix_ns"][point]));
             let (delay, bound) = (number(&segment["ns"]), number(&segment["bound_ns"]));
-            told.push((marks, delay, bound, !line["spread_ns"].is_null()));
+            reported.push((marks, delay, bound, !line["spread_ns"].is_null()));
         }
     }
-    told
+    reported
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     drop(lab);
     let moved = shifted(far.clone(), 3 * SECOND, 40);
     let files = Files::of("hops-offload", [("a", &near), ("b", &moved)]);
-    let told = told(files.paths.each_ref().map(String::as_str));
+    let reported = reported(files.paths.each_ref().map(String::as_str));
     drop(files);
     let was: HashMap<i64, i64> = frames(&moved)
         .iter()
@@ -173,7 +173,7 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     });
     let both: HashMap<(i64, i64), bool> = both.collect();
     let (mut right, mut joined, mut close) = (0, 0, 0);
-    for (marks, delay, bound, is_joined) in told {
+    for (marks, delay, bound, is_joined) in reported {
         let stamps = (marks[0], was[&marks[1]]);
         let off = delay - (stamps.1 - stamps.0).abs();
         assert!(off.abs() <= bound + 40, "{off}, at most {bound}");

@@ -16,7 +16,7 @@ const UDP: u8 = 17;
 const CLIENT: u8 = 1;
 
 /// Of each flow, how many came out behind one that had gone in behind them (RFC 4737), by their stamps.
-fn overtaken(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
+fn out_of_order(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
     let mine = |frame: &&Frame| frame.protocol() == UDP && frame.sender() == sender;
     // Nothing but the time to live, and the checksum over it, could change on the way.
     let what = |frame: &Frame| [&frame.ip[2..8], &frame.ip[12..]].concat();
@@ -28,16 +28,16 @@ fn overtaken(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
     let sent = sent.into_iter().enumerate();
     let places: HashMap<Vec<u8>, usize> = sent.map(|(at, frame)| (what(frame), at)).collect();
     let mut highest: HashMap<(u8, Vec<u8>), usize> = HashMap::new();
-    let mut overtaken = 0;
+    let mut out_of_order = 0;
     for frame in came {
         let Some(&place) = places.get(&what(frame)) else {
             continue;
         };
         let highest = highest.entry(frame.flow()).or_default();
-        overtaken += usize::from(place < *highest);
+        out_of_order += usize::from(place < *highest);
         *highest = place.max(*highest);
     }
-    overtaken
+    out_of_order
 }
 
 #[test]
@@ -61,19 +61,19 @@ fn as_many_are_told_to_be_reordered_as_came_out_of_order() {
         &["hops", a, b, "--format", "json"],
     ));
     drop(files);
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let (near, far) = (frames(&near), frames(&far));
     for (way, so) in [
-        ("there", overtaken(&near, &far, CLIENT)),
-        ("back", overtaken(&far, &near, CLIENT + 1)),
+        ("forward", out_of_order(&near, &far, CLIENT)),
+        ("reverse", out_of_order(&far, &near, CLIENT + 1)),
     ] {
-        let rows = told["segments"].as_array().expect("rows");
+        let rows = reported["segments"].as_array().expect("rows");
         let row = rows
             .iter()
-            .find(|row| row["way"] == way && row["protocol"] == "udp");
-        let row = row.unwrap_or_else(|| panic!("{told:#}"));
+            .find(|row| row["direction"] == way && row["protocol"] == "udp");
+        let row = row.unwrap_or_else(|| panic!("{reported:#}"));
         println!("{way}: {so} out of order, told {}", row["reordered"]);
-        assert_eq!(row["reordered"], so, "{told:#}");
+        assert_eq!(row["reordered"], so, "{reported:#}");
         // One in twenty skips 20 ms, in which ten others are sent.
         assert!(so > 50, "{so} of 600");
         // What skipped the delay shows how long the kernel takes: the bound is small.

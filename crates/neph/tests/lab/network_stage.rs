@@ -16,13 +16,13 @@ const MOVED: i64 = 200_000;
 
 /// One-way delays of the messages that were answered, there and back.
 fn directions(messages: &[Message]) -> [Vec<i64>; 2] {
-    let told = messages
+    let reported = messages
         .iter()
         .filter_map(|message| Ledger::directions(&message.marks, ClockOffset::SAME_CLOCK));
-    let told: Vec<[i64; 2]> = told
+    let reported: Vec<[i64; 2]> = reported
         .map(|(there, back)| [there.delay.nanos(), back.delay.nanos()])
         .collect();
-    [0, 1].map(|way| told.iter().map(|both| both[way]).collect())
+    [0, 1].map(|way| reported.iter().map(|both| both[way]).collect())
 }
 
 /// TCP's own estimates, which come with the stamps of what is sent: no less than the link's two delays,
@@ -79,11 +79,11 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
                 ("there", did_there, there, own_there),
                 ("back", did_back, back, own_back),
             ];
-            for (name, did, says, own) in both {
-                let (did, says) = (median(did), median(says));
-                let apart = says - did;
+            for (name, did, wording, own) in both {
+                let (did, wording) = (median(did), median(wording));
+                let apart = wording - did;
                 println!(
-                    "{delay:>6} {scheme:>9} {name:>10} {did:>11} {says:>13} {apart:>9} ({own})"
+                    "{delay:>6} {scheme:>9} {name:>10} {did:>11} {wording:>13} {apart:>9} ({own})"
                 );
                 late = late.max(did - micros * 1_000);
                 rows.push((format!("{delay} {scheme} {name}"), apart.abs() - 2 * own));

@@ -141,15 +141,15 @@ pub(crate) fn recorded(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec
         .stderr(Stdio::piped())
         .spawn()
         .expect("neph runs");
-    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut printed = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("text");
+    printed.read_line(&mut line).expect("text");
     assert!(line.contains("recording near"), "{line}");
     traffic();
     let pid = child.id().to_string();
     let sent = process::command("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("kill runs").success());
-    let rest: Vec<String> = said.lines().map_while(Result::ok).collect();
+    let rest: Vec<String> = printed.lines().map_while(Result::ok).collect();
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130), "{rest:?}");
     for point in ["near", "far"] {

@@ -123,7 +123,7 @@ impl Bench {
     }
 }
 
-fn told(output: &Output) -> String {
+fn reported(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -153,7 +153,7 @@ fn a_campaign_of_two_topologies_goes_on_after_a_stop_in_one_and_a_kill_in_the_ot
     let sent = kill.args(["-s", "INT", &pid.to_string()]).status();
     assert!(sent.expect("kill runs").success());
     let output = stopped.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", reported(&output));
     assert_eq!(left(pid), [""; 0]);
 
     let mut killed = bench.neph(&["resume"]);
@@ -166,7 +166,7 @@ fn a_campaign_of_two_topologies_goes_on_after_a_stop_in_one_and_a_kill_in_the_ot
     let last = bench.neph(&["resume"]);
     let of_last = last.id();
     let output = last.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", reported(&output));
     assert_eq!(left(pid), [""; 0], "who goes on takes it down");
     assert_eq!(left(of_last), [""; 0]);
     is_whole(&bench);
@@ -216,7 +216,7 @@ fn messages_of(store: &dyn Store, one: &Experiment) -> (Places, Option<Span>) {
     let mut trips = Vec::new();
     let mut visit = |batch: &[neph_model::FleetMessage]| {
         for message in batch {
-            let flow = format!("{}/{}", message.lane.0, message.source_port);
+            let flow = format!("{}/{}", message.slot.0, message.source_port);
             let place = (one.id.to_string(), format!("{flow} {}", message.seq));
             assert!(places.insert(place), "{message:?} is there twice");
             trips.extend(message.reply().map(FleetReply::network));

@@ -37,15 +37,15 @@ fn a_syns_round_trip_is_what_the_link_did() {
     let lab = TwoSites::up("syn", "delay = \"10ms\"");
     let reflector = lab.reflector(Span::ZERO);
     // Shorter than the round trip too: each SYN then finds the target waiting for the one before.
-    let mut says = round_trips(lab.flow("syn", Span::from_millis(7), 60));
-    says.extend(round_trips(lab.flow("syn", Span::from_millis(50), 30)));
+    let mut wording = round_trips(lab.flow("syn", Span::from_millis(7), 60));
+    wording.extend(round_trips(lab.flow("syn", Span::from_millis(50), 30)));
     let own = round_trips(lab.flow_within("syn", Span::from_millis(20), 30));
     drop(reflector);
     let did = lab.delays(50).map(median);
-    let (says, own) = (median(says), median(own));
-    let apart = says - did[0] - did[1];
+    let (wording, own) = (median(wording), median(own));
+    let apart = wording - did[0] - did[1];
     let late = did[0] + did[1] - 20_000_000;
-    println!("link did {did:?}, SYN says {says}, {apart} apart; {own} without a link");
+    println!("link did {did:?}, SYN says {wording}, {apart} apart; {own} without a link");
     assert!(apart.abs() - 2 * own <= BOUND + 2 * late, "{apart} apart");
 }
 
@@ -54,13 +54,13 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
     FleetSpec {
         fleet: Fleet {
             probe: ProbeKind::Syn,
-            lanes: PORTS,
+            slots: PORTS,
             endpoints: vec![FleetEndpoint {
                 name: "server".to_owned(),
                 address,
             }],
             interval: Span::from_millis(200),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         },
         count: Some(10),
@@ -149,8 +149,8 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
             println!("{scheme} port {port}: trip {trip}, connect {connect}, whole {whole}");
             // Beside the link, the program and both kernels take less than half a round trip.
             let near = |took: Span, trips: i64| {
-                let beside = took - trip.times(trips);
-                beside > Span::from_micros(-500) && beside.times(2) < *trip
+                let alongside = took - trip.times(trips);
+                alongside > Span::from_micros(-500) && alongside.times(2) < *trip
             };
             assert!(
                 near(connect, 1) && near(whole, round_trips),

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use neph_lab::{Lab, Topology, UpOptions};
-use neph_model::{Experiment, Lane, PathHash, ReflectorSpec, TracedRoute};
+use neph_model::{Experiment, PathHash, ReflectorSpec, Slot, TracedRoute};
 use neph_probe::Reflector;
 use neph_store::{Access, Store, open};
 use neph_sys::deadline::poll;
@@ -99,9 +99,9 @@ fn killed_on_its_way(mut running: Child, workspace: &Path) {
     let mut routes = Vec::new();
     let is_kept = poll(Duration::from_millis(100), PATIENCE, || {
         routes = kept(workspace, "night").map_or_else(Vec::new, |(_, routes)| routes);
-        let lanes: BTreeSet<Lane> = routes.iter().map(|one| one.lane).collect();
+        let slots: BTreeSet<Slot> = routes.iter().map(|one| one.slot).collect();
         let is_running = running.try_wait().expect("told").is_none();
-        let is_kept = lanes.len() == usize::from(FLOWS) && confirmed(&routes) > 2;
+        let is_kept = slots.len() == usize::from(FLOWS) && confirmed(&routes) > 2;
         assert!(is_running || is_kept, "{routes:?}");
         is_kept
     });
@@ -114,9 +114,9 @@ fn killed_on_its_way(mut running: Child, workspace: &Path) {
 fn traced(diamond: &Diamond, workspace: &Path, target: &str) -> BTreeMap<u16, Addresses> {
     let words = ["trace", target, "--source-port", "41000-41011"];
     let words = [&words[..], &["--format", "json"]].concat();
-    let told = ran(diamond.neph(workspace, &words)).stdout;
-    let told: Value = serde_json::from_slice(&told).expect("JSON");
-    let flows = told["flows"].as_array().expect("flows").iter();
+    let reported = ran(diamond.neph(workspace, &words)).stdout;
+    let reported: Value = serde_json::from_slice(&reported).expect("JSON");
+    let flows = reported["flows"].as_array().expect("flows").iter();
     let of = |flow: &Value| {
         let port = flow["source_port"].as_u64().expect("a port");
         let hops = flow["hops"].as_array().expect("hops").iter();
@@ -205,9 +205,13 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
     let is_timed = |path: &Value| path["best_ns"].is_i64() && path["median_ns"].is_i64();
     assert!(paths.iter().all(is_timed), "{paths:?}");
     let others = each_change_has_its_verdict(workspace, confirmed(&after));
-    let told = table(workspace, "flow-traced");
+    let reported = table(workspace, "flow-traced");
     let confirmed = others.to_string();
-    assert_eq!(cell(&told, "other_routers"), Some(&*confirmed), "{told}");
+    assert_eq!(
+        cell(&reported, "other_routers"),
+        Some(&*confirmed),
+        "{reported}"
+    );
     diamond.down();
 }
 

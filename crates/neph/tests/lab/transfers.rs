@@ -33,9 +33,9 @@ fn measured(lab: &TwoSites, transfers: &str) -> (Value, TempDir) {
         .args(["--site", &lab.namespace("client"), "--save", "night"])
         .output()
         .expect("neph runs");
-    let told = serde_json::from_slice(&output.stdout)
+    let reported = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    (told, workspace)
+    (reported, workspace)
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     if !privileged("transfers_on_the_slow_paths_ports_take_18_percent_longer") {
         return;
     }
-    let (told, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
-    let transfers = &told["pairs"][0]["transfers"];
+    let (reported, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
+    let transfers = &reported["pairs"][0]["transfers"];
     let [fast, slow] = [&transfers[0], &transfers[1]];
     for (class, lowest) in [(fast, 40_000_000), (slow, 47_200_000)] {
         assert_eq!((&class["n"], &class["failed"]), (&20.into(), &0.into()));
@@ -68,8 +68,8 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
         return;
     }
     let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
-    let (told, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
-    let pair = &told["pairs"][0];
+    let (reported, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
+    let pair = &reported["pairs"][0];
     let moved = pair["transfers_moved"].as_u64().expect("a number");
     assert!((60..300).contains(&moved), "{pair}");
     for (place, lowest) in [(0, 40_000_000), (1, 47_200_000)] {
@@ -87,7 +87,7 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
         "-o",
         "-",
     ];
-    let rows = told_by(workspace.path(), &rows);
+    let rows = determined_by(workspace.path(), &rows);
     let is_wrong = |row: &Value| {
         let connect = row["connect_ns"].as_i64().unwrap_or(0);
         let expected = match connect {
@@ -104,15 +104,15 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-fn told_by(workspace: &Path, arguments: &[&str]) -> String {
+fn determined_by(workspace: &Path, arguments: &[&str]) -> String {
     String::from_utf8(ran(neph(workspace, arguments)).stdout).expect("text")
 }
 
 /// In export, show and report.
-fn kept_transfers_say_the_same(told: &Value, workspace: &Path) {
+fn kept_transfers_say_the_same(reported: &Value, workspace: &Path) {
     let to_stdout = ["--format", "jsonl", "-o", "-"];
     let rows = ["export", "night", "--transfers"];
-    let rows = told_by(workspace, &[&rows[..], &to_stdout].concat());
+    let rows = determined_by(workspace, &[&rows[..], &to_stdout].concat());
     let rows: Vec<Value> = rows
         .lines()
         .map(|row| serde_json::from_str(row).expect("JSON"))
@@ -120,14 +120,14 @@ fn kept_transfers_say_the_same(told: &Value, workspace: &Path) {
     assert_eq!(rows.len(), 40);
     assert!(rows.iter().all(|row| row["bytes"] == 1024), "{rows:?}");
     let id = rows[0]["experiment_id"].as_str().expect("an id");
-    let shown = told_by(workspace, &["show", id, "--format", "json"]);
+    let shown = determined_by(workspace, &["show", id, "--format", "json"]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let folder = workspace.join("report");
     let out = folder.display().to_string();
     ran(neph(workspace, &["report", "night", "-o", &out]));
     let table = std::fs::read_to_string(folder.join("tables/flow-transfers.json"));
     let table: Value = serde_json::from_str(&table.expect("the table")).expect("JSON");
-    for (place, class) in (0..).zip(told.as_array().expect("classes")) {
+    for (place, class) in (0..).zip(reported.as_array().expect("classes")) {
         let shown = &shown["transfers"][place];
         for key in ["n", "failed", "ports", "median_ns", "ratio"] {
             assert_eq!(shown[key], class[key], "{key}: {shown}");

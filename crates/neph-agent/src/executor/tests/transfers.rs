@@ -25,7 +25,7 @@ fn free_port() -> NonZeroU16 {
 }
 
 fn serving(spec: &ReflectorSpec) -> Serving {
-    let mut bound = Bound::beside(spec, None, &Permit::ANYTHING).expect("a port");
+    let mut bound = Bound::alongside(spec, None, &Permit::ANYTHING).expect("a port");
     bound.remove(0).serve().expect("a thread")
 }
 

@@ -54,15 +54,15 @@ impl GuestCpu {
             "kill {}; cat /proc/uptime {FILE}; rm -f {FILE}",
             self.process
         );
-        let (ended, mut told) = (neph_probe::now(), Vec::new());
+        let (ended, mut reported) = (neph_probe::now(), Vec::new());
         let ran = Lab::console(lab.name(), &self.site).and_then(|console| {
-            let ran = console.map(|mut console| console.run(&line, &mut told));
+            let ran = console.map(|mut console| console.run(&line, &mut reported));
             ran.transpose().map_err(LabError::from)
         });
         if let Err(error) = ran {
             tracing::warn!("the CPU of guest '{}' is not recorded: {error}", self.site);
         }
-        let text = String::from_utf8_lossy(&told);
+        let text = String::from_utf8_lossy(&reported);
         let shares = shares(&text, ended);
         let of_each = self.ends.iter().flat_map(|(load, end)| {
             let series = SeriesName::LoadCpu(*load, *end);
@@ -98,9 +98,9 @@ fn start(mut console: Console) -> Result<u32, StressError> {
         "(while :; do read up idle </proc/uptime; read stat </proc/stat; echo \"$up $stat\"; sleep 1; done) \
          >{FILE} 2>/dev/null & echo $!"
     );
-    let mut told = Vec::new();
-    console.run(&line, &mut told).map_err(LabError::from)?;
-    let process = String::from_utf8_lossy(&told).trim().parse();
+    let mut reported = Vec::new();
+    console.run(&line, &mut reported).map_err(LabError::from)?;
+    let process = String::from_utf8_lossy(&reported).trim().parse();
     process.map_err(|_| StressError::Unknown)
 }
 

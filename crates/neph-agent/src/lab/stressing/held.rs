@@ -21,9 +21,9 @@ struct Instead {
 }
 
 /// What is to be said of a load that `neph stress` told this of; nothing where it was held.
-pub(super) fn judge(asked: &SiteLoad, told: &[u8]) -> Option<Warning> {
-    let told: Option<Value> = serde_json::from_slice(told).ok();
-    let rows = told.as_ref().and_then(Value::as_array);
+pub(super) fn judge(asked: &SiteLoad, reported: &[u8]) -> Option<Warning> {
+    let reported: Option<Value> = serde_json::from_slice(reported).ok();
+    let rows = reported.as_ref().and_then(Value::as_array);
     let rows = rows.map_or(&[][..], Vec::as_slice);
     let instead = match &asked.load {
         LoadSpec::Cpu(share) => worked(share.in_percent(), rows)?,
@@ -56,9 +56,9 @@ fn not_held(asked: &SiteLoad, instead: Instead) -> Warning {
 /// The thread that was kept most from what it should do counts.
 fn worked(asked: f64, rows: &[Value]) -> Option<Instead> {
     let off = |worked: &f64| (worked - asked).abs();
-    let threads = column(rows, "worked_percent");
+    let threads = column(rows, "achieved_percent");
     let Some(worst) = threads.max_by(|one, other| off(one).total_cmp(&off(other))) else {
-        return Some(untold());
+        return Some(unreported());
     };
     (off(&worst) > HELD).then(|| Instead {
         had: format!("worked {worst:.1} % of the time"),
@@ -70,7 +70,7 @@ fn worked(asked: f64, rows: &[Value]) -> Option<Instead> {
 fn carried(asked: Option<f64>, rows: &[Value]) -> Option<Instead> {
     let all = column(rows, "received_bit_s").reduce(|one, more| one + more);
     let Some(all) = all else {
-        return Some(untold());
+        return Some(unreported());
     };
     let why = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
@@ -80,11 +80,11 @@ fn carried(asked: Option<f64>, rows: &[Value]) -> Option<Instead> {
 }
 
 fn streamed(asked: f64, rows: &[Value]) -> Option<Instead> {
-    let told = column(rows, "sent_bit_s")
+    let reported = column(rows, "sent_bit_s")
         .next()
-        .zip(column(rows, "back_bit_s").next());
-    let Some((sent, back)) = told else {
-        return Some(untold());
+        .zip(column(rows, "reverse_bit_s").next());
+    let Some((sent, back)) = reported else {
+        return Some(unreported());
     };
     let why = fault(rows)?;
     // Where nothing came back nobody knows that anything was there.
@@ -102,7 +102,7 @@ fn had(all: f64, asked: Option<f64>, why: Option<String>) -> Instead {
     }
 }
 
-fn untold() -> Instead {
+fn unreported() -> Instead {
     Instead {
         had: "did not say what it did".to_owned(),
         percent: None,
@@ -132,22 +132,22 @@ mod tests {
 
     use super::*;
 
-    fn judged(load: &str, told: &str) -> Option<String> {
+    fn judged(load: &str, reported: &str) -> Option<String> {
         let asked = parse_stress(load).expect("a load");
-        let warning = judge(&asked.loads()[0], told.as_bytes());
+        let warning = judge(&asked.loads()[0], reported.as_bytes());
         warning.map(|warning| warning.to_string())
     }
 
     fn not_held(load: &str, had: &str) -> String {
-        format!("the load {load} was not held (it {had}")
+        format!("W021 load-missed-target: background load {load} missed its target (it {had}")
     }
 
     #[test]
     fn a_processor_is_held_within_three_points_on_each_core() {
-        let told = r#"[{"worked_percent": 79.9}, {"worked_percent": 61.5}]"#;
+        let reported = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
         let worked = not_held("a 80%", "worked 61.5 % of the time)");
-        assert_eq!(judged("a 80%", told), Some(worked));
-        let one = r#"[{"worked_percent": 79.9}, {"worked_percent": 77.1}]"#;
+        assert_eq!(judged("a 80%", reported), Some(worked));
+        let one = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 77.1}]"#;
         assert_eq!(judged("a 80%", one), None);
     }
 
@@ -159,22 +159,22 @@ mod tests {
         let last = r#"[{"received_bit_s": 0, "received_bytes": 65536, "fault": null}]"#;
         assert_eq!(judged("a flow h:1 max", last), None);
         let slow = "a flow h:1 4Mbit/s";
-        let told = not_held(slow, "carried 2.00 Mbit/s)");
-        assert_eq!(judged(slow, two), Some(told));
+        let reported = not_held(slow, "carried 2.00 Mbit/s)");
+        assert_eq!(judged(slow, two), Some(reported));
         let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
         let most = "a flow h:1 max";
-        let told = not_held(most, "carried 1.50 Mbit/s): it broke");
-        assert_eq!(judged(most, broke), Some(told));
+        let reported = not_held(most, "carried 1.50 Mbit/s): it broke");
+        assert_eq!(judged(most, broke), Some(reported));
     }
 
     #[test]
     fn a_stream_is_held_that_says_of_no_fault_whatever_was_lost_on_the_way() {
         let stream = "a stream h:1 2Mbit/s";
-        let lossy = r#"[{"sent_bit_s": 2000000, "back_bit_s": 500000, "fault": null}]"#;
+        let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
         assert_eq!(judged(stream, lossy), None);
-        let nobody = r#"[{"sent_bit_s": 2000000, "back_bit_s": 0, "fault": "nobody"}]"#;
-        let told = not_held(stream, "carried 0.00 Mbit/s): nobody");
-        assert_eq!(judged(stream, nobody), Some(told));
+        let nobody = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
+        let reported = not_held(stream, "carried 0.00 Mbit/s): nobody");
+        assert_eq!(judged(stream, nobody), Some(reported));
         let asked = parse_stress(stream).expect("a load");
         let warning = judge(&asked.loads()[0], nobody.as_bytes()).expect("not held");
         assert!(
@@ -186,9 +186,9 @@ mod tests {
     fn a_load_that_told_nothing_is_not_held() {
         for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
             for nothing in ["", "[]"] {
-                let told = judged(load, nothing);
-                let untold = not_held(load, "did not say what it did)");
-                assert_eq!(told, Some(untold));
+                let reported = judged(load, nothing);
+                let unreported = not_held(load, "did not say what it did)");
+                assert_eq!(reported, Some(unreported));
             }
         }
     }

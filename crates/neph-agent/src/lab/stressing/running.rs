@@ -48,7 +48,7 @@ struct Remote {
 struct Here {
     child: Child,
     /// What it says, until the time to wait for it is over.
-    says: Option<ChildStderr>,
+    wording: Option<ChildStderr>,
     /// Keeps the thread that started it: the kernel ends the process with that one.
     _starter: mpsc::Sender<()>,
 }
@@ -117,9 +117,9 @@ impl Remote {
              <{file}.order >{file}.json 2<>{file}.said & echo $!",
             quoted(order)?
         );
-        let mut told = Vec::new();
-        console.run(&line, &mut told).map_err(LabError::from)?;
-        let process = String::from_utf8_lossy(&told).trim().parse();
+        let mut reported = Vec::new();
+        console.run(&line, &mut reported).map_err(LabError::from)?;
+        let process = String::from_utf8_lossy(&reported).trim().parse();
         let process = process.map_err(|_| StressError::Unknown)?;
         Ok(Self { process, file })
     }
@@ -143,9 +143,9 @@ impl Remote {
             "kill {process}; for try in $(seq 3000); do [ -s {file}.json ] && break; \
              kill -0 {process} || break; usleep 10000; done 2>/dev/null; cat {file}.json"
         );
-        let mut told = Vec::new();
-        console.run(&line, &mut told).map_err(LabError::from)?;
-        Ok(told)
+        let mut reported = Vec::new();
+        console.run(&line, &mut reported).map_err(LabError::from)?;
+        Ok(reported)
     }
 }
 
@@ -167,12 +167,12 @@ impl Here {
         let birth = Birth::default().leads_session().dies_with_thread();
         place.arrange(birth, &mut command)?;
         let (starter, ended) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (report, reported) = mpsc::channel();
         let start = move || {
             let spawned = place.enter_namespace().map_err(StressError::from);
             let spawned = spawned.and_then(|()| Ok(command.spawn()?));
             // Who asked waits for it.
-            let _ = tell.send(spawned);
+            let _ = report.send(spawned);
             // Nothing is ever sent: it is over when nobody could.
             let _ = ended.recv();
         };
@@ -180,36 +180,36 @@ impl Here {
             .name("stress".to_owned())
             .spawn(start)?;
         let gone = |_| io::Error::other("its thread ended");
-        let mut child = told.recv().map_err(gone)??;
+        let mut child = reported.recv().map_err(gone)??;
         // It is shorter than what a pipe holds: nobody is waited for.
         let order = serde_json::to_vec(order).map_err(io::Error::from)?;
         if let Some(mut asks) = child.stdin.take() {
             asks.write_all(&order)?;
         }
         Ok(Self {
-            says: child.stderr.take(),
+            wording: child.stderr.take(),
             child,
             _starter: starter,
         })
     }
 
     fn works_by(&mut self, until: Instant<Own>) -> io::Result<bool> {
-        let Some(says) = &mut self.says else {
+        let Some(wording) = &mut self.wording else {
             return Ok(false);
         };
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         loop {
             let left = (until - neph_probe::now()).max(Span::ZERO);
-            let mut awaited = [Awaited::readable(says.as_fd())];
+            let mut awaited = [Awaited::readable(wording.as_fd())];
             ppoll::wait_through(&mut awaited, Some(left.to_duration()))?;
             if !awaited[0].has_something() {
                 return Ok(false);
             }
             let mut chunk = [0; 4096];
-            let count = says.read(&mut chunk)?;
-            said.extend_from_slice(&chunk[..count]);
-            let said = String::from_utf8_lossy(&said);
-            if count == 0 || said.lines().any(|line| line == WORKS) {
+            let count = wording.read(&mut chunk)?;
+            printed.extend_from_slice(&chunk[..count]);
+            let printed = String::from_utf8_lossy(&printed);
+            if count == 0 || printed.lines().any(|line| line == WORKS) {
                 return Ok(count > 0);
             }
         }
@@ -217,12 +217,12 @@ impl Here {
 
     fn end(&mut self) -> io::Result<Vec<u8>> {
         process::ask(self.child.id(), Request::End)?;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         if let Some(mut out) = self.child.stdout.take() {
-            out.read_to_end(&mut told)?;
+            out.read_to_end(&mut reported)?;
         }
         self.child.wait()?;
-        Ok(told)
+        Ok(reported)
     }
 }
 
@@ -250,12 +250,12 @@ mod tests {
         let work = load.into();
         let order = Order::Load(LoadOrder { work, duration });
         let text = quoted(&order).expect("plain data");
-        let said = process::command("sh")
+        let printed = process::command("sh")
             .args(["-c", &format!("printf %s '{text}'")])
             .output();
-        let said = said.expect("sh").stdout;
+        let printed = printed.expect("sh").stdout;
         assert_eq!(
-            serde_json::from_slice::<Order>(&said).expect("whole"),
+            serde_json::from_slice::<Order>(&printed).expect("whole"),
             order
         );
     }

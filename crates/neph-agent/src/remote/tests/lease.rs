@@ -152,8 +152,8 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     assert!(matches!(ninth, Admission::Ignored(_)), "{ninth:?}");
     assert_eq!(guard.refusals()["captures"], 1);
     guard.ended(running[0]);
-    let (_, again) = admit(&mut guard);
-    assert!(matches!(again, Admission::Granted(..)), "{again:?}");
+    let (_, anew) = admit(&mut guard);
+    assert!(matches!(anew, Admission::Granted(..)), "{anew:?}");
 }
 
 #[test]

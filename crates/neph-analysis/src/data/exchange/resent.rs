@@ -134,8 +134,8 @@ mod tests {
             (0, 1, 0),
             (1, 2, 0),
         ];
-        let told = counted(&messages);
-        let told: Vec<(u32, bool)> = told
+        let reported = counted(&messages);
+        let reported: Vec<(u32, bool)> = reported
             .iter()
             .map(|one| (one.segments, one.is_first))
             .collect();
@@ -148,28 +148,28 @@ mod tests {
             (0, not),
             (0, not),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]
     fn what_the_peer_had_received_already_is_spurious_also_where_its_dsack_comes_later() {
         // Two retransmissions with the second message, one with the fourth; the DSACK of one of the
         // two comes with the third, that of the last with its own message.
-        let told = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
-        let told: Vec<(u32, u32)> = told
+        let reported = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
+        let reported: Vec<(u32, u32)> = reported
             .iter()
             .map(|one| (one.segments, one.spurious))
             .collect();
-        assert_eq!(told, [(0, 0), (1, 1), (0, 0), (0, 1)]);
+        assert_eq!(reported, [(0, 0), (1, 1), (0, 0), (0, 1)]);
     }
 
     #[test]
     fn a_packet_that_the_network_duplicated_makes_no_later_loss_spurious() {
-        let told = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
-        let told: Vec<(u32, u32)> = told
+        let reported = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
+        let reported: Vec<(u32, u32)> = reported
             .iter()
             .map(|one| (one.segments, one.spurious))
             .collect();
-        assert_eq!(told, [(0, 0), (2, 0), (0, 0), (1, 0)]);
+        assert_eq!(reported, [(0, 0), (2, 0), (0, 0), (1, 0)]);
     }
 }

@@ -1,5 +1,4 @@
-//! Bufferbloat: a queue on the way that fills for seconds and drains again, many times the path's
-//! own delay.
+//! Bufferbloat: a queue on the path fills for seconds and drains. Its delay is many times the path's delay.
 
 mod raised;
 
@@ -17,55 +16,54 @@ use raised::longest;
 pub(crate) const RULE: Rule = Rule {
     name: "bufferbloat",
     title: "bufferbloat",
-    limits: "It sees that a queue fills, not where it stands, and not who fills it, beyond comparing what the messages themselves ask of the link with what it carries. A queue that is full from an experiment's first message to its last it cannot tell from a long path.",
+    limits: "The rule sees that a queue fills, not where. It compares the rate of the messages with the rate of the link to find out who fills the queue. A queue that is full during the whole experiment looks like a longer path.",
     covers: &["transmission"],
     needs: &[Need::Replies(MESSAGES), Need::Network],
     look,
 };
 
-/// A queue is told of from this many milliseconds above the path on: real-time media notice it ...
+/// Smallest queueing delay that is reported, in milliseconds: real-time media notice it ...
 const LEAST_MS: f64 = 5.0;
-/// ... and from this multiple of the path's own round trip on.
+/// ... and its smallest multiple of the path's round trip.
 const LEAST_SHARE: f64 = 0.5;
-/// A stretch lasts at least so many seconds: shorter ones are bursts, not a standing queue ...
+/// Minimum duration of a stretch in seconds: shorter ones are bursts, not a standing queue ...
 const LEAST_SECONDS: f64 = 0.8;
-/// ... and holds at least so many messages.
+/// ... and its minimum number of messages.
 const MESSAGES: usize = 6;
-/// The slowest twentieth aside: of replies that are sent again nobody tells us.
+/// Values above p95 are ignored: retransmitted replies cannot be recognised.
 const GREATEST: f64 = 0.95;
-/// The level of an empty queue: what the quickest tenth of the messages met.
+/// Delay with an empty queue: p10 of the messages.
 const EMPTY: f64 = 0.1;
-/// Outside the stretch at least this share of the messages must have met an empty queue: else the
-/// path may simply be long.
+/// Outside the stretch at least this share of the messages must have met an empty queue. Otherwise the path
+/// may simply be long.
 const RESTED: f64 = 0.1;
-/// A queue breathes; a longer path does not. Between its 10th and 90th percentile the delay varies
-/// more than outside of the stretch by this share of what it adds ...
+/// A queue fills and drains; a longer path does not. The p10 to p90 range of the delay must exceed the range
+/// outside the stretch by this share of the added delay ...
 const BREATHES: f64 = 0.12;
-/// ... and where it varies by less than this share, it is seen to fill or to drain too ...
+/// ... and if it exceeds it by less than this share, filling or draining must be visible too ...
 const BREATHES_DEEPLY: f64 = 0.25;
-/// ... by messages near the stretch's edges that took between these shares of what it adds.
+/// ... in messages near the stretch's edges that took between these shares of the added delay.
 const RAMP: std::ops::Range<f64> = 0.15..0.7;
-/// Some dozen messages may vary by so much more than the path's jitter by chance.
+/// In about a dozen messages the range may exceed the path's jitter by this factor at random.
 const BY_CHANCE: f64 = 1.5;
-/// A stretch that is no longer than so many stalls of the peer is one.
+/// A stretch that is not longer than this many stalls of the peer is a stall.
 const AS_A_STALL: f64 = 1.5;
-/// Beside the queue's delay our own host's is nothing.
+/// The local delay must be below this share of the queueing delay.
 const OWN: f64 = 0.1;
-/// The share of the link's rate from which on the messages themselves fill it, and below which they
-/// cannot.
+/// Share of the link's rate from which the messages themselves fill the queue; below it they cannot.
 const OWN_LOAD: f64 = 0.9;
 const NO_LOAD: f64 = 0.5;
 
-/// A stretch of raised delay.
+/// A stretch of increased delay.
 struct Stretch {
     from: f64,
     to: f64,
     base: f64,
-    /// Within it, in milliseconds.
+    /// Median delay within the stretch, in milliseconds.
     median: f64,
     greatest: f64,
     messages: Vec<Seq>,
-    /// What the ICMP echoes beside it took in it and outside, at the median; where there are enough.
+    /// Median of the ICMP echoes alongside, in the stretch and outside; `None` if there are too few.
     echoes: Option<(f64, f64)>,
 }
 
@@ -78,7 +76,7 @@ impl Stretch {
         self.added() / threshold(self.base)
     }
 
-    /// Whether echoes did not wait in it: somebody prefers them, or they go another way.
+    /// Whether the echoes did not wait in the queue: they have priority or take another path.
     fn goes_past(&self) -> bool {
         self.echoes
             .is_some_and(|(inside, outside)| inside - outside < 0.25 * self.added())
@@ -91,7 +89,7 @@ impl Stretch {
         let numbers = format!("{} instead of {}", millis(inside), millis(outside));
         if self.goes_past() {
             format!(
-                " ICMP echoes do not wait in it ({numbers}): they are preferred or go another way, and a ping does not show it."
+                " ICMP echoes do not wait in it ({numbers}): they have priority or take another path, so ping does not show the queue."
             )
         } else {
             format!(" ICMP echoes wait in it too ({numbers}).")
@@ -105,7 +103,7 @@ fn threshold(base: f64) -> f64 {
 
 /// The longest stretch of an experiment in which its messages met a queue.
 fn stretch(run: &Run<'_>) -> Option<Stretch> {
-    // What was sent again took as long as that took: it shows no queue, neither full nor breathing.
+    // A retransmitted message includes its retransmission delay. It does not show the level of a queue.
     let once = run.crossings.iter().filter(|one| !one.is_resent);
     let all: Vec<Crossing> = once.copied().collect();
     let base = run.networks().at(EMPTY)?;
@@ -135,7 +133,7 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     let breathes = spread >= BREATHES_DEEPLY * found.added()
         || (spread >= BREATHES * found.added()
             && edges.any(|one| on_its_way.contains(&one.network)));
-    // Of a peer that stands still again and again a single stall may look unlike the others.
+    // If the peer stalls repeatedly, a single stall may differ from the others.
     let stalls = run.stalls.peer.stalls.iter();
     let longest = stalls.map(Stall::length).fold(0.0, f64::max);
     let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
@@ -144,13 +142,13 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     (breathes && is_long && is_rested && !is_stall && is_not_ours(run, &found)).then_some(found)
 }
 
-/// The messages around a stretch's first or last one.
+/// The messages around the first or last message of a stretch.
 fn edge(all: &[Crossing], place: usize) -> &[Crossing] {
     const AROUND: usize = 2;
     &all[place.saturating_sub(AROUND)..(place + AROUND + 1).min(all.len())]
 }
 
-/// Whether our own host was not what was slow: its stages in the stretch are nothing beside.
+/// Whether the client host was not the cause: its stages in the stretch are negligible.
 fn is_not_ours(run: &Run<'_>, stretch: &Stretch) -> bool {
     let (Some(first), Some(last)) = (stretch.messages.first(), stretch.messages.last()) else {
         return false;
@@ -167,11 +165,12 @@ fn is_not_ours(run: &Run<'_>, stretch: &Stretch) -> bool {
 fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     const FEW: usize = 3;
     let flow = run.experiment.companion()?;
-    let told = flow.exchanges.iter().filter_map(|one| {
+    let reported = flow.exchanges.iter().filter_map(|one| {
         let at = neph_model::Span::from_nanos(one.intended.nanos()).secs_f64();
         Some((at, flow.round_trip(one)?.millis_f64()))
     });
-    let (inside, outside): (Vec<_>, Vec<_>) = told.partition(|(at, _)| (from..=to).contains(at));
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        reported.partition(|(at, _)| (from..=to).contains(at));
     let middle = |all: Vec<(f64, f64)>| {
         let times: Ordered = all.into_iter().map(|(_, time)| time).collect();
         (times.len() >= FEW).then(|| times.median()).flatten()
@@ -184,10 +183,10 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     places
         .flat_map(|(place, runs)| {
             let seen = runs.iter().filter_map(|run| Some((*run, stretch(run)?)));
-            // What the plan's load does is told apart from what is there without it.
+            // Separates effects of the plan's load from effects that exist without it.
             let (own, by_load): (Vec<_>, Vec<_>) =
                 seen.partition(|(run, stretch)| !whose(sight, run, stretch).is_load());
-            [own, by_load].map(|seen| told(sight, &place, &runs, &seen))
+            [own, by_load].map(|seen| reported(sight, &place, &runs, &seen))
         })
         .flatten()
         .collect()
@@ -201,7 +200,7 @@ fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, seen: &Stretch) -> Doing<'a> {
     })
 }
 
-fn told<'a>(
+fn reported<'a>(
     sight: &Sight<'a>,
     place: &Place,
     runs: &[&Run<'a>],
@@ -210,7 +209,7 @@ fn told<'a>(
     let (run, worst) = seen
         .iter()
         .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
-    let alike = runs
+    let identical = runs
         .iter()
         .filter(|one| one.scenario.index == run.scenario.index);
     let shown = seen
@@ -219,7 +218,7 @@ fn told<'a>(
     let confidence = Agreement {
         noun: "experiment",
         shown: shown.count(),
-        of: alike.count(),
+        of: identical.count(),
         ratio: worst.ratio(),
     };
     let mut confidence = confidence.confidence();
@@ -230,7 +229,7 @@ fn told<'a>(
     let shared = worst.echoes_in_words();
     let whose = Filler::of(sight, run, worst);
     let cause = format!(
-        "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {} (the slowest twentieth aside), where the path alone takes {}, and recovers.{shared} {}",
+        "{}: a queue on the path fills between {:.1} s and {:.1} s ({}) and drains again. Network time is {} at the median and {} at p95, without the queue {}.{shared} {}",
         sight.name(place),
         worst.from,
         worst.to,
@@ -242,14 +241,14 @@ fn told<'a>(
     );
     let mut found = Found::new(cause, whose.remedy(), confidence)
         .costing(worst.added())
-        .with("path alone", worst.base, "ms")
-        .with("median in the stretch", worst.median, "ms")
-        .with("greatest", worst.greatest, "ms")
+        .with("network time without the queue", worst.base, "ms")
+        .with("median while the queue is full", worst.median, "ms")
+        .with("p95 while the queue is full", worst.greatest, "ms")
         .with("from", worst.from, "s")
         .with("to", worst.to, "s");
     if let Some((inside, outside)) = worst.echoes {
-        found = found.with("echo in the stretch", inside, "ms");
-        found = found.with("echo outside", outside, "ms");
+        found = found.with("ICMP echo while the queue is full", inside, "ms");
+        found = found.with("ICMP echo otherwise", outside, "ms");
     }
     for (run, stretch) in seen {
         found = found.explaining(run, stretch.added());
@@ -258,24 +257,24 @@ fn told<'a>(
     Some(found)
 }
 
-/// Who fills the queue, as far as the throughput checks and the plan's own load tell.
+/// What fills the queue, according to the throughput checks and the plan's load.
 #[derive(Clone, Copy)]
 enum Filler<'s> {
-    /// The plan's load: without it messages wait for so many milliseconds.
+    /// The plan's load: without it messages wait for this many milliseconds.
     Plan(&'s str, f64),
-    /// The plan's load, perhaps: nothing is measured without it.
+    /// Possibly the plan's load: the plan measures nothing without it.
     PlanPerhaps(&'s str),
-    /// The messages themselves ask for this share of the link, or more than it carries.
+    /// The messages: they need this share of the link's rate, possibly above 1.
     Own(f64),
-    /// Others: the messages ask for this share of the link only.
+    /// Other traffic: the messages need only this share of the link's rate.
     Others(f64),
-    /// Others: the messages ask for this share of what the link carries at least.
+    /// Other traffic: the messages need this share of the link's minimum rate.
     OthersMostly(f64),
-    /// Others: a message alone is back before the next one goes. Where the messages ask for more
-    /// than the link carries, each takes longer than the interval for its bytes alone.
-    Strangers,
+    /// Other traffic: each message has its reply before the next one is sent. If the messages exceeded the
+    /// link's rate, their serialisation alone would take longer than the interval.
+    UnmatchedPackets,
     Unknown,
-    /// The messages ask for much of what the checks found, or these did not fill the link.
+    /// Unknown: the messages need much of the measured rate, or the checks did not fill the link.
     Uncertain,
 }
 
@@ -291,7 +290,7 @@ impl<'s> Filler<'s> {
         }
     }
 
-    /// By what the messages ask of the link.
+    /// Decides by the rate that the messages need.
     fn as_asked(sight: &Sight<'_>, run: &Run<'_>, base: f64) -> Self {
         let scenario = run.scenario;
         let checks = sight.data.throughputs.iter();
@@ -302,11 +301,11 @@ impl<'s> Filler<'s> {
                 && is_ours(check.site.as_deref())
                 && check.failure.is_none()
         });
-        let beside = sight
+        let alongside = sight
             .runs
             .iter()
             .filter(|one| one.scenario.endpoint == scenario.endpoint && one.site() == run.site());
-        let traffic = beside.map(|one| (one.scenario.request_size.bytes(), one.experiment));
+        let traffic = alongside.map(|one| (one.scenario.request_size.bytes(), one.experiment));
         let capacity = Capacity::of(&rates.collect::<Vec<_>>(), Traffic::of(traffic));
         #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
         let asked = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();
@@ -317,7 +316,7 @@ impl<'s> Filler<'s> {
                 Self::OthersMostly(asked / rate)
             }
             None | Some(Capacity::AtLeast(_)) if base < scenario.interval.millis_f64() => {
-                Self::Strangers
+                Self::UnmatchedPackets
             }
             None => Self::Unknown,
             Some(_) => Self::Uncertain,
@@ -328,48 +327,50 @@ impl<'s> Filler<'s> {
         use crate::numbers::percent;
         match self {
             Self::Plan(load, calm) => format!(
-                "The plan's load {load} does it, by its traffic or by the CPU that it takes: without it messages wait so for {}.",
+                "The background load {load} causes it, by its traffic or its CPU time: without the load messages wait {}.",
                 millis(calm)
             ),
             Self::PlanPerhaps(load) => {
-                format!("The plan makes the load {load} meanwhile, which may well be it.")
+                format!("The background load {load} may cause it.")
             }
             Self::Own(share) => format!(
-                "The messages fill it themselves: they ask for {} of what the link carries.",
+                "The messages fill it: their rate is {} of the link's.",
                 percent(share)
             ),
             Self::Others(share) => format!(
-                "Others fill it: the messages ask for {} of what the link carries.",
+                "Other traffic fills it: the rate of the messages is {} of the link's.",
                 percent(share)
             ),
             Self::OthersMostly(share) => format!(
-                "Others fill it: the messages ask for {} at most of what the link carries.",
+                "Other traffic fills it: the rate of the messages is at most {} of the link's.",
                 percent(share)
             ),
-            Self::Strangers => {
-                "Others fill it: each message alone is back before the next one goes.".to_owned()
+            Self::UnmatchedPackets => {
+                "Other traffic fills it: each reply arrives before the next message is sent."
+                    .to_owned()
             }
             Self::Uncertain => {
-                "The throughput checks do not tell whether the messages or others fill it."
+                "The throughput checks do not show whether the messages or other traffic fill it."
                     .to_owned()
             }
             Self::Unknown => {
-                "Whether the messages or others fill it, a throughput check would tell.".to_owned()
+                "A throughput check would show whether the messages or other traffic fill it."
+                    .to_owned()
             }
         }
     }
 
     fn remedy(self) -> String {
-        let managed = "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less";
+        let managed = "use active queue management before the bottleneck (fq_codel, CAKE or CoDel), shape bulk transfers slightly below the link's rate, or use BBR for them";
         match self {
-            Self::Plan(..) => "this is what sharing with the load costs: less of it, or, where it is traffic, a managed queue (fq_codel, CAKE) and, where it takes a guest's CPU, a CPU of its own".to_owned(),
+            Self::Plan(..) => "reduce the load; for traffic use active queue management (fq_codel, CAKE), for a guest's CPU dedicated cores".to_owned(),
             Self::PlanPerhaps(_) => measure_without(managed),
             Self::Own(_) => {
-                "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them".to_owned()
+                "send fewer bytes or fewer messages: the link is full; a shorter queue would drop messages instead".to_owned()
             }
             Self::Others(_)
             | Self::OthersMostly(_)
-            | Self::Strangers
+            | Self::UnmatchedPackets
             | Self::Uncertain
             | Self::Unknown => managed.to_owned(),
         }

@@ -1,4 +1,4 @@
-//! A connection for each message: handshakes counted in round trips.
+//! A new connection for each message: the cost of handshakes, in round trips.
 
 use neph_model::{Known, Stage, TlsVersion};
 
@@ -9,37 +9,36 @@ use crate::words::real;
 pub(crate) const RULE: Rule = Rule {
     name: "connection-setup",
     title: "connection set-up",
-    limits: "It counts what those messages pay that open a connection, where most do. Whether the application could keep its connection it cannot tell, nor does it see handshakes of a connection that lasts.",
+    limits: "The rule counts connection set-up where most messages open a connection. It does not know whether the application could keep connections open.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
     look,
 };
 
-/// From a fifth of a message's time on, the server's own left aside, opening its connection is worth
-/// a sentence.
+/// Smallest share of connection setup in a message's time (without server processing) that is reported.
 const SHARE: f64 = 0.2;
-/// And from this many milliseconds on: below, it is system calls and wake-ups, not round trips.
+/// Smallest setup time that is reported, in milliseconds: below it, system calls and wake-ups dominate.
 const LEAST_MS: f64 = 0.2;
-/// Messages that open a connection are most, or it is a pool that fills or a server that closes a
-/// connection now and then.
+/// Minimum share of messages that open a connection. With fewer, a pool fills or a server closes connections
+/// now and then.
 const MOST: f64 = 0.5;
-/// Handshakes are counted in round trips from so many milliseconds a round trip on: below, TLS's
-/// arithmetic takes longer than the way.
+/// Shortest round trip, in milliseconds, for which handshakes are counted in round trips. Below it, TLS
+/// computation takes longer than the path.
 const COUNTABLE_MS: f64 = 3.0;
-/// So many messages at least: fewer have no median.
+/// Minimum number of messages for a median.
 const MESSAGES: usize = 6;
 
-/// What a message pays for its connection, at the median in milliseconds.
+/// The setup time of a message, median in milliseconds.
 struct Cost {
     /// One round trip.
     connect: f64,
     handshake: f64,
-    /// Both of one message together: a part of `service`.
+    /// Both, of the same message: a part of `service`.
     paid: f64,
     service: f64,
-    /// Of that, the server's program.
+    /// The part of the server application.
     server: f64,
-    /// The share of the replied messages that paid it.
+    /// The share of replied messages that include setup.
     share: f64,
 }
 
@@ -48,7 +47,7 @@ impl Cost {
         let paid: Vec<_> = run
             .replies()
             .filter(|(_, times)| times.at(Stage::Connect) > 0.0)
-            // An attempt that is the message has nothing beside it to be dear beside.
+            // An attempt that is the whole message has nothing to compare its setup time with.
             .filter(|(_, times)| times.at(Stage::OwnKernel) > 0.0 || times.at(Stage::Compose) > 0.0)
             .collect();
         let share = real(paid.len()) / real(run.replies().count().max(1));
@@ -76,20 +75,20 @@ impl Cost {
         })
     }
 
-    /// Nothing but a retry or the first message tells them apart from all.
+    /// Whether all messages pay it, except for retries and the first message.
     fn is_everybodys(&self) -> bool {
         self.share > 0.99
     }
 
     fn whose(&self) -> String {
         if self.is_everybodys() {
-            "every message opens a connection of its own".to_owned()
+            "every message opens a connection".to_owned()
         } else {
             format!("{} of the messages open a connection", percent(self.share))
         }
     }
 
-    /// The handshakes above TCP in round trips, where those are what they take.
+    /// The handshakes above TCP in round trips, if they take whole round trips.
     fn rounds(&self) -> Option<f64> {
         (self.connect >= COUNTABLE_MS).then(|| self.handshake / self.connect)
     }
@@ -98,16 +97,16 @@ impl Cost {
         let takes = millis(self.handshake);
         match self.rounds() {
             Some(rounds) if rounds >= 0.5 => {
-                format!(" and {rounds:.1} more for the handshakes above it ({takes})")
+                format!(" and {rounds:.1} for TLS and other handshakes ({takes})")
             }
             None if self.handshake >= LEAST_MS => {
-                format!(" and {takes} for the handshakes above it, their arithmetic included")
+                format!(" and {takes} for TLS and other handshakes, including computation")
             }
             _ => String::new(),
         }
     }
 
-    /// Beside the rule's threshold.
+    /// The ratio to the rule's threshold.
     fn ratio(&self) -> f64 {
         self.paid / LEAST_MS.max(SHARE * (self.service - self.server))
     }
@@ -117,11 +116,11 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     let groups = sight.grouped(|run| run.experiment.scenario);
     groups
         .into_values()
-        .filter_map(|runs| told(&runs))
+        .filter_map(|runs| reported(&runs))
         .collect()
 }
 
-fn told(runs: &[&Run<'_>]) -> Option<Found> {
+fn reported(runs: &[&Run<'_>]) -> Option<Found> {
     let costs: Vec<Cost> = runs.iter().filter_map(|run| Cost::of(run)).collect();
     let middle = |value: fn(&Cost) -> f64| costs.iter().map(value).collect::<Ordered>().median();
     let cost = Cost {
@@ -142,7 +141,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         ratio: cost.ratio(),
     };
     let cause = format!(
-        "{}: {}: 1 round trip for TCP ({}){}, together {} of the {} that {} ({}).",
+        "{}: {}. It takes 1 round trip for TCP ({}){}, together {} of the {} that {} ({}).",
         runs[0].scenario.label(),
         cost.whose(),
         millis(cost.connect),
@@ -159,17 +158,17 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
     let mut found = Found::new(cause, remedy(runs[0], &cost), confidence.confidence())
         .costing(cost.paid * cost.share)
         .with("connect", cost.connect, "ms")
-        .with("handshakes above TCP", cost.handshake, "ms")
+        .with("TLS and other handshakes", cost.handshake, "ms")
         .with("service time", cost.service, "ms")
         .with("messages that open a connection", cost.share, "")
         .seen_in(runs.iter().copied());
     if let Some(rounds) = cost.rounds() {
-        found = found.with("handshakes above TCP", rounds, "round trips");
+        found = found.with("TLS and other handshakes", rounds, "round trips");
     }
     Some(found)
 }
 
-/// Of TLS only where there is any, and of its version only where the round trips may be 1.2's.
+/// Mentions TLS only if it is used, and its version only if the round trips suggest TLS 1.2.
 fn remedy(run: &Run<'_>, cost: &Cost) -> String {
     let scenario = run.scenario;
     let keep = "keep connections open (keep-alive, a pool, a WebSocket)";
@@ -177,13 +176,13 @@ fn remedy(run: &Run<'_>, cost: &Cost) -> String {
     if !scenario.target.is_secure() && version.is_none() {
         return keep.to_owned();
     }
-    // The protocol's own opening is a round trip, as a WebSocket's upgrade.
+    // The protocol's own handshake is a round trip, for example the WebSocket upgrade.
     let upgrade = f64::from(u8::from(scenario.probe().facts().has_opening));
     let may_be_old = cost.rounds().is_none_or(|rounds| rounds - upgrade >= 1.5);
     let newer = if version != Some(&Known::Known(TlsVersion::V13)) && may_be_old {
-        "TLS 1.3 saves one round trip of 1.2's two, "
+        "TLS 1.3 needs one round trip, TLS 1.2 two; "
     } else {
         ""
     };
-    format!("{keep}; {newer}session resumption or a near TLS terminator saves most of the rest")
+    format!("{keep}; {newer}use session resumption or a TLS terminator near the client")
 }

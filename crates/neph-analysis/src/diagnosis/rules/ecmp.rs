@@ -1,5 +1,5 @@
-//! Equal-cost paths that are not equal: flows of the same pair whose round trip depends on their
-//! ports (RFC 2992; the path is chosen by a hash over the 5-tuple).
+//! Unequal equal-cost paths: flows of the same pair whose RTT depends on their ports. Routers select the path
+//! by a hash over the 5-tuple (RFC 2992).
 
 mod change;
 mod imported;
@@ -20,57 +20,56 @@ use change::{Aligned, Change, aligned, changes};
 pub(crate) const RULE: Rule = Rule {
     name: "ecmp-imbalance",
     title: "equal-cost paths of unequal length",
-    limits: "It compares flows, so it needs four or more that went by turns. Where on the way the paths part it cannot tell (a traceroute with the flow's port may), and a port is good only until somebody changes routes or the hash's seed.",
+    limits: "The rule compares flows and needs at least four. It does not show where the paths diverge; neph trace with the flow's port may. A port is fast only until routes or the hash seed change.",
     covers: &[],
     needs: &[Need::Flows(FLOWS)],
     look,
 };
 
-/// Flows of one path differ by what the least of some dozen messages leaves of jitter.
+/// Smallest gap between two paths, in milliseconds. Flows of one path may differ by less: their minimum still
+/// contains jitter.
 const LEAST_GAP_MS: f64 = 0.3;
-/// And paths that differ by less than this share of the shorter one are not worth choosing.
+/// Smallest gap as a share of the shorter path; a smaller one is not worth a remedy.
 const LEAST_GAP_SHARE: f64 = 0.08;
-/// The flows of one path lie at least so many times closer together than the paths are apart.
+/// The gap between paths is at least this many times the spread of the flows of one path.
 const TIGHT: f64 = 3.0;
-/// Fewer flows can fall into two classes by chance or by one change of a route.
+/// With fewer flows, two classes can arise at random or from one route change.
 const FLOWS: usize = 4;
-/// One switch from one class to another over time is a changed route, and two are one that came
-/// back; ports mix them.
+/// One switch between classes over time is a route change; two are a change and its reversal. Port hashing
+/// mixes the classes.
 const SWITCHES: usize = 3;
 /// A class of fewer flows is a disturbed experiment.
 const MEMBERS: usize = 2;
-/// Where no port tells, the classes take turns as drawn by lot: one order in twenty has as few
-/// switches by chance.
+/// Without known ports, the classes must alternate at random: the probability of so few switches is at most
+/// 5 %.
 const BY_CHANCE: f64 = 0.05;
 const DRAWS: u32 = 2000;
-/// So many switches are no route any more that comes and goes.
+/// This many switches are no temporary route change.
 const MANY_SWITCHES: usize = 6;
-/// Of the changes of the route that may be the reason why flows do not fall into classes, so many
-/// are tried.
+/// Maximum number of route changes that are tried to explain why flows form no classes.
 const TRIED: usize = 8;
-/// The least of fewer messages is not yet the path's.
+/// With fewer messages the minimum is not yet that of the path.
 const MESSAGES: usize = 5;
-/// Of a flow's messages so many lie nearer to their own path than to the next longer one.
+/// Share of a flow's messages that lie nearer to its own path than to the next longer one.
 const STAYS: f64 = 0.5;
-/// So many of the flows may not: in one of a second, all that is sent behind a segment that was lost
-/// or held waits with it.
+/// Share of the flows that may not. Messages behind a lost or delayed segment wait with it, for a second in
+/// some flows.
 const DISTURBED: f64 = 0.1;
 
-/// Endpoints of one address that are named, at most.
+/// Maximum number of endpoints of one address that are named.
 const NAMED: usize = 3;
 
-/// What flows have in common that differ in their ports only: the plan's load among it, under which all
-/// take longer.
+/// What flows share that differ in ports only. The plan's load is part of it, because it slows all flows.
 type Key = (String, Peer, ProbeKind, [u64; 2], Option<String>);
 
-/// One flow: an experiment's connection.
+/// One flow: the connection of an experiment.
 struct Path<'a> {
     run: &'a Run<'a>,
-    /// Absent where an imported file does not name it: a port of its own.
+    /// `None` if an imported file does not have it: each such flow has a port of its own.
     port: Option<u16>,
-    /// Its least round trip in milliseconds.
+    /// The least round trip in milliseconds.
     base: f64,
-    /// The messages' round trips.
+    /// The round trips of the messages.
     networks: Ordered,
 }
 
@@ -101,7 +100,7 @@ impl<'a> Path<'a> {
         })
     }
 
-    /// Whether most of its messages are nearer to its own path than to one this much longer.
+    /// Whether most messages are nearer to this path than to one that is longer by `gap`.
     fn stays(&self, gap: f64) -> bool {
         let strayed = self.networks.above(self.base + gap / 2.0);
         real(strayed) <= STAYS * real(self.networks.len())
@@ -126,14 +125,14 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         let mut paths: Vec<Path<'_>> = runs.iter().filter_map(|run| Path::of(run)).collect();
         paths.sort_by_key(|path| path.run.experiment.experiment.started);
         let name = name(sight, &runs);
-        // Where no port is known, a change of the route explains the same.
+        // Without known ports, a route change explains the same.
         let all_named = paths.iter().all(|path| path.port.is_some());
-        let beside = || {
+        let alongside = || {
             all_named
-                .then(|| told_beside_a_change(&name, &paths))
+                .then(|| found_with_a_change(&name, &paths))
                 .flatten()
         };
-        let Some(found) = told(&name, &paths, None).or_else(beside) else {
+        let Some(found) = reported(&name, &paths, None).or_else(alongside) else {
             continue;
         };
         let known = best.get(&(site.clone(), target.clone()));
@@ -144,7 +143,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     best.into_values().map(|(_, found)| found).collect()
 }
 
-/// The endpoints by name: a plan may give the same address several, one for each port.
+/// The endpoints by name: a plan may list one address several times, once per port.
 fn name(sight: &Sight<'_>, runs: &[&Run<'_>]) -> String {
     let names: BTreeSet<String> = runs.iter().map(|run| sight.name(&run.place())).collect();
     let names: Vec<String> = names.into_iter().collect();
@@ -154,13 +153,13 @@ fn name(sight: &Sight<'_>, runs: &[&Run<'_>]) -> String {
     }
 }
 
-/// Flows whose least round trips lie close together.
+/// Flows with similar least round trips.
 struct Class {
     low: f64,
     high: f64,
     ports: BTreeSet<u16>,
     flows: usize,
-    /// Of these, flows whose port is not known.
+    /// Those of them whose port is unknown.
     unnamed: usize,
 }
 
@@ -180,7 +179,7 @@ impl Class {
         (self.low..=self.high).contains(&path.base)
     }
 
-    fn has_ports_again(&self) -> bool {
+    fn has_reused_ports(&self) -> bool {
         self.flows - self.unnamed > self.ports.len()
     }
 
@@ -197,15 +196,15 @@ impl Class {
     }
 }
 
-/// The classes that flows fall into, the fastest first; one if they do not fall apart.
+/// The classes of the flows, the fastest first; a single class if there is no gap.
 fn classes(paths: &[Aligned<'_>]) -> Vec<Class> {
     let mut found = levels(paths);
     found.retain(|class| class.flows >= MEMBERS);
     found
 }
 
-/// The same, with those of a single flow. Levels that chain over more than the least gap are as many
-/// classes as their noise shows.
+/// Like [`classes`], but includes classes of a single flow. Levels that chain over more than the least gap
+/// form as many classes as their noise shows.
 fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
     let mut bases: Vec<f64> = paths.iter().map(|one| one.base).collect();
     bases.sort_by(f64::total_cmp);
@@ -224,7 +223,7 @@ fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
     found.map(|range| Class::of(paths, range)).collect()
 }
 
-/// How wide the widest class is, and how far apart the nearest two are; nothing of fewer.
+/// The width of the widest class and the least gap between two; `None` with fewer than two.
 fn apart(classes: &[Class]) -> Option<(f64, f64)> {
     let gaps = classes.windows(2).map(|pair| pair[1].low - pair[0].high);
     let widths = classes.iter().map(|one| one.high - one.low);
@@ -235,12 +234,12 @@ fn least_gap(base: f64) -> f64 {
     LEAST_GAP_MS.max(LEAST_GAP_SHARE * base)
 }
 
-/// How many times in a row something else follows.
+/// How many times the class changes along the order.
 fn switches(order: &[usize]) -> usize {
     order.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
-/// Whether the classes take turns over time as if drawn by lot, not in blocks as routes do.
+/// Whether the classes alternate at random over time, not in blocks as with route changes.
 fn take_turns(order: &[usize]) -> bool {
     let seen = switches(order);
     let mut random = Random::new(0);
@@ -254,29 +253,29 @@ fn take_turns(order: &[usize]) -> bool {
     seen >= SWITCHES && real(as_few.count()) >= BY_CHANCE * f64::from(DRAWS)
 }
 
-/// Whether ports choose the class: each stays in one, and they came again in every class, or the
-/// classes take turns.
+/// Whether the port selects the class. Each port stays in one class, and ports recur in every class or the
+/// classes alternate.
 fn is_by_port(paths: &[&Aligned<'_>], classes: &[Class]) -> bool {
     let ports: usize = classes.iter().map(|one| one.ports.len()).sum();
     let all: BTreeSet<u16> = paths.iter().filter_map(|one| one.path.port).collect();
     ports == all.len()
-        && (classes.iter().all(Class::has_ports_again) || take_turns(&order(paths, classes)))
+        && (classes.iter().all(Class::has_reused_ports) || take_turns(&order(paths, classes)))
 }
 
-/// Each flow's class, over time.
+/// The class of each flow, over time.
 fn order(paths: &[&Aligned<'_>], classes: &[Class]) -> Vec<usize> {
     let of = |path: &&Aligned<'_>| classes.iter().position(|one| one.holds(path));
     paths.iter().filter_map(of).collect()
 }
 
-/// What flows tell where all together do not, because the route changed meanwhile.
-fn told_beside_a_change(name: &str, paths: &[Path<'_>]) -> Option<Found> {
+/// The result after a route change is removed, where the flows as they are give none.
+fn found_with_a_change(name: &str, paths: &[Path<'_>]) -> Option<Found> {
     let mut likely = changes(paths).into_iter().take(TRIED);
-    likely.find_map(|change| told(name, paths, Some(&change)))
+    likely.find_map(|change| reported(name, paths, Some(&change)))
 }
 
-/// What flows tell, without what a change of the route adds.
-fn told(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found> {
+/// The result for the flows, without the latency that a route change adds.
+fn reported(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found> {
     let also = change.map_or_else(String::new, |change| change.in_words(paths));
     let flows = aligned(paths, change);
     let classes = classes(&flows);
@@ -301,10 +300,10 @@ fn told(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found
     let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
     let port = match unnamed {
         0 => "source port",
-        _ => "connection, so probably on its source port (the imported files do not name it)",
+        _ => "connection, so probably on its source port (imported files do not contain it)",
     };
     let cause = format!(
-        "{name}: the path depends on the {port}: {}. {} stayed on its path, by turns with the others: a router shares flows out among {} equal-cost paths that differ by {}.{also}",
+        "{name}: latency depends on the {port}: {}. {} stayed on its path. A router balances flows over {} equal-cost paths (ECMP) that differ by {}.{also}",
         listed.join("; "),
         each_of(paths.len(), strayed),
         classes.len(),
@@ -330,7 +329,7 @@ fn told(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found
     Some(found)
 }
 
-/// Which port to take, where it is known.
+/// Which port to use, if it is known.
 fn remedy(fast: &Class) -> String {
     let best: Vec<String> = fast.ports.iter().take(3).map(u16::to_string).collect();
     let bind = match fast.unnamed {
@@ -341,37 +340,39 @@ fn remedy(fast: &Class) -> String {
         _ => "measure with several fixed source ports and bind the fastest one before connecting"
             .to_owned(),
     };
-    format!("{bind} (in a plan, source_port), or ask whoever routes for paths of equal length")
+    format!(
+        "{bind} (in a plan: source_port), or ask the network operator for paths of equal latency"
+    )
 }
 
-/// Who stayed on its path.
+/// How many flows stayed on their paths.
 fn each_of(flows: usize, strayed: usize) -> String {
     match strayed {
         0 => format!("Each of {}", plural(flows, "flow")),
         _ => format!(
-            "Each of {} but {strayed}, most of whose messages were held up,",
+            "Each of {} but {strayed} (most of their messages were delayed)",
             plural(flows, "flow"),
         ),
     }
 }
 
-/// Ports that came again in every class leave no doubt; turns leave some.
+/// High if ports recurred in every class, lower if the classes only alternate.
 fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
-    let again = classes.iter().filter(|one| one.has_ports_again()).count();
+    let anew = classes.iter().filter(|one| one.has_reused_ports()).count();
     let turns = switches(&order(paths, classes));
     let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
     let ports = match unnamed {
         0 => format!(
-            "{again} of {} classes have ports that were used again and kept their path",
+            "{anew} of {} classes have ports that were reused and kept their path",
             classes.len()
         ),
-        _ => "the imported files name no source port".to_owned(),
+        _ => "imported files contain no source port".to_owned(),
     };
     let why = format!(
         "{ports}; {} changed class {turns} times",
         plural(paths.len(), "flow"),
     );
-    let level = if again == classes.len() {
+    let level = if anew == classes.len() {
         Level::Sure
     } else if turns >= MANY_SWITCHES {
         Level::Likely

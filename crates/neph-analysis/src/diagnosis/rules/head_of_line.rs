@@ -1,5 +1,5 @@
-//! Head-of-line blocking at the sender: a message waits behind an earlier one's bytes, which TCP's
-//! window does not let go yet, or which stand in our own interface's queue.
+//! Head-of-line blocking at the sender. A message waits behind the bytes of an earlier one, held back by
+//! TCP's window or queued at the client's interface.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,34 @@ use crate::words::{plural, real};
 pub(crate) const RULE: Rule = Rule {
     name: "head-of-line",
     title: "head-of-line blocking at the sender",
-    limits: "It sees requests wait in our own host behind others of the same connection. Why the window is closed (distance, loss, a slow link, a slow reader) is other rules' to say; a queue on the way, or at the peer, it does not see.",
+    limits: "The rule sees requests that wait in the client host behind others of the same connection. Other rules report why the window is closed: distance, loss, a slow link, a slow receiver.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES), Need::SendStamps],
     look,
 };
 
-/// So many of the messages wait: fewer are the connection's first growth or a lost segment.
+/// Minimum share of messages that wait: fewer come from slow start or a lost segment.
 const SHARE: f64 = 0.3;
-/// Those that wait do so for at least so many milliseconds ...
+/// Minimum wait in milliseconds ...
 const LEAST_MS: f64 = 1.0;
-/// ... and for this share of a round trip.
+/// ... and as a share of a round trip.
 const LEAST_SHARE: f64 = 0.2;
-/// It shows in so many of a scenario's experiments, and in two of them where there are several: the
-/// window of one may have been stuck by chance.
+/// Minimum share of a scenario's experiments that show it, and two of them if there are several. A single
+/// window may be stuck at random.
 const EXPERIMENTS: f64 = 0.4;
-/// So many messages at least.
+/// Minimum number of messages.
 const MESSAGES: usize = 10;
 
-/// What an experiment shows.
+/// The result of an experiment.
 struct Blocked {
-    /// How long each that waited did, in milliseconds.
+    /// The waiting times of the messages that waited, in milliseconds.
     waits: Ordered,
     worst: Vec<Seq>,
     messages: usize,
-    /// Between the departures of two messages, at the 90th percentile, in milliseconds.
+    /// Time between the departures of two messages, p90, in milliseconds.
     skew: f64,
     round_trip: f64,
-    /// Of those that waited, behind how many bytes that were in our interface's queue rather than
-    /// held back by the window.
+    /// Number of messages that waited behind bytes in the interface's queue, not behind the window.
     queued: usize,
 }
 
@@ -54,7 +53,7 @@ impl Blocked {
             let Some(leaving) = Leaving::of(run.flow, one) else {
                 continue;
             };
-            // A connection that had to be opened first is another rule's.
+            // Connection setup belongs to another rule.
             let due = Span::from_nanos(one.intended.nanos()).millis_f64();
             let written = due + times.at(Stage::Lateness);
             let left = written + leaving.waited;
@@ -63,7 +62,7 @@ impl Blocked {
                 && connection == one.connection
             {
                 gaps.push(left - earlier);
-                // The one before had not left when this one was written.
+                // The previous message had not departed when this one was written.
                 if earlier > written {
                     waits.push((earlier - written, one.seq));
                     queued += usize::from(in_queue);
@@ -83,12 +82,12 @@ impl Blocked {
         })
     }
 
-    /// What keeps the bytes before.
+    /// What delays the earlier bytes.
     fn why(&self) -> &'static str {
         if 2 * self.queued > self.waits.len() {
-            "whose bytes stand in our own interface's queue"
+            "whose bytes are still in the interface queue"
         } else {
-            "whose bytes the window does not let go"
+            "whose bytes the send window holds back"
         }
     }
 
@@ -100,7 +99,7 @@ impl Blocked {
         self.waits.median().unwrap_or(0.0)
     }
 
-    /// How long a message waits on average, those included that do not.
+    /// Mean wait of a message, including messages that do not wait.
     fn each(&self) -> f64 {
         self.share() * self.middle()
     }
@@ -112,10 +111,10 @@ impl Blocked {
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    // A place is told of once, where it costs most: by itself, and under the plan's load.
+    // A place is reported once per cause (itself, the plan's load): where it adds the most latency.
     let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
     for runs in sight.grouped(|run| run.scenario.index).into_values() {
-        let Some((whose, found)) = told(sight, &runs) else {
+        let Some((whose, found)) = reported(sight, &runs) else {
             continue;
         };
         let place = (runs[0].place(), whose.is_load());
@@ -127,7 +126,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     worst.into_values().collect()
 }
 
-fn told<'a>(sight: &Sight<'a>, runs: &[&Run<'a>]) -> Option<(Doing<'a>, Found)> {
+fn reported<'a>(sight: &Sight<'a>, runs: &[&Run<'a>]) -> Option<(Doing<'a>, Found)> {
     let seen: Vec<(&Run<'_>, Blocked)> = runs
         .iter()
         .filter_map(|run| Some((*run, Blocked::of(run)?)))
@@ -153,7 +152,7 @@ fn told<'a>(sight: &Sight<'a>, runs: &[&Run<'a>]) -> Option<(Doing<'a>, Found)> 
     });
     let scenario = run.scenario;
     let cause = format!(
-        "{}: {} every {} wait in the sender behind the message before, {}: {} of {} ({}), for {} at the median and up to {}. They leave up to {} apart instead of every {}, over a path of {}.{}",
+        "{}: messages of {} every {} wait in the sender behind the previous message, {}: {} of {} ({}), {} at the median and up to {}. The time between departures reaches {} (p90) instead of {}; the RTT is {}.{}",
         sight.name(&run.place()),
         scenario.request_size.exact(),
         scenario.interval.exact(),
@@ -170,31 +169,31 @@ fn told<'a>(sight: &Sight<'a>, runs: &[&Run<'a>]) -> Option<(Doing<'a>, Found)> 
     );
     let mut found = Found::new(cause, remedy(whose), confidence.confidence())
         .costing(worst.middle())
-        .with("messages that wait", worst.share(), "")
-        .with("wait at the median", worst.middle(), "ms")
+        .with("share of messages that wait", worst.share(), "")
+        .with("median wait", worst.middle(), "ms")
         .with("longest wait", worst.waits.greatest()?, "ms")
-        .with("90th percentile between two departures", worst.skew, "ms")
-        .with("round trip", worst.round_trip, "ms");
+        .with("p90 of the time between departures", worst.skew, "ms")
+        .with("RTT", worst.round_trip, "ms");
     for (run, one) in blocked() {
         found = found.seen_at(run, &one.worst);
     }
     Some((whose, found))
 }
 
-/// What the plan's load has to do with it, as the sentence's end.
+/// The part of the plan's load, as the end of the sentence.
 fn by_load(whose: Doing<'_>) -> String {
     match whose {
         Doing::Own => String::new(),
         Doing::Load(load, calm) => format!(
-            " The plan's load {load} does it: without it a message waits for {} on average.",
+            " The background load {load} causes it: without the load a message waits {} on average.",
             millis(calm)
         ),
-        Doing::Unknown(load) => format!(" The plan makes the load {load} meanwhile."),
+        Doing::Unknown(load) => format!(" The background load {load} may cause it."),
     }
 }
 
 fn remedy(whose: Doing<'_>) -> String {
-    let own = "send less or less often, use several connections (or QUIC streams) for messages that need not wait for each other, BBR where losses close the window, or a nearer endpoint";
-    let of_load = "this is what sharing the way with the load costs: less of it, a queue that gives every flow its turn (fq_codel, CAKE), or a way of its own";
+    let own = "send fewer or smaller messages, use several connections or QUIC streams, use BBR where loss closes the window, or use a nearer endpoint";
+    let of_load = "reduce the load, use fair queueing (fq_codel, CAKE), or another path";
     whose.remedy(own, of_load)
 }

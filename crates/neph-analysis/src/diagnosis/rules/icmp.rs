@@ -1,5 +1,5 @@
-//! ICMP treated differently: echoes beside the messages meet another path, another priority or
-//! another host than the messages do, so that ping does not tell what they take.
+//! ICMP is treated differently. Echoes use another path or priority, or reach another host, so that ping does
+//! not show the RTT of the messages.
 
 use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight, measure_without};
 use crate::numbers::{millis, percent};
@@ -8,36 +8,36 @@ use crate::words::{plural, real};
 pub(crate) const RULE: Rule = Rule {
     name: "icmp-differs",
     title: "ICMP treated differently",
-    limits: "It compares the quickest echo with TCP's own quickest round trip (with the quickest small datagram for UDP), each of as many as there are of the other, so it sees a difference that is always there. Whether a router prefers one of them, sends them another way or answers in the host's stead, it cannot tell.",
+    limits: "The rule compares the minimum RTT of ICMP echoes with that of TCP (for UDP: of small datagrams), over equal numbers of both. It does not show whether a router prioritises one of them, routes them differently or answers for the host.",
     covers: &[],
     needs: &[Need::Echoes],
     look,
 };
 
-/// Echo and TCP are answered by kernels: they differ by less than this many milliseconds ...
+/// Kernels answer echo and TCP: they differ by less than this many milliseconds ...
 const LEAST_MS: f64 = 0.4;
-/// ... and by less than this share of the quicker one.
+/// ... and by less than this share of the faster one.
 const LEAST_SHARE: f64 = 0.08;
-/// In every experiment alike: the differences of a place lie within this share of their middle.
-const ALIKE: f64 = 0.5;
-/// The least of fewer echoes is not yet the path's.
+/// The differences are consistent if those of all experiments lie within this share of their middle.
+const IDENTICAL: f64 = 0.5;
+/// With fewer echoes the minimum is not yet that of the path.
 const ECHOES: usize = 5;
-/// A datagram of more bytes takes longer than an echo for that reason alone.
+/// A larger datagram takes longer than an echo because of its size.
 const SMALL: u64 = 256;
-/// Echoes that are dropped on purpose are lost at least so much more often than messages.
+/// Minimum difference between the loss of echoes and of messages, if echoes are dropped on purpose.
 const LOSS: f64 = 0.05;
 
-/// What chance does more often than once in so many experiments is no difference.
+/// A difference with a higher probability at random is not reported.
 const RARELY: f64 = 0.01;
 
-/// What an experiment shows.
+/// The result of an experiment.
 #[derive(Clone, Copy)]
 struct Both {
-    /// The quickest of as many echoes as there are messages, where there are fewer of these.
+    /// Least round trip of the echoes, of as many as there are messages if these are fewer.
     echo: f64,
-    /// The quickest round trip of as many messages as there are echoes.
+    /// Least round trip of as many messages as there are echoes.
     message: f64,
-    /// How much slower echoes are than chance explains; negative where they are faster.
+    /// How much slower echoes are than randomness explains; negative if they are faster.
     beyond: f64,
     is_tcp: bool,
 }
@@ -50,7 +50,7 @@ impl Both {
         let tcp = run.tcp_least();
         let (echo, message) = (echoes.least()?, tcp.or(datagram)?);
         let (few, many) = (echoes.len(), messages.len().max(run.flow.exchanges.len()));
-        // A handshake comes before the load that the plan makes.
+        // The handshake precedes the load that the plan generates.
         let loaded = run.scenario.stress().and_then(|_| messages.least());
         let quickest = loaded.map_or(message, |least| message.max(least));
         let slower = quickest + later(&messages, few, RARELY);
@@ -78,8 +78,8 @@ impl Both {
     }
 }
 
-/// By how much the quickest of a `few` is later than the quickest of all, with these odds of being
-/// later still: in a queue that varies, 20 meet no moment that is as empty as the emptiest that 400 meet.
+/// Difference between the minimum of `few` values and that of all, exceeded with probability `odds`. With a
+/// variable queue, 20 values rarely meet a moment as empty as the emptiest that 400 meet.
 fn later(all: &Ordered, few: usize, odds: f64) -> f64 {
     let share = 1.0 - odds.powf(1.0 / real(few.max(1)));
     let above = |least: f64| Some(all.at(share)? - least);
@@ -88,7 +88,7 @@ fn later(all: &Ordered, few: usize, odds: f64) -> f64 {
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    // Another path and a limit on echoes may be there both; what a load delays or crowds out is neither.
+    // Another path and a rate limit on echoes may both exist. Effects of load on echoes are neither.
     for (place, runs) in sight.places_at_rest() {
         let name = sight.name(&place);
         found.extend(slower_or_faster(&name, &runs));
@@ -109,7 +109,7 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let added = middle(Both::added);
     let (ratio, shift) = (middle(Both::ratio), added.median()?);
     let spread = added.greatest()? - added.least()?;
-    if ratio.least()? < 1.0 || spread > ALIKE * shift.abs() {
+    if ratio.least()? < 1.0 || spread > IDENTICAL * shift.abs() {
         return None;
     }
     let confidence = Agreement {
@@ -119,7 +119,8 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         ratio: ratio.median()?,
     };
     let mut confidence = confidence.confidence();
-    let mut remedy = "do not use ping to judge this path; measure with messages of the application's own protocol".to_owned();
+    let mut remedy =
+        "do not judge this path by ping; measure with the protocol of the application".to_owned();
     if seen.iter().all(|(run, _)| run.scenario.stress().is_some()) {
         confidence.level = confidence.level.less();
         remedy = measure_without(&remedy);
@@ -137,7 +138,7 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         "the messages"
     };
     let cause = format!(
-        "{name}: ping does not measure what messages take: the quickest ICMP echoes take {}, the quickest of as many round trips of {whose} {}: echoes are {} {how}, in {}.",
+        "{name}: minimum ICMP RTT {}, minimum {whose} RTT {}: ICMP is {} {how}, in {}.",
         millis(echo),
         millis(message),
         millis(shift.abs()),
@@ -151,16 +152,16 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     Some(found)
 }
 
-/// In all of so many experiments.
+/// States that all experiments show it.
 fn everywhere(experiments: usize) -> String {
     match experiments {
-        1 => "the only experiment that tells".to_owned(),
+        1 => "the only experiment with enough data".to_owned(),
         2 => "both experiments".to_owned(),
         all => format!("all {all} experiments"),
     }
 }
 
-/// Echoes that get lost where messages do not.
+/// Echoes are lost and messages are not.
 fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let (mut lost, mut sent, mut hurt, mut messages) = (0, 0, 0, 0);
     let mut apart: Vec<bool> = Vec::new();
@@ -169,9 +170,9 @@ fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
             continue;
         };
         let echoes = (flow.lost(), flow.exchanges.len() - flow.failed());
-        let again = run.flow.retransmissions().len();
+        let anew = run.flow.retransmissions().len();
         let others = (
-            run.flow.lost() + again,
+            run.flow.lost() + anew,
             run.flow.exchanges.len() - run.flow.failed(),
         );
         let share = |(part, all): (usize, usize)| real(part) / real(all.max(1));
@@ -192,7 +193,7 @@ fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         ratio: beyond / LOSS,
     };
     let cause = format!(
-        "{name}: ICMP echoes get lost where messages do not: {} of {} ({}), while {} of {} were lost or sent again: a host or router limits echoes.",
+        "{name}: ICMP echoes are lost where messages are not: {} of {} ({}), while {} of {} were lost or retransmitted. A host or router rate-limits ICMP.",
         lost,
         plural(sent, "echo").replace("echos", "echoes"),
         percent(echoes.share()),
@@ -200,10 +201,10 @@ fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         plural(messages, "message"),
     );
     let remedy =
-        "do not judge this path's loss by ping; ask for the limit to be lifted, or ping less often";
+        "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
     let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
         .with("echoes lost", echoes.share(), "")
-        .with("messages hurt", others.share(), "")
+        .with("messages lost or retransmitted", others.share(), "")
         .with("echoes sent", real(sent), "echoes")
         .seen_in(runs.iter().copied());
     Some(found)

@@ -1,5 +1,5 @@
-//! Slow start after idle: a connection that rested forgets its congestion window (RFC 2861, RFC 5681
-//! section 4.1), and a message larger than the initial window pays round trips for it again.
+//! Slow start after idle: an idle connection resets its congestion window (RFC 2861, RFC 5681 section 4.1). A
+//! message above the initial window then costs additional round trips.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,54 +13,53 @@ use crate::words::{plural, real};
 pub(crate) const RULE: Rule = Rule {
     name: "slow-start-after-idle",
     title: "slow start after idle",
-    limits: "It needs TCP's statistics with each send stamp, so it sees the sender's side of requests only: a reply that grows slowly again is the peer's window. A window that grows for the first time is not meant, nor one that a loss closed; one that a congestion mark (ECN) halved it would take for forgotten.",
+    limits: "The rule reads TCP statistics of the sender, so it covers requests only, not replies. It does not cover the first slow start of a connection or a window that loss reduced. A window that ECN reduced looks like one that was reset after idle.",
     covers: &["interval"],
     needs: &[Need::TcpStatistics],
     look,
 };
 
-/// Linux's least retransmission timeout in milliseconds, to which the round trip is added: idling
-/// longer makes the window restart.
+/// Minimum retransmission timeout of Linux in milliseconds. A connection that is idle for longer than this
+/// plus the round trip resets its window.
 const LEAST_TIMEOUT_MS: f64 = 200.0;
-/// The algorithms that forget their window while idle; BBR, which paces, does not.
+/// Algorithms that reset the window while idle; BBR does not, because it paces.
 const FORGETFUL: [&str; 2] = ["cubic", "reno"];
-/// After short pauses a message waits for less than this share of what it waits after idleness: else
-/// the receiver, pacing or the path holds it back, pause or not.
+/// After short pauses the wait must be below this share of the wait after an idle period. Otherwise the
+/// receiver, pacing or the path causes the wait.
 const BRIEFLY: f64 = 0.5;
-/// Even where a window grows by one segment a round trip it grows by more than this share of at most
-/// so many segments.
+/// Any window that grows by one segment per round trip grows by more than this factor up to this size.
 const GROWN: f64 = 1.02;
 const SMALL: f64 = 45.0;
-/// From most of a round trip on, the wait is one of slow start's rounds.
+/// A wait of at least this share of a round trip is a round of slow start.
 const LEAST_ROUNDS: f64 = 0.7;
-/// Of the messages after idleness so many must show it.
+/// Minimum share of the messages after an idle period that show it.
 const SHARE: f64 = 0.5;
-/// So many messages after idleness at least.
+/// Minimum number of messages after an idle period.
 const MESSAGES: usize = 3;
 
 /// A message before which the window fell.
 struct Restart {
     seq: Seq,
-    /// The window with which the message before had left, in segments.
+    /// The window at the departure of the previous message, in segments.
     before: f64,
-    /// The most that this one can have begun with.
+    /// The largest possible window at the start of this message.
     at: f64,
     /// How long it waited for the window, in milliseconds.
     waited: f64,
 }
 
-/// What an experiment shows.
+/// The result of an experiment.
 struct Restarts {
     found: Vec<Restart>,
-    /// Messages that followed upon idleness.
+    /// Messages after an idle period.
     rested: usize,
     round_trip: f64,
 }
 
 impl Restarts {
-    /// Beside what messages of the same size wait for the window after short pauses.
+    /// Compares with `brief`: the wait of messages of this size after short pauses.
     fn of(run: &Run<'_>, brief: Option<f64>) -> Option<Self> {
-        // A restarted window lets that much go at once.
+        // A window after a reset lets this much depart at once.
         if run.scenario.request_size <= INITIAL_WINDOW || keeps_its_window(run) {
             return None;
         }
@@ -96,8 +95,7 @@ impl Restarts {
     }
 }
 
-/// Whether the host that sent keeps the window while idle. One that tells nothing does not, as Linux
-/// does not unless told otherwise.
+/// Whether the sending host keeps the window while idle. Unknown hosts count as the Linux default: no.
 fn keeps_its_window(run: &Run<'_>) -> bool {
     let Some(provenance) = &run.experiment.provenance else {
         return false;
@@ -109,15 +107,15 @@ fn keeps_its_window(run: &Run<'_>) -> bool {
         || algorithm.is_some_and(|name| !FORGETFUL.contains(&name))
 }
 
-/// A message that was replied to.
+/// A message with a reply.
 struct Sent<'a> {
     exchange: &'a Exchange,
     segments: f64,
-    /// With which its last byte left.
+    /// The window at the departure of the last byte.
     window: f64,
-    /// The window when its last byte was acknowledged: what the connection went idle with.
+    /// The window when the last byte was acknowledged, before the idle period.
     kept: f64,
-    /// How long it waited for its window, in milliseconds and in round trips as it met them.
+    /// How long it waited for the window, in milliseconds and in its round trips.
     waited: f64,
     rounds: f64,
 }
@@ -130,7 +128,7 @@ impl<'a> Sent<'a> {
     }
 
     fn of(run: &Run<'_>, exchange: &'a Exchange, waited: f64) -> Option<Self> {
-        // Behind a slow link a round trip is as long as the message's own queue makes it.
+        // On a slow link the message's own queue is part of its round trip.
         let network = run.flow.network(exchange)?.millis_f64();
         let segments = run.scenario.request_size.segments();
         #[expect(clippy::cast_precision_loss, reason = "segments of a message")]
@@ -145,21 +143,20 @@ impl<'a> Sent<'a> {
         })
     }
 
-    /// For how many milliseconds the connection had been idle since the one before; less than 0 where
-    /// that was still under way.
+    /// Idle time since the previous message, in milliseconds; negative if that was still under way.
     fn idle_after(&self, before: &Self) -> Option<f64> {
         let (one, earlier) = (self.exchange, before.exchange);
         let replied = earlier.intended + earlier.response?;
         (one.connection == earlier.connection).then_some((one.begun? - replied).millis_f64())
     }
 
-    /// Whether a segment was sent again since the one before.
+    /// Whether a segment was retransmitted since the previous message.
     fn lost(&self, before: &Self) -> bool {
         self.exchange.retransmissions != before.exchange.retransmissions
     }
 
-    /// The window's fall before it, if it shows one: without a loss nothing else takes segments away,
-    /// neither a receiver without room nor pacing.
+    /// The fall of the window before this message, if any. Without loss, only a reset reduces the window;
+    /// neither the receiver nor pacing does.
     fn fallen(&self, before: &Self, brief: Option<f64>) -> Option<Restart> {
         if self.rounds < 1.0 || brief.is_some_and(|brief| brief >= BRIEFLY * self.waited) {
             return None;
@@ -182,8 +179,8 @@ fn bytes(run: &Run<'_>) -> u64 {
     run.scenario.request_size.bytes()
 }
 
-/// What messages of a size waited for the window after pauses that make nobody forget it, at the
-/// median in milliseconds; none where there were hardly any.
+/// Median wait for the window of messages of this size after short pauses, in milliseconds; `None` with too
+/// few.
 fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
     let mut waits = Vec::new();
     for run in runs {
@@ -214,12 +211,12 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
             .into_iter()
             .filter_map(|run| Some((run, Restarts::of(run, sizes[&bytes(run)])?)))
             .collect();
-        found.extend(told(&sight.name(&place), &seen));
+        found.extend(reported(&sight.name(&place), &seen));
     }
     found
 }
 
-fn told(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
+fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
     let shown: Vec<&(&Run<'_>, Restarts)> = seen.iter().filter(|(_, one)| one.shows()).collect();
     if 2 * shown.len() < seen.len() {
         return None;
@@ -237,7 +234,7 @@ fn told(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
     let scenario = run.scenario;
     let (before, at) = (worst.middle(|one| one.before), worst.middle(|one| one.at));
     let cause = format!(
-        "{name}: TCP forgets its window while the connection idles between messages. Of {} every {}, {} of {} after idling found the window fallen, from {before:.0} segments to {at:.0} or fewer, and waited {} for it to grow again: {:.1} round trips of {}.",
+        "{name}: TCP resets its congestion window while the connection is idle between messages. Of {} every {}, {} of {} met a smaller window, at most {at:.0} instead of {before:.0} segments, and waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
         scenario.interval.exact(),
         worst.found.len(),
@@ -246,16 +243,16 @@ fn told(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
         worst.rounds(),
         millis(worst.round_trip),
     );
-    let remedy = "on the sender, sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus a round trip, keep messages within ten segments (14 kB), or use BBR";
+    let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus one RTT, keep messages within ten segments (14 kB), or use BBR";
     let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
         .costing(cost(worst))
-        .with("window before idling", before, "segments")
-        .with("window after idling, at most", at, "segments")
+        .with("window before the idle period", before, "segments")
+        .with("window after the idle period, at most", at, "segments")
         .with("wait for the window", cost(worst), "ms")
         .with("wait for the window", worst.rounds(), "round trips")
         .with("round trip", worst.round_trip, "ms")
         .with(
-            "longest idle that keeps the window",
+            "longest idle period that keeps the window",
             LEAST_TIMEOUT_MS + worst.round_trip,
             "ms",
         );

@@ -1,8 +1,8 @@
-//! A path-MTU black hole: a link on the way drops full packets, and the ICMP message that would say so
-//! does not come back. Small packets pass, large ones never.
+//! A path-MTU black hole. A link drops full-size packets, and the ICMP error does not reach the sender. Small
+//! packets arrive, large ones never.
 //!
-//! Owns what counts as small and large, and how long nothing large may have passed. Where the ICMP
-//! message does come, the kernel sends smaller segments and nothing is lost.
+//! Owns the definition of small and large, and how many large messages must fail. If the ICMP error arrives,
+//! the kernel sends smaller segments, and nothing is lost.
 
 use neph_model::Outcome;
 
@@ -12,26 +12,26 @@ use crate::words::{plural, real};
 pub(crate) const RULE: Rule = Rule {
     name: "path-mtu-black-hole",
     title: "path-MTU black hole",
-    limits: "It compares sizes: messages of several sizes to one endpoint, or large messages with the ICMP echoes beside them. A server application that hangs on large requests only looks the same where the requests are acknowledged.",
+    limits: "The rule compares messages of several sizes to one endpoint, or large messages with ICMP echoes. A server application that hangs on large requests looks the same if the requests are acknowledged.",
     covers: &["loss"],
     needs: &[],
     look,
 };
 
-/// A message of so many bytes or fewer fits into packets that every path carries (RFC 8200, section 5:
-/// 1280 bytes, less headers).
+/// Messages up to this size in bytes fit into packets that every path carries (RFC 8200, section 5: 1280
+/// bytes, less headers).
 const SMALL: u64 = 1_200;
-/// From so many bytes on a message has full packets on an Ethernet path with tunnels.
+/// From this size in bytes on, a message has full-size packets on an Ethernet path with tunnels.
 const LARGE: u64 = 1_300;
-/// So many large messages at least must have gone without one that came through ...
+/// Minimum number of large messages, none of which arrived ...
 const LARGE_SENT: usize = 5;
-/// ... and so many small ones have come through.
+/// ... and minimum number of small messages that arrived.
 const SMALL_PASSED: usize = 5;
 
-/// What a message costs that never comes through, in milliseconds: the default timeout.
+/// Added latency of a message that never arrives, in milliseconds: the default timeout.
 const COST_MS: f64 = 5_000.0;
 
-/// What became of the messages of one size class.
+/// The outcome of the messages of one size class.
 #[derive(Default)]
 struct Passed<'r, 'a> {
     runs: Vec<&'r Run<'a>>,
@@ -54,11 +54,11 @@ impl<'r, 'a> Passed<'r, 'a> {
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let places = sight.places().into_iter();
     places
-        .filter_map(|(place, runs)| told(sight, &place, &runs))
+        .filter_map(|(place, runs)| reported(sight, &place, &runs))
         .collect()
 }
 
-/// The larger of a scenario's request and reply: either may be the one that does not pass.
+/// The larger of a scenario's request and reply: either may be the one that is dropped.
 fn largest(run: &Run<'_>) -> u64 {
     let scenario = run.scenario;
     scenario
@@ -67,7 +67,7 @@ fn largest(run: &Run<'_>) -> u64 {
         .max(scenario.response_size.bytes())
 }
 
-fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
+fn reported(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
     let (mut small, mut large) = (Passed::default(), Passed::default());
     let mut echoes = 0;
     for run in runs {
@@ -83,11 +83,11 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         return None;
     }
     let by_size = small.replied >= SMALL_PASSED;
-    // Alone, large requests must not even be acknowledged: else the server application may hang.
+    // Large requests alone are no evidence if they are acknowledged: the server application may hang.
     let is_tcp = large.runs.first()?.scenario.probe().on_connection();
     let by_echo = is_tcp && echoes >= SMALL_PASSED && large.acknowledged == 0;
     if small.sent > 0 && small.replied == 0 {
-        // Nothing passes, whatever its size.
+        // Nothing arrives, of any size.
         return None;
     }
     if !by_size && !by_echo {
@@ -100,18 +100,18 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         (echoes, "ICMP echoes of 56 B")
     };
     let cause = format!(
-        "{}: none of {} of {least} B or more came through, while {passed} {what} did: a link on the way \
-         drops full packets, and no ICMP message says so (path-MTU black hole).",
+        "{}: none of {} of {least} B or more arrived, but {passed} {what} did: a link on the path drops \
+         full-size packets without an ICMP message (path-MTU black hole).",
         sight.name(place),
         plural(large.sent, "message"),
     );
-    let remedy = "Let ICMP \"fragmentation needed\" (type 3 code 4; ICMPv6 type 2) through every firewall, \
+    let remedy = "let ICMP \"fragmentation needed\" (type 3 code 4; ICMPv6 type 2) through every firewall, \
                   clamp the MSS to the path's MTU on the router, or lower the MTU (tracepath finds it); \
                   net.ipv4.tcp_mtu_probing=1 works around it for TCP.";
     let (level, why) = if by_size && by_echo {
         (Level::Sure, "messages of two sizes and echoes agree")
     } else {
-        (Level::Likely, "it rests on one comparison of sizes")
+        (Level::Likely, "based on one comparison of sizes")
     };
     let confidence = Confidence {
         level,

@@ -1,4 +1,4 @@
-//! A proxy in the path: TCP ends at somebody nearer than whoever reads the messages.
+//! A proxy in the path: TCP ends at a host that is nearer than the server that reads the messages.
 
 use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
 use crate::numbers::millis;
@@ -6,30 +6,29 @@ use crate::numbers::millis;
 pub(crate) const RULE: Rule = Rule {
     name: "l7-proxy",
     title: "L7 proxy in the path",
-    limits: "It needs a neph reflector behind the proxy and messages that fit into a segment each way. It tells how far behind the proxy the server is, in time, not how many proxies there are; a proxy on the server's own host adds less than it can tell.",
+    limits: "The rule needs a neph reflector behind the proxy, and messages of one segment. It reports the RTT behind the proxy, not the number of proxies. It does not see a proxy on the server's host.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES), Need::PeerMarks, Need::OneSegment],
     look,
 };
 
-/// Behind a proxy at least so many milliseconds lie: a wake-up of a busy machine takes less.
+/// Minimum RTT behind a proxy in milliseconds: a wake-up on a busy host takes less.
 const LEAST_MS: f64 = 0.15;
-/// On a link of a Mbit/s a kilobyte takes 8 ms: so much slower than its own handshake may a message
-/// be for its bytes, per byte both ways, in milliseconds; given up where a quick acknowledgement
-/// shows that they take less.
+/// Longest transmission time per byte, both directions together, in milliseconds (1 Mbit/s: 8 ms for a
+/// kilobyte). A message may exceed the handshake by this much; a fast acknowledgement proves a lower value.
 const SLOWEST_BYTE_MS: f64 = 0.008;
-/// The least of fewer messages is not yet the path's.
+/// With fewer messages the minimum is not yet that of the path.
 const MESSAGES: usize = 10;
 
-/// What an experiment shows.
+/// The result of an experiment.
 struct Behind {
-    /// TCP's least round trip: to whoever acknowledges.
+    /// Minimum RTT to the proxy, which acknowledges.
     near: f64,
-    /// The messages' least round trip: to whoever answers.
+    /// Minimum RTT to the server, which replies.
     far: f64,
-    /// What is not yet a proxy, in milliseconds.
+    /// The difference that does not yet prove a proxy, in milliseconds.
     least: f64,
-    /// What the messages' bytes may take, in milliseconds.
+    /// Transmission time of the messages' bytes, in milliseconds.
     bytes: f64,
 }
 
@@ -37,8 +36,8 @@ impl Behind {
     fn of(run: &Run<'_>) -> Option<Self> {
         let scenario = run.scenario;
         let (request, response) = (scenario.request_size, scenario.response_size);
-        // The bytes of larger ones take time that TCP's handshake, which the comparison rests on, does
-        // not take.
+        // The comparison rests on TCP's handshake, which carries no payload. Larger messages take longer for
+        // their bytes.
         if !request.max(response).is_one_segment() || !run.flow.flow.reflector {
             return None;
         }
@@ -48,7 +47,7 @@ impl Behind {
             return None;
         }
         let far = networks.least()?;
-        // How blunt the lower edge is: the least of so many is good to that.
+        // The accuracy of the minimum, by the spread of the fastest messages.
         let blunt = networks.at(0.1)? - far;
         Some(Self {
             near,
@@ -62,14 +61,14 @@ impl Behind {
         self.far - self.near
     }
 
-    /// Beside the rule's threshold, where the messages' bytes take so long.
+    /// The ratio to the rule's threshold, if the bytes take this long.
     fn ratio(&self, bytes: f64) -> f64 {
         self.added() / self.least.max(bytes)
     }
 }
 
-/// What the bytes of a request and its reply may take, in milliseconds, at most: as long as the
-/// request's take by the quickest acknowledgement, where that is told.
+/// Longest transmission time of a request and its reply, in milliseconds. Limited by the fastest
+/// acknowledgement, if it is known.
 #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
 fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
     let scenario = run.scenario;
@@ -96,11 +95,11 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let places = sight.places_at_rest().into_iter();
     places
-        .filter_map(|(place, runs)| told(&sight.name(&place), &runs))
+        .filter_map(|(place, runs)| reported(&sight.name(&place), &runs))
         .collect()
 }
 
-fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let seen: Vec<(&Run<'_>, Behind)> = runs
         .iter()
         .filter_map(|run| Some((*run, Behind::of(run)?)))
@@ -109,12 +108,12 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         let values = seen.iter().map(|(_, behind)| value(behind));
         values.collect::<Ordered>().median()
     };
-    // Most acknowledgements travel with a reply, also through a proxy. A single one that did not
-    // proves that bytes take no longer.
+    // Most acknowledgements travel with a reply, also through a proxy. A single one that did not proves that
+    // bytes take no longer.
     let bytes = seen.iter().map(|(_, one)| one.bytes);
     let bytes = bytes.min_by(f64::total_cmp)?;
     let ratio: Ordered = seen.iter().map(|(_, one)| one.ratio(bytes)).collect();
-    // It is always there or it is not.
+    // A proxy is present in all experiments or in none.
     if ratio.at(0.2)? < 1.0 {
         return None;
     }
@@ -130,16 +129,16 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         middle(Behind::added)?,
     );
     let cause = format!(
-        "{name}: TCP ends before the server: whoever acknowledges is {} away, whoever answers {}. Somebody in between takes the connection and opens another, which adds {} to each message.",
+        "{name}: a proxy terminates TCP: the RTT to the proxy is {}, to the server {}. The second connection adds {} to each message.",
         millis(near),
         millis(far),
         millis(added),
     );
-    let remedy = "where this matters, reach the server by an L4 balancer or directly, put the proxy nearer to the server, and let it keep its connections to the server open";
+    let remedy = "if this matters: use an L4 load balancer or connect directly, move the proxy nearer to the server, and keep its connections to the server open";
     let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
         .costing(added)
-        .with("TCP's least round trip", near, "ms")
-        .with("messages' least round trip", far, "ms")
+        .with("minimum RTT to the proxy", near, "ms")
+        .with("minimum RTT to the server", far, "ms")
         .with("behind the proxy", added, "ms")
         .seen_in(seen.iter().map(|(run, _)| *run));
     Some(found)

@@ -1,5 +1,5 @@
-//! Loss that no queue explains: corruption, a faulty cable or radio, or reordering that TCP takes
-//! for loss. It hits at any time, with the queue empty.
+//! Loss that no queue explains: corruption, a faulty cable or radio, or reordering that TCP treats as loss.
+//! It occurs at any time, also with an empty queue.
 
 use neph_model::{Outcome, Seq, Span, Transport};
 
@@ -13,62 +13,61 @@ use crate::words::{plural, real};
 pub(crate) const RULE: Rule = Rule {
     name: "random-loss",
     title: "loss without a queue",
-    limits: "It looks at the delay of the messages just before a loss. Corruption and a full queue of a few packets look alike to it, and so do, over TCP, loss and reordering beyond three segments. On a link that a message itself fills for long it does not speak.",
+    limits: "The rule looks at the delay of messages just before a loss. It cannot distinguish corruption from a full queue of a few packets, nor, over TCP, loss from reordering by more than three segments. It does not evaluate links that one message fills for a long time.",
     covers: &[],
     needs: &[Need::Network, Need::TcpStatistics],
     look,
 };
 
-/// So many losses at least: fewer have no pattern.
+/// Minimum number of losses: fewer show no pattern.
 const LOSSES: usize = 5;
-/// Of the segments at least this share: below, it is the usual noise of long paths.
+/// Minimum share of lost segments: less is usual on long paths.
 const LEAST_SHARE: f64 = 0.0005;
-/// Before a loss for lack of room the queue is full: the messages just before it took longer than the
-/// path by this many milliseconds ...
+/// A queue overflows only when it is full. The messages just before such a loss exceed the path by this many
+/// milliseconds ...
 const QUEUE_MS: f64 = 1.0;
 /// ... and by this share of it.
 const QUEUE_SHARE: f64 = 0.25;
-/// Of the losses at most this share came upon a queue, or it is congestion ...
+/// Maximum share of losses that met a queue; above it, the loss is congestion ...
 const CONGESTED: f64 = 0.3;
-/// ... unless there is a queue for so long that chance explains it: losses that do not care for the
-/// queue meet it as often as messages do, within so many standard deviations ...
+/// ... unless the queue exists so often that this is expected. Random losses meet it as often as messages do,
+/// within this many standard deviations ...
 const BY_CHANCE: f64 = 2.0;
-/// ... and never more than this share: then the queue may well be to blame.
+/// ... and never above this share: then the queue may be the cause.
 const MAJORITY: f64 = 0.5;
-/// Active queue management (CoDel) drops from a queue that is short: where most losses came upon a
-/// delay of [`QUEUE_MS`] at least, and more of them than messages do by so many standard deviations,
-/// they do care for the queue.
+/// Active queue management (CoDel) drops from a short queue. It is the cause if most losses met a delay of at
+/// least [`QUEUE_MS`], and more often than messages do, by this many standard deviations.
 const BY_INTENT: f64 = 2.5;
-/// How many messages just before a loss tell of the queue: the quickest of them, because each may
-/// have been hit itself.
+/// Number of messages before a loss that show the queue. The fastest counts, because each may be affected
+/// itself.
 const BEFORE: usize = 3;
-/// Seconds after which a message tells nothing any more of the queue.
+/// Seconds after which a message no longer shows the state of the queue.
 const FRESH: f64 = 2.0;
-/// The level of an empty queue: what the quickest tenth of the messages met.
+/// Delay with an empty queue: p10 of the messages.
 const EMPTY: f64 = 0.1;
-/// An experiment in which even the quicker of the messages met a queue is left out. Half of them and
-/// more may have been hit.
+/// An experiment whose faster messages met a queue too is left out. At least half of its messages may be
+/// affected.
 const MOSTLY: f64 = 0.25;
-/// What our side sends to open a connection ...
+/// Segments that the client sends to open a connection ...
 const SYN: u64 = 1;
-/// ... and TLS on it, of version 1.2 as of 1.3: its hello, and that it is done.
+/// ... and for TLS 1.2 or 1.3 on it: ClientHello and Finished.
 const TLS: u64 = 2;
-/// Replies that overtake others: from this share of the datagrams on.
+/// Minimum share of datagrams whose replies are reordered.
 const REORDERED: f64 = 0.005;
 
-/// A place's losses.
+/// The losses of a place.
 #[derive(Default)]
 struct Losses {
-    /// Segments sent again, or datagrams lost.
+    /// Retransmitted segments, or lost datagrams.
     lost: usize,
     segments: usize,
-    /// Losses of which the messages before are known; those in a row, an outage's, are one.
+    /// Losses whose preceding messages are known; consecutive ones (an outage) count once.
     judged: usize,
     queued: usize,
-    /// Messages before which there was a queue, and of which that is known.
+    /// Messages that were sent into a queue, of those for which this is known.
     behind: usize,
     known: usize,
-    /// The same of a queue however short.
+    /// The same for a queue of any length.
     upon_any: usize,
     behind_any: usize,
     hurt: Vec<f64>,
@@ -76,7 +75,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// Adds an experiment's; the messages that were hit.
+    /// Adds an experiment; returns the messages that were affected.
     fn add(&mut self, run: &Run<'_>) -> Option<Vec<Seq>> {
         let base = run.networks().at(EMPTY)?;
         let path = run.path()?;
@@ -88,9 +87,9 @@ impl Losses {
         let is_datagram = run.flow.flow.probe.facts().transport == Transport::Udp;
         let mut was_hit = false;
         let all = run.flow.resent();
-        // What a stalled peer has no room for is no loss of the path.
+        // Segments that a stalled peer cannot accept are not lost on the path.
         let stalled = &run.stalls.waited;
-        // Whether the last one was retransmitted for nothing, no later message shows.
+        // For the last message, no later one shows whether its retransmission was spurious.
         let latest = run.flow.exchanges.last().map(|one| one.seq);
         let is_judged = |(one, resent): &(&Exchange, Resent)| {
             !stalled.contains(&one.seq)
@@ -129,7 +128,7 @@ impl Losses {
         real(self.lost) / real(self.segments.max(1))
     }
 
-    /// Whether these are another matter: more than twice as many, and not by chance.
+    /// Whether the loss rate is more than twice as high, and the difference is significant.
     fn are_more_than(&self, calm: &Self) -> bool {
         let share = |one: &Self| neph_stats::proportion(one.lost.min(one.segments), one.segments);
         let (Ok(with), Ok(without)) = (share(self), share(calm)) else {
@@ -146,13 +145,13 @@ impl Losses {
             && !self.is_managed()
     }
 
-    /// Whether somebody drops on purpose, from a queue that is kept short.
+    /// Whether active queue management drops from a short queue.
     fn is_managed(&self) -> bool {
         let by_chance = self.by_chance(self.behind_any, BY_INTENT);
         real(self.upon_any) > by_chance.max(MAJORITY) * real(self.judged)
     }
 
-    /// The share of the losses that may meet what so many of the messages met, if they do not care.
+    /// The expected share of random losses that meet a condition which `met` messages meet, plus deviations.
     fn by_chance(&self, met: usize, deviations: f64) -> f64 {
         let share = real(met) / real(self.known.max(1));
         share + deviations * (share * (1.0 - share) / real(self.judged.max(1))).sqrt()
@@ -166,9 +165,8 @@ impl Losses {
     }
 }
 
-/// The segments of a message that are sent again if they get lost; with those that open its
-/// connection, whose losses the connection's counter tells too. Of what could not be sent nobody
-/// knows any.
+/// Segments of a message whose loss leads to a retransmission. Includes those that open its connection, which
+/// the connection's counter covers too. Unsent messages have none.
 fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
     let scenario = run.scenario;
     let tls = if scenario.target.is_secure() { TLS } else { 0 };
@@ -187,7 +185,7 @@ fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
     usize::try_from(segments).unwrap_or(usize::MAX)
 }
 
-/// What the quickest of the messages just before took in the network, in milliseconds.
+/// Network time of the fastest of the messages just before, in milliseconds.
 fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
     let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
     let end = crossings.partition_point(|one| one.seq < hit.seq);
@@ -208,23 +206,23 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         .collect()
 }
 
-/// A place's cause; where the plan's load loses more than there is lost without it, one of each.
+/// The root cause of a place; two if the plan's load causes additional loss.
 fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<Found> {
     let is_loaded = |run: &&Run<'_>| run.scenario.stress().is_some();
     let (loaded, calm): (Vec<&Run<'_>>, Vec<&Run<'_>>) = runs.iter().copied().partition(is_loaded);
     let (with, without) = (Lossy::of(&loaded), Lossy::of(&calm));
     let found = match with.load() {
-        Some(load) if calm.is_empty() => vec![told(name, &with, Doing::Unknown(load))],
+        Some(load) if calm.is_empty() => vec![reported(name, &with, Doing::Unknown(load))],
         Some(load) if with.all.are_more_than(&without.all) => vec![
-            told(name, &without, Doing::Own),
-            told(name, &with, Doing::Load(load, without.all.share())),
+            reported(name, &without, Doing::Own),
+            reported(name, &with, Doing::Load(load, without.all.share())),
         ],
-        _ => vec![told(name, &Lossy::of(runs), Doing::Own)],
+        _ => vec![reported(name, &Lossy::of(runs), Doing::Own)],
     };
     found.into_iter().flatten().collect()
 }
 
-/// Experiments with their losses, and the messages that were hit.
+/// Experiments with losses, and the affected messages.
 struct Lossy<'r> {
     all: Losses,
     seen: Vec<(&'r Run<'r>, Vec<Seq>)>,
@@ -240,14 +238,14 @@ impl<'r> Lossy<'r> {
         Self { all, seen }
     }
 
-    /// The plan's load under which the most were hit.
+    /// The plan's load under which most messages were affected.
     fn load(&self) -> Option<&'r str> {
         let worst = self.seen.iter().max_by_key(|(_, hit)| hit.len());
         worst.and_then(|(run, _)| run.scenario.stress())
     }
 }
 
-fn told(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option<Found> {
+fn reported(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option<Found> {
     if !all.is_random() {
         return None;
     }
@@ -259,28 +257,25 @@ fn told(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option
     };
     let mut confidence = confidence.confidence();
     confidence.why = format!(
-        "{} of {} losses came upon an empty queue",
+        "{} of {} losses happened with an empty queue",
         all.judged - all.queued,
         all.judged
     );
     let datagrams = seen
         .iter()
         .any(|(run, _)| run.flow.flow.probe.facts().transport == Transport::Udp);
-    let (what, again) = if datagrams {
+    let (what, anew) = if datagrams {
         ("datagram", "lost")
     } else {
-        ("segment", "sent again")
+        ("segment", "retransmitted")
     };
     let paid = if all.cost() > 0.0 {
-        format!(
-            "; a message that is hit takes {} longer",
-            millis(all.cost())
-        )
+        format!("; an affected message takes {} longer", millis(all.cost()))
     } else {
         String::new()
     };
     let cause = format!(
-        "{name}: {}: {} of {} {again} ({}), {} of {} times with the queue empty just before{paid}.",
+        "{name}: {}: {} of {} {anew} ({}), {} of {} times with an empty queue just before{paid}.",
         mechanism(whose),
         all.lost,
         plural(all.segments, what),
@@ -290,10 +285,10 @@ fn told(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option
     );
     let mut found = Found::new(cause, remedy(whose), confidence)
         .costing(all.cost())
-        .with("lost or sent again", all.share(), "")
-        .with("losses judged", real(all.judged), "losses")
-        .with("losses upon a queue", real(all.queued), "losses")
-        .with("cost of a loss", all.cost(), "ms");
+        .with("lost or retransmitted", all.share(), "")
+        .with("losses evaluated", real(all.judged), "losses")
+        .with("losses with a queue", real(all.queued), "losses")
+        .with("added by a loss", all.cost(), "ms");
     for (run, hit) in seen.iter().filter(|(_, hit)| !hit.is_empty()) {
         found = found.seen_at(run, hit);
     }
@@ -302,30 +297,30 @@ fn told(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option
 
 fn mechanism(whose: Doing<'_>) -> String {
     match whose {
-        Doing::Own => "the path loses or damages packets, and no queue is to blame".to_owned(),
+        Doing::Own => "the path loses or corrupts packets, and no queue causes it".to_owned(),
         Doing::Load(load, calm) => format!(
-            "packets get lost where the plan makes a load, most of them under {load}, with {} lost without any: the load does it, though no queue is seen",
+            "packets are lost under a background load, most of them under {load}, and {} without one: the load causes it, though no queue is visible",
             percent(calm)
         ),
         Doing::Unknown(load) => format!(
-            "the path loses or damages packets, and no queue is seen, while the plan makes a load, as {load}"
+            "the path loses or corrupts packets without a visible queue, under a background load ({load})"
         ),
     }
 }
 
 fn remedy(whose: Doing<'_>) -> String {
-    let own = "look at the error counters of the interfaces on the way (cable, optics, radio, a device that reorders); a nearer endpoint makes each loss cheaper, as does forward error correction or sending twice";
-    let of_load = "this is what the load costs, not a fault of the path: a queue of few packets, or the socket's buffer of a host that has no CPU left, drops them; less load, or more room there";
+    let own = "check the error counters of the interfaces on the path (cable, optics, radio); a nearer endpoint, forward error correction or duplicate sending reduces the effect";
+    let of_load = "reduce the load, or enlarge the queue or socket buffer that drops packets";
     whose.remedy(own, of_load)
 }
 
-/// Datagrams whose replies overtake each other.
+/// Datagrams whose replies are reordered.
 fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.facts().transport == Transport::Udp;
     let counts: Vec<(usize, usize)> = runs
         .iter()
         .filter(datagrams)
-        .map(|run| overtaken(run))
+        .map(|run| out_of_order(run))
         .collect();
     let reordered: usize = counts.iter().map(|(late, _)| late).sum();
     let replies: usize = counts.iter().map(|(_, all)| all).sum();
@@ -343,19 +338,19 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         ratio: share / REORDERED,
     };
     let cause = format!(
-        "{name}: the path reorders packets: {reordered} of {} came after a later one's ({}). TCP on this path takes what comes three segments late for lost and sends it again.",
+        "{name}: the path reorders packets: {reordered} of {} arrived after a later one ({}). TCP treats a segment that is three segments late as lost and retransmits it.",
         plural(replies, "reply").replace("replys", "replies"),
         percent(share),
     );
-    let remedy = "let flows keep one path (hash over the 5-tuple, not per packet), and look for devices that work on a flow's packets in parallel";
+    let remedy = "balance per flow (5-tuple hash), not per packet, and look for devices that process packets of a flow in parallel";
     let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
-        .with("replies overtaken", share, "")
+        .with("replies reordered", share, "")
         .seen_in(runs.iter().copied());
     Some(found)
 }
 
-/// An experiment's replies that came after a later one's, and all of them.
-fn overtaken(run: &Run<'_>) -> (usize, usize) {
+/// Number of replies that arrived after a later one's, and of all replies.
+fn out_of_order(run: &Run<'_>) -> (usize, usize) {
     let all = run.flow.exchanges.iter();
     let late = all.clone().filter(|one| one.reordered).count();
     (late, all.filter(|one| one.response.is_some()).count())

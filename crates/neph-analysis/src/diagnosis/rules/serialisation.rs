@@ -1,5 +1,4 @@
-//! Serialisation: on a slow link a message's bytes follow each other so slowly that its size decides
-//! its time, from the first kilobyte on.
+//! Serialisation delay: on a slow link the size of a message decides its time, from the first kilobyte on.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use crate::words::plural;
 pub(crate) const RULE: Rule = Rule {
     name: "serialisation",
     title: "serialisation on a slow link",
-    limits: "It sees the slower of the links in the request's direction, by requests of different sizes (or one size and something small beside it). Replies' serialisation it cannot tell from a slower path, and a link of more than 50 Mbit/s it does not mention.",
+    limits: "The rule sees the slowest link on the forward path, by requests of different sizes, or by one size and ICMP echoes. It does not cover replies, and no link faster than 50 Mbit/s.",
     covers: &["transmission"],
     needs: &[Need::Network, Need::Sizes],
     look,
@@ -20,39 +19,39 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Tens of Mbit/s or less (thesis, section 5.3): above, 100 kB take 16 ms and windows matter more.
 const SLOW_MBIT: f64 = 50.0;
-/// The largest message takes at least so much longer than the smallest, in milliseconds ...
+/// Minimum difference between the largest and the smallest message, in milliseconds ...
 const LEAST_MS: f64 = 1.0;
-/// ... and by this share of it: below, nobody notices.
+/// ... and as a share of the larger time.
 const LEAST_SHARE: f64 = 0.05;
-/// What is worth telling the size of: so much of the path.
+/// A size is mentioned if its bytes take at least this share of the path.
 const MATTERS: f64 = 0.1;
-/// Rates from different sizes may differ by this factor and still be one line: jitter and
-/// handshaking with the window lie in between.
+/// Rates from different sizes may differ by this factor and still be consistent, because of jitter and window
+/// limits.
 const LINEAR: f64 = 1.6;
 /// Sizes whose times differ by less than this (in milliseconds) give no rate of their own.
 const RESOLVED_MS: f64 = 0.5;
-/// What a segment's headers add, in bytes.
+/// Bytes of a segment's headers.
 const HEADERS: f64 = 66.0;
-/// A link that is asked for more than this is not measured at rest: its queue is. Below, each
-/// message finds the queue empty.
+/// Above this share of the link's rate there is a standing queue. Below it, each message finds the queue
+/// empty.
 const AT_REST: f64 = 0.9;
-/// So long an acknowledgement may wait for a reply to travel with (Linux; or for a round trip, where
-/// that is longer): a proxy's, too.
+/// An acknowledgement, also of a proxy, may wait this long for a reply to travel with (Linux), or for a round
+/// trip if longer.
 const DELAYED_ACK_MS: f64 = 40.0;
-/// The least of fewer messages is not yet the path's.
+/// With fewer messages the minimum is not yet that of the path.
 const MESSAGES: usize = 5;
-/// Low enough for what did not wait, high enough not to rest on one message.
+/// Low enough for messages that did not wait, high enough not to depend on a single one.
 const LOW: f64 = 0.1;
 
 /// Messages of one size at one place.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     request: ByteSize,
-    /// On the wire.
+    /// Size with headers.
     bytes: f64,
-    /// From being sent to the reply, without programs, in milliseconds.
+    /// From sending to the reply, without applications, in milliseconds.
     time: f64,
-    /// Of that, the network alone.
+    /// The network's part of it.
     network: f64,
     interval: f64,
 }
@@ -75,14 +74,14 @@ impl Point {
         })
     }
 
-    /// The rate that makes up for the difference to a smaller one, in Mbit/s.
+    /// The rate that explains the difference to a smaller size, in Mbit/s.
     fn rate_from(&self, smaller: &Self) -> f64 {
         let micros = (self.time - smaller.time) * 1e3;
         (self.bytes - smaller.bytes) * 8.0 / micros.max(f64::MIN_POSITIVE)
     }
 
-    /// Whether most of the bytes that go out at once are seen in the network itself, where no window
-    /// can be their reason.
+    /// Whether the network stage shows most of the bytes that depart at once. A window cannot cause delay
+    /// there.
     #[expect(clippy::cast_precision_loss, reason = "some kilobytes")]
     fn shows_in_the_network(&self, smaller: &Self, rate: f64) -> bool {
         let burst = (self.bytes - smaller.bytes).min(INITIAL_WINDOW.bytes() as f64);
@@ -98,12 +97,12 @@ impl Point {
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let places = sight.places_at_rest().into_iter();
     places
-        .filter_map(|(place, runs)| told(&sight.name(&place), &runs))
+        .filter_map(|(place, runs)| reported(&sight.name(&place), &runs))
         .collect()
 }
 
-/// A point for each request size, from the longest interval, where the link rests most; replies
-/// alike.
+/// A point for each request size, at the longest interval, where the link is idle most of the time; the same
+/// for replies.
 fn points(runs: &[&Run<'_>]) -> Vec<Point> {
     let mut sizes: BTreeMap<(u64, u64), Vec<&Run<'_>>> = BTreeMap::new();
     for run in runs {
@@ -133,9 +132,9 @@ fn points(runs: &[&Run<'_>]) -> Vec<Point> {
         .collect()
 }
 
-/// The path without a message's bytes: an echo or TCP's own least round trip.
+/// The path without a message's bytes: an echo or TCP's least round trip.
 fn bare(runs: &[&Run<'_>]) -> Option<Point> {
-    // An echo may go another way; TCP's own handshake does not.
+    // An echo may use another path; TCP's handshake does not.
     let paths = runs
         .iter()
         .filter_map(|run| run.tcp_least().or_else(|| run.echoes().least()));
@@ -149,7 +148,7 @@ fn bare(runs: &[&Run<'_>]) -> Option<Point> {
     })
 }
 
-/// Whether the acknowledgements wait for the bytes as the replies do, and not for the replies.
+/// Whether the acknowledgements wait for the bytes like the replies, and not for the replies.
 fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
     let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
     let acknowledged = acknowledged.filter_map(|one| one.ack.map(Span::millis_f64));
@@ -165,12 +164,12 @@ fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
 /// A line through the points.
 struct Line {
     rate: f64,
-    /// Of each size that gives one.
+    /// The rates, of each size that gives one.
     rates: Vec<f64>,
     reference: Point,
-    /// The others, the largest last.
+    /// The other points, the largest last.
     others: Vec<Point>,
-    /// Whether the path's own round trip lies on it.
+    /// Whether the path's round trip lies on the line.
     is_anchored: bool,
 }
 
@@ -178,7 +177,7 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
     let mut measured = points(runs);
     let bare = bare(runs);
     if measured.len() < 2 {
-        // A proxy behind whom the way goes on would look the same, but for the acknowledgements.
+        // A proxy in the path would look the same, except for the acknowledgements.
         measured.splice(0..0, bare.filter(|bare| is_acknowledged_late(runs, bare)));
     }
     let (reference, others) = measured.split_first()?;
@@ -208,7 +207,7 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
     Some(found)
 }
 
-fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let line = line(runs)?;
     let (small, large) = (line.reference, *line.others.last()?);
     let added = large.time - small.time;
@@ -219,7 +218,7 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
         return None;
     }
-    // Of a large message the window may hold back what the link would have made wait.
+    // For a large message, a wait for the window can replace a wait at the link.
     let mut others = line.others.iter();
     if !others.any(|one| one.shows_in_the_network(&small, line.rate)) {
         return None;
@@ -230,10 +229,10 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let smaller = if small.request.bytes() > 0 {
         format!("{} take {}", small.request.exact(), millis(small.time))
     } else {
-        format!("the path alone takes {}", millis(small.time))
+        format!("a small packet takes {}", millis(small.time))
     };
     let cause = format!(
-        "{name}: requests go through a link of about {}, on which each kilobyte takes {}: {} take {}, {smaller}. From {:.1} kB on, a message's bytes add a tenth to the round trip of {}.",
+        "{name}: requests pass a link of about {}. Each kilobyte takes {}: {} take {}, {smaller}. From {:.1} kB on, transmission adds 10 % to the RTT of {}.",
         mbit(line.rate),
         millis(per_kilobyte),
         large.request.exact(),
@@ -241,11 +240,11 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         matters_from.max(0.1),
         millis(path),
     );
-    let remedy = "send fewer bytes (compress, send differences) or buy upstream rate; a faster server or a shorter path changes nothing of it";
+    let remedy = "send fewer bytes (compression, differences) or increase the upstream rate; a faster server or a shorter path does not help";
     let mut found = Found::new(cause, remedy.to_owned(), confidence(&line))
         .costing(added)
         .with("rate", line.rate, "Mbit/s")
-        .with("time of a kilobyte", per_kilobyte, "ms")
+        .with("time per kilobyte", per_kilobyte, "ms")
         .with("smallest message", small.time, "ms")
         .with("largest message", large.time, "ms")
         .with("matters from", matters_from, "kB")
@@ -258,12 +257,12 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     Some(found)
 }
 
-/// What a scenario's requests take on a link of that rate, in milliseconds.
+/// Transmission time of a scenario's request at that rate, in milliseconds.
 fn bytes_take(run: &Run<'_>, rate: f64) -> f64 {
     on_the_wire(run.scenario.request_size) * 8.0 / rate / 1e3
 }
 
-/// Bytes with their headers.
+/// Bytes with headers.
 #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
 fn on_the_wire(size: ByteSize) -> f64 {
     size.bytes() as f64 + size.segments() as f64 * HEADERS

@@ -1,4 +1,4 @@
-//! A server that takes its time: between reading the request and writing the reply.
+//! A slow server: time between reading the request and writing the reply.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use crate::numbers::{millis, percent};
 pub(crate) const RULE: Rule = Rule {
     name: "slow-server",
     title: "slow server",
-    limits: "It needs the peer's marks, that is a neph reflector at the other end; of another server its time and the network's are one. Requests of which a segment was sent again say nothing of it: the kernel holds back what came behind the hole. Why the server is slow it cannot tell, nor whether a backend behind it is.",
+    limits: "The rule needs the timestamps of a neph reflector; for a third-party server, server processing and network are one stage. It ignores requests with a retransmitted segment. It does not show why the server or its backend is slow.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES), Need::PeerMarks],
     look,
 };
 
-/// The server is named from this share on of a message's time after its last byte left: below, the
-/// rest matters more. What it waited for before is no answer to how fast the server is.
+/// Smallest share of server processing in the time after the last byte of a message departed. Earlier waits
+/// say nothing about the server.
 const SHARE: f64 = 0.3;
-/// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
-/// some hundred; this is work or waiting.
+/// Smallest server processing time that is reported. An immediate reply takes tens of microseconds, on a busy
+/// host some hundred.
 const LEAST_MS: f64 = 0.5;
-/// Without the plan's load it is quicker where it takes less than this share.
+/// Without the plan's load the server is faster if it takes less than this share.
 const QUICKER: f64 = 0.8;
-/// So many messages at least: fewer have no median.
+/// Minimum number of messages for a median.
 const MESSAGES: usize = 6;
 
-/// The peer's part of an experiment's messages, at the median in milliseconds.
+/// The server's part of an experiment's messages, medians in milliseconds.
 struct Part {
-    /// Its program worked.
+    /// The server application processed the request.
     work: f64,
-    /// Its program did not come to read.
+    /// The request waited to be read by the server application.
     unread: f64,
-    /// Both of one message together.
+    /// Both, of the same message.
     time: f64,
-    /// From the request's last byte leaving to the reply.
+    /// From the departure of the request's last byte to the reply.
     after: f64,
     slowest: Vec<Seq>,
 }
@@ -81,8 +81,8 @@ impl Part {
     }
 }
 
-/// The replied messages; of several segments those of which none was sent again: the server's kernel
-/// gives out what came behind a lost one only when that has come too.
+/// The replied messages, without those of several segments that had a retransmission. The server's kernel
+/// delivers the bytes behind a lost segment only after its retransmission.
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     let is_whole = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
     let mut counted: Option<(u32, u32)> = None;
@@ -98,12 +98,12 @@ fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     kept
 }
 
-/// A server's part of a scenario's messages: the medians of its experiments.
+/// The server's part of a scenario's messages: medians over its experiments.
 struct Taken<'r> {
     parts: Vec<(&'r Run<'r>, Part)>,
     work: f64,
     unread: f64,
-    /// Both of one message together, at the median: a part of `after`.
+    /// Both, of the same message, median: a part of `after`.
     time: f64,
     after: f64,
     ratio: f64,
@@ -129,14 +129,14 @@ impl<'r> Taken<'r> {
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    // The same server is told of once, where it costs most: by itself, and under the plan's load.
+    // A server is reported once per cause (itself, the plan's load): where it adds the most latency.
     let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
     for runs in sight.grouped(|run| run.scenario.index).into_values() {
         let Some(taken) = Taken::of(&runs).filter(|taken| taken.ratio >= 1.0) else {
             continue;
         };
         let whose = whose(sight, runs[0], &taken);
-        let found = told(&runs, &taken, whose);
+        let found = reported(&runs, &taken, whose);
         let place = (runs[0].place(), whose.is_load());
         let known = worst.get(&place);
         if known.is_none_or(|known| known.cost < found.cost) {
@@ -146,8 +146,8 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     worst.into_values().collect()
 }
 
-/// The load's, too, where the rule is silent without it and the server is quicker then by more than
-/// chance: a server that is nothing to speak of need not be profiled.
+/// Also the load, if without it the rule does not match and the server is significantly faster. Then the
+/// server application needs no profiling.
 fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
     let mut quicker = None;
     let whose = sight.whose(run, taken.time, |calm| {
@@ -162,7 +162,7 @@ fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
     }
 }
 
-fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
+fn reported(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
     let parts = &taken.parts;
     let confidence = Agreement {
         noun: "experiment",
@@ -171,7 +171,7 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
         ratio: taken.ratio,
     };
     let cause = format!(
-        "{}: the server takes {} of the {} from a request's last byte to its reply ({}; {}){}.",
+        "{}: server processing takes {} of the {} from the last byte of a request to its reply ({}; {}){}.",
         runs[0].place().endpoint,
         millis(taken.time),
         millis(taken.after),
@@ -183,9 +183,9 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
         .costing(taken.time)
         .with("peer application", taken.work, "ms")
         .with("peer kernel", taken.unread, "ms")
-        .with("from the last byte to the reply", taken.after, "ms");
+        .with("last byte of the request to the reply", taken.after, "ms");
     if let Doing::Load(_, calm) = whose {
-        found = found.with("without the plan's load", calm, "ms");
+        found = found.with("without the background load", calm, "ms");
     }
     for (run, part) in parts {
         found = found.seen_at(run, &part.slowest);
@@ -193,29 +193,29 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
     found
 }
 
-/// Why the server takes its time, as the sentence's end.
+/// The reason for the processing time, as the end of the sentence.
 fn reason(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     let doing = if taken.work >= taken.unread {
-        "its program works or waits for others between reading a request and answering it"
+        "the server application works, or waits for a backend, between reading a request and answering it"
     } else {
-        "its program does not come to read what has arrived"
+        "the server application does not read requests that have arrived"
     };
     match whose {
         Doing::Own => format!(": {doing}"),
         Doing::Load(load, calm) => {
             let calm = millis(calm);
-            format!(" under the plan's load {load}, and {calm} without it: the load does it")
+            format!(" under the background load {load}, and {calm} without it: the load causes it")
         }
-        Doing::Unknown(load) => format!(" under the plan's load {load}: {doing}"),
+        Doing::Unknown(load) => format!(" under the background load {load}: {doing}"),
     }
 }
 
 fn remedy(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     let own = if taken.work >= taken.unread {
-        "profile the server: its own work, locks, and the backends that it waits for"
+        "profile the server: computation, locks, and backends"
     } else {
-        "give the server CPU: more cores or fewer neighbours, more accepting threads"
+        "give the server more CPU: cores, fewer neighbours, more accepting threads"
     };
-    let of_load = "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back";
+    let of_load = "reduce the number of neighbours, or give the server dedicated cores";
     whose.remedy(own, of_load)
 }

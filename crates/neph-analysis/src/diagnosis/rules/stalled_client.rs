@@ -1,4 +1,4 @@
-//! A stalled client: our own program stands still for a while, and neither sends what is due nor reads.
+//! A stalled client: the client application stops for some time, and neither sends nor reads.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::stalled_peer::times;
 pub(crate) const RULE: Rule = Rule {
     name: "stalled-client",
     title: "stalled client",
-    limits: "It sees that our program did nothing although messages were due. Whether the hypervisor, a CPU quota, another process or a signal kept it from running, it cannot tell beyond the share of the CPU that was stolen.",
+    limits: "The rule sees that neph did nothing although messages were due. Apart from steal time it does not show why: the hypervisor, a CPU quota, another process or a signal.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
     look,
 };
 
-/// So many messages at least.
+/// Minimum number of messages.
 const MESSAGES: usize = 6;
-/// So much of the messages goes late or not at all: it moves their 99th percentile.
+/// Minimum share of messages that are late or not sent: it moves p99.
 const LEAST_SHARE: f64 = 0.01;
-/// So many stalls are no chance.
+/// From this many stalls on, they are not random.
 const SEVERAL: usize = 3;
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
@@ -30,10 +30,12 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         sites.entry(run.site()).or_default().push(run);
     }
     let sites = sites.into_iter();
-    sites.filter_map(|(site, runs)| told(site, &runs)).collect()
+    sites
+        .filter_map(|(site, runs)| reported(site, &runs))
+        .collect()
 }
 
-fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let hit: Vec<&&Run<'_>> = runs
         .iter()
         .filter(|run| !run.stalls.client.is_empty())
@@ -62,7 +64,7 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .collect::<Ordered>()
         .median();
     let cause = format!(
-        "{who}: neph itself stood still {}, for {} at the median and up to {}: it neither sent nor read, and {} of {} ({}) went or were read late, or did not go at all. This is the client, not the network{}.",
+        "{who}: neph stalled {}, for {} at the median and up to {}: it neither sent nor read. {} of {} ({}) were sent or read late, or were not sent. The client host is the cause, not the network{}.",
         times(stalls.len()),
         millis(median),
         millis(longest),
@@ -71,16 +73,14 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         percent(share),
         stolen
             .filter(|stolen| *stolen > 1.0)
-            .map_or_else(String::new, |stolen| format!(
-                "; the hypervisor took {stolen:.1} % of the CPU"
-            )),
+            .map_or_else(String::new, |stolen| format!("; steal time {stolen:.1} %")),
     );
     let confidence = confidence(stalls.len(), (hit.len(), runs.len()));
-    let remedy = "look at the client's steal time (st in vmstat), at its CPU quota (nr_throttled in cpu.stat of its cgroup) and at pinning; give neph a core of its own and measure again";
+    let remedy = "check the client's steal time (st in vmstat), CPU quota (nr_throttled in cpu.stat of its cgroup) and pinning; give neph a dedicated core and repeat";
     let mut found = Found::new(cause, remedy.to_owned(), confidence)
         .costing(median / 2.0)
         .with("stalls", real(stalls.len()), "stalls")
-        .with("length at the median", median, "ms")
+        .with("median length", median, "ms")
         .with("longest", longest, "ms")
         .with("messages delayed or not sent", share, "")
         .with("CPU stolen", stolen.unwrap_or(0.0), "%");
@@ -91,7 +91,7 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
     Some(found)
 }
 
-/// Of so many stalls in so many of the experiments.
+/// By the number of stalls and the share of experiments that show one.
 fn confidence(stalls: usize, (hit, all): (usize, usize)) -> Confidence {
     let several = stalls >= SEVERAL;
     let level = if several { Level::Sure } else { Level::Likely };

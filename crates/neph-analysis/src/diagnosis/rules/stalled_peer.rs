@@ -1,4 +1,4 @@
-//! A stalled peer: it stands still for a while, and then answers at once all that was asked meanwhile.
+//! A stalled peer: it stops for some time, and then answers all waiting requests at once.
 
 use crate::diagnosis::{
     Confidence, Doing, Found, Level, Need, Ordered, Place, Rule, Run, Sight, Stall, slope, waits,
@@ -9,22 +9,22 @@ use crate::words::{plural, real};
 pub(crate) const RULE: Rule = Rule {
     name: "stalled-peer",
     title: "stalled peer",
-    limits: "It sees that nothing was answered for a time and then all of it at once. A device on the path that holds packets and releases them together looks like a peer whose host stands still. Behind a proxy it is the proxy's kernel that acknowledges. Stalls that are shorter than three messages' intervals, or than 10 ms, it does not see.",
+    limits: "The rule sees that no reply arrives for a time and then all of them at once. A device on the path that holds packets back looks the same. Behind a proxy the proxy's kernel acknowledges. Stalls shorter than 10 ms, or than three intervals, are not visible.",
     covers: &["transmission"],
     needs: &[Need::Replies(MESSAGES)],
     look,
 };
 
-/// So many messages at least: fewer have no usual time.
+/// Minimum number of messages: fewer have no usual time.
 const MESSAGES: usize = 6;
-/// So much of the messages waits: it moves their 99th percentile.
+/// Minimum share of messages that wait: it moves p99.
 const LEAST_SHARE: f64 = 0.01;
-/// So many stalls are no chance.
+/// From this many stalls on, they are not random.
 const SEVERAL: usize = 3;
-/// Of the votes so much has to agree.
+/// Minimum share of votes that must agree.
 const AGREED: f64 = 0.8;
 
-/// What stands still.
+/// What stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
     Program,
@@ -38,7 +38,7 @@ struct Seen<'r> {
     stalls: Vec<&'r Stall>,
     messages: usize,
     waited: usize,
-    /// By how many messages or echoes it was the peer's program, or its host, that stood still.
+    /// Number of messages or echoes that show a stall of the server application, or of its host.
     program: usize,
     host: usize,
 }
@@ -101,12 +101,17 @@ impl<'r> Seen<'r> {
             (false, _) => Level::Possible,
         };
         let shown = match who {
-            Who::Program => format!("{} show that its kernel answered meanwhile", self.program),
-            Who::Host => format!("{} show that its kernel did not either", self.host),
-            Who::Unknown => "whether its kernel answered meanwhile is not known".to_owned(),
+            Who::Program => format!(
+                "{} show that its kernel answered during the stall",
+                self.program
+            ),
+            Who::Host => format!("{} show that its kernel did not answer", self.host),
+            Who::Unknown => {
+                "it is not known whether its kernel answered during the stall".to_owned()
+            }
         };
         let why = format!(
-            "{}, after each of which {} came at once; of the messages and echoes within them {shown}",
+            "{}; after each of them {} arrived at once; of the messages and echoes during the stalls {shown}",
             plural(stalls, "stall"),
             plural(self.waited / stalls.max(1), "message"),
         );
@@ -114,7 +119,7 @@ impl<'r> Seen<'r> {
     }
 }
 
-/// The echoes within the messages' stalls that were answered meanwhile, and those that waited too.
+/// Number of echoes within the messages' stalls that were answered during the stall, and that waited.
 fn echoes(run: &Run<'_>) -> (usize, usize) {
     let (mut quick, mut held) = (0, 0);
     for task in &run.stalls.echoes.tasks {
@@ -135,16 +140,16 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     places
         .flat_map(|(place, runs)| {
             let seen = runs.into_iter().filter(|run| !run.stalls.waited.is_empty());
-            // What the plan's load does is told apart from what is there without it.
+            // Separates effects of the plan's load from effects that exist without it.
             let (own, by_load): (Vec<_>, Vec<_>) =
                 seen.partition(|run| !whose(sight, run).is_load());
-            [own, by_load].map(|runs| told(sight, &place, &Seen::of(&runs)))
+            [own, by_load].map(|runs| reported(sight, &place, &Seen::of(&runs)))
         })
         .flatten()
         .collect()
 }
 
-/// By how many milliseconds stalls delay the messages of experiments, at the mean.
+/// Mean delay that stalls add to the messages of experiments, in milliseconds.
 fn delayed(runs: &[&Run<'_>]) -> f64 {
     let stalls = runs.iter().flat_map(|run| &run.stalls.peer.stalls);
     let waited = stalls.flat_map(|stall| &stall.waited);
@@ -157,7 +162,7 @@ fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>) -> Doing<'a> {
     sight.whose(run, delayed(&[run]), |calm| Some(delayed(calm)))
 }
 
-fn told(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> {
+fn reported(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> {
     let run = seen.runs.iter().max_by_key(|run| run.stalls.waited.len())?;
     if seen.share() < LEAST_SHARE {
         return None;
@@ -167,7 +172,7 @@ fn told(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> {
     let wait = waits(seen.stalls.iter().copied()).median()?;
     let doing = whose(sight, run);
     let cause = format!(
-        "{}: {} stood still {}, for {} at the median and up to {}, and delayed {} of {} ({}): nothing came back meanwhile, then all of it within {}. The wait jumps at once and falls by {:.2} ms a millisecond; behind a queue it would rise with the load, and replies would go on coming. {}{}",
+        "{}: {} stalled {}, for {} at the median and up to {}, and delayed {} of {} ({}). No reply arrived during a stall, then all of them within {}. The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
         sight.name(place),
         seen.who().subject(),
         times(seen.stalls.len()),
@@ -184,12 +189,16 @@ fn told(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> {
     let mut found = Found::new(cause, remedy(seen.who(), doing), seen.confidence())
         .costing(wait)
         .with("stalls", real(seen.stalls.len()), "stalls")
-        .with("length at the median", median, "ms")
+        .with("median length", median, "ms")
         .with("longest", lengths.greatest()?, "ms")
         .with("messages delayed", seen.share(), "")
         .with("delay at the median", wait, "ms")
         .with("slope of the delay", slope, "ms/ms")
-        .with("until all was answered", seen.bursts().median()?, "ms");
+        .with(
+            "time until all replies arrived",
+            seen.bursts().median()?,
+            "ms",
+        );
     for run in &seen.runs {
         let waited: Vec<_> = run.stalls.waited.iter().copied().collect();
         found = found.seen_at(run, &waited);
@@ -208,8 +217,8 @@ pub(crate) fn times(count: usize) -> String {
 impl Who {
     const fn subject(self) -> &'static str {
         match self {
-            Self::Program => "the peer's program",
-            Self::Host => "the peer's host, or what carries its packets,",
+            Self::Program => "the server application",
+            Self::Host => "the peer's host, or a device on the path,",
             Self::Unknown => "the peer",
         }
     }
@@ -217,12 +226,10 @@ impl Who {
     const fn evidence(self) -> &'static str {
         match self {
             Self::Program => {
-                "Its kernel went on receiving and acknowledging: the program did not run."
+                "Its kernel continued to acknowledge: the server application did not run."
             }
-            Self::Host => {
-                "Its kernel did not answer either: the host, a virtual machine for instance, did not run."
-            }
-            Self::Unknown => "Whether its kernel answered meanwhile is not known.",
+            Self::Host => "Its kernel did not answer: the host (for example a VM) did not run.",
+            Self::Unknown => "It is not known whether its kernel answered.",
         }
     }
 }
@@ -231,25 +238,26 @@ fn of_load(doing: Doing<'_>) -> String {
     match doing {
         Doing::Own => String::new(),
         Doing::Load(load, calm) => format!(
-            " The plan's load {load} does it: without it stalls delay messages by {} at the mean.",
+            " The background load {load} causes it: without the load stalls delay messages by {} on average.",
             millis(calm)
         ),
-        Doing::Unknown(load) => format!(" The plan makes the load {load} meanwhile."),
+        Doing::Unknown(load) => format!(" The background load {load} may cause it."),
     }
 }
 
 fn remedy(who: Who, doing: Doing<'_>) -> String {
     let own = match who {
         Who::Program => {
-            "look on the peer at its CPU quota (nr_throttled in cpu.stat of its cgroup, cpu.max), at its run queue (/proc/PID/schedstat), at garbage collection and locks; give the program a core of its own or a larger quota"
+            "on the peer, check the CPU quota (nr_throttled in cpu.stat of its cgroup, cpu.max), the run queue (/proc/PID/schedstat), garbage collection and locks; give the server application a dedicated core or a larger quota"
         }
         Who::Host => {
-            "look at the virtual machine's steal time (st in vmstat) and at its host: pinning, overcommitted cores, a quota of the VM's process, suspension or migration; give the guest a core of its own"
+            "check the VM's steal time (st in vmstat) and its host: pinning, overcommitted cores, a quota of the VM's process, suspension, migration; give the VM a dedicated core"
         }
         Who::Unknown => {
-            "look on the peer at steal time (st in vmstat), at its CPU quota (nr_throttled in cpu.stat of its cgroup), at pinning and at pauses of the program; give it a core of its own"
+            "on the peer, check steal time (st in vmstat), the CPU quota (nr_throttled in cpu.stat of its cgroup), pinning and pauses of the application; give it a dedicated core"
         }
     };
-    let of_load = "this is what sharing with the load costs: fewer neighbours, pinning to other cores, or a CPU of its own gives the time back";
+    let of_load =
+        "reduce the number of neighbours, pin them to other cores, or use dedicated cores";
     doing.remedy(own, of_load)
 }

@@ -1,5 +1,5 @@
-//! A starved client: our own host was late to send or to read, and the figures show it. This is us,
-//! not the network.
+//! A starved client: the client host was late to send or to read, and the results show it. The network is not
+//! the cause.
 
 mod held;
 mod moved;
@@ -18,32 +18,32 @@ use moved::Moved;
 pub(crate) const RULE: Rule = Rule {
     name: "starved-client",
     title: "starved client",
-    limits: "It sees our host's own stages. Whoever took its CPU it cannot tell, beyond the hypervisor's steal and the share that was busy; and where kernel stamps are missing, the wait to be read is told with the network. Replies that TCP held back behind a lost one do not count, where what else the program did then tells; and of a reply of several segments the wait to be read counts only beside late sending or a busy CPU.",
+    limits: "The rule sees the stages of the client host. Apart from steal time and CPU utilisation it does not show what took the CPU. Without kernel timestamps, the wait before reading is part of the network stage. Replies that TCP held back behind a lost segment do not count.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
     look,
 };
 
-/// A woken thread takes tens of microseconds on an idle machine; from a millisecond on somebody else
-/// had the CPU.
+/// A woken thread takes tens of microseconds on an idle host. From a millisecond on, another process had the
+/// CPU.
 const LEAST_MS: f64 = 1.0;
-/// What one message in twenty pays, to tell a cause's cost.
+/// The added latency of a root cause is reported at p95.
 const TAIL: f64 = 0.95;
-/// Where our host delays fewer of the messages than this and no experiment is flagged for it, there
-/// is nothing to note.
+/// Nothing is noted if the client host delays a smaller share of the messages and no experiment is flagged
+/// for it.
 const NOTED: f64 = 0.01;
-/// A single message says nothing of a machine.
+/// A single message proves nothing about a host.
 const FEW: usize = 2;
-/// So many messages at least: fewer have no quantile.
+/// Minimum number of messages for a quantile.
 const MESSAGES: usize = 6;
 
-/// What our own host did in an experiment, in milliseconds.
+/// Delays of the client host in an experiment, in milliseconds.
 struct Own<'r> {
     run: &'r Run<'r>,
-    /// Each reply's response time, and what of it was our host's.
+    /// Response time of each reply, and the client host's part of it.
     replies: Vec<(f64, f64)>,
     late: Vec<f64>,
-    /// Without what TCP held back.
+    /// Without the time that TCP held replies back.
     unread: Vec<f64>,
     worst: Vec<Seq>,
     is_flagged: bool,
@@ -53,23 +53,23 @@ impl<'r> Own<'r> {
     fn of(run: &'r Run<'r>) -> Self {
         let warnings = run.experiment.experiment.warnings.iter();
         let is_flagged = warnings.clone().any(Warning::is_of_a_busy_host);
-        let told: Vec<_> = run.all_replies().collect();
-        let late: Vec<f64> = told
+        let reported: Vec<_> = run.all_replies().collect();
+        let late: Vec<f64> = reported
             .iter()
             .map(|(_, one)| one.at(Stage::Lateness))
             .collect();
         let is_late = at(&late, TAIL).is_some_and(|late| late >= LEAST_MS);
-        // Of a reply of more segments the kernel gives out what came behind a lost one only when that
-        // has come too. A host that is slow to read is slow to send as well.
+        // The kernel delivers the segments of a reply behind a lost one only after its retransmission. A host
+        // that is slow to read is slow to send as well.
         let is_one_segment = run.scenario.response_size.is_one_segment();
         let reads_slowly = is_one_segment || is_flagged || is_late;
         let held = held::held(run.flow);
-        // What waited for the end of a stall is another rule's.
+        // Messages that waited for the end of a stall belong to another rule.
         let stalled = &run.stalls.waited_for_client;
         let mut own: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
         let mut all_unread = Vec::new();
-        for (one, times) in &told {
+        for (one, times) in &reported {
             let unread = if reads_slowly && !held.contains(&one.seq) {
                 times.at(Stage::OwnKernel)
             } else {
@@ -151,18 +151,18 @@ impl<'r> Scenario<'r> {
         first.map_or_else(String::new, |one| one.run.scenario.label())
     }
 
-    /// The load that the plan makes in it.
+    /// The load that the plan generates in the scenario.
     fn load(&self) -> Option<&str> {
         self.runs.first()?.run.scenario.stress()
     }
 
-    /// How far our host moved the quantile that it moved most, in milliseconds.
+    /// The largest shift of a quantile by the client host, in milliseconds.
     fn farthest(&self) -> f64 {
         let moved = self.moved.iter().map(|one| one.by());
         moved.fold(0.0, f64::max)
     }
 
-    /// Whether our host does far less to the same scenario without the plan's load.
+    /// Whether the client host adds far less to the same scenario without the plan's load.
     fn is_by_load(&self, sight: &Sight<'_>) -> bool {
         let without = |calm: &[&Run<'_>]| {
             let calm = Scenario::of(calm);
@@ -182,19 +182,23 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let mut sites: BTreeMap<String, Vec<Scenario<'_>>> = BTreeMap::new();
-    let alike = sight.grouped(|run| (run.site().to_owned(), run.scenario.index));
-    for ((site, _), runs) in alike {
+    let identical = sight.grouped(|run| (run.site().to_owned(), run.scenario.index));
+    for ((site, _), runs) in identical {
         sites.entry(site).or_default().push(Scenario::of(&runs));
     }
     let sites = sites.into_iter();
     sites
         .flat_map(|(site, all)| {
-            let who = if site.is_empty() { "our host" } else { &site };
+            let who = if site.is_empty() {
+                "the client host"
+            } else {
+                &site
+            };
             let starved = all.iter().filter(|one| one.ratio() >= 1.0);
             let (by_load, own): (Vec<_>, Vec<_>) = starved.partition(|one| one.is_by_load(sight));
             let causes: Vec<Found> = [(own, false), (by_load, true)]
                 .into_iter()
-                .filter_map(|(starved, is_by_load)| told(who, &starved, all.len(), is_by_load))
+                .filter_map(|(starved, is_by_load)| reported(who, &starved, all.len(), is_by_load))
                 .collect();
             if causes.is_empty() {
                 return noted(who, &all).into_iter().collect();
@@ -204,12 +208,12 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         .collect()
 }
 
-/// What the messages of several scenarios paid to our host: one in twenty so many milliseconds or more.
+/// Latency that the client host added to the messages of several scenarios, in milliseconds at p95.
 struct Paid {
     tail: f64,
     late: f64,
     unread: f64,
-    /// Of the CPU, in percent, at the experiments' median.
+    /// CPU steal in percent, median over the experiments.
     steal: f64,
     busy: f64,
 }
@@ -237,17 +241,18 @@ impl Paid {
 
     fn whose(&self) -> String {
         if self.steal > 1.0 {
-            format!("the hypervisor took {:.1} % of the CPU", self.steal)
+            format!("steal time {:.1} %", self.steal)
         } else if self.busy > 0.0 {
-            format!("its CPU was {:.0} % busy", self.busy)
+            format!("CPU {:.0} % busy", self.busy)
         } else {
-            "its load was not recorded".to_owned()
+            "CPU load not recorded".to_owned()
         }
     }
 }
 
-/// The scenarios of which our host moved a figure, of so many: by itself, or by the plan's load.
-fn told(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) -> Option<Found> {
+/// The scenarios in which the client host, or the plan's load on it, moved a quantile; `all` is the number of
+/// scenarios.
+fn reported(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) -> Option<Found> {
     let worst = starved
         .iter()
         .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
@@ -261,7 +266,7 @@ fn told(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) -> O
     let load = worst.load().filter(|_| is_by_load);
     let in_words: Vec<String> = moved.iter().map(|one| one.in_words()).collect();
     let cause = format!(
-        "{who} was slow itself, not the network: its own delays moved {} ({}); one message in twenty paid {} or more to it ({} late in sending, {} until it was read), in {} of {}; {}{}.",
+        "{who} was slow, not the network: its delays moved {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
         in_words.join(", "),
         worst.label(),
         millis(paid.tail),
@@ -271,21 +276,21 @@ fn told(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) -> O
         plural(all, "scenario"),
         paid.whose(),
         load.map_or_else(String::new, |load| format!(
-            " under the plan's load {load}, which does it: without it our host delays far less"
+            " under the background load {load}, which causes it: without the load the client host delays far less"
         )),
     );
     let remedy = if is_by_load {
-        "give the prober a CPU that the load does not take (or CAP_SYS_NICE, which gives real-time priority), or a smaller load; believe medians and the network stage rather than tails until then"
+        "give neph a core that the load does not use, or CAP_SYS_NICE (real-time priority), or reduce the load; until then rely on medians and the network stage, not on high percentiles"
     } else {
-        "measure again from a host with a core to spare (or with CAP_SYS_NICE, which gives real-time priority), at a longer interval or with fewer flows; believe medians and the network stage rather than tails until then"
+        "repeat from a host with an idle core or with CAP_SYS_NICE (real-time priority), at a longer interval or with fewer flows; until then rely on medians and the network stage, not on high percentiles"
     };
     let mut found = Found::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
         .costing(paid.tail)
-        .with("95th percentile of our own stages", paid.tail, "ms")
+        .with("p95 of the client's stages", paid.tail, "ms")
         .with("lateness", paid.late, "ms")
         .with("until read", paid.unread, "ms")
-        .with("quantile moved", farthest.p * 100.0, "")
-        .with("without our host", farthest.without, "ms")
+        .with("percentile that moved", farthest.p * 100.0, "")
+        .with("without the client's delays", farthest.without, "ms")
         .with("as measured", farthest.with, "ms")
         .with("CPU stolen", paid.steal, "%")
         .with("CPU busy", paid.busy, "%");
@@ -304,13 +309,13 @@ fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
         (false, false) => Level::Possible,
     };
     let why = format!(
-        "the quantile moved by {ratio:.1} times the least that counts; {flagged} of {} are flagged for it",
+        "the percentile moved by {ratio:.1} times the threshold; {flagged} of {} have a warning of a busy host",
         plural(all, "experiment"),
     );
     Confidence::new(level, why)
 }
 
-/// Delays of our host that moved no quantile so far, or so surely, that they are a cause.
+/// Delays of the client host that moved no quantile by enough, or with enough confidence, to be a root cause.
 fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let messages: usize = all.iter().map(|one| one.messages).sum();
     let delayed: usize = all.iter().map(|one| one.delayed).sum();
@@ -326,7 +331,7 @@ fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{who} itself delayed {delayed} of {} ({}) by a millisecond or more; at the most this moved {} ({}). {}",
+        "{who} delayed {delayed} of {} ({}) by 1 ms or more. Largest effect: {} ({}). {}",
         plural(messages, "message"),
         percent(share),
         most.in_words(),
@@ -337,7 +342,7 @@ fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let mut found = Found::new(text, String::new(), confidence)
         .into_note()
         .with("messages delayed", real(delayed), "messages")
-        .with("without our host", most.without, "ms")
+        .with("without the client's delays", most.without, "ms")
         .with("as measured", most.with, "ms");
     for run in &scenario.runs {
         found = found.seen_at(run.run, &run.worst);

@@ -1,7 +1,7 @@
-//! Stalls of the peer: from when requests were to be answered until all of them were.
+//! Stalls of the peer: from when requests should have been answered until all of them were.
 //!
-//! Owns what looks like one and is none: our own program that stood still, and TCP, which holds back
-//! what comes behind a lost segment.
+//! Owns what looks similar and is no stall: a stalled client application, and TCP, which holds back bytes
+//! behind a lost segment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,38 +12,38 @@ use crate::data::{Exchange, FlowData};
 use crate::diagnosis::{Ordered, Times};
 use crate::words::real;
 
-/// The level of a reply that nobody delays.
+/// Quantile of the reply times without delay.
 const USUAL: f64 = 0.05;
-/// Our own program sent what was due within this share of the stall ...
+/// The client application sent due messages within this share of the stall ...
 const IN_TIME: f64 = 0.25;
-/// ... of this share of what was due.
+/// ... at least this share of them.
 const ALIVE: f64 = 0.5;
-/// A peer that reads at its own pace takes this share of the requests' time from one to the next.
+/// A peer that reads regularly takes at least this share of the requests' interval from one to the next.
 const AT_ITS_PACE: f64 = 0.5;
-/// Where only the order of a connection's replies is seen, one lost reply holds back the others until
-/// TCP's least timeout (200 ms) and two round trips are over.
+/// Without more than the order of replies, one lost reply holds back the others until TCP's minimum timeout
+/// (200 ms) and two round trips are over.
 const TIMEOUT_MS: f64 = 250.0;
-/// So many stalls make another likely.
+/// From this many stalls on, another one is likely.
 const SEVERAL: usize = 2;
-/// Several connections do not wait for each other.
+/// Connections are independent of each other.
 const CONNECTIONS: usize = 3;
-/// A wait is the network's or the kernel's from this share of it on, and the program's up to that.
+/// A wait belongs to the network or the kernel from this share of the stall on, else to the application.
 const NONE_OF_IT: f64 = 0.3;
 const MOST_OF_IT: f64 = 0.5;
-/// A kernel delays acknowledgements for up to 40 ms: shorter waits say nothing.
+/// A kernel delays acknowledgements for up to 40 ms: shorter waits prove nothing.
 const DELAYED_ACK_MS: f64 = 100.0;
 
-/// Which part of the peer stood still.
+/// Which part of the peer stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
-    /// Its program; its kernel went on.
+    /// The server application; the kernel kept running.
     Program,
-    /// All of it, or what carries its packets.
+    /// The whole host, or the network that carries its packets.
     Host,
     Unknown,
 }
 
-/// The peer's stalls in a flow, beside its requests as tasks.
+/// The peer's stalls in a flow, with its requests as tasks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PeerStalls {
     pub(crate) tasks: Vec<Task>,
@@ -54,8 +54,8 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     let Some((tasks, usual)) = requests(flow) else {
         return PeerStalls::default();
     };
-    // What is retransmitted several times within a stall is one segment, the oldest: if the peer had it
-    // once already, it was not lost. Not each copy is answered by a DSACK of its own.
+    // Several retransmissions within a stall concern one segment, the oldest. If the peer has acknowledged it
+    // once as a duplicate, it was not lost: not every copy causes a DSACK.
     let resent: BTreeSet<Seq> = flow
         .resent()
         .filter(|(_, resent)| resent.segments > 0 && resent.spurious == 0)
@@ -65,7 +65,7 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     let mut kept = 0;
     stalls.retain(|stall| {
         let waited = Members::of(flow, stall);
-        // Whether the last of several was retransmitted for nothing, no later message shows.
+        // For the last message, no later one shows whether its retransmission was spurious.
         let is_last = tasks.last().is_some_and(|task| task.due < stall.until);
         let none = BTreeSet::new();
         let resent = if is_last && kept >= SEVERAL {
@@ -81,11 +81,11 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     PeerStalls { tasks, stalls }
 }
 
-/// The requests as tasks of the peer, and what a reply usually takes on an open connection.
+/// The requests as tasks of the peer, and the usual time of a reply on an open connection.
 ///
-/// A message that opens a connection takes round trips more, and what is sent on it meanwhile waits for
-/// them. So its reply is due when such a message's usually comes, and no other's on that connection
-/// before it: to open one is no stall.
+/// A message that opens a connection takes additional round trips, and later messages on it wait for them. So
+/// its reply is due at the usual time of such messages, and no other reply on the connection is due before
+/// it.
 fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
     let sent = || {
         flow.exchanges
@@ -98,7 +98,7 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
         took.collect::<Ordered>().at(USUAL)
     };
     let (open, dialled) = (usual(false), usual(true));
-    // Those without such a stage may be few, and all of a stall.
+    // Messages without such a stage may be few, and all of them in a stall.
     let both = [open, dialled].into_iter().flatten();
     let usual = both.min_by(f64::total_cmp)?;
     let mut opened: BTreeMap<u32, f64> = BTreeMap::new();
@@ -130,8 +130,8 @@ fn dials(flow: &FlowData, one: &Exchange) -> bool {
         .any(|(set, _)| set.contains(Stage::Connect))
 }
 
-/// When a request left, as far as that is known: what waits for TCP's window does not wait for the
-/// peer's answer. One that opens a connection waits for the peer from then on.
+/// When a request departed, as far as known: a wait for TCP's window is no wait for the peer. A message that
+/// opens a connection waits for the peer from its start.
 fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
     let begun = millis(one.begun?);
     let sets = || flow.ledger(one).map(|(set, _)| set);
@@ -147,7 +147,7 @@ fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
     Some(begun + waited.map(|(_, time)| time.millis_f64()).sum::<f64>())
 }
 
-/// When a reply came to our kernel, as far as that is known; else when it was read.
+/// When a reply arrived in the client's kernel, as far as known; else when it was read.
 fn arrived(flow: &FlowData, one: &Exchange) -> Option<f64> {
     let own_kernel = StageSet::only(Stage::OwnKernel);
     let mut unread = flow.ledger(one).filter(|(set, _)| *set == own_kernel);
@@ -155,7 +155,7 @@ fn arrived(flow: &FlowData, one: &Exchange) -> Option<f64> {
     Some(read(one)? - unread)
 }
 
-/// Whether our own program went on sending meanwhile.
+/// Whether the client application kept sending meanwhile.
 fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
     let due = flow
         .exchanges
@@ -167,7 +167,7 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
             .is_some_and(|at| (at - one.intended).millis_f64() <= late)
     };
     let (all, in_time) = (due.clone().count(), due.filter(is_in_time).count());
-    // After the last message was due nothing shows it.
+    // After the last message was due, nothing shows it.
     real(in_time) >= ALIVE * real(all)
 }
 
@@ -192,13 +192,13 @@ impl<'s> Members<'s> {
         }
     }
 
-    /// An outage loses what a stall delays.
+    /// In an outage packets are lost; in a stall they are delayed.
     fn are_answered(&self) -> bool {
         let replied = self.all.iter().filter(|one| one.response.is_some());
         2 * replied.count() >= self.all.len()
     }
 
-    /// Whether it was not TCP that held them back behind a lost segment.
+    /// Whether the cause is not TCP, which holds back bytes behind a lost segment.
     fn are_not_held(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
         let probe = self.flow.flow.probe;
         if !probe.on_connection() {
@@ -235,8 +235,8 @@ impl<'s> Members<'s> {
         2 * self.reads().len() >= self.all.len()
     }
 
-    /// Whether the peer's own clock says that it read most of them as they were sent. A clock that
-    /// stood still as well, and then jumps, does so between two of them.
+    /// Whether the peer read most of the messages as they were sent, by its own clock. A clock that stopped
+    /// as well jumps between two of them.
     fn answered_at_its_pace(&self) -> bool {
         let reads = self.reads();
         let is_at_pace = |pair: &&[(f64, f64)]| {
@@ -249,8 +249,7 @@ impl<'s> Members<'s> {
 }
 
 impl PeerStalls {
-    /// Which part of the peer its messages show to have stood still: so many say its program, so many
-    /// all of it.
+    /// Number of messages that show a stall of the server application, and of the whole peer.
     pub(crate) fn votes(&self, flow: &FlowData) -> (usize, usize) {
         let (mut program, mut host) = (0, 0);
         for stall in &self.stalls {
@@ -265,7 +264,7 @@ impl PeerStalls {
         (program, host)
     }
 
-    /// How much of a wait at a time is a stall's, in milliseconds: the rest of the stall then.
+    /// The rest of a stall at a time, in milliseconds: the part of a wait that the stall causes.
     pub(crate) fn rest_at(&self, due: f64) -> Option<f64> {
         let place = self.stalls.partition_point(|stall| stall.until <= due);
         let stall = self.stalls.get(place).filter(|stall| stall.from < due)?;
@@ -273,9 +272,9 @@ impl PeerStalls {
     }
 }
 
-/// Which part of the peer one message shows to have stood still.
+/// Which part of the peer stalled, according to one message.
 fn side(flow: &FlowData, one: &Exchange) -> Side {
-    // A kernel answers these.
+    // The peer's kernel answers these.
     if flow.flow.probe.facts().is_answered_by_kernel {
         return Side::Host;
     }
@@ -287,7 +286,7 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
         share if share >= MOST_OF_IT => Side::Host,
         _ => Side::Unknown,
     };
-    // Whatever else is merged with it, if the peer's kernel and program are not.
+    // Other stages may be merged with it, but not the peer's kernel with the application.
     let crossing = flow.ledger(one).find(|(set, _)| {
         let has_peer = set.contains(Stage::PeerKernel) || set.contains(Stage::PeerApp);
         set.contains(Stage::Network) && !has_peer
@@ -295,7 +294,7 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
     if let Some((_, time)) = crossing {
         return of_it(time.millis_f64());
     }
-    // Of one that is not acknowledged at once TCP waits for the reply.
+    // TCP may delay the acknowledgement until the reply if the reply is fast.
     let acknowledged = one.ack.filter(|_| service >= DELAYED_ACK_MS);
     if let Some(ack) = acknowledged {
         return of_it(ack.millis_f64());

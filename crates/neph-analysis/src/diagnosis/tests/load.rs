@@ -17,7 +17,7 @@ fn stressed(data: &mut CampaignData, load: &str) {
     }
 }
 
-/// The same scenario without the plan's load, and with it.
+/// The same scenario without background load, and with it.
 fn both(without: &World, with: &World) -> CampaignData {
     let (mut data, mut loaded) = (without.campaign(), with.campaign());
     stressed(&mut data, "none");
@@ -41,9 +41,9 @@ fn both(without: &World, with: &World) -> CampaignData {
 }
 
 fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
-    let mut told = diagnose(data, &PlotSettings::default()).causes;
-    told.retain(|one| one.rule == rule);
-    told
+    let mut reported = diagnose(data, &PlotSettings::default()).causes;
+    reported.retain(|one| one.rule == rule);
+    reported
 }
 
 fn thinks(think_ms: f64) -> World {
@@ -55,27 +55,46 @@ fn thinks(think_ms: f64) -> World {
 
 #[test]
 fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
-    let told = causes(&both(&thinks(0.0), &thinks(30.0)), "slow-server");
-    let [told] = told.as_slice() else {
-        panic!("{told:#?}");
+    let reported = causes(&both(&thinks(0.0), &thinks(30.0)), "slow-server");
+    let [reported] = reported.as_slice() else {
+        panic!("{reported:#?}");
     };
-    let words = "under the plan's load vm2 98%, vm3 98%, and ";
-    assert!(told.cause.contains(words), "{}", told.cause);
-    assert!(told.cause.contains("the load does it"), "{}", told.cause);
-    assert!(!told.remedy.contains("profile"), "{}", told.remedy);
-    assert!(told.remedy.contains("fewer neighbours"), "{}", told.remedy);
-    assert!(number(told, "without the plan's load") < 1.0, "{told:#?}");
-    assert!((told.cost_ms - 30.0).abs() < 1.0, "{told:#?}");
+    let words = "under the background load vm2 98%, vm3 98%, and ";
+    assert!(reported.cause.contains(words), "{}", reported.cause);
+    assert!(
+        reported.cause.contains("the load causes it"),
+        "{}",
+        reported.cause
+    );
+    assert!(!reported.remedy.contains("profile"), "{}", reported.remedy);
+    assert!(
+        reported.remedy.contains("number of neighbours"),
+        "{}",
+        reported.remedy
+    );
+    assert!(
+        number(reported, "without the background load") < 1.0,
+        "{reported:#?}"
+    );
+    assert!((reported.added_ms - 30.0).abs() < 1.0, "{reported:#?}");
 }
 
 #[test]
 fn a_server_that_is_as_slow_without_the_load_is_told_as_ever() {
-    let told = causes(&both(&thinks(28.0), &thinks(30.0)), "slow-server");
-    let [told] = told.as_slice() else {
-        panic!("{told:#?}");
+    let reported = causes(&both(&thinks(28.0), &thinks(30.0)), "slow-server");
+    let [reported] = reported.as_slice() else {
+        panic!("{reported:#?}");
     };
-    assert!(!told.cause.contains("load does it"), "{}", told.cause);
-    assert!(told.remedy.starts_with("profile"), "{}", told.remedy);
+    assert!(
+        !reported.cause.contains("load causes it"),
+        "{}",
+        reported.cause
+    );
+    assert!(
+        reported.remedy.starts_with("profile"),
+        "{}",
+        reported.remedy
+    );
 }
 
 #[test]
@@ -86,37 +105,45 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
         ..World::default()
     };
     by_load(&both(&near(0.3), &near(0.55)), "slow-server");
-    let told = causes(&both(&near(0.53), &near(0.55)), "slow-server");
-    assert!(told[0].remedy.starts_with("profile"), "{told:#?}");
+    let reported = causes(&both(&near(0.53), &near(0.55)), "slow-server");
+    assert!(reported[0].remedy.starts_with("profile"), "{reported:#?}");
 }
 
 #[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
-    let told = causes(&both(&thinks(10.0), &thinks(60.0)), "slow-server");
-    let [load, own] = told.as_slice() else {
-        panic!("{told:#?}");
+    let reported = causes(&both(&thinks(10.0), &thinks(60.0)), "slow-server");
+    let [load, own] = reported.as_slice() else {
+        panic!("{reported:#?}");
     };
-    assert!(load.cause.contains("load does it"), "{}", load.cause);
-    assert!((number(load, "without the plan's load") - 10.0).abs() < 1.0);
+    assert!(load.cause.contains("load causes it"), "{}", load.cause);
+    assert!((number(load, "without the background load") - 10.0).abs() < 1.0);
     assert!(own.remedy.starts_with("profile"), "{}", own.remedy);
-    assert!((own.cost_ms - 10.0).abs() < 1.0, "{own:#?}");
+    assert!((own.added_ms - 10.0).abs() < 1.0, "{own:#?}");
 }
 
 #[test]
 fn where_nothing_is_measured_without_the_load_nobody_is_blamed_for_sure() {
     let mut data = thinks(30.0).campaign();
     stressed(&mut data, LOAD);
-    let told = causes(&data, "slow-server");
-    let [told] = told.as_slice() else {
-        panic!("{told:#?}");
+    let reported = causes(&data, "slow-server");
+    let [reported] = reported.as_slice() else {
+        panic!("{reported:#?}");
     };
     assert!(
-        told.cause.contains("under the plan's load"),
+        reported.cause.contains("under the background load"),
         "{}",
-        told.cause
+        reported.cause
     );
-    assert!(!told.cause.contains("load does it"), "{}", told.cause);
-    assert!(told.remedy.contains("stress = \"none\""), "{}", told.remedy);
+    assert!(
+        !reported.cause.contains("load causes it"),
+        "{}",
+        reported.cause
+    );
+    assert!(
+        reported.remedy.contains("stress = \"none\""),
+        "{}",
+        reported.remedy
+    );
 }
 
 #[test]
@@ -125,30 +152,42 @@ fn a_client_that_only_the_plan_s_load_starves_is_told_so() {
         starved_ms,
         ..World::default()
     };
-    let told = causes(&both(&starved(0.0), &starved(3.0)), "starved-client");
-    let [told] = told.as_slice() else {
-        panic!("{told:#?}");
+    let reported = causes(&both(&starved(0.0), &starved(3.0)), "starved-client");
+    let [reported] = reported.as_slice() else {
+        panic!("{reported:#?}");
     };
-    let words = "under the plan's load vm2 98%, vm3 98%, which does it";
-    assert!(told.cause.contains(words), "{}", told.cause);
-    assert!(told.remedy.contains("load"), "{}", told.remedy);
-    let told = causes(&both(&starved(3.0), &starved(3.0)), "starved-client");
-    let [told] = told.as_slice() else {
-        panic!("{told:#?}");
+    let words = "under the background load vm2 98%, vm3 98%, which causes it";
+    assert!(reported.cause.contains(words), "{}", reported.cause);
+    assert!(reported.remedy.contains("load"), "{}", reported.remedy);
+    let reported = causes(&both(&starved(3.0), &starved(3.0)), "starved-client");
+    let [reported] = reported.as_slice() else {
+        panic!("{reported:#?}");
     };
-    assert!(!told.cause.contains("the plan's load"), "{}", told.cause);
-    assert!(told.cause.contains("in 2 of 2 scenarios"), "{}", told.cause);
+    assert!(
+        !reported.cause.contains("background load"),
+        "{}",
+        reported.cause
+    );
+    assert!(
+        reported.cause.contains("in 2 of 2 scenarios"),
+        "{}",
+        reported.cause
+    );
 }
 
-/// The one cause of a rule in which the plan's load is blamed, and nobody else.
+/// The one cause of a rule in which background load is blamed, and nobody else.
 fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
-    let mut told = causes(data, rule);
-    assert_eq!(told.len(), 1, "{told:#?}");
-    let told = told.remove(0);
-    assert!(told.cause.contains(LOAD), "{}", told.cause);
-    assert!(told.cause.contains("load does it") || told.cause.contains("98% does it"));
-    assert!(told.remedy.starts_with("this is what"), "{}", told.remedy);
-    told
+    let mut reported = causes(data, rule);
+    assert_eq!(reported.len(), 1, "{reported:#?}");
+    let reported = reported.remove(0);
+    assert!(reported.cause.contains(LOAD), "{}", reported.cause);
+    assert!(reported.cause.contains("load causes it") || reported.cause.contains("98% causes it"));
+    assert!(
+        reported.remedy.starts_with("reduce the "),
+        "{}",
+        reported.remedy
+    );
+    reported
 }
 
 #[test]
@@ -157,19 +196,32 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
         queue: None,
         ..World::with_a_queue()
     };
-    let told = by_load(&both(&quiet, &World::with_a_queue()), "bufferbloat");
-    assert!(!told.cause.contains("Others"), "{}", told.cause);
+    let reported = by_load(&both(&quiet, &World::with_a_queue()), "bufferbloat");
+    assert!(
+        !reported.cause.contains("Other traffic"),
+        "{}",
+        reported.cause
+    );
     // One that is there as well without it is told as ever.
     let data = both(&World::with_a_queue(), &World::with_a_queue());
-    let told = causes(&data, "bufferbloat");
-    assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(told[0].cause.contains("Others fill it"), "{told:#?}");
+    let reported = causes(&data, "bufferbloat");
+    assert_eq!(reported.len(), 1, "{reported:#?}");
+    assert!(
+        reported[0].cause.contains("Other traffic fills it"),
+        "{reported:#?}"
+    );
     // Where nothing is measured without it nobody knows.
     let mut data = World::with_a_queue().campaign();
     stressed(&mut data, LOAD);
-    let told = causes(&data, "bufferbloat");
-    assert!(told[0].cause.contains("may well be it"), "{told:#?}");
-    assert!(told[0].remedy.contains("stress = \"none\""), "{told:#?}");
+    let reported = causes(&data, "bufferbloat");
+    assert!(
+        reported[0].cause.contains("may cause it"),
+        "{reported:#?}"
+    );
+    assert!(
+        reported[0].remedy.contains("stress = \"none\""),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -180,15 +232,15 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
         intervals_ms: vec![20],
         ..World::default()
     };
-    let told = by_load(&both(&lossy(0.0), &lossy(0.02)), "random-loss");
-    assert!(!told.remedy.contains("cable"), "{}", told.remedy);
+    let reported = by_load(&both(&lossy(0.0), &lossy(0.02)), "random-loss");
+    assert!(!reported.remedy.contains("cable"), "{}", reported.remedy);
     for loads in [0.02, 0.03] {
-        let told = causes(&both(&lossy(0.02), &lossy(loads)), "random-loss");
-        assert_eq!(told.len(), 1, "{told:#?}");
-        assert!(told[0].remedy.contains("cable"), "{told:#?}");
+        let reported = causes(&both(&lossy(0.02), &lossy(loads)), "random-loss");
+        assert_eq!(reported.len(), 1, "{reported:#?}");
+        assert!(reported[0].remedy.contains("cable"), "{reported:#?}");
     }
-    let told = causes(&both(&lossy(0.02), &lossy(0.1)), "random-loss");
-    assert_eq!(told.len(), 2, "{told:#?}");
+    let reported = causes(&both(&lossy(0.02), &lossy(0.1)), "random-loss");
+    assert_eq!(reported.len(), 2, "{reported:#?}");
 }
 
 #[test]
@@ -206,9 +258,12 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
         ..slow.clone()
     };
     by_load(&both(&quick, &slow), "head-of-line");
-    let told = causes(&both(&slow, &slow), "head-of-line");
-    assert!(!told[0].cause.contains("load"), "{told:#?}");
-    assert!(told[0].remedy.starts_with("send less"), "{told:#?}");
+    let reported = causes(&both(&slow, &slow), "head-of-line");
+    assert!(!reported[0].cause.contains("load"), "{reported:#?}");
+    assert!(
+        reported[0].remedy.starts_with("send fewer"),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -219,8 +274,8 @@ fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path
         round_trip_ms,
         ..World::default()
     };
-    let told = causes(&both(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
-    assert!(told.is_empty(), "{told:#?}");
+    let reported = causes(&both(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
+    assert!(reported.is_empty(), "{reported:#?}");
 }
 
 #[test]
@@ -283,7 +338,7 @@ fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load
     assert!(own.contains("stress none"), "{own}");
     assert!(!planned.contains("stop other programs"), "{planned}");
     assert!(
-        planned.contains("makes the load vm2 98%, vm3 98%"),
+        planned.contains("generates the load vm2 98%, vm3 98%"),
         "{planned}"
     );
     assert!(planned.contains("5 more experiments"), "{planned}");
@@ -310,9 +365,9 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     let [planned, own] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    let words = "the plan itself makes a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
+    let words = "the plan generates a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
     assert!(planned.contains(words), "{planned}");
-    assert!(!own.contains("the plan itself"), "{own}");
+    assert!(!own.contains("the plan generates"), "{own}");
 }
 
 #[test]
@@ -327,6 +382,9 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
     // Where nothing is measured without it nobody knows.
     let mut data = far.campaign();
     stressed(&mut data, LOAD);
-    let told = causes(&data, "icmp-differs");
-    assert!(told[0].remedy.contains("stress = \"none\""), "{told:#?}");
+    let reported = causes(&data, "icmp-differs");
+    assert!(
+        reported[0].remedy.contains("stress = \"none\""),
+        "{reported:#?}"
+    );
 }

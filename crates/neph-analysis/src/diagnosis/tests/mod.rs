@@ -2,7 +2,7 @@
 //! put in, and what looks like it is not.
 
 mod absent;
-mod beside;
+mod alongside;
 mod load;
 mod mtu;
 mod named;
@@ -18,13 +18,13 @@ use crate::PlotSettings;
 use world::World;
 
 /// What the rules say of a world's campaign.
-fn told(world: &World) -> Vec<Diagnosis> {
+fn reported(world: &World) -> Vec<Diagnosis> {
     diagnose(&world.campaign(), &PlotSettings::default()).causes
 }
 
 /// The names of the rules that speak.
 fn names(world: &World) -> Vec<&'static str> {
-    let mut names: Vec<&str> = told(world).into_iter().map(|one| one.rule).collect();
+    let mut names: Vec<&str> = reported(world).into_iter().map(|one| one.rule).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -32,9 +32,9 @@ fn names(world: &World) -> Vec<&'static str> {
 
 /// The one cause that is told of a world.
 fn only(world: &World, rule: &str) -> Diagnosis {
-    let mut told = told(world);
-    assert_eq!(names(world), [rule], "{told:#?}");
-    told.remove(0)
+    let mut reported = reported(world);
+    assert_eq!(names(world), [rule], "{reported:#?}");
+    reported.remove(0)
 }
 
 /// A number of a diagnosis, by name.

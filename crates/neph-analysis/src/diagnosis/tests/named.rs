@@ -16,22 +16,22 @@ fn unequal_paths_are_told_by_port_with_the_best_one() {
         blocks: 15,
         ..World::default()
     };
-    let told = only(&world, "ecmp-imbalance");
-    let best = number(&told, "best source port");
+    let reported = only(&world, "ecmp-imbalance");
+    let best = number(&reported, "best source port");
     let is_best = |port: &&u16| (f64::from(**port) - best).abs() < 0.5;
     let port = world.ports.iter().find(is_best).unwrap();
     assert!(world.path_of(*port).abs() < 1e-9, "{best}");
-    assert!((number(&told, "shortest path") - 8.1).abs() < 0.2);
-    assert!((told.cost_ms - 8.0).abs() < 0.2, "{told:#?}");
-    assert_eq!(told.confidence.level, Level::Sure);
+    assert!((number(&reported, "shortest path") - 8.1).abs() < 0.2);
+    assert!((reported.added_ms - 8.0).abs() < 0.2, "{reported:#?}");
+    assert_eq!(reported.confidence.level, Level::Sure);
     // The kernel's own choice of ports shows it too.
     let chosen = World {
         ports: Vec::new(),
         ..world
     };
-    let told = only(&chosen, "ecmp-imbalance");
+    let reported = only(&chosen, "ecmp-imbalance");
     // Without a port that came again there is a doubt.
-    assert_eq!(told.confidence.level, Level::Likely, "{told:#?}");
+    assert_eq!(reported.confidence.level, Level::Likely, "{reported:#?}");
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn unequal_paths_are_told_although_one_short_flow_stalled() {
         stalled: Some(7),
         ..World::default()
     };
-    let told = only(&world, "ecmp-imbalance");
-    assert!((told.cost_ms - 8.0).abs() < 0.2, "{told:#?}");
-    let but = "Each of 24 flows but 1, most of whose messages were held up, stayed";
-    assert!(told.cause.contains(but), "{told:#?}");
+    let reported = only(&world, "ecmp-imbalance");
+    assert!((reported.added_ms - 8.0).abs() < 0.2, "{reported:#?}");
+    let but = "Each of 24 flows but 1 (most of their messages were delayed) stayed";
+    assert!(reported.cause.contains(but), "{reported:#?}");
 }
 
 #[test]
@@ -61,10 +61,13 @@ fn unequal_paths_are_told_although_the_route_changes_as_well() {
         later_ms: 5.0,
         ..World::default()
     };
-    let told = only(&world, "ecmp-imbalance");
-    assert!(told.cause.contains("the route itself was 5"), "{told:#?}");
-    assert!((told.cost_ms - 8.0).abs() < 0.3, "{told:#?}");
-    assert!(told.confidence.level < Level::Sure, "{told:#?}");
+    let reported = only(&world, "ecmp-imbalance");
+    assert!(
+        reported.cause.contains("the route itself was 5"),
+        "{reported:#?}"
+    );
+    assert!((reported.added_ms - 8.0).abs() < 0.3, "{reported:#?}");
+    assert!(reported.confidence.level < Level::Sure, "{reported:#?}");
 }
 
 #[test]
@@ -76,12 +79,12 @@ fn a_window_forgotten_while_idle_is_told_in_round_trips() {
         intervals_ms: vec![100, 1000],
         ..World::default()
     };
-    let told = only(&world, "slow-start-after-idle");
+    let reported = only(&world, "slow-start-after-idle");
     // 10, 20, 40 segments: three windows hold 70 segments.
-    assert!((told.cost_ms - 120.0).abs() < 45.0, "{told:#?}");
-    assert!((number(&told, "round trip") - 40.0).abs() < 0.5);
-    assert!(told.cause.contains("every 1 s"), "{}", told.cause);
-    assert!(told.remedy.contains("tcp_slow_start_after_idle=0"));
+    assert!((reported.added_ms - 120.0).abs() < 45.0, "{reported:#?}");
+    assert!((number(&reported, "round trip") - 40.0).abs() < 0.5);
+    assert!(reported.cause.contains("every 1 s"), "{}", reported.cause);
+    assert!(reported.remedy.contains("tcp_slow_start_after_idle=0"));
 }
 
 #[test]
@@ -94,54 +97,71 @@ fn a_slow_link_is_told_with_its_rate() {
             intervals_ms: vec![500],
             ..World::default()
         };
-        let told = only(&world, "serialisation");
-        let rate = number(&told, "rate");
+        let reported = only(&world, "serialisation");
+        let rate = number(&reported, "rate");
         assert!((rate / rate_mbit - 1.0).abs() < 0.1, "{rate}");
-        assert_eq!(told.confidence.level, Level::Sure, "{told:#?}");
+        assert_eq!(reported.confidence.level, Level::Sure, "{reported:#?}");
     }
 }
 
 #[test]
 fn a_queue_that_others_fill_is_told_with_its_stretch() {
     let world = World::with_a_queue();
-    let told = only(&world, "bufferbloat");
-    assert!((number(&told, "from") - 15.0).abs() < 1.5, "{told:#?}");
-    assert!((number(&told, "to") - 40.0).abs() < 1.5, "{told:#?}");
-    assert!((number(&told, "path alone") - 20.0).abs() < 1.0);
-    assert!(told.cause.contains("Others fill it"), "{}", told.cause);
+    let reported = only(&world, "bufferbloat");
     assert!(
-        told.cause.contains("ICMP echoes wait in it too"),
+        (number(&reported, "from") - 15.0).abs() < 1.5,
+        "{reported:#?}"
+    );
+    assert!(
+        (number(&reported, "to") - 40.0).abs() < 1.5,
+        "{reported:#?}"
+    );
+    assert!((number(&reported, "network time without the queue") - 20.0).abs() < 1.0);
+    assert!(
+        reported.cause.contains("Other traffic fills it"),
         "{}",
-        told.cause
+        reported.cause
+    );
+    assert!(
+        reported.cause.contains("ICMP echoes wait in it too"),
+        "{}",
+        reported.cause
     );
 }
 
 #[test]
 fn a_queue_that_echoes_go_past_is_told_with_less_confidence() {
     let shared = World::with_a_queue();
-    let beside = World {
+    let alongside = World {
         echoes_wait: 0.0,
         ..shared.clone()
     };
-    let (shared, told) = (only(&shared, "bufferbloat"), only(&beside, "bufferbloat"));
-    assert!(told.cause.contains("do not wait in it"), "{}", told.cause);
-    assert!(told.confidence.level < shared.confidence.level);
+    let (shared, reported) = (
+        only(&shared, "bufferbloat"),
+        only(&alongside, "bufferbloat"),
+    );
+    assert!(
+        reported.cause.contains("do not wait in it"),
+        "{}",
+        reported.cause
+    );
+    assert!(reported.confidence.level < shared.confidence.level);
 }
 
 #[test]
 fn handshakes_are_counted_in_round_trips() {
-    for (above, words) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 more")] {
+    for (above, words) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 for TLS")] {
         let world = World {
             dials: Some(above),
             probe: ProbeKind::Http,
             sizes: vec![64],
             ..World::default()
         };
-        let told = only(&world, "connection-setup");
-        assert!(told.cause.contains(words), "{}", told.cause);
+        let reported = only(&world, "connection-setup");
+        assert!(reported.cause.contains(words), "{}", reported.cause);
         assert!(
-            (told.cost_ms - (1.0 + above) * 20.0).abs() < 1.0,
-            "{told:#?}"
+            (reported.added_ms - (1.0 + above) * 20.0).abs() < 1.0,
+            "{reported:#?}"
         );
     }
 }
@@ -155,10 +175,20 @@ fn connections_that_most_messages_open_cost_by_their_share() {
         scheme: "https",
         ..World::default()
     };
-    let told = only(&world, "connection-setup");
-    assert!(!told.cause.contains("every message"), "{}", told.cause);
-    assert!((told.cost_ms - 0.75 * 40.0).abs() < 3.0, "{told:#?}");
-    assert!(told.remedy.contains("session resumption"), "{told:#?}");
+    let reported = only(&world, "connection-setup");
+    assert!(
+        !reported.cause.contains("every message"),
+        "{}",
+        reported.cause
+    );
+    assert!(
+        (reported.added_ms - 0.75 * 40.0).abs() < 3.0,
+        "{reported:#?}"
+    );
+    assert!(
+        reported.remedy.contains("session resumption"),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -171,9 +201,9 @@ fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
         probe: ProbeKind::Http,
         ..World::default()
     };
-    let told = only(&world, "connection-setup");
-    assert!(!told.cause.contains("more for"), "{}", told.cause);
-    assert!(!told.remedy.contains("TLS"), "{}", told.remedy);
+    let reported = only(&world, "connection-setup");
+    assert!(!reported.cause.contains("more for"), "{}", reported.cause);
+    assert!(!reported.remedy.contains("TLS"), "{}", reported.remedy);
 }
 
 #[test]
@@ -183,10 +213,10 @@ fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
         sizes: vec![256],
         ..World::default()
     };
-    let told = only(&world, "l7-proxy");
+    let reported = only(&world, "l7-proxy");
     assert!(
-        (number(&told, "behind the proxy") - 1.3).abs() < 0.1,
-        "{told:#?}"
+        (number(&reported, "behind the proxy") - 1.3).abs() < 0.1,
+        "{reported:#?}"
     );
 }
 
@@ -197,10 +227,10 @@ fn echoes_that_take_another_way_are_told() {
             icmp_ms,
             ..World::default()
         };
-        let told = only(&world, "icmp-differs");
+        let reported = only(&world, "icmp-differs");
         assert!(
-            (number(&told, "difference") - icmp_ms).abs() < 0.3,
-            "{told:#?}"
+            (number(&reported, "difference") - icmp_ms).abs() < 0.3,
+            "{reported:#?}"
         );
     }
 }
@@ -226,22 +256,28 @@ fn hardly_ever_empty() -> World {
 #[test]
 fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
     let causes = |world: &World| diagnose(&world.campaign(), &PlotSettings::default()).causes;
-    let told = causes(&hardly_ever_empty());
+    let reported = causes(&hardly_ever_empty());
     assert!(
-        told.iter().all(|one| one.rule != "icmp-differs"),
-        "{told:#?}"
+        reported.iter().all(|one| one.rule != "icmp-differs"),
+        "{reported:#?}"
     );
     // What is more than chance is told, and of as many messages as there are echoes.
     let world = World {
         icmp_ms: 6.0,
         ..hardly_ever_empty()
     };
-    let told = causes(&world);
-    let told = told.iter().find(|one| one.rule == "icmp-differs");
-    let told = told.expect("6 ms are no chance");
-    assert!((number(told, "difference") - 6.0).abs() < 0.3, "{told:#?}");
-    assert!(!told.cause.contains("TCP"), "{}", told.cause);
-    assert!(told.cause.contains("in the only experiment"), "{told:#?}");
+    let reported = causes(&world);
+    let reported = reported.iter().find(|one| one.rule == "icmp-differs");
+    let reported = reported.expect("6 ms are no chance");
+    assert!(
+        (number(reported, "difference") - 6.0).abs() < 0.3,
+        "{reported:#?}"
+    );
+    assert!(!reported.cause.contains("TCP"), "{}", reported.cause);
+    assert!(
+        reported.cause.contains("in the only experiment"),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -253,21 +289,27 @@ fn messages_that_queue_in_the_sender_are_told() {
         intervals_ms: vec![20],
         ..World::default()
     };
-    let told = only(&world, "head-of-line");
-    assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
-    assert!(told.cause.contains("the window does not let go"));
+    let reported = only(&world, "head-of-line");
+    assert!(
+        number(&reported, "share of messages that wait") > 0.5,
+        "{reported:#?}"
+    );
+    assert!(reported.cause.contains("the send window holds back"));
     // The kernel may not tell when the bytes came to the interface's queue, or they may stand there.
     for (sched, words) in [
-        (None, "the window does not let go"),
-        (Some(0.0), "own interface"),
+        (None, "the send window holds back"),
+        (Some(0.0), "interface queue"),
     ] {
         let world = World {
             sched,
             ..world.clone()
         };
-        let told = only(&world, "head-of-line");
-        assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
-        assert!(told.cause.contains(words), "{}", told.cause);
+        let reported = only(&world, "head-of-line");
+        assert!(
+            number(&reported, "share of messages that wait") > 0.5,
+            "{reported:#?}"
+        );
+        assert!(reported.cause.contains(words), "{}", reported.cause);
     }
 }
 
@@ -280,9 +322,9 @@ fn loss_without_a_queue_is_told_with_its_share() {
             intervals_ms: vec![20],
             ..World::default()
         };
-        let told = only(&world, "random-loss");
-        let share = number(&told, "lost or sent again");
-        assert!((0.006..0.015).contains(&share), "{told:#?}");
+        let reported = only(&world, "random-loss");
+        let share = number(&reported, "lost or retransmitted");
+        assert!((0.006..0.015).contains(&share), "{reported:#?}");
     }
 }
 
@@ -306,9 +348,12 @@ fn what_opens_a_connection_counts_among_the_segments_that_may_be_sent_again() {
                 hit.retransmissions = Some(1);
             }
         }
-        let told = diagnose(&data, &PlotSettings::default()).causes;
-        let loss = told.iter().find(|one| one.rule == "random-loss").unwrap();
-        let share = number(loss, "lost or sent again");
+        let reported = diagnose(&data, &PlotSettings::default()).causes;
+        let loss = reported
+            .iter()
+            .find(|one| one.rule == "random-loss")
+            .unwrap();
+        let share = number(loss, "lost or retransmitted");
         assert!((share * segments - 0.1).abs() < 1e-6, "{loss:#?}");
     }
 }
@@ -319,8 +364,8 @@ fn a_server_that_thinks_is_told_with_its_time() {
         think_ms: 30.0,
         ..World::default()
     };
-    let told = only(&world, "slow-server");
-    assert!((told.cost_ms - 30.0).abs() < 1.0, "{told:#?}");
+    let reported = only(&world, "slow-server");
+    assert!((reported.added_ms - 30.0).abs() < 1.0, "{reported:#?}");
 }
 
 #[test]
@@ -329,9 +374,9 @@ fn a_starved_client_is_told_and_nobody_else_is_blamed() {
         starved_ms: 3.0,
         ..World::default()
     };
-    let told = only(&world, "starved-client");
+    let reported = only(&world, "starved-client");
     // Twice an exponential delay of 3 ms: its 95th percentile is 6 ln 20.
-    assert!((told.cost_ms - 18.0).abs() < 4.0, "{told:#?}");
+    assert!((reported.added_ms - 18.0).abs() < 4.0, "{reported:#?}");
 }
 
 #[test]
@@ -350,9 +395,9 @@ fn a_stepped_clock_is_told_with_how_far() {
         steps: true,
         ..World::default()
     };
-    let told = only(&world, "clock-step");
+    let reported = only(&world, "clock-step");
     assert!(
-        (number(&told, "farthest step") - 1500.0).abs() < 1.0,
-        "{told:#?}"
+        (number(&reported, "farthest step") - 1500.0).abs() < 1.0,
+        "{reported:#?}"
     );
 }

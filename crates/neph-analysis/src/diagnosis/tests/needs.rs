@@ -6,12 +6,12 @@ use super::world::World;
 use crate::{ExperimentData, PlotSettings, diagnose};
 
 /// Why each rule could not look at a campaign with these messages in each experiment.
-fn blind(messages: &[Message]) -> Vec<String> {
+fn not_evaluated(messages: &[Message]) -> Vec<String> {
     let mut data = World::default().campaign();
     for one in &mut data.experiments {
         *one = ExperimentData::new(one.experiment.clone(), one.scenario, messages);
     }
-    diagnose(&data, &PlotSettings::default()).blind_in_words()
+    diagnose(&data, &PlotSettings::default()).not_evaluated_text()
 }
 
 fn message(outcome: Outcome) -> Message {
@@ -26,28 +26,35 @@ fn message(outcome: Outcome) -> Message {
 #[test]
 fn without_a_reply_a_reply_is_what_is_missing() {
     for messages in [vec![], vec![message(Outcome::Failed)]] {
-        let told = blind(&messages);
+        let reported = not_evaluated(&messages);
         assert!(
-            told.contains(&"slow start after idle, loss without a queue: needs a reply.".into())
+            reported
+                .contains(&"slow start after idle, loss without a queue: needs a reply.".into())
         );
-        assert!(!told.iter().any(|one| one.contains("Linux")), "{told:#?}");
+        assert!(
+            !reported.iter().any(|one| one.contains("Linux")),
+            "{reported:#?}"
+        );
         // Where so many are asked for, one is not asked for too.
         assert!(
-            !told
+            !reported
                 .iter()
                 .any(|one| one.contains("replies in an experiment; a reply")),
-            "{told:#?}"
+            "{reported:#?}"
         );
     }
 }
 
 #[test]
 fn connection_attempts_send_nothing_that_could_be_stamped() {
-    let told = blind(&[message(Outcome::Reply)]);
-    let idle = told.iter().find(|one| one.starts_with("slow start"));
+    let reported = not_evaluated(&[message(Outcome::Reply)]);
+    let idle = reported.iter().find(|one| one.starts_with("slow start"));
     assert_eq!(
         idle.map(String::as_str),
         Some("slow start after idle: needs requests over TCP (a connection attempt sends none).")
     );
-    assert!(!told.iter().any(|one| one.contains("Linux")), "{told:#?}");
+    assert!(
+        !reported.iter().any(|one| one.contains("Linux")),
+        "{reported:#?}"
+    );
 }

@@ -222,12 +222,12 @@ impl<'w> Line<'w> {
         let queued = world.queued(written, left);
         (marks.queued, marks.nic_tx) = (queued.map(own), Some(own(left)));
         self.left = left;
-        let again = f64::from(sending.lost.min(2)) * (base + 5.0);
+        let anew = f64::from(sending.lost.min(2)) * (base + 5.0);
         let way = self.transmission(bytes, written, left);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
-        let hole = if bytes > SEGMENT { again } else { 0.0 };
+        let hole = if bytes > SEGMENT { anew } else { 0.0 };
         let stall = if seq > 0 { self.stall } else { 0.0 };
-        let network = self.crossing(left, random) + stall + way + again - hole + world.proxy_ms;
+        let network = self.crossing(left, random) + stall + way + anew - hole + world.proxy_ms;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
@@ -246,7 +246,7 @@ impl<'w> Line<'w> {
         let marks = &mut message.marks;
         let answered = peer_side.read + work;
         marks.peer = peer_side.marks(has_stamp, answered);
-        let received = answered + 0.01 + base / 2.0 + self.again(random);
+        let received = answered + 0.01 + base / 2.0 + self.anew(random);
         marks.nic_rx = Some(own(received)).filter(|_| has_stamp);
         let read = self.read(
             world.client_reads(received, interval, random),
@@ -256,7 +256,7 @@ impl<'w> Line<'w> {
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
-            let held = peer_side.arrived - there + way + again;
+            let held = peer_side.arrived - there + way + anew;
             let acked = self.acknowledged((left, received), held, random);
             self.report_tcp(&mut message, (left, acked), sending.window);
         }
@@ -331,7 +331,7 @@ impl<'w> Line<'w> {
     }
 
     /// How much later a reply comes of which the first copy is lost.
-    fn again(&self, random: &mut Random) -> f64 {
+    fn anew(&self, random: &mut Random) -> f64 {
         let is_lost = self.world.replies_lost > 0.0 && random.unit() < self.world.replies_lost;
         if is_lost { self.base + 20.0 } else { 0.0 }
     }

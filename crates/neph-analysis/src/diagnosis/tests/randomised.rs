@@ -7,8 +7,8 @@ use std::ops::Range;
 use neph_model::ProbeKind;
 use neph_stats::Random;
 
+use super::reported;
 use super::stalling::{Stalling, Still};
-use super::told;
 use super::world::{Queue, World};
 
 /// The worlds that rules were adjusted to.
@@ -254,8 +254,8 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
     println!("seeds {seeds:?}");
     for seed in seeds {
         let (world, put_in) = world(seed);
-        let told = told(&world);
-        let named: BTreeSet<&str> = told.iter().map(|one| one.rule).collect();
+        let reported = reported(&world);
+        let named: BTreeSet<&str> = reported.iter().map(|one| one.rule).collect();
         for name in &put_in {
             let count = counts.entry(name).or_default();
             count.put_in += 1;
@@ -266,7 +266,7 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
         }
         if named != put_in {
             mistaken.push(format!("{seed}: {put_in:?}, named {named:?}"));
-            let wrong = told.iter().filter(|one| !put_in.contains(one.rule));
+            let wrong = reported.iter().filter(|one| !put_in.contains(one.rule));
             mistaken.extend(wrong.map(|one| format!("    {}", one.cause)));
         }
     }

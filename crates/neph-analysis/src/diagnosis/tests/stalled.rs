@@ -4,7 +4,7 @@ use neph_model::{Instant, Own, ProbeKind};
 
 use super::stalling::{Stalling, Still};
 use super::world::World;
-use super::{number, told};
+use super::{number, reported};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnosis, Level, diagnose};
 
@@ -38,11 +38,11 @@ fn ways(world: &World) -> [World; 3] {
 
 /// The one cause, beside connections that are opened for each message.
 fn only(world: &World, rule: &str) -> Diagnosis {
-    let mut told = told(world);
-    told.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
-    let names: Vec<&str> = told.iter().map(|one| one.rule).collect();
-    assert_eq!(names, [rule], "{told:#?}");
-    told.remove(0)
+    let mut reported = reported(world);
+    reported.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
+    let names: Vec<&str> = reported.iter().map(|one| one.rule).collect();
+    assert_eq!(names, [rule], "{reported:#?}");
+    reported.remove(0)
 }
 
 #[test]
@@ -51,23 +51,26 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
         (
             Still::Program,
             Level::Sure,
-            "the peer's program stood still",
+            "the server application stalled",
         ),
         (
             Still::Host,
             Level::Likely,
-            "the peer's host, or what carries",
+            "the peer's host, or a device on the path",
         ),
     ] {
         for world in ways(&world(who)) {
-            let told = only(&world, "stalled-peer");
-            assert!((number(&told, "stalls") - 12.0).abs() < 1.1, "{told:#?}");
-            let length = number(&told, "length at the median");
-            assert!((length - 900.0).abs() < 25.0, "{told:#?}");
-            let slope = number(&told, "slope of the delay");
-            assert!((slope + 1.0).abs() < 0.03, "{told:#?}");
-            assert_eq!(told.confidence.level, level, "{told:#?}");
-            assert!(told.cause.contains(subject), "{told:#?}");
+            let reported = only(&world, "stalled-peer");
+            assert!(
+                (number(&reported, "stalls") - 12.0).abs() < 1.1,
+                "{reported:#?}"
+            );
+            let length = number(&reported, "median length");
+            assert!((length - 900.0).abs() < 25.0, "{reported:#?}");
+            let slope = number(&reported, "slope of the delay");
+            assert!((slope + 1.0).abs() < 0.03, "{reported:#?}");
+            assert_eq!(reported.confidence.level, level, "{reported:#?}");
+            assert!(reported.cause.contains(subject), "{reported:#?}");
         }
     }
 }
@@ -76,10 +79,13 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
 fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
     for who in [Still::ClientLate, Still::ClientSkips] {
         for world in ways(&world(who)) {
-            let told = only(&world, "stalled-client");
-            assert!((number(&told, "stalls") - 12.0).abs() < 1.1, "{told:#?}");
-            let length = number(&told, "length at the median");
-            assert!((length - 900.0).abs() < 25.0, "{told:#?}");
+            let reported = only(&world, "stalled-client");
+            assert!(
+                (number(&reported, "stalls") - 12.0).abs() < 1.1,
+                "{reported:#?}"
+            );
+            let length = number(&reported, "median length");
+            assert!((length - 900.0).abs() < 25.0, "{reported:#?}");
         }
     }
 }
@@ -94,8 +100,8 @@ fn a_quota_of_half_a_core_is_named() {
         }),
         ..world(Still::Program)
     };
-    let told = only(&throttled, "stalled-peer");
-    assert!((number(&told, "length at the median") - 50.0).abs() < 12.0);
+    let reported = only(&throttled, "stalled-peer");
+    assert!((number(&reported, "median length") - 50.0).abs() < 12.0);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is compared: each measure of each level against the first level, and the verdicts.
+//! Comparisons of fleets: each measure of each level against the first level, with verdicts.
 
 use std::collections::BTreeMap;
 
@@ -14,31 +14,31 @@ use crate::view::Group;
 use crate::view::groups;
 use crate::{CampaignData, PlotSettings};
 
-/// Path changes differ if by so much of the first level's.
+/// Smallest relevant difference of path changes, as a share of the first level's.
 const SHARE_OF_CHANGES: f64 = 0.05;
-/// Inflation and unfairness differ if by 5 % of the latency that they are told in.
+/// Smallest relevant difference of inflation and unfairness: 5 % of the latency.
 const SHARE_OF_LATENCY: f64 = 0.05;
 
 /// One measure of one level against the first level.
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) measure: Measure,
-    /// The medians over experiments: of this level and of the first one.
+    /// Medians over experiments: of this level and of the first one.
     pub(crate) medians: [Level; 2],
-    /// This level minus the first one; infinite where lost flows decide it.
+    /// This level minus the first one; infinite if lost flows decide it.
     pub shift: f64,
     /// Experiments of this level and of the first one.
     pub(crate) n: (usize, usize),
     /// The smallest difference that matters.
     pub least: f64,
-    /// Where the claim stands in the report's family; none where the two were measured in different
-    /// blocks, and nothing is claimed.
+    /// The place of the claim in the report's family; `None` without a claim because the two were measured in
+    /// different blocks.
     place: Option<Place>,
-    /// What may be said.
+    /// The judgement.
     pub(crate) judgement: Option<Judgement>,
 }
 
-/// One level against the first, to one endpoint.
+/// One level against the first, for one endpoint.
 #[derive(Debug)]
 pub struct Against {
     /// What both have in common.
@@ -47,11 +47,11 @@ pub struct Against {
     pub(crate) first: String,
     pub(crate) endpoint: String,
     pub(crate) compared: Vec<Compared>,
-    /// Sentences about what could not be compared, or only in part.
+    /// Sentences about measures that could not be compared, or only in part.
     pub(crate) limits: Vec<String>,
 }
 
-/// Everything that the fleets of a report are compared in, as part of its family.
+/// All comparisons of fleets, as part of the report's family.
 pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -65,14 +65,14 @@ pub(crate) fn prepare(
     of_each_group(data, settings, &shown, family)
 }
 
-/// Adds what may be said of each.
+/// Adds the judgement to each.
 pub(crate) fn decide(all: &mut [Against], judged: &Judged) {
     for one in all.iter_mut().flat_map(|one| &mut one.compared) {
         one.judgement = one.place.map(|place| judged.at(place));
     }
 }
 
-/// How many comparisons there are of fleets of these scenarios.
+/// Number of comparisons between fleets of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let fleets = scenarios.iter().enumerate();
     let fleets = fleets.filter(|(_, one)| one.flows().is_some());
@@ -86,15 +86,15 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     comparisons
 }
 
-/// Unfairness takes many flows.
+/// Unfairness needs many flows.
 fn measures_of(fleet: &Scenario) -> usize {
     let flows = fleet.flows().unwrap_or(1);
     let takes = |measure: &&Measure| flows >= measure.needs();
     Measure::ALL.iter().filter(takes).count()
 }
 
-/// Fleets that differ in one factor only. Two endpoints are two networks, whose paths have nothing to
-/// do with each other, and so are two sites that one endpoint is asked from.
+/// Fleets that differ in one factor only. Endpoints and sites are not compared: other networks have unrelated
+/// paths.
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
     let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
     let mut found = factors(&shown);
@@ -121,7 +121,7 @@ fn of_each_group(
         let firsts: Vec<Side<'_>> = (0..names.len()).map(|one| side(first, one)).collect();
         for other in others {
             for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
-                // With one endpoint, the title names it already.
+                // With a single endpoint, the title already contains it.
                 let title = match names.as_slice() {
                     [_] => group.title.clone(),
                     _ => format!("{}, {name}", group.title),
@@ -134,10 +134,10 @@ fn of_each_group(
     found
 }
 
-/// What a level's experiments have of a measure, by block.
+/// The values of a measure in a level's experiments, by block.
 type Values = BTreeMap<u32, Result<Level, NoValue>>;
 
-/// A level's fleets, of which one endpoint is looked at.
+/// A level's fleets, evaluated for one endpoint.
 struct Side<'a> {
     level: String,
     /// By block.
@@ -162,7 +162,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The values that there are of a measure.
+    /// The available values of a measure.
     fn by_block(&self, measure: Measure) -> ByBlock {
         let all = self.values.get(&measure).into_iter().flatten();
         all.filter_map(|(block, value)| Some((*block, value.ok()?)))
@@ -179,7 +179,7 @@ impl<'a> Side<'a> {
         time(|pair| pair.hidden.time) / time(|pair| pair.watched).max(1e-9)
     }
 
-    /// How many flows unfairness takes, where no experiment has as many.
+    /// Number of flows that unfairness needs, if no experiment has as many.
     fn too_few_flows(&self) -> Option<u32> {
         let mut why = self.values.get(&Measure::Unfairness)?.values();
         let Some(Err(NoValue::TooFewFlows { needs })) = why.next() else {
@@ -222,7 +222,7 @@ impl Against {
     }
 }
 
-/// A difference below this in what queues hid is not worth a sentence.
+/// A smaller difference in the share of hidden time is not reported.
 const HARDLY: f64 = 0.01;
 
 fn limits(first: &Side<'_>, other: &Side<'_>) -> Vec<String> {
@@ -255,7 +255,7 @@ fn fleets<'a>(
         .collect()
 }
 
-/// The names of those whom a scenario's fleets ask.
+/// The names of the endpoints of a scenario's fleets.
 fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Vec<String> {
     let mut fleets = data
         .experiments_of(scenario, settings)
@@ -268,11 +268,11 @@ fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> V
         .collect()
 }
 
-/// Why there is no verdict on what was measured at different times.
+/// Why there is no verdict on measurements from different times.
 const DIFFERENT_BLOCKS: &str =
     "No block has both, so that no verdict is given: what lies between may be the time";
 
-/// `None` where there is nothing to compare.
+/// `None` if there is nothing to compare.
 fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<Compared> {
     let (others, firsts) = samples.sides();
     let n = (others.len(), firsts.len());

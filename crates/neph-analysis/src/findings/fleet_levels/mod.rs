@@ -1,8 +1,8 @@
-//! Fleets of scenarios that differ in one parameter only, such as the season: path changes,
-//! inflation and unfairness, an experiment's value each.
+//! Compares fleets of scenarios that differ in one parameter only, such as the season: path changes,
+//! inflation and unfairness, one value per experiment.
 //!
-//! The unit is the experiment, not the flow: flows of one experiment share the network's mood. Owns
-//! the sentences; what they rest on is `compared`'s.
+//! The unit is the experiment, not the flow: flows of one experiment share the state of the network. Owns the
+//! sentences; `compared` calculates their numbers.
 
 mod compared;
 mod samples;
@@ -13,12 +13,12 @@ use neph_stats::{Verdict, blocks_needed};
 pub(crate) use compared::{Against, Compared};
 pub(crate) use compared::{comparisons, decide, prepare};
 
-use super::compare::{IMMEASURABLY, interval_in_words, told_by};
+use super::compare::{IMMEASURABLY, determined_by, interval_in_words};
 use super::{Finding, FindingKind};
 use crate::numbers::{count, signed};
 use crate::words::{plural, real};
 
-/// For each group of scenarios, a sentence for each level beside the first.
+/// For each group of scenarios, a sentence per level other than the first.
 pub(crate) fn findings(all: &[Against]) -> Vec<Finding> {
     all.iter().filter_map(Against::sentence).collect()
 }
@@ -71,9 +71,9 @@ impl Compared {
         }
     }
 
-    /// A difference as a number; the two that are shares are told in hundredths.
+    /// A difference as a number; shares in percentage points.
     fn number(&self, difference: f64) -> String {
-        told_by(difference, |difference| {
+        determined_by(difference, |difference| {
             signed(&match self.measure {
                 Measure::Changes => format!("{difference:.2}"),
                 Measure::Inflation | Measure::Unfairness => format!("{:.1}", difference * 100.0),
@@ -115,8 +115,8 @@ impl Compared {
         format!("{} {way}{interval}: {judged}", self.measure.name())
     }
 
-    /// Where it rests on other experiments than the measure that the sentence counts: bins with too
-    /// few flows, for one, have no unfairness.
+    /// States other experiments than those of the sentence, if the measure has others. For example, bins with
+    /// too few flows have no unfairness.
     fn other_base(&self, counted: &Self) -> String {
         let (other, first) = self.n;
         if (self.is_paired(), self.n) == (counted.is_paired(), counted.n) {
@@ -129,12 +129,12 @@ impl Compared {
         format!(" ({of} against {}, of different blocks)", count(first))
     }
 
-    /// How many statements of the report are judged together.
+    /// Number of statements of the report that are judged together.
     fn together(&self) -> usize {
         self.judgement.map_or(0, |one| one.family)
     }
 
-    /// What all of it rests on.
+    /// The evidence of all of it.
     fn evidence(&self) -> String {
         let (other, first) = self.n;
         if !self.is_paired() {
@@ -148,7 +148,7 @@ impl Compared {
         let counted = format!("An experiment of each in {}", plural(first, "block"));
         match blocks_needed(self.together()) {
             needed if first < needed => {
-                format!("{counted}, too few to tell this from chance; it takes {needed}")
+                format!("{counted}: not significant ({needed} blocks needed)")
             }
             _ => counted,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_stats::{Level, PairedShift, StatsError, shift_of_levels, tells_apart};
+use neph_stats::{Level, PairedShift, StatsError, distinguishes, shift_of_levels};
 
 /// An experiment's value in each block.
 pub(crate) type ByBlock = BTreeMap<u32, Level>;
@@ -32,7 +32,7 @@ impl Samples {
     /// Whether there is something to compare, and no number in it.
     pub(crate) fn are_lost(&self) -> bool {
         match self {
-            Self::Blocks(both) => !both.iter().any(|block| tells_apart(*block)),
+            Self::Blocks(both) => !both.iter().any(|block| distinguishes(*block)),
             Self::Apart(others, firsts) => {
                 let mut all = others.iter().chain(firsts);
                 !others.is_empty() && !firsts.is_empty() && all.all(|one| *one == Level::Censored)
@@ -45,7 +45,7 @@ impl Samples {
         match self {
             Self::Blocks(both) => {
                 let both = both.iter().copied();
-                both.filter(|block| tells_apart(*block)).unzip()
+                both.filter(|block| distinguishes(*block)).unzip()
             }
             Self::Apart(others, firsts) => (others.clone(), firsts.clone()),
         }

@@ -19,12 +19,12 @@ fn flow_sets_multiply_and_their_messages_are_counted() {
     );
     let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
     let scenarios = scenarios(&plan);
-    let told: Vec<_> = scenarios
+    let reported: Vec<_> = scenarios
         .iter()
         .map(|s| (s.label(), s.flows(), s.messages, s.messages_of_all_flows()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (
                 "a · 8 flows · every 200 ms · 104 B".to_owned(),
@@ -40,8 +40,8 @@ fn flow_sets_multiply_and_their_messages_are_counted() {
             ),
         ]
     );
-    let renewal = scenarios[0].parameters.renewal();
-    assert_eq!(renewal, Some(&Lifetime(Span::from_secs(30))));
+    let lifetime = scenarios[0].parameters.lifetime();
+    assert_eq!(lifetime, Some(&Lifetime(Span::from_secs(30))));
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn more_syns_are_sent_where_they_are_allowed() {
     parse(&Source::new("p.toml", text)).expect("a good plan");
 }
 
-fn told(lines: &str, url: &str) -> String {
+fn reported(lines: &str, url: &str) -> String {
     let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
-    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-    told.join("\n")
+    let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
+    reported.join("\n")
 }
 
 #[test]
@@ -74,19 +74,19 @@ fn only_the_flows_of_fleets_are_traced() {
         Some((4, 9, 1))
     );
     assert_eq!(traced("[trace]\nenabled = false"), None);
-    let wrong = told("interval = \"1s\"\n[trace]", "udp://a");
+    let wrong = reported("interval = \"1s\"\n[trace]", "udp://a");
     assert!(
         wrong.contains("p.toml:5:1: [trace] traces the flows of fleets"),
         "{wrong}"
     );
-    let wrong = told(
+    let wrong = reported(
         "interval = \"1s\"\nflows = [2, 8]\n[trace]\nflows = 9",
         "udp://a",
     );
     let part =
         "p.toml:7:9: 9 flows are to be traced, and no fleet has more than 8; write at most 8";
     assert_eq!(wrong, part);
-    let wrong = told(
+    let wrong = reported(
         "interval = \"1s\"\nflows = 8\n[trace]\nflows = 0",
         "udp://a",
     );
@@ -111,8 +111,8 @@ fn a_parameter_that_contradicts_a_fleet_is_told_at_its_own_place() {
             "p.toml:6:15: only 6 ports are left from 65530 on, for 16 flows; write at most 65520",
         ),
     ] {
-        let told = told(&format!("{second}{lines}"), "udp://a");
-        assert!(told.starts_with(place), "{place}: {told}");
+        let reported = reported(&format!("{second}{lines}"), "udp://a");
+        assert!(reported.starts_with(place), "{place}: {reported}");
     }
     let fits = plan(
         &format!("{second}flows = 16\nsource_port = 65520"),
@@ -137,14 +137,14 @@ fn what_runs_at_the_same_time_is_not_more_than_a_host_sends() {
     assert!(first.contains("pairs = \"in turn\""), "{first}");
     let in_turn = both.replace("flows", "pairs = \"in turn\"\nflows");
     parse(&Source::new("p.toml", in_turn)).expect("a good plan");
-    let wrong = told("interval = \"1s\"\npairs = \"at once\"", "udp://a");
+    let wrong = reported("interval = \"1s\"\npairs = \"at once\"", "udp://a");
     assert!(wrong.contains("p.toml:5:9: 'pairs' says how"), "{wrong}");
 }
 
 #[test]
 fn a_mistake_at_the_top_is_told_once_however_many_endpoints_follow() {
     let more = "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
-    let told = |lines: &str| {
+    let reported = |lines: &str| {
         let text = plan(lines, "udp://a") + more;
         let found = parse(&Source::new("p.toml", text)).expect_err("wrong");
         let each = found.iter().map(ToString::to_string);
@@ -152,11 +152,11 @@ fn a_mistake_at_the_top_is_told_once_however_many_endpoints_follow() {
     };
     for flows in ["90000", "\"many\""] {
         let lines = format!("interval = \"1s\"\nflows = {flows}\nrenewal = \"30s\"\n[trace]");
-        let found = told(&lines);
+        let found = reported(&lines);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("p.toml:5:9"), "{found:?}");
     }
-    let found = told("interval = \"1us\"\nflows = 512");
+    let found = reported("interval = \"1us\"\nflows = 512");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0].starts_with("p.toml:4:12: 512 flows every 1 us"),
@@ -219,7 +219,7 @@ fn what_is_no_fleet_is_told_where_it_stands() {
             "512 flows every 1 ms are 512000 messages a second",
         ),
     ] {
-        let told = told(&lines, url);
-        assert!(told.contains(part), "{part} in {told}");
+        let reported = reported(&lines, url);
+        assert!(reported.contains(part), "{part} in {reported}");
     }
 }

@@ -20,19 +20,19 @@ const DEFAULT_REQUEST: ByteSize = ByteSize(64);
 const DEFAULT_RESPONSE: ByteSize = ByteSize(64);
 
 /// What is wrong, and what to do.
-type Told = (&'static str, &'static str);
-const NO_ENDPOINT: Told = (
+type Reported = (&'static str, &'static str);
+const NO_ENDPOINT: Reported = (
     "there is no endpoint",
     "add [[endpoint]] with name = \"here\" and url = \"udp://192.0.2.1:8080\"",
 );
-const NO_INTERVAL: Told = ("the interval is missing", "add interval = \"100ms\"");
-const NO_LENGTH: Told = (
+const NO_INTERVAL: Reported = ("the interval is missing", "add interval = \"100ms\"");
+const NO_LENGTH: Reported = (
     "neither duration nor messages is given",
     "add duration = \"30s\" or messages = 1000",
 );
 
 /// What is missing in a plan that has no endpoint: also what each endpoint would ask for.
-pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Told> {
+pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Reported> {
     let interval = top.intervals.is_none().then_some(NO_INTERVAL);
     let length = (!top.length_written).then_some(NO_LENGTH);
     std::iter::once(NO_ENDPOINT).chain(interval).chain(length)

@@ -132,10 +132,10 @@ fn a_season_may_have_a_topology_of_its_own() {
 
 #[test]
 fn what_is_no_season_is_told_where_it_stands() {
-    let told = |text: &str| {
+    let reported = |text: &str| {
         let found = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect_err("wrong");
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-        told.join("\n")
+        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
+        reported.join("\n")
     };
     let season = "[[season]]\nname = \"low\"\n";
     for (text, part) in [
@@ -160,7 +160,7 @@ fn what_is_no_season_is_told_where_it_stands() {
             "an experiment of 1800 s is longer than the season 'low' is open",
         ),
     ] {
-        let told = told(&text);
-        assert!(told.contains(part), "{part} in {told}");
+        let reported = reported(&text);
+        assert!(reported.contains(part), "{part} in {reported}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use neph_model::{ExperimentId, Records};
 
 use super::Begun;
-use crate::observer::News;
+use crate::observer::CampaignEvent;
 use crate::run::{Run, RunError, storing};
 
 impl Run<'_, '_> {
@@ -24,7 +24,7 @@ impl Run<'_, '_> {
             "record what is measured",
             one.recording.recorder().keep(records),
         )?;
-        self.crew.observer.tell(&News::Kept {
+        self.crew.observer.report(&CampaignEvent::Kept {
             experiment,
             records,
         });
@@ -44,7 +44,7 @@ impl Run<'_, '_> {
         };
         let observer = &mut *self.crew.observer;
         one.recording.journals(folder, &mut |messages, fleet| {
-            observer.tell(&News::Received {
+            observer.report(&CampaignEvent::Received {
                 experiment,
                 messages,
                 fleet,

@@ -266,7 +266,7 @@ fn a_step_stays_in_the_mean_for_good() {
 #[test]
 fn the_page_shows_what_comes_of_it() {
     let quiet = Peer::QUIET;
-    let ways = [
+    let directions = [
         ("quiet", quiet),
         (
             "queue of 3 ms there",
@@ -276,7 +276,7 @@ fn the_page_shows_what_comes_of_it() {
             },
         ),
         (
-            "queues of 3 ms both ways",
+            "queues of 3 ms, both directions",
             Peer {
                 queues: [3 * MILLI; 2],
                 ..quiet
@@ -300,7 +300,7 @@ fn the_page_shows_what_comes_of_it() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands/clock.md");
     let page = std::fs::read_to_string(page).expect("the command's page");
     let us = |of: i64| format!("{:.0} us", Span::from_nanos(of).secs_f64() * 1e6);
-    let rows = ways.map(|(name, peer)| {
+    let rows = directions.map(|(name, peer)| {
         let (off, bound, mean) = errors(&peer);
         format!("| {name} | {} | {} | {} |\n", us(off), us(bound), us(mean))
     });

@@ -29,10 +29,10 @@ fn a_handshake_shows_quic_at_any_port() {
         assert!(scene.see(0, &datagram(true, &long)));
         assert!(scene.see(30, &datagram(false, &long)));
         turn(&mut scene, 100);
-        let told = scene.end();
-        assert_eq!(told.between.server.port(), 4_433);
-        assert_eq!(told.trips, Some((19, 30, 30)));
-        assert_eq!(told.clients, Some(10));
+        let reported = scene.end();
+        assert_eq!(reported.between.server.port(), 4_433);
+        assert_eq!(reported.trips, Some((19, 30, 30)));
+        assert_eq!(reported.clients, Some(10));
     }
 }
 

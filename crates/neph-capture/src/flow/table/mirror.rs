@@ -1,9 +1,9 @@
-//! Directions of one connection that travel in different VLANs or tunnels: networks number each direction
-//! as they like (the identity of Cilium in a Geneve network, keys of GRE, asymmetric VLANs).
+//! Directions of one connection that travel in different VLANs or tunnels. Networks may number each direction
+//! differently (Cilium's identity in Geneve, keys of GRE, asymmetric VLANs).
 //!
-//! Owns when two directions are one connection: their addresses and ports mirror each other, each was
-//! heard in one direction only, and the numbers of one answer those of the other. Where several would
-//! fit none is joined. Address spaces that overlap stay apart: their numbers do not answer each other.
+//! Owns when two directions are joined. Addresses and ports mirror each other, and each was seen in one
+//! direction only. The sequence numbers of one match the acknowledgements of the other. If several fit, none
+//! is joined. Overlapping address spaces stay separate, as their sequence numbers do not match.
 
 use std::hash::BuildHasher;
 
@@ -38,20 +38,20 @@ impl Tagged {
         }
     }
 
-    fn alike(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
-        let alike = self
+    fn identical(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
+        let identical = self
             .0
             .iter_hash(hash)
             .filter(move |(known, _)| *known == hash);
-        alike.map(|(_, place)| *place)
+        identical.map(|(_, place)| *place)
     }
 }
 
 impl Table {
-    /// Where the flow is of which this segment, the first with its key, is the other direction.
+    /// The flow whose other direction begins with this segment.
     #[inline]
     pub(super) fn join_mirrored(&mut self, one: &Arrived) -> Option<u32> {
-        // Nearly all captures.
+        // True for nearly all captures.
         if self.tagged.0.is_empty() && !one.key.is_tagged() {
             return None;
         }
@@ -68,7 +68,7 @@ impl Table {
                 flow.name.key.bare() == bare && flow.is_mirrored_by(&one.passed)
             })
         };
-        let all = self.tagged.alike(hash).chain(untagged);
+        let all = self.tagged.identical(hash).chain(untagged);
         let mirrored: Vec<u32> = all.filter(is_mirrored).take(2).collect();
         let [place] = mirrored[..] else {
             self.ambiguous += u64::from(mirrored.len() > 1);
@@ -79,10 +79,10 @@ impl Table {
         Some(place)
     }
 
-    /// Makes a flow found by the hash of one of its keys.
+    /// Adds the hash of one of a flow's keys to the index.
     pub(super) fn index(&mut self, hash: u64, place: u32) {
         let (flows, hasher) = (&self.flows, &self.hasher);
-        let again = |(tag, place): &(u32, u32)| {
+        let repeats = |(tag, place): &(u32, u32)| {
             let flow = &flows[*place as usize];
             let hash = hasher.hash_one(flow.name.key);
             match &flow.other {
@@ -91,10 +91,10 @@ impl Table {
             }
         };
         self.places
-            .insert_unique(hash, (tag_of(hash), place), again);
+            .insert_unique(hash, (tag_of(hash), place), repeats);
     }
 
-    /// Directions that were not joined, since several others in other VLANs or tunnels would fit.
+    /// Directions that were not joined, because several in other VLANs or tunnels fit.
     pub const fn ambiguous(&self) -> u64 {
         self.ambiguous
     }
@@ -107,7 +107,7 @@ impl Flow {
         self.name.key == *key || self.other.as_deref() == Some(key)
     }
 
-    /// Whether nothing of this direction was seen, and this segment answers what the other one sent.
+    /// Whether this direction was not seen yet, and the segment answers the direction that was.
     fn is_mirrored_by(&self, passed: &Passed) -> bool {
         let side = self.name.side(passed.sender);
         self.other.is_none()
@@ -115,10 +115,10 @@ impl Flow {
             && self.connection.is_answered_by(side, &passed.segment)
     }
 
-    /// VLAN and tunnel of what `side` sent, where the other side's travels in others.
+    /// VLAN and tunnel of the packets of `side`, where those of the other side differ.
     pub fn travels_apart(&self, side: Side) -> Option<(Option<u16>, Option<Tunnel>)> {
         let other = self.other.as_deref()?;
-        // Its first segment named it.
+        // The first segment gave the name its key.
         let key = if self.first == side {
             &self.name.key
         } else {

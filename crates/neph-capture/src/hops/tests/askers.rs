@@ -1,8 +1,8 @@
 //! Who asks, where datagrams go both ways: round trips are those of the near end's questions.
 
 use super::follow;
+use crate::directions::Direction;
 use crate::packets::datagram;
-use crate::ways::Way;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;
@@ -21,7 +21,7 @@ fn between(number: u16, is_there: bool, (near, far): (u16, u16)) -> Vec<u8> {
 
 /// Every 10 ms one end asks, and the other one answers after 50 us; host 1 is at the first point. The round
 /// trips, in microseconds, of what is seen from the packet with number `first` on.
-fn round_trips(asks: Way, ports: (u16, u16), first: usize, began: bool) -> Vec<i64> {
+fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) -> Vec<i64> {
     let (mut here, mut there) = (Vec::new(), Vec::new());
     if began {
         // Others, long before.
@@ -33,20 +33,24 @@ fn round_trips(asks: Way, ports: (u16, u16), first: usize, began: bool) -> Vec<i
     for round in 0..30 {
         let asked = round * 10 * MILLI;
         let replied = asked + DELAY + 50 * MICRO;
-        let other = if asks == Way::There {
-            Way::Back
+        let other = if asks == Direction::Forward {
+            Direction::Reverse
         } else {
-            Way::There
+            Direction::Forward
         };
-        for (left, way) in [(asked, asks), (replied, other)] {
-            packets.push((left, way, between(number, way == Way::There, ports)));
+        for (left, direction) in [(asked, asks), (replied, other)] {
+            packets.push((
+                left,
+                direction,
+                between(number, direction == Direction::Forward, ports),
+            ));
             number += 1;
         }
     }
-    for (left, way, bytes) in packets.drain(..).skip(first) {
-        let (near, far) = match way {
-            Way::There => (left, left + DELAY),
-            Way::Back => (left + DELAY, left),
+    for (left, direction, bytes) in packets.drain(..).skip(first) {
+        let (near, far) = match direction {
+            Direction::Forward => (left, left + DELAY),
+            Direction::Reverse => (left + DELAY, left),
         };
         here.push((near, bytes.clone()));
         there.push((far, bytes));
@@ -67,19 +71,22 @@ fn what_the_near_end_asks_has_round_trips_and_what_it_answers_has_none() {
     let (same, near_is_low, far_is_low) = ((5_000, 6_000), (53, 40_000), (40_000, 53));
     for (first, began) in [(0, true), (0, false), (1, false)] {
         for ports in [same, far_is_low] {
-            let trips = round_trips(Way::There, ports, first, began);
+            let trips = round_trips(Direction::Forward, ports, first, began);
             // Of the first question that is seen at the latest.
             let many = 30 - first;
             assert_eq!(trips, vec![250; many], "{ports:?} from {first}, {began}");
         }
         for ports in [same, near_is_low] {
-            let trips = round_trips(Way::Back, ports, first, began);
+            let trips = round_trips(Direction::Reverse, ports, first, began);
             assert_eq!(trips, [0; 0], "{ports:?} from {first}, {began}");
         }
     }
     // Whatever the ports are, where the capture had begun before.
-    assert_eq!(round_trips(Way::Back, far_is_low, 0, true), [0; 0]);
-    assert_eq!(round_trips(Way::There, near_is_low, 0, true).len(), 30);
+    assert_eq!(round_trips(Direction::Reverse, far_is_low, 0, true), [0; 0]);
+    assert_eq!(
+        round_trips(Direction::Forward, near_is_low, 0, true).len(),
+        30
+    );
 }
 
 #[test]

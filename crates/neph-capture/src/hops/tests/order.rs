@@ -11,8 +11,8 @@ fn what_comes_out_behind_one_that_went_in_behind_it_was_overtaken() {
         .map(|(at, n)| (at, datagram(n, 1, 2)))
         .collect();
     let followed = follow(&[&here, &there]);
-    let overtaken: Vec<bool> = followed.passages().map(|p| p.is_overtaken(0)).collect();
-    assert_eq!(overtaken, [false, true, false, false]);
+    let out_of_order: Vec<bool> = followed.passages().map(|p| p.is_reordered(0)).collect();
+    assert_eq!(out_of_order, [false, true, false, false]);
 }
 
 /// Four datagrams of a flow by a point that has these stamps of them, in the order of its capture.
@@ -21,11 +21,11 @@ fn by(stamps: [(i64, u16); 4]) -> Vec<(i64, Vec<u8>)> {
     seen.into()
 }
 
-fn overtaken(here: [(i64, u16); 4], there: [(i64, u16); 4]) -> Vec<bool> {
+fn out_of_order(here: [(i64, u16); 4], there: [(i64, u16); 4]) -> Vec<bool> {
     let followed = follow(&[&by(here), &by(there)]);
     let mut passages: Vec<Passage> = followed.passages().collect();
     passages.sort_by_key(|passage| passage.mark(0));
-    passages.iter().map(|of| of.is_overtaken(0)).collect()
+    passages.iter().map(|of| of.is_reordered(0)).collect()
 }
 
 #[test]
@@ -34,21 +34,24 @@ fn who_was_overtaken_is_told_by_stamps_and_not_by_the_place_in_a_capture() {
     let sent = [(0, 0), (1, 1), (2, 2), (3, 3)];
     // Two processors: what one of them saw stands behind what the other did.
     let came = [(10, 0), (12, 2), (11, 1), (13, 3)];
-    assert_eq!(overtaken(sent, came), none);
+    assert_eq!(out_of_order(sent, came), none);
     let turned = [(0, 0), (2, 2), (1, 1), (3, 3)];
-    assert_eq!(overtaken(turned, came), none);
+    assert_eq!(out_of_order(turned, came), none);
     assert_eq!(
-        overtaken(turned, [(10, 0), (11, 1), (12, 2), (13, 3)]),
+        out_of_order(turned, [(10, 0), (11, 1), (12, 2), (13, 3)]),
         none
     );
     let late = [(10, 0), (13, 1), (11, 2), (12, 3)];
-    assert_eq!(overtaken(sent, late), [false, true, false, false]);
+    assert_eq!(out_of_order(sent, late), [false, true, false, false]);
     // At one moment, at either point.
-    assert_eq!(overtaken(sent, [(10, 0), (11, 2), (11, 1), (13, 3)]), none);
-    let at_once = [(0, 0), (1, 1), (1, 2), (3, 3)];
-    assert_eq!(overtaken(at_once, late), [false, true, false, false]);
     assert_eq!(
-        overtaken(at_once, [(10, 0), (12, 1), (11, 2), (13, 3)]),
+        out_of_order(sent, [(10, 0), (11, 2), (11, 1), (13, 3)]),
+        none
+    );
+    let at_once = [(0, 0), (1, 1), (1, 2), (3, 3)];
+    assert_eq!(out_of_order(at_once, late), [false, true, false, false]);
+    assert_eq!(
+        out_of_order(at_once, [(10, 0), (12, 1), (11, 2), (13, 3)]),
         none
     );
 }
@@ -58,5 +61,5 @@ fn nobody_is_overtaken_by_a_clock_that_is_set_back() {
     const MILLI: i64 = 1_000_000;
     let sent = [(0, 0), (1, 1), (2, 2), (3, 3)].map(|(at, number)| (at * MILLI, number));
     let came = [(50, 0), (51, 1), (22, 2), (23, 3)].map(|(at, number)| (at * MILLI, number));
-    assert_eq!(overtaken(sent, came), [false; 4]);
+    assert_eq!(out_of_order(sent, came), [false; 4]);
 }

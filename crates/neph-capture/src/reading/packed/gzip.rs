@@ -1,6 +1,6 @@
-//! What gzip packed: members, one behind the other, and what stands behind the last.
+//! Decompression of gzip: its members, one after the other, and data after the last one.
 //!
-//! Does not own telling what is packed by what (packed).
+//! Does not own recognizing the compression (`packed`).
 
 use std::error::Error;
 use std::fmt;
@@ -11,10 +11,10 @@ use flate2::bufread::GzDecoder;
 use super::damaged;
 
 pub const BEGINS: [u8; 2] = [0x1f, 0x8b];
-/// Where it is broken, what was unpacked for the same question is lost: gzip's window, and no more.
+/// Bytes per read. At an error, the output of the same read is lost: with this size at most gzip's window.
 const GZIP_AT_ONCE: usize = 32 << 10;
 
-/// What was packed is whole, and something else stands behind it.
+/// The compressed data is whole, and other data follows it.
 #[derive(Debug)]
 struct Trailing;
 
@@ -30,7 +30,7 @@ fn trailing() -> io::Error {
     io::Error::new(ErrorKind::InvalidData, Trailing)
 }
 
-/// Whether reading ended there, with all that was packed.
+/// Whether reading ended there, with all compressed data.
 pub fn is_trailing(error: &io::Error) -> bool {
     let cause = error.get_ref();
     cause
@@ -38,10 +38,10 @@ pub fn is_trailing(error: &io::Error) -> bool {
         .is_some()
 }
 
-/// Members of gzip, one behind the other.
+/// Members of gzip, one after the other.
 #[derive(Debug)]
 pub struct Gzip<R: BufRead> {
-    /// None once they are over.
+    /// `None` once they are over.
     member: Option<GzDecoder<R>>,
     is_first: bool,
 }
@@ -59,7 +59,7 @@ impl<R: BufRead> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(GZIP_AT_ONCE);
         while let Some(mut member) = self.member.take() {
-            // What only begins as a member does is none.
+            // Data that only begins like a member is none.
             let is_none = !self.is_first && member.header().is_none();
             let read = member
                 .read(&mut buffer[..most])
@@ -90,7 +90,7 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// The member that follows. Zeros up to the end are padding, of a tape or of blocks, as gzip has it.
+/// The next member. Zeros up to the end are padding of a tape or of blocks, as for gzip.
 fn next_member<R: BufRead>(mut source: R) -> io::Result<Option<GzDecoder<R>>> {
     let mut is_padded = false;
     loop {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::reading::packed::AT_ONCE;
 
-    /// These bytes in a member of gzip, as they are.
+    /// These bytes in a member of gzip, not compressed.
     fn member(bytes: &[u8]) -> Vec<u8> {
         let mut packed = Vec::new();
         GzEncoder::new(bytes, Compression::none())
@@ -130,7 +130,7 @@ mod tests {
         packed
     }
 
-    /// What comes of it.
+    /// The output, and how reading ended.
     fn ungzipped(packed: &[u8]) -> (Vec<u8>, io::Result<usize>) {
         let source = BufReader::with_capacity(AT_ONCE, packed);
         let mut out = Vec::new();
@@ -145,13 +145,13 @@ mod tests {
             let (out, read) = ungzipped(&[&two[..], &vec![0; zeros]].concat());
             assert_eq!((&out[..], read.ok()), (&b"one two"[..], Some(7)), "{zeros}");
         }
-        // The third is what compress packs.
+        // The third is the format of compress.
         for behind in [&b"a line\n"[..], b"\0\0\x1f\x8b", b"\x1f\x9d\x90 and more"] {
             let (out, read) = ungzipped(&[&two[..], behind].concat());
             assert_eq!(out, b"one two");
             assert!(is_trailing(&read.expect_err("something stands there")));
         }
-        // A member that was cut off is none of that.
+        // A truncated member is not trailing data.
         let (out, read) = ungzipped(&two[..two.len() - 3]);
         assert_eq!(out, b"one two");
         let error = read.expect_err("cut off");

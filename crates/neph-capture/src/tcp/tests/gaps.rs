@@ -10,7 +10,7 @@ fn what_fills_a_gap_was_sent_again_if_its_stamp_is_newer_than_that_of_what_passe
         // New data goes out in the same millisecond as what is sent again.
         scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
         scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
-        scene.told.events
+        scene.reported.events
     };
     let gap = (Client, Event::Gap);
     assert_eq!(events(1140), [gap, (Client, Event::Retransmission)]);
@@ -57,9 +57,9 @@ fn a_gap_that_was_told_stays_told_when_the_first_of_its_holes_is_filled() {
     scene.see(29, Server, data(500, 0, 120));
     scene.see(30, Client, data(120, 10, 500));
     scene.see(30, Client, data(130, 10, 500));
-    let again = (Client, Event::Retransmission);
+    let repeats = (Client, Event::Retransmission);
     let begin = [(Client, Event::Gap), (Server, RepeatedAcknowledgement)];
-    assert_eq!(scene.told.events, [&begin[..], &[again; 3]].concat());
+    assert_eq!(scene.reported.events, [&begin[..], &[repeats; 3]].concat());
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn what_came_in_disorder_behind_a_gap_that_was_told_was_overtaken() {
     // Nobody has said a word of these yet.
     scene.see(30, Client, data(150, 10, 500));
     scene.see(40, Client, data(140, 10, 500));
-    let overtaken = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
-    let expected = [&TOLD_OF_TWO_MISSING[..], &overtaken].concat();
-    assert_eq!(scene.told.events, expected);
+    let out_of_order = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
+    let expected = [&TOLD_OF_TWO_MISSING[..], &out_of_order].concat();
+    assert_eq!(scene.reported.events, expected);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_was_told_of_numbers_says_nothing_once_they_come_round_again() {
     let mut scene = told_of_two_missing();
     scene.see(30, Client, data(120, 10, 500));
     scene.see(34, Server, data(500, 0, 140));
-    scene.told.events.clear();
+    scene.reported.events.clear();
     for (at, seq) in [(40, HALF), (50, 2 * HALF), (60, 2 * HALF + 500)] {
         scene.see(at, Client, data(seq, 10, 500));
         scene.see(at + 4, Server, data(500, 0, seq + 10));
@@ -88,5 +88,5 @@ fn what_was_told_of_numbers_says_nothing_once_they_come_round_again() {
     scene.see(80, Client, data(2 * HALF + 520, 10, 500));
     let gaps = [(Client, Event::Gap); 4];
     let expected = [&gaps[..], &[(Client, Event::OutOfOrder)]].concat();
-    assert_eq!(scene.told.events, expected);
+    assert_eq!(scene.reported.events, expected);
 }

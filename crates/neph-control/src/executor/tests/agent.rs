@@ -123,11 +123,11 @@ impl OneAgent {
 
     pub(super) fn named(name: &AgentName) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let ((from, received), (to, heard)) = (channel(), channel());
+        let ((from, incoming), (to, outgoing)) = (channel(), channel());
         let stop = Stop::new();
         let (ended, path, agent) = (stop.clone(), folder.path().to_owned(), name.clone());
         let thread = std::thread::spawn(move || {
-            let mut wire = Wire { from, to: heard };
+            let mut wire = Wire { from, to: outgoing };
             let guard = guard(&path, &agent, authority().certificate());
             let executor = LocalExecutor::new().with_permit(guard.permit().clone());
             let mut worker = Worker::new(&path, executor, "1", guard).expect("writable");
@@ -137,7 +137,7 @@ impl OneAgent {
             bus: ToOne {
                 name: name.clone(),
                 to,
-                from: Arc::new(Mutex::new(received)),
+                from: Arc::new(Mutex::new(incoming)),
             },
             stop,
             thread: Some(thread),

@@ -219,8 +219,8 @@ fn an_agent_whose_server_hangs_in_a_cluster_of_three_goes_to_another_and_loses_n
 
 /// What the server refuses to an agent that reaches for what is another's.
 fn refused(servers: &str, identity: &Identity) -> Vec<String> {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let refused = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let refused = Arc::clone(&received);
     let callback = move |event: async_nats::Event| {
         refused.lock().expect("whole").push(event.to_string());
     };
@@ -237,12 +237,12 @@ fn refused(servers: &str, identity: &Identity) -> Vec<String> {
             .await
             .expect("sent");
         let deadline = Deadline::after(Duration::from_secs(20));
-        while heard.lock().expect("whole").len() < 4 && !deadline.has_passed() {
+        while received.lock().expect("whole").len() < 4 && !deadline.has_passed() {
             client.flush().await.expect("sent");
         }
     });
-    let heard = heard.lock().expect("whole");
-    heard.clone()
+    let received = received.lock().expect("whole");
+    received.clone()
 }
 
 #[test]

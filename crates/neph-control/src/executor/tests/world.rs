@@ -223,15 +223,15 @@ impl World {
         let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
         let begun = Arc::clone(&self.begun);
         let folder = self.folder.path().join(which.as_str());
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         let worker = self.agents.get_mut(&which).expect("it is there");
         let worker = worker.get_or_insert_with(|| {
             let guard = guard(&folder, &which, authority().certificate());
             let worker = Worker::new(&folder, Fake::new(begun), "1", guard).expect("readable");
-            said.push(worker.hello());
+            printed.push(worker.hello());
             worker
         });
-        let heard = {
+        let received = {
             let mut wires = self.wire.lock();
             wires
                 .to_agents
@@ -239,7 +239,7 @@ impl World {
                 .or_default()
                 .pop_front()
         };
-        if let Some(message) = heard {
+        if let Some(message) = received {
             if self.lossy && self.dice.percent(15) {
                 *self.happened.entry("doubled").or_default() += 1;
                 let mut wires = self.wire.lock();
@@ -249,19 +249,19 @@ impl World {
             if self.lossy && self.dice.percent(15) {
                 *self.happened.entry("lost").or_default() += 1;
             } else {
-                said.extend(worker.take(message).expect("writable"));
+                printed.extend(worker.take(message).expect("writable"));
             }
         } else {
-            said.extend(worker.work(Span::ZERO).expect("writable"));
+            printed.extend(worker.work(Span::ZERO).expect("writable"));
         }
-        for message in said {
+        for message in printed {
             if self.lossy && self.dice.percent(15) {
                 self.count("lost");
                 continue;
             }
-            let again = self.lossy && self.dice.percent(10);
+            let anew = self.lossy && self.dice.percent(10);
             let mut wires = self.wire.lock();
-            if again && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
+            if anew && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
                 wires.to_controller.push_back(late);
             }
             wires.to_controller.push_back((which.clone(), message));

@@ -1,4 +1,4 @@
-//! What holds at each router at a moment after the lab's cue, and how the kernel is told.
+//! The state of each router at a moment after the lab's cue, and how to set it in the kernel.
 
 use neph_model::Span;
 use neph_sys::netns::NetNs;
@@ -10,25 +10,25 @@ use crate::plan::routes::{self, Route, Weights};
 use crate::topology::{Reroute, Rerouted, Topology};
 use crate::{program, settings};
 
-/// The routers that something changes at.
+/// The routers with scheduled changes.
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Routers {
     pub(super) reroutes: Vec<Reroute>,
     pub(super) each: Vec<Router>,
-    /// Names for whoever asks: of each entry, the router's and the link's.
+    /// Names for the status: router and link of each entry.
     pub(super) names: Vec<(String, Option<String>)>,
 }
 
-/// One of them.
+/// A router with scheduled changes.
 #[derive(Clone, Debug)]
 pub(super) struct Router {
     pub(super) site: usize,
     namespace: String,
-    /// Those with several next hops.
+    /// Routes with several next hops.
     routes: Vec<Route>,
 }
 
-/// What holds at a router.
+/// The state of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     reshuffles: u64,
@@ -64,7 +64,7 @@ impl Routers {
         }
     }
 
-    /// What holds at the router of the site with this index at `time` after the cue.
+    /// The state of the router at the site with this index at `time` after the cue.
     pub(super) fn held(&self, site: usize, time: Span) -> Held {
         let mut held = Held::default();
         for reroute in self.reroutes.iter().filter(|one| one.site == site) {
@@ -82,7 +82,7 @@ impl Routers {
         held
     }
 
-    /// What comes about after `before`, up to `until` after the cue: entries and their turns.
+    /// The changes after `before`, up to `until` after the cue: entries and their turns.
     pub(super) fn turns(&self, before: Span, until: Span) -> Vec<(usize, Turn)> {
         let mut turns = Vec::new();
         for (number, reroute) in self.reroutes.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Routers {
         turns
     }
 
-    /// When something changes next after `time`.
+    /// When the next change after `time` is due.
     pub(super) fn next_after(&self, time: Span) -> Option<Span> {
         let reroutes = self.reroutes.iter();
         reroutes.filter_map(|one| one.when().next_after(time)).min()
@@ -108,7 +108,7 @@ impl Routers {
 }
 
 impl Router {
-    /// Makes what holds `now` hold, where `before` did.
+    /// Changes the router from state `before` to `now`.
     pub(super) fn change(&self, before: &Held, now: &Held) -> Result<(), LabError> {
         if now.reshuffles != before.reshuffles {
             let seed = routes::hash_seed(self.site, now.reshuffles).to_string();

@@ -1,7 +1,7 @@
-//! A service's output where it is kept in memory: in /run, so it must not grow for ever.
+//! A service's output in /run, which is memory: its size is limited.
 //!
-//! Owns the pipe that the service writes to, and the two files that what comes out of it is kept
-//! in: the log, and with `.1` behind its name what was in it before it was full.
+//! Owns the pipe that the service writes to, and the two files for its content: the log, and with the suffix
+//! `.1` the previous log.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Seek, SeekFrom, Write};
@@ -10,26 +10,26 @@ use std::path::{Path, PathBuf};
 
 use neph_text::Outside;
 
-/// The longest that each of the two files becomes.
+/// The maximum size of each file.
 const LONGEST: u64 = 4 << 20;
-/// What is taken out of the pipe at once: all that it holds.
+/// Bytes per read: the capacity of the pipe.
 const CHUNK: usize = 64 * 1024;
-/// Lines that are told when a service ended.
+/// Number of lines that are reported when a service ended.
 const LAST_LINES: usize = 5;
-/// Bytes at the end of a log in which they are looked for.
+/// Bytes at the end of a log that are searched for these lines.
 const LAST_BYTES: u64 = 64 << 10;
 
-/// What passes a service's output on to its log.
+/// Forwards a service's output to its log.
 #[derive(Debug)]
 pub(super) struct Output {
     pipe: PipeReader,
     log: Log,
     chunk: Vec<u8>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Output {
-    /// Output that is kept in `log`, and where the service writes it.
+    /// Output into `log`, and where the service writes it.
     pub(super) fn kept_in(log: &Path) -> io::Result<(Self, PipeWriter)> {
         let log = Log::begin(log)?;
         let (pipe, writer) = io::pipe()?;
@@ -37,17 +37,17 @@ impl Output {
             pipe,
             log,
             chunk: vec![0; CHUNK],
-            is_told: false,
+            is_reported: false,
         };
         Ok((output, writer))
     }
 
-    /// Readable when there is something to pass on, or nobody is left who could write.
+    /// Readable when there is output, or no writer is left.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
 
-    /// Passes on what there is, or waits for it; false when nobody is left who could write.
+    /// Forwards available output, or waits for it; false if no writer is left.
     pub(super) fn pass_on(&mut self) -> bool {
         let length = match self.pipe.read(&mut self.chunk) {
             Ok(0) => return false,
@@ -55,10 +55,10 @@ impl Output {
             Err(error) => return error.kind() == ErrorKind::Interrupted,
         };
         match self.log.write(&self.chunk[..length]) {
-            // It went with the lab, which somebody else is taking down.
+            // It was removed with the lab, which another process is taking down.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) if !self.is_told => {
-                self.is_told = true;
+            Err(error) if !self.is_reported => {
+                self.is_reported = true;
                 let log = self.log.path.display();
                 tracing::warn!("write the log {log}: {error}; what does not fit is lost");
             }
@@ -68,7 +68,7 @@ impl Output {
     }
 }
 
-/// A file that begins anew when it is full; what was in it is kept once more.
+/// A file that restarts when it is full; its previous content is kept once.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
@@ -96,7 +96,7 @@ impl Log {
     }
 }
 
-/// Where what was in a log before is.
+/// The file of the previous log.
 fn before(log: &Path) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".1");

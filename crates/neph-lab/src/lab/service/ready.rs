@@ -63,12 +63,12 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
                 TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
             })
         }
-        ReadyCheck::Command(words) => says_yes(words, patience).unwrap_or(false),
+        ReadyCheck::Command(words) => is_affirmative(words, patience).unwrap_or(false),
     }
 }
 
 /// Whether a program ends with status 0 in time; it is killed when patience is over.
-fn says_yes(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
+fn is_affirmative(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
     let mut command = process::command(&words[0]);
     command
         .args(&words[1..])

@@ -163,8 +163,8 @@ fn every_overlay_and_balancer_is_on_a_page() {
     for kind in kinds {
         let name = kind.name();
         let named = [format!("`{name}`"), format!("kind = \"{name}\"")];
-        let is_told = |page: &str| named.iter().any(|named| page.contains(named));
-        assert!(is_told(OVERLAYS) || is_told(SERVICES), "{name}");
+        let is_reported = |page: &str| named.iter().any(|named| page.contains(named));
+        assert!(is_reported(OVERLAYS) || is_reported(SERVICES), "{name}");
     }
 }
 
@@ -214,8 +214,8 @@ fn what_would_not_reach_a_guest_s_kernel_is_refused_and_says_where_it_goes() {
     ] {
         let text = format!("version = 1\n{text}");
         let problems = Topology::parse(&Source::new("t", text)).expect_err(part);
-        let told = problems.iter().any(|problem| problem.what.contains(part));
-        assert!(told, "{part}: {problems:?}");
+        let reported = problems.iter().any(|problem| problem.what.contains(part));
+        assert!(reported, "{part}: {problems:?}");
     }
 }
 

@@ -13,15 +13,15 @@ pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// Everything that a direction of a link can be asked for.
 pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
-    let mut said = Partial {
+    let mut printed = Partial {
         wire: wire(table, traces),
         ..Partial::default()
     };
-    said.rate = value(table.optional_with("rate", quantity::rate));
-    said.queue = value(table.optional_with("queue", quantity::queue));
-    said.discipline = discipline(table);
-    said.mtu = value(table.optional_with("mtu", quantity::mtu));
-    said
+    printed.rate = value(table.optional_with("rate", quantity::rate));
+    printed.queue = value(table.optional_with("queue", quantity::queue));
+    printed.discipline = discipline(table);
+    printed.mtu = value(table.optional_with("mtu", quantity::mtu));
+    printed
 }
 
 /// What the wire behind the transmitter can be asked for.

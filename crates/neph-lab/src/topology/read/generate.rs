@@ -193,7 +193,7 @@ fn mesh(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
         let mut link = link_table([a, b], like.link.as_ref(), &like.span);
         let delay = matrix.one_way(a, b);
         if let Err(span) = tables::delay(&mut link, delay, &span) {
-            let what = "the matrix says how long the links are";
+            let what = "the matrix sets the length of the links";
             table.fault(span, what, "leave delay out");
         }
         written.links.push(link);

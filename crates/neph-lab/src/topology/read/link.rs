@@ -114,13 +114,13 @@ fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
 
 /// Where `key` is said about a link: for both directions, or else for one.
 fn place(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
-    let said = |table: &mut Fields<'_>| {
+    let printed = |table: &mut Fields<'_>| {
         let entry = table.entry(key)?;
         Some(entry.node.span.clone())
     };
-    let mut found = said(table);
+    let mut found = printed(table);
     for direction in DIRECTIONS {
-        found = found.or_else(|| said(&mut table.table(direction)?));
+        found = found.or_else(|| printed(&mut table.table(direction)?));
     }
     found.unwrap_or_else(|| table.span())
 }

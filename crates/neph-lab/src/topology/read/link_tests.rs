@@ -216,11 +216,11 @@ fn a_schedule_is_read() {
         (first.at, first.until),
         (Span::from_secs(15), Some(Span::from_secs(40)))
     );
-    let What::Override(said) = &first.what else {
+    let What::Override(printed) = &first.what else {
         panic!("{first:?}");
     };
-    assert_eq!(said.rate, Some(BitRate(1_000_000)));
-    assert_eq!(said.wire.delay, Some(Span::from_millis(80)));
+    assert_eq!(printed.rate, Some(BitRate(1_000_000)));
+    assert_eq!(printed.wire.delay, Some(Span::from_millis(80)));
     assert_eq!(
         (&second.what, second.every),
         (&What::Reshuffle, Some(Span::from_secs(10)))
@@ -289,13 +289,13 @@ fn what_a_schedule_cannot_be_is_said_with_a_remedy() {
 #[test]
 fn netem_has_neither_paths_nor_schedules() {
     let text = with("kind = \"netem\"") + TWO_PATHS + SCHEDULE;
-    let told: Vec<String> = parse(&text)
+    let reported: Vec<String> = parse(&text)
         .expect_err("netem cannot")
         .into_iter()
         .map(|mistake| mistake.what)
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "a link of kind \"netem\" cannot have several paths",
             "a link of kind \"netem\" cannot change in time",
@@ -316,7 +316,7 @@ fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
 fn netem_needs_a_delay_to_vary_or_to_overtake() {
     for (features, part) in [
         ("jitter = \"normal 1ms\"", "vary normally around no delay"),
-        ("reorder = \"1%\"", "let packets overtake without a delay"),
+        ("reorder = \"1%\"", "reorder packets without a delay"),
     ] {
         let link = |delay: &str| {
             let text = format!(

@@ -19,7 +19,7 @@ const RESERVED: [(&str, Reserved); 3] = [
 
 /// A path as it is said: what both directions have in common, and each its own.
 #[derive(Debug)]
-pub(super) struct SaidPath {
+pub(super) struct PathSpec {
     pub(super) name: String,
     weight: u32,
     only: Option<Reserved>,
@@ -27,7 +27,7 @@ pub(super) struct SaidPath {
     own: [PartialWire; 2],
 }
 
-impl SaidPath {
+impl PathSpec {
     /// The path in a direction (by index) whose wires are like that of `shape` in the rest.
     fn of(&self, shape: &Shape, direction: usize) -> Path {
         let mut wire = shape.wire.clone();
@@ -43,7 +43,7 @@ impl SaidPath {
 }
 
 /// Lays `paths` into both directions.
-pub(super) fn lay(paths: &[SaidPath], shapes: &mut [Shape; 2]) {
+pub(super) fn lay(paths: &[PathSpec], shapes: &mut [Shape; 2]) {
     for (direction, shape) in shapes.iter_mut().enumerate() {
         let laid = paths.iter().map(|path| path.of(shape, direction));
         shape.paths = laid.collect();
@@ -57,21 +57,21 @@ pub(super) fn split(link: &mut Fields<'_>, shapes: &mut [Shape; 2]) {
         ("modulo", Splitting::Modulo),
         ("rendezvous", Splitting::Rendezvous),
     ];
-    let Some(said) = link.optional_with("splitting", |node| choice(node, &ways)) else {
+    let Some(printed) = link.optional_with("splitting", |node| choice(node, &ways)) else {
         return;
     };
     if shapes[0].paths.len() < 2 {
         let what = "this link has one path only, so there is nothing to split";
-        link.fault(said.span, what, "add [[link.path]] twice or drop this");
+        link.fault(printed.span, what, "add [[link.path]] twice or drop this");
     }
     for shape in shapes {
-        shape.splitting = said.value;
+        shape.splitting = printed.value;
     }
 }
 
 /// All paths of a link, in the order of the file.
-pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<SaidPath> {
-    let mut paths: Vec<SaidPath> = Vec::new();
+pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
+    let mut paths: Vec<PathSpec> = Vec::new();
     for (table, number) in link.tables("path").into_iter().zip(1..) {
         let span = table.span();
         let Some(path) = path(table, number, traces) else {
@@ -94,7 +94,7 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<SaidPath> {
     paths
 }
 
-fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<SaidPath> {
+fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpec> {
     let given = table.optional_with("name", path_name);
     let named = given.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
@@ -110,7 +110,7 @@ fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<SaidPat
         own
     });
     table.finish();
-    named.then(|| SaidPath {
+    named.then(|| PathSpec {
         name: given.map_or_else(|| format!("path{number}"), |name| name.value),
         weight: heavy.map_or(1, |weight| weight.value),
         only: only.map(|only| only.value),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use neph_text::{Fault, Fields, Node, Placed, Problems, Take, did_you_mean};
 
 use super::link::Ends;
-use super::schedule::{Lasting, SaidWhen};
+use super::schedule::{Lasting, WhenSpec};
 use super::service;
 use crate::plan::routes;
 use crate::topology::{Link, Reroute, Rerouted, Routing, Topology};
@@ -38,15 +38,15 @@ pub(super) fn reroutes(
 
 fn one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
-    let said = SaidWhen::read(&mut table);
+    let printed = WhenSpec::read(&mut table);
     let what = what(&mut table, site, ends, links);
     let lasting = match what? {
         Rerouted::Reshuffle => Lasting::ForEver("a reshuffle"),
         Rerouted::Weight { .. } => Lasting::AWhile,
     };
-    said.check(&table, lasting);
+    printed.check(&table, lasting);
     table.finish();
-    let when = said.when();
+    let when = printed.when();
     Some(Reroute {
         site: site?,
         at: when.at,

@@ -4,7 +4,7 @@ use neph_model::Span;
 use neph_text::{Fault, Fields, Nanos, Node, Placed, Take, choice, did_you_mean};
 
 use super::features::{features, wire};
-use super::path::{SaidPath, shared, weight};
+use super::path::{PathSpec, shared, weight};
 use super::trace::Traces;
 use crate::direction::Direction;
 use crate::gate::{Change, Partial, PartialWire, What, When};
@@ -17,7 +17,7 @@ const SHORTEST: Span = Span::from_millis(10);
 const MOST: usize = 1_000;
 
 /// All changes of a link, in the order of the file.
-pub(super) fn changes(link: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Vec<Change> {
+pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Vec<Change> {
     let tables = link.tables("schedule");
     if tables.len() > MOST {
         let what = format!("this link's schedule has more than {MOST} entries");
@@ -28,16 +28,16 @@ pub(super) fn changes(link: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces
     changes.collect()
 }
 
-fn change(mut table: Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<Change> {
-    let said = SaidWhen::read(&mut table);
+fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<Change> {
+    let printed = WhenSpec::read(&mut table);
     let direction = direction(&mut table);
     let what = what(&mut table, paths, traces);
     let lasting = match what.as_ref()? {
         What::Reshuffle => Lasting::ForEver("a reshuffle"),
         _ => Lasting::AWhile,
     };
-    said.check(&table, lasting);
-    let When { at, until, every } = said.when();
+    printed.check(&table, lasting);
+    let When { at, until, every } = printed.when();
     table.finish();
     Some(Change {
         direction,
@@ -66,13 +66,13 @@ pub(super) enum Lasting {
 
 /// The times of an entry as they are said.
 #[derive(Debug)]
-pub(super) struct SaidWhen {
+pub(super) struct WhenSpec {
     at: Option<Placed<Span>>,
     until: Option<Placed<Span>>,
     every: Option<Placed<Span>>,
 }
 
-impl SaidWhen {
+impl WhenSpec {
     pub(super) fn read(table: &mut Fields<'_>) -> Self {
         Self {
             at: table.optional_with("at", moment),
@@ -117,11 +117,11 @@ impl SaidWhen {
 }
 
 /// What the change does.
-fn what(table: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<What> {
+fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<What> {
     let reshuffle = table.optional::<bool>("reshuffle");
     if let Some(named) = table.optional::<String>("path") {
         let weight = table.optional_with("weight", weight);
-        let said = wire(table, traces);
+        let printed = wire(table, traces);
         shared(table);
         let Some(index) = paths.iter().position(|path| path.name == named.value) else {
             let known: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
@@ -129,7 +129,7 @@ fn what(table: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<W
             table.fault(named.span, what, did_you_mean(&named.value, &known));
             return None;
         };
-        if weight.is_none() && said == PartialWire::default() {
+        if weight.is_none() && printed == PartialWire::default() {
             nothing(table);
         }
         if let Some(Placed { value: true, span }) = reshuffle {
@@ -141,10 +141,10 @@ fn what(table: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<W
             );
         }
         let weight = weight.map(|weight| weight.value);
-        return Some(What::OverridePath(index, weight, said));
+        return Some(What::OverridePath(index, weight, printed));
     }
-    let said = features(table, traces);
-    let plain = said == Partial::default();
+    let printed = features(table, traces);
+    let plain = printed == Partial::default();
     match reshuffle {
         Some(Placed { value: true, span }) => {
             if paths.len() < 2 {
@@ -160,7 +160,7 @@ fn what(table: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<W
             nothing(table);
             None
         }
-        _ => Some(What::Override(said)),
+        _ => Some(What::Override(printed)),
     }
 }
 

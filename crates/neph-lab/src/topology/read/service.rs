@@ -117,8 +117,8 @@ fn ready(mut table: Fields<'_>) -> Option<Ready> {
     let tcp = table.optional::<Port>("tcp");
     let command = table.optional_with("command", words);
     let timeout = table.optional_with("timeout", quantity::delay);
-    let said = ["tcp", "command"].map(|key| table.entry(key).is_some());
-    if said == [false, false] || said == [true, true] {
+    let printed = ["tcp", "command"].map(|key| table.entry(key).is_some());
+    if printed == [false, false] || printed == [true, true] {
         let remedy = "write either { tcp = 80 } or { command = [\"test\", \"-e\", \"file\"] }";
         table.fault(table.span(), "how it gets ready is not clear", remedy);
     }

@@ -171,10 +171,10 @@ fn what_is_inside_another_site_has_no_ipv6() {
     assert_eq!(v6(2).as_deref(), Some("fd00::3"), "as it always was");
     let asked = text(", address_v6 = \"fd00::9\"");
     let mistakes = Topology::parse(&Source::new("lab", asked)).expect_err("no IPv6");
-    let told = mistakes[0].to_string();
-    assert!(told.starts_with("lab:3:"), "{told}");
+    let reported = mistakes[0].to_string();
+    assert!(reported.starts_with("lab:3:"), "{reported}");
     assert!(
-        told.contains("has no IPv6") && told.contains("remove address_v6"),
-        "{told}"
+        reported.contains("has no IPv6") && reported.contains("remove address_v6"),
+        "{reported}"
     );
 }

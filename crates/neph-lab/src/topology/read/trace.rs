@@ -38,7 +38,7 @@ fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
     };
     let text = read_text(FileKind::Delays, &folder.join(file)).map_err(|error| {
         let what = format!("the trace {file} cannot be read: {error}");
-        Fault::new(what, "name a file beside the topology file")
+        Fault::new(what, "name a file in the folder of the topology file")
     })?;
     let delays = entries(&text, column).map_err(|(line, what)| {
         let place = if line > 0 {

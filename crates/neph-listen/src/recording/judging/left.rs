@@ -31,17 +31,17 @@ pub(super) struct Left {
 pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, Left) {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     // Alarms stand by the first point's clock, and of points over ssh no clock is known yet.
-    let is_live = |segment: usize| !points[..=segment + 1].iter().any(Point::is_elsewhere);
+    let is_live = |segment: usize| !points[..=segment + 1].iter().any(Point::is_remote);
     let is_sampled = |segment: usize| points[segment..=segment + 1].iter().any(Point::is_at_agent);
     let (mut left, mut segments) = (Left::default(), Vec::new());
     for (segment, name) in segment_names(&names).into_iter().enumerate() {
-        let said = match (is_live(segment), is_sampled(segment)) {
+        let printed = match (is_live(segment), is_sampled(segment)) {
             (false, _) => Some(&mut left.segments),
             (true, true) => Some(&mut left.sampled),
             (true, false) => None,
         };
-        if let Some(said) = said.filter(|_| rules.are_about(segment)) {
-            said.push(name.clone());
+        if let Some(printed) = printed.filter(|_| rules.are_about(segment)) {
+            printed.push(name.clone());
         }
         segments.push(is_live(segment).then_some(name));
     }
@@ -79,8 +79,7 @@ impl Left {
         }
         if !self.sampled.is_empty() {
             say(&format!(
-                "neph hops: while points record, alarms on {} are judged by a sample of about {} packets a second; where two \
-                 clocks are compared, a delay counts as the least that it can be",
+                "neph hops: while points record, alarms on {} are evaluated on a sample of about {} packets per second; with two clocks a delay counts with its minimum",
                 self.sampled.join(", "),
                 Sampling::PACKETS
             ));

@@ -17,15 +17,15 @@ const MILLI: i64 = 1_000_000;
 
 /// Keeps what it hears.
 #[derive(Debug, Default)]
-struct Heard(Vec<Found>, Vec<(Way, i64)>);
+struct Received(Vec<Found>, Vec<(Direction, i64)>);
 
-impl Hears for Heard {
+impl AlarmListener for Received {
     fn hear(&mut self, found: Found) {
         self.0.push(found);
     }
 
-    fn crossed(&mut self, _: &str, way: Way, took: i64) {
-        self.1.push((way, took));
+    fn crossed(&mut self, _: &str, direction: Direction, took: i64) {
+        self.1.push((direction, took));
     }
 }
 
@@ -52,7 +52,7 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
 }
 
 /// Of live points, `iface:` or `ssh:`, with names.
-fn judge(points: &[&str], rules: &Rules) -> (Judge<Heard>, Left) {
+fn judge(points: &[&str], rules: &Rules) -> (Judge<Received>, Left) {
     let points: Vec<Point> = points
         .iter()
         .map(|text| {
@@ -64,7 +64,7 @@ fn judge(points: &[&str], rules: &Rules) -> (Judge<Heard>, Left) {
         points: &points,
         rules,
         mappings: &[],
-        hears: Heard::default(),
+        listener: Received::default(),
         say: |_| {},
     };
     Judge::of(spec, &Stop::new())
@@ -141,12 +141,12 @@ fn a_window_of_slow_packets_raises_it_once() {
     let mut alarmed = Vec::new();
     while let Some(window) = windows.next(9_000 * MILLI) {
         judge.look(&window, &mut tails).expect("captures");
-        alarmed.push(judge.hears.0.iter().any(|found| found.change.is_raised));
+        alarmed.push(judge.listener.0.iter().any(|found| found.change.is_raised));
     }
     // Of the second after the first packet it is known when another one came: in the first window.
     assert_eq!(alarmed, [true; 3]);
     assert_eq!(judge.began, Some(1_000 * MILLI));
-    assert_eq!(judge.hears.0.len(), 1);
+    assert_eq!(judge.listener.0.len(), 1);
 }
 
 /// What the whole of these captures by one clock says.
@@ -190,17 +190,17 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     while let Some(window) = windows.next(40_000 * MILLI) {
         judge.look(&window, &mut tails).expect("captures");
     }
-    let told = |found: &[Found]| {
+    let reported = |found: &[Found]| {
         let each = found.iter();
         each.map(|one| {
-            let place = (&one.segment, one.way);
+            let place = (&one.segment, one.direction);
             format!("{place:?} {} {:?}", one.at.unix_nanos(), one.change)
         })
         .collect::<Vec<_>>()
     };
     let whole = whole(&rules, ["a", "b", "c"], &paths);
     assert_eq!(whole.len(), 4, "raised twice, and over twice");
-    assert_eq!(told(&judge.hears.0), told(&whole));
+    assert_eq!(reported(&judge.listener.0), reported(&whole));
 }
 
 /// Samples of a capture by a clock that is so far ahead, which is known to within 300 us.
@@ -218,7 +218,7 @@ fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
 }
 
 /// Datagrams there and back each 100 ms, which pass the second point so much later or earlier.
-fn both_ways(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
+fn both_directions(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
     let mut bytes = pcap_header(RAW_IP, 64).to_vec();
     for number in 10..=250_u8 {
         let is_there = number % 2 == 0;
@@ -240,7 +240,7 @@ fn both_ways(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
 
 /// What two agents' points say of packets that take so long there and back, where the second clock is read wrongly by
 /// `wrong`. All in microseconds.
-fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Heard, Left) {
+fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, Left) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
@@ -251,7 +251,7 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Heard, Left) {
     let took = took.map(|micros| micros * 1_000);
     for (point, ahead, took) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, took)] {
         let path = folder.path().join(point.to_string());
-        both_ways(&path, ahead, took);
+        both_directions(&path, ahead, took);
         let read = ahead + if point == 1 { wrong * 1_000 } else { 0 };
         let sample = samples(&path, ["one", "two"][point], read);
         judge.take(LivePackets::Sample(point, sample), &mut sources);
@@ -260,16 +260,16 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Heard, Left) {
     while let Some(window) = windows.next(40_000 * MILLI) {
         judge.look(&window, &mut sources).expect("samples");
     }
-    (judge.hears, left)
+    (judge.listener, left)
 }
 
 #[test]
 fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
     // 300 us of each clock: 2.7 ms are more than 2 ms at least, and 2.5 ms may be less.
-    let (heard, left) = heard_of_agents([2_700, 500], 0);
-    assert_eq!(heard.0.len(), 1);
-    assert!(heard.0[0].change.is_raised && heard.0[0].way == Way::There);
-    assert_eq!(heard.0[0].bound, 600_000);
+    let (received, left) = heard_of_agents([2_700, 500], 0);
+    assert_eq!(received.0.len(), 1);
+    assert!(received.0[0].change.is_raised && received.0[0].direction == Direction::Forward);
+    assert_eq!(received.0[0].bound, 600_000);
     assert_eq!(left.sampled, ["a - b"]);
     assert!(left.segments.is_empty());
     assert!(heard_of_agents([2_500, 2_500], 0).0.0.is_empty());
@@ -278,11 +278,11 @@ fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
 #[test]
 fn the_way_is_known_also_where_clocks_are_read_worse_than_a_delay_is_long() {
     for wrong in [-280, 280] {
-        let (heard, _) = heard_of_agents([200, 200], wrong);
-        let of = |way| heard.1.iter().filter(move |(one, _)| *one == way);
-        assert!(of(Way::There).count() > 5 && of(Way::Back).count() > 5);
-        assert!(of(Way::There).all(|(_, took)| *took == (200 - wrong) * 1_000));
-        assert!(of(Way::Back).all(|(_, took)| *took == (200 + wrong) * 1_000));
+        let (received, _) = heard_of_agents([200, 200], wrong);
+        let of = |direction| received.1.iter().filter(move |(one, _)| *one == direction);
+        assert!(of(Direction::Forward).count() > 5 && of(Direction::Reverse).count() > 5);
+        assert!(of(Direction::Forward).all(|(_, took)| *took == (200 - wrong) * 1_000));
+        assert!(of(Direction::Reverse).all(|(_, took)| *took == (200 + wrong) * 1_000));
     }
 }
 
@@ -295,7 +295,7 @@ fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
     let mut sources = Vec::new();
     for (name, later) in [("a", 0), ("b", MILLI), ("c", 4 * MILLI)] {
         let path = folder.path().join(name);
-        both_ways(&path, 0, [later; 2]);
+        both_directions(&path, 0, [later; 2]);
         sources.push(Source::Capture(Tail::of(path)));
     }
     sources[0] = Source::Samples(Samples::of(0));
@@ -309,7 +309,12 @@ fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
     while let Some(window) = windows.next(40_000 * MILLI) {
         judge.look(&window, &mut sources).expect("captures");
     }
-    assert_eq!(judge.hears.0.len(), 2, "each way: {:?}", judge.hears.0);
+    assert_eq!(
+        judge.listener.0.len(),
+        2,
+        "each way: {:?}",
+        judge.listener.0
+    );
 }
 
 #[test]

@@ -10,17 +10,17 @@ use crate::fleet::reports::FleetReports;
 use crate::fleet::spec::{FleetReport, FleetTally};
 use crate::spec::Priority;
 
-fn spec(address: SocketAddr, renewal: Option<Span>) -> FleetSpec {
+fn spec(address: SocketAddr, lifetime: Option<Span>) -> FleetSpec {
     FleetSpec {
         fleet: Fleet {
             probe: ProbeKind::Syn,
-            lanes: 16,
+            slots: 16,
             endpoints: vec![FleetEndpoint {
                 name: "listener".to_owned(),
                 address,
             }],
             interval: Span::from_millis(20),
-            renewal,
+            lifetime,
             criteria: None,
         },
         count: Some(10),

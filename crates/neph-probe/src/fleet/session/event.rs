@@ -1,22 +1,22 @@
-//! What a carrier tells a session.
+//! Events that a transport reports to a session.
 
 use neph_model::{AtPeer, Instant, Own, SynAnswer, Wall};
 
-/// What became of a request, as its carrier learnt it.
+/// What happened to a request, as known to its transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Event {
-    /// The kernel says when it left.
+    /// The kernel reported when it left.
     Departed(Departed),
-    /// A reply to it came.
+    /// A reply to it arrived.
     Replied(Replied),
-    /// It could not be sent, as was learnt later.
+    /// It could not be sent, as was found later.
     Failed(Known),
 }
 
-/// Which request it is about.
+/// The request of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// Our port.
+    /// Source port.
     pub(crate) port: u16,
     /// The low half of its number within the flow.
     pub(crate) seq: u32,
@@ -31,15 +31,15 @@ pub(crate) struct Departed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replied {
     pub(crate) request: Known,
-    /// The kernel's reading, if there is one.
+    /// The kernel's timestamp, if there is one.
     pub(crate) stamp: Option<Instant<Own>>,
-    /// The program's.
+    /// The program's reading.
     pub(crate) read: Instant<Own>,
     pub(crate) ttl: Option<u8>,
     pub(crate) at_peer: Option<AtPeer>,
-    /// Of a SYN.
+    /// For a SYN.
     pub(crate) answer: Option<SynAnswer>,
-    /// The time of its request that it repeats, where the protocol has that.
+    /// The repeated time of its request, where the protocol has one.
     pub(crate) repeated: Option<Wall>,
 }
 

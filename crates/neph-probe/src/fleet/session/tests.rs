@@ -13,18 +13,18 @@ const WALL: Wall = Wall::from_unix_nanos(7);
 use crate::sim::{Net, Random, at};
 
 const MS: i64 = 1_000_000;
-/// Between the first ports of two lanes.
+/// Between the first ports of two slots.
 const PORTS: u16 = 1_000;
 
 #[test]
 fn a_message_under_way_is_small() {
-    assert!(size_of::<Slot>() <= 128, "{}", size_of::<Slot>());
+    assert!(size_of::<Pending>() <= 128, "{}", size_of::<Pending>());
 }
 
 /// What the network did to a message.
 #[derive(Clone, Debug, Default)]
 struct Truth {
-    lane: u32,
+    slot: u32,
     sent: i64,
     departed: i64,
     failed: bool,
@@ -38,30 +38,30 @@ struct World {
     random: Random,
     session: Session,
     timeout: i64,
-    /// The next port of each lane.
+    /// The next port of each slot.
     ports: Vec<u16>,
     events: BTreeMap<(i64, u64), Event>,
     tie: u64,
     truth: BTreeMap<(u16, u32), Truth>,
-    told: Vec<FleetMessage>,
+    reported: Vec<FleetMessage>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    lanes: u32,
+    slots: u32,
     count: u64,
     interval: i64,
-    renewal: Option<i64>,
+    lifetime: Option<i64>,
     timeout: i64,
 }
 
 fn run(shape: Shape, net: Net, refusals: u64, seed: u64) -> World {
     let fleet = Fleet {
         probe: ProbeKind::Udp,
-        lanes: shape.lanes,
+        slots: shape.slots,
         endpoints: Vec::new(),
         interval: Span::from_nanos(shape.interval),
-        renewal: shape.renewal.map(Span::from_nanos),
+        lifetime: shape.lifetime.map(Span::from_nanos),
         criteria: None,
     };
     let rota = Rota::new(&fleet, Some(shape.count));
@@ -69,16 +69,16 @@ fn run(shape: Shape, net: Net, refusals: u64, seed: u64) -> World {
         net,
         refusals,
         random: Random(seed),
-        session: Session::new(rota, shape.lanes, Span::from_nanos(shape.timeout)),
+        session: Session::new(rota, shape.slots, Span::from_nanos(shape.timeout)),
         timeout: shape.timeout,
         ports: (0..)
             .step_by(usize::from(PORTS))
-            .take(shape.lanes as usize)
+            .take(shape.slots as usize)
             .collect(),
         events: BTreeMap::new(),
         tie: 0,
         truth: BTreeMap::new(),
-        told: Vec::new(),
+        reported: Vec::new(),
     };
     world.session.begin(at(MS));
     world.carry_out();
@@ -105,7 +105,7 @@ impl World {
             } else {
                 self.session.at_time(at(now));
             }
-            self.told.extend(self.session.take_finished());
+            self.reported.extend(self.session.take_finished());
         }
         assert!(self.session.is_done());
     }
@@ -113,7 +113,7 @@ impl World {
     fn send(&mut self, now: i64) {
         let departure = self.session.departure().expect("it is due");
         let port = departure.port.unwrap_or_else(|| {
-            let next = &mut self.ports[departure.lane.0 as usize];
+            let next = &mut self.ports[departure.slot.0 as usize];
             *next += 1;
             self.session.opened(*next);
             *next
@@ -122,7 +122,7 @@ impl World {
         let seq = low(departure.seq);
         let request = Known { port, seq };
         let mut truth = Truth {
-            lane: departure.lane.0,
+            slot: departure.slot.0,
             sent: now,
             departed: now + self.random.up_to(self.net.kernel),
             ..Truth::default()
@@ -176,9 +176,9 @@ impl World {
     fn assert_true(&self) {
         assert_eq!(*self.session.tally(), self.injected());
         let mut flows: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
-        for message in &self.told {
+        for message in &self.reported {
             let truth = &self.truth[&(message.source_port, message.seq)];
-            assert_eq!(message.lane.0, truth.lane);
+            assert_eq!(message.slot.0, truth.slot);
             flows
                 .entry(message.source_port)
                 .or_default()
@@ -197,9 +197,13 @@ impl World {
                 FleetOutcome::Failed => assert!(truth.failed),
             }
         }
-        let told: BTreeSet<_> = self.told.iter().map(|m| (m.source_port, m.seq)).collect();
-        assert_eq!(told.len(), self.told.len(), "each once");
-        assert_eq!(told.len(), self.truth.len(), "and all of them");
+        let reported: BTreeSet<_> = self
+            .reported
+            .iter()
+            .map(|m| (m.source_port, m.seq))
+            .collect();
+        assert_eq!(reported.len(), self.reported.len(), "each once");
+        assert_eq!(reported.len(), self.truth.len(), "and all of them");
         for numbers in flows.values() {
             assert!(
                 numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
@@ -222,13 +226,13 @@ fn reply(request: Known, arrives: i64) -> Event {
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
-    let renewal = proptest::option::of(1_i64..500);
-    (1_u32..40, 1_u64..20, 1_i64..300, renewal, 1_i64..400).prop_map(
-        |(lanes, count, interval, renewal, timeout)| Shape {
-            lanes,
+    let lifetime = proptest::option::of(1_i64..500);
+    (1_u32..40, 1_u64..20, 1_i64..300, lifetime, 1_i64..400).prop_map(
+        |(slots, count, interval, lifetime, timeout)| Shape {
+            slots,
             count,
             interval: interval * MS,
-            renewal: renewal.map(|renewal| renewal * MS),
+            lifetime: lifetime.map(|lifetime| lifetime * MS),
             timeout: timeout * MS,
         },
     )
@@ -255,43 +259,43 @@ proptest! {
     }
 }
 
-/// A session of one lane, whose first flow has port 7 and sends a message each 100 ms.
-fn one_lane(timeout: i64) -> Session {
+/// A session of one slot, whose first flow has port 7 and sends a message each 100 ms.
+fn one_slot(timeout: i64) -> Session {
     let fleet = Fleet {
         probe: ProbeKind::Udp,
-        lanes: 1,
+        slots: 1,
         endpoints: Vec::new(),
         interval: Span::from_millis(100),
-        renewal: None,
+        lifetime: None,
         criteria: None,
     };
     let mut session = Session::new(Rota::new(&fleet, None), 1, Span::from_nanos(timeout));
     session.begin(at(0));
-    session.opened_first(Lane(0), 7);
+    session.opened_first(Slot(0), 7);
     session
 }
 
 #[test]
 fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
-    let mut session = one_lane(1_000 * MS);
+    let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.sending(at(100 * MS), WALL);
     session.take(&reply(Known { port: 7, seq: 1 }, 150 * MS));
     session.at_time(at(200 * MS));
     assert_eq!(session.finished(), 0);
     session.at_time(at(1_000 * MS));
-    let told: Vec<_> = session
+    let reported: Vec<_> = session
         .take_finished()
         .iter()
         .map(|m| (m.seq, m.outcome))
         .collect();
-    assert_eq!(told[0], (0, FleetOutcome::Lost));
-    assert!(told.len() == 2 && told[1].0 == 1, "{told:?}");
+    assert_eq!(reported[0], (0, FleetOutcome::Lost));
+    assert!(reported.len() == 2 && reported[1].0 == 1, "{reported:?}");
 }
 
 #[test]
 fn a_reply_without_the_stamp_of_its_request_is_told_as_the_program_read_it() {
-    let mut session = one_lane(1_000 * MS);
+    let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.take(&reply(Known { port: 7, seq: 0 }, 20 * MS));
     session.at_time(at(25 * MS));
@@ -306,7 +310,7 @@ fn a_reply_without_the_stamp_of_its_request_is_told_as_the_program_read_it() {
 
 #[test]
 fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted() {
-    let mut session = one_lane(1_000 * MS);
+    let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     let request = Known { port: 7, seq: 0 };
     for when in [20, 21] {
@@ -325,7 +329,7 @@ fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted
 
 #[test]
 fn what_nobody_asked_for_is_no_reply() {
-    let mut session = one_lane(1_000 * MS);
+    let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     for (port, seq) in [(8, 0), (7, 1), (7, u32::MAX), (0, 0)] {
         session.take(&reply(Known { port, seq }, MS));
@@ -340,7 +344,7 @@ fn what_nobody_asked_for_is_no_reply() {
 
 #[test]
 fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
-    let mut session = one_lane(1_000 * MS);
+    let mut session = one_slot(1_000 * MS);
     for n in 0..3 {
         session.sending(at(n * 100 * MS), WALL);
     }
@@ -354,7 +358,7 @@ fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
     let numbers: Vec<_> = session
         .take_finished()
         .iter()
-        .map(|told| told.seq)
+        .map(|reported| reported.seq)
         .collect();
     assert_eq!(numbers, [0, 2]);
     let tally = *session.tally();
@@ -363,16 +367,19 @@ fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
 
 #[test]
 fn a_long_run_needs_no_more_room_than_its_timeout() {
-    let mut session = one_lane(1_000 * MS);
-    let room = (session.slots.capacity(), session.past.capacity());
+    let mut session = one_slot(1_000 * MS);
+    let room = (session.in_flight.capacity(), session.past.capacity());
     for n in 0..20_000_u32 {
         let now = i64::from(n) * 100 * MS;
         session.sending(at(now), WALL);
         session.take(&reply(Known { port: 7, seq: n }, now + 50 * MS));
         session.at_time(at(now + 60 * MS));
-        assert!(session.slots.len() <= 12);
+        assert!(session.in_flight.len() <= 12);
         session.take_finished();
     }
-    assert_eq!(room, (session.slots.capacity(), session.past.capacity()));
+    assert_eq!(
+        room,
+        (session.in_flight.capacity(), session.past.capacity())
+    );
     assert_eq!(session.tally().replies, 20_000);
 }

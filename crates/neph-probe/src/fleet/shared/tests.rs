@@ -14,7 +14,7 @@ use crate::fleet::sockets::Sockets;
 use crate::fleet::spec::{FleetReport, FleetTally};
 use crate::spec::Priority;
 
-fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
+fn spec(endpoints: &[SocketAddr], slots: u32, count: u64) -> FleetSpec {
     let endpoint = |address: &SocketAddr| FleetEndpoint {
         name: address.to_string(),
         address: *address,
@@ -22,10 +22,10 @@ fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
     FleetSpec {
         fleet: Fleet {
             probe: ProbeKind::Udp,
-            lanes,
+            slots,
             endpoints: endpoints.iter().map(endpoint).collect(),
             interval: Span::from_millis(100),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         },
         count: Some(count),
@@ -115,7 +115,7 @@ fn renewed_flows_come_from_new_ports_and_their_late_replies_are_taken() {
     };
     let reflector = Reflector::start(&spec_of).expect("a port");
     let mut spec = spec(&[reflector.address()], 2, 8);
-    spec.fleet.renewal = Some(Span::from_millis(100));
+    spec.fleet.lifetime = Some(Span::from_millis(100));
     let Some((messages, tally)) = measure("renewed_flows_come_from_new_ports", spec) else {
         return;
     };
@@ -139,8 +139,8 @@ fn two_fleets_at_once_have_each_their_own_replies() {
         std::thread::spawn(move || measure("two_fleets_at_once", spec))
     });
     let carried = carried.map(|thread| thread.join().expect("no panic"));
-    for told in carried {
-        let Some((messages, tally)) = told else {
+    for reported in carried {
+        let Some((messages, tally)) = reported else {
             return;
         };
         assert_eq!(
@@ -156,7 +156,7 @@ fn two_fleets_at_once_have_each_their_own_replies() {
 fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_replies() {
     let at = "127.0.0.1:0".parse().expect("an address");
     let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
-    let spec = |lanes| spec(&[reflector.address()], lanes, 5);
+    let spec = |slots| spec(&[reflector.address()], slots, 5);
     let test = "a_fleet_of_sockets_and_one_that_shares_them";
     let (of_sockets, sharing) = (spec(100), spec(100));
     let sockets = std::thread::spawn(move || {
@@ -164,7 +164,7 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
         run.reports().iter().collect::<Vec<_>>()
     });
     let shared = measure(test, sharing);
-    let told = sockets.join().expect("no panic");
+    let reported = sockets.join().expect("no panic");
     let Some((messages, tally)) = shared else {
         return;
     };
@@ -172,7 +172,7 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
     assert!(whole(&tally), "{tally:?}");
     let ports: BTreeSet<u16> = messages.iter().map(|one| one.source_port).collect();
     assert_eq!(ports.len(), 100);
-    for report in told {
+    for report in reported {
         match report {
             FleetReport::Opened { sources, how } => {
                 assert_eq!(how, Sharing::SocketPerFlow);
@@ -199,7 +199,7 @@ fn who_binds_ports_and_who_does_not_see_each_other_whoever_comes_first() {
             None
         }
     };
-    let lanes = || (0..8).map(Lane);
+    let slots = || (0..8).map(Slot);
     let Some(mut first) = shared() else { return };
     let mut sockets = Sockets::new(&spec).expect("no privilege is needed");
     let blocks = |ports: &[u16]| {
@@ -209,7 +209,7 @@ fn who_binds_ports_and_who_does_not_see_each_other_whoever_comes_first() {
             .collect::<BTreeSet<_>>()
     };
     let open = |transport: &mut dyn Transport| -> Vec<u16> {
-        let opened = lanes().map(|lane| transport.open(lane, now()).expect("a port"));
+        let opened = slots().map(|slot| transport.open(slot, now()).expect("a port"));
         opened.collect()
     };
     let firsts = open(&mut first);

@@ -1,4 +1,4 @@
-//! Our own framing, the answering half: a hello, then length-prefixed messages, or a bulk sink.
+//! The neph framing, server side: a hello, then length-prefixed messages, or a bulk transfer.
 
 use neph_model::{Instant, Own, Seq, Span};
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
@@ -34,7 +34,7 @@ impl Framed {
         !matches!(self.0, State::Greeting)
     }
 
-    /// The bulk transfer that has its turn, and for how long it was asked.
+    /// The running bulk transfer, and its requested length.
     pub(super) const fn bulk(&self) -> Option<(Span, &BulkTurn)> {
         match &self.0 {
             State::Bulk(span, turn) => Some((*span, turn)),
@@ -42,7 +42,7 @@ impl Framed {
         }
     }
 
-    /// Answers a bulk transfer that waits, once its turn has come or it has waited long enough; whether
+    /// Answers a waiting bulk transfer, once its turn has come or it has waited long enough. Returns whether
     /// it waits on.
     pub(super) fn wait(&mut self, now: Instant<Own>, line: &mut Line) -> Result<bool, End> {
         let State::Waiting(span, turn, until) = &self.0 else {
@@ -89,8 +89,7 @@ impl Framed {
         Err(End::Refused(counted))
     }
 
-    /// The size of replies that is granted; `None` for a bulk transfer, which is answered when its
-    /// turn comes.
+    /// The granted size of replies. `None` for a bulk transfer, which is answered when its turn comes.
     fn decide(&mut self, hello: &Hello, line: &Line) -> Result<Option<u32>, (Refusal, Counted)> {
         match hello.mode {
             Mode::Echo if u64::from(hello.reply_size) > line.caps.reply_size.bytes() => {

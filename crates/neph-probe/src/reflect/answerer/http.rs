@@ -1,4 +1,4 @@
-//! HTTP/1.1, the answering half: any request is answered with as many bytes as it asks for.
+//! HTTP/1.1, server side: any request is answered with as many bytes as it asks for.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::{Asked, Counted, End, Line, Marks, Step};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
 use crate::refused::REFUSED_HEADER;
 
-/// What a request without `reply=` gets.
+/// Bytes of the reply to a request without `reply=`.
 const DEFAULT_REPLY: u64 = 64;
 
 #[derive(Debug)]
 pub(super) struct Http {
     request: Option<Reading>,
     reply_size: usize,
-    /// A head was whole: what comes of its body has a time limit of its own.
+    /// A head was complete: the time limit of the handshake no longer applies.
     open: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Http {
 #[derive(Debug)]
 struct Reading {
     body: BodyReader,
-    /// The first bytes of the body, where our own requests have their number.
+    /// The first bytes of the body, where requests of neph have their number.
     start: Vec<u8>,
     connection: Connection,
     head_only: bool,
@@ -45,7 +45,7 @@ impl Http {
         }
     }
 
-    /// What the request asked for that was read last.
+    /// The reply size of the last request.
     pub(super) const fn reply_size(&self) -> usize {
         self.reply_size
     }
@@ -54,7 +54,7 @@ impl Http {
         self.open
     }
 
-    /// How many bytes of a request's body are here; `None` between requests.
+    /// Received bytes of a request's body; `None` between requests.
     pub(super) fn seen(&self) -> Option<u64> {
         self.request.as_ref().map(|request| request.body.seen())
     }
@@ -100,7 +100,7 @@ impl Http {
         self.open = true;
         self.reply_size = usize::try_from(size).unwrap_or(usize::MAX);
         line.flow = flow_token(head.target());
-        // Other protocols may be declined by not speaking of them (RFC 9110, 7.8).
+        // Other protocols may be declined by not mentioning them (RFC 9110, 7.8).
         if head.headers().lists("upgrade", "websocket") {
             return upgrade(&head, line);
         }
@@ -148,9 +148,11 @@ impl Http {
             content_length: Some(asked.reply_size as u64),
             connection: request.connection,
         };
-        // To whom asks for nothing but the head, as nobody does who measures.
+        // For HEAD requests only, which no measurement sends.
         let refused = request.head_only.then(|| line.refused().to_string());
-        let refused = refused.as_deref().map(|told| (REFUSED_HEADER, told));
+        let refused = refused
+            .as_deref()
+            .map(|reported| (REFUSED_HEADER, reported));
         let extra: Vec<_> = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
@@ -176,7 +178,7 @@ impl Reading {
     fn step(&mut self, input: &[u8], reply_size: usize) -> Result<Step, End> {
         let taken = match self.body.step(input) {
             Ok(BodyStep::More) if input.is_empty() => return Ok(Step::More),
-            // Chunk syntax: the reader has taken it, so it must not be given to it again.
+            // Chunk syntax: the reader has consumed it, so it must not get it a second time.
             Ok(BodyStep::More) => input.len(),
             Ok(BodyStep::Piece { consumed, payload }) => {
                 let room = neph_wire::echo::REQUEST_MIN.saturating_sub(self.start.len());
@@ -205,7 +207,7 @@ fn upgrade(head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
             server_response(key, &mut line.plain);
             return Ok(Step::Upgraded(head.len()));
         }
-        // What is spoken here (RFC 6455, 4.2.2; RFC 9110, 15.5.22).
+        // The supported versions (RFC 6455, 4.2.2; RFC 9110, 15.5.22).
         Err(HandshakeError::Version) => refuse_with(
             426,
             &[
@@ -220,7 +222,7 @@ fn upgrade(head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
     Err(End::Refused(Counted::RefusedMalformed))
 }
 
-/// Answers with a status and nothing else; the connection ends behind it.
+/// Answers with a status only. The connection ends after it.
 pub(super) fn refuse(status: u16, line: &mut Line) {
     refuse_with(status, &[], line);
 }
@@ -248,28 +250,31 @@ mod tests {
     #[test]
     fn an_upgrade_to_something_else_is_served_as_plain_http() {
         // curl --http2
-        let told = asked(
+        let reported = asked(
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
              HTTP2-Settings: AAMAAABkAAQAAP__\r\n",
         );
-        assert!(told.starts_with("HTTP/1.1 200 OK\r\n"), "{told}");
-        assert!(told.ends_with("\r\n\r\n..."), "{told}");
+        assert!(reported.starts_with("HTTP/1.1 200 OK\r\n"), "{reported}");
+        assert!(reported.ends_with("\r\n\r\n..."), "{reported}");
     }
 
     #[test]
     fn a_client_of_another_websocket_version_is_told_which_one_is_spoken() {
         let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let told = asked(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
+        let reported = asked(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
         assert!(
-            told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
-            "{told}"
+            reported.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
+            "{reported}"
         );
-        assert!(told.contains("\r\nSec-WebSocket-Version: 13\r\n"), "{told}");
-        let told = asked(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
-        assert!(told.starts_with("HTTP/1.1 101 "), "{told}");
-        let told =
+        assert!(
+            reported.contains("\r\nSec-WebSocket-Version: 13\r\n"),
+            "{reported}"
+        );
+        let reported = asked(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
+        assert!(reported.starts_with("HTTP/1.1 101 "), "{reported}");
+        let reported =
             asked("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
-        assert!(told.starts_with("HTTP/1.1 400 "), "no key: {told}");
+        assert!(reported.starts_with("HTTP/1.1 400 "), "no key: {reported}");
     }
 }

@@ -1,4 +1,4 @@
-//! What every protocol needs to write a reply, and a connection's part of what all share.
+//! The reply buffers of every protocol, and a connection's part of shared resources.
 
 use std::collections::TryReserveError;
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,7 +8,7 @@ use neph_model::{Instant, Own, ReflectorCaps, Seq, Span};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
-use crate::discover::told_identity;
+use crate::discover::reported_identity;
 use crate::outbox::Outbox;
 use crate::reflect::budget::Budget;
 use crate::reflect::bulk_turn::BulkGate;
@@ -18,10 +18,10 @@ use crate::reflect::departures::Departures;
 use crate::reflect::room::{Held, OWN, Room};
 use crate::refused::Refusals;
 
-/// Room that is always kept for the next reply; beyond, it is kept while nobody needs it.
+/// Room that is always kept for the next reply. More is kept while memory is free.
 const KEPT: usize = OWN / 2;
 
-/// A connection's part of what all connections share.
+/// A connection's part of shared resources.
 #[derive(Debug)]
 pub(crate) struct Shares {
     /// Its peer's address.
@@ -30,18 +30,18 @@ pub(crate) struct Shares {
     pub(crate) budget: Arc<Budget>,
     /// The turn of a bulk transfer.
     pub(crate) bulk: Arc<BulkGate>,
-    /// Room for what all peers make us hold.
+    /// Memory for data of all peers.
     pub(crate) room: Arc<Room>,
-    /// Send stamps for flows that take several connections.
+    /// Send timestamps for flows that use several connections.
     pub(crate) departures: Arc<Departures>,
-    /// Which clock its marks are read from.
+    /// Identity of the clock of its timestamps.
     pub(crate) clock: Arc<str>,
-    /// What the whole reflector counts.
+    /// Counters of the whole reflector.
     pub(crate) counters: Arc<Counters>,
 }
 
 impl Shares {
-    /// Those of a connection that shares nothing but its peer's budget.
+    /// For a connection that shares only its peer's budget.
     pub(crate) fn alone(caps: &ReflectorCaps, budget: Arc<Budget>) -> Self {
         Self {
             peer: Ipv4Addr::LOCALHOST.into(),
@@ -49,12 +49,12 @@ impl Shares {
             bulk: Arc::default(),
             room: Arc::new(caps.room_of_all()),
             departures: Arc::default(),
-            clock: told_identity(),
+            clock: reported_identity(),
             counters: Arc::default(),
         }
     }
 
-    /// What this connection holds of one kind: nothing yet.
+    /// An empty account of this connection for one kind of memory.
     pub(super) fn held(&self) -> Held {
         Held::new(Arc::clone(&self.room), Arc::clone(self.budget.room()))
     }
@@ -63,7 +63,7 @@ impl Shares {
 /// The head of a reply.
 const HEAD: usize = 1 << 10;
 
-/// Makes room for `bytes` more: no more than that where they are many.
+/// Makes room for `bytes` more; exactly that if they are many.
 fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), TryReserveError> {
     if bytes > KEPT {
         buffer.try_reserve_exact(bytes)
@@ -81,25 +81,25 @@ pub(super) struct Line {
     budget: Arc<Budget>,
     departures: Arc<Departures>,
     counters: Arc<Counters>,
-    /// Which clock its marks are read from.
+    /// Identity of the clock of its timestamps.
     pub(super) clock: Arc<str>,
-    /// Whose requests these are, where the client says that it takes several connections.
+    /// The flow of these requests, if the client uses several connections.
     pub(super) flow: Option<FlowToken>,
-    /// When the bytes that are being read had come.
+    /// When the bytes that are being read had arrived.
     pub(super) at: Instant<Own>,
     pub(super) outbox: Outbox,
-    /// Replies wait here until the channel has sealed them.
+    /// Replies wait here until the channel has encrypted them.
     pub(super) plain: Vec<u8>,
     /// The reply that `plain` ends with, if it ends with one.
     pub(super) reply: Option<Seq>,
     pub(super) replies: u64,
-    /// Messages that became whole, echoes of somebody else's included.
+    /// Complete messages, including echoes for clients other than neph.
     pub(super) whole: u64,
-    /// The send stamp of the latest reply that has one.
+    /// The send timestamp of the latest reply that has one.
     previous: Option<PreviousTx>,
     /// Memory for replies.
     held: Held,
-    /// Replies are copied on their way into the outbox: TLS seals them.
+    /// Replies are copied into the outbox because TLS encrypts them.
     pub(super) is_sealed: bool,
 }
 
@@ -128,14 +128,14 @@ impl Line {
         }
     }
 
-    /// Whether the peer may have a reply of `bytes`: its rate, and memory until it has been read. Makes room
+    /// Whether the peer may have a reply of `bytes`: by its rate, and by memory until it was read. Makes room
     /// for it.
     pub(super) fn grant(&mut self, bytes: usize) -> Result<(), Counted> {
         if !self.budget.spend(bytes as u64, self.at) {
             return Err(Counted::RefusedRate);
         }
         if !self.hold(bytes) {
-            // What an earlier reply needed may be more than this one does.
+            // An earlier reply may have needed more than this one.
             self.plain.shrink_to(0);
             self.outbox.shrink_to(0);
             if !self.hold(bytes) {
@@ -148,7 +148,7 @@ impl Line {
             .map_err(|_| Counted::RefusedMemory)
     }
 
-    /// Charges what `plain` and the outbox take with a reply of `bytes` more; whether there is room.
+    /// Charges `plain` and the outbox with a reply of `bytes` more. Returns whether there is room.
     fn hold(&mut self, bytes: usize) -> bool {
         let plain = self.plain_size(bytes).max(self.plain.capacity());
         let sealed = self.sealed_size(bytes).max(self.outbox.capacity());
@@ -160,17 +160,17 @@ impl Line {
         self.plain.len() + bytes + HEAD
     }
 
-    /// Bytes in the outbox with it; none where it is moved there.
+    /// Bytes in the outbox with it; 0 where it is moved there.
     fn sealed_size(&self, bytes: usize) -> usize {
         if self.is_moved() {
             return 0;
         }
         let plain = self.plain_size(bytes);
-        // A record of TLS has 16 KiB at most, and 22 bytes around them.
+        // A record of TLS has at most 16 KiB, and 22 bytes of overhead.
         self.outbox.len() + plain + plain / 128
     }
 
-    /// Whether a reply becomes what is written without a copy.
+    /// Whether a reply is written without a copy.
     fn is_moved(&self) -> bool {
         !self.is_sealed && self.outbox.len() == 0
     }
@@ -180,7 +180,7 @@ impl Line {
         self.plain.clear();
         self.plain.shrink_to(KEPT);
         let held = self.plain.capacity() + self.outbox.capacity();
-        // It was granted with no less.
+        // At least this much was granted.
         self.held.hold(held as u64);
     }
 
@@ -208,7 +208,7 @@ impl Line {
         self.held.give_back();
     }
 
-    /// A reply left; a later one will tell.
+    /// A reply left; a later one reports its timestamp.
     pub(super) fn departed(&mut self, departed: PreviousTx) {
         match self.flow {
             Some(flow) => self.departures.put(self.peer, flow, departed),

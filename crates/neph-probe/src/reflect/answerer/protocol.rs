@@ -1,9 +1,9 @@
-//! What a connection speaks, and what all that can be spoken have in common.
+//! The protocol of a connection, and the operations that all protocols share.
 
 use super::line::Line;
 use super::{Counted, framed, http, websocket};
 
-/// What a connection is for, once it is known.
+/// The protocol of a connection, once it is known.
 #[derive(Debug)]
 pub(super) enum Protocol {
     /// Too few bytes yet.
@@ -23,7 +23,7 @@ impl Protocol {
         }
     }
 
-    /// Tells the peer that it asks too often, or too much at the moment.
+    /// Reports to the peer that it sends too many requests, or requests too much at the moment.
     pub(super) fn refuse(&self, counted: Counted, line: &mut Line) {
         match self {
             Self::Http(_) if counted == Counted::RefusedMemory => http::refuse(503, line),
@@ -33,7 +33,7 @@ impl Protocol {
         }
     }
 
-    /// Memory that the protocol itself takes for a message, beside the inbox.
+    /// Memory of the protocol itself for a message, without the inbox.
     pub(super) const fn capacity(&self) -> usize {
         match self {
             Self::WebSocket(ws) => ws.capacity(),
@@ -41,14 +41,14 @@ impl Protocol {
         }
     }
 
-    /// Gives back the memory of a message that was read.
+    /// Frees the memory of a message that was read.
     pub(super) fn tidy(&mut self) {
         if let Self::WebSocket(ws) = self {
             ws.tidy();
         }
     }
 
-    /// How many bytes it has taken of a message that is not whole yet; `None` between messages.
+    /// Received bytes of an incomplete message; `None` between messages.
     pub(super) fn seen(&self) -> Option<u64> {
         match self {
             Self::Http(http) => http.seen(),

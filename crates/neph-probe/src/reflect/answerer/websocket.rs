@@ -1,4 +1,4 @@
-//! WebSocket, the answering half: each message of ours is answered; any other is echoed.
+//! WebSocket, server side: messages of neph are answered, any other is echoed.
 
 use neph_model::{ReflectorCaps, Seq};
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
@@ -24,22 +24,22 @@ impl WebSocket {
         }
     }
 
-    /// Bytes of fragments whose message is not whole yet.
+    /// Bytes of fragments whose message is incomplete.
     pub(super) const fn kept(&self) -> usize {
         self.assembler.kept()
     }
 
-    /// Memory of the fragments, room for more included.
+    /// Allocated memory of the fragments.
     pub(super) const fn capacity(&self) -> usize {
         self.assembler.capacity()
     }
 
-    /// Gives back the memory of a message that was read.
+    /// Frees the memory of a message that was read.
     pub(super) fn tidy(&mut self) {
         self.assembler.tidy();
     }
 
-    /// Memory that the next step takes: a whole fragment is kept.
+    /// Memory that the next step takes: a complete fragment is kept.
     pub(super) fn copied(&self, input: &[u8]) -> usize {
         self.assembler.copied(input)
     }
@@ -84,7 +84,7 @@ impl WebSocket {
                 encode_frame(&mut line.plain, Opcode::Close, Fin::Last, None, &[]);
                 return Err(End::Done);
             }
-            // They ask for nothing, and count as messages all the same.
+            // They need no reply, but count as messages.
             Event::Pong(_) | Event::Fragment => grant(&[], line)?,
         }
         Ok(Step::Took(consumed))
@@ -107,7 +107,7 @@ pub(super) fn reply(asked: &Asked, marks: &Marks, line: &mut Line) {
     line.reply = Some(Seq(asked.seq));
 }
 
-/// Somebody else's client: its own bytes come back.
+/// Another client than neph: its bytes are returned.
 fn echo(payload: &[u8], line: &mut Line) -> Result<(), End> {
     line.whole += 1;
     if payload.len() as u64 > line.caps.reply_size.bytes() {
@@ -130,7 +130,7 @@ fn grant(payload: &[u8], line: &mut Line) -> Result<(), End> {
     })
 }
 
-/// Tells the peer that it asks too often, or too much at the moment.
+/// Reports to the peer that it sends too many requests, or requests too much at the moment.
 pub(super) fn refuse(counted: Counted, line: &mut Line) {
     match counted {
         Counted::RefusedMemory => {

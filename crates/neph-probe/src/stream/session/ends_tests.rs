@@ -183,7 +183,7 @@ fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
         receive(&mut session, 0, &text, millis + 2);
     }
-    let told = ends(&mut session);
+    let reported = ends(&mut session);
     let expected = [
         (Outcome::Reply, 200),
         (Outcome::Error, 503),
@@ -191,7 +191,7 @@ fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
         (Outcome::Reply, 204),
     ];
     assert_eq!(
-        told,
+        reported,
         expected.map(|(end, status)| (end, Some(Answer::HttpStatus(status))))
     );
     let tally = *session.tally();
@@ -221,12 +221,12 @@ fn a_websocket_that_the_server_closes_tells_its_code_and_is_dialled_ever_more_ra
     let mut pauses = Vec::new();
     let mut now = at(11 * MS);
     for number in 1..=8 {
-        let again = std::iter::repeat_with(|| session.next_deadline())
+        let anew = std::iter::repeat_with(|| session.next_deadline())
             .flatten()
             .next()
             .expect("it dials again");
-        pauses.push((again - now).nanos() / MS);
-        now = again;
+        pauses.push((anew - now).nanos() / MS);
+        now = anew;
         session.at_time(now);
         assert_eq!(session.take_dial(), Some(number));
         session.connected(number, now, &mut || now);

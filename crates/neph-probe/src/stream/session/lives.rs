@@ -1,4 +1,4 @@
-//! The lives of a session's connections: dialled, ready, replied on, lost.
+//! The states of a session's connections: dialled, ready, replied on, lost.
 
 use neph_model::{Answer, EventKind, Instant, Outcome, Own, Seq, SynAnswer};
 
@@ -10,7 +10,7 @@ use crate::kinds;
 use crate::stream::connection::{Connection, Happening, Phase};
 use crate::tls;
 
-/// What a connection's end is to the message that waits at this place: only the oldest one's reply
+/// The answer for the message that waits at this place when a connection ends: only the oldest one's reply
 /// had begun.
 fn waiting_at(place: usize, answer: Option<Answer>) -> Option<Answer> {
     match answer {
@@ -19,12 +19,12 @@ fn waiting_at(place: usize, answer: Option<Answer>) -> Option<Answer> {
     }
 }
 
-/// What happened on a connection.
+/// An event on a connection.
 struct Happened {
     happening: Happening,
     /// When it was read.
     at: Instant<Own>,
-    /// When its bytes came to the interface.
+    /// When its bytes arrived at the interface.
     stamp: Option<Instant<Own>>,
 }
 
@@ -48,11 +48,11 @@ impl Session {
         self.to_dial.push_back(number);
     }
 
-    /// Builds the next connection ahead of its message's time: what TLS makes for each (keys, a
-    /// hello) would be lateness otherwise. Returns whether a socket is wanted for it.
+    /// Builds the next connection ahead of its message's time: the work of TLS for each (keys, a hello) would
+    /// add lateness otherwise. Returns whether it needs a socket.
     pub(super) fn make_spare(&mut self, now: Instant<Own>) -> bool {
         if self.spare.is_none() {
-            // What fails now fails again when the message is due, and is told then.
+            // A failure now happens again when the message is due, and is reported then.
             self.spare = self.build(self.dialled, now).ok();
         }
         self.spare.is_some()
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// The socket was found connected at `at`; `clock` tells when what follows is done.
+    /// The socket was found connected at `at`; `clock` gives the time when the following work is done.
     pub(crate) fn connected(
         &mut self,
         number: u32,
@@ -97,12 +97,12 @@ impl Session {
     ) {
         let mut found = Some(at);
         let mut clock = || found.take().unwrap_or_else(&mut *clock);
-        self.happen(number, None, &mut clock, |connection, tell| {
-            connection.connected(tell);
+        self.happen(number, None, &mut clock, |connection, report| {
+            connection.connected(report);
         });
     }
 
-    /// The attempt was refused at `at`, and that is an answer: all that was wanted to know.
+    /// The attempt was refused at `at`. That is an answer, where only the attempt is measured.
     pub(crate) fn refused(
         &mut self,
         number: u32,
@@ -110,12 +110,12 @@ impl Session {
         clock: &mut dyn FnMut() -> Instant<Own>,
     ) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.said = SynAnswer::Rst;
+            connection.printed = SynAnswer::Rst;
         }
         self.connected(number, at, clock);
     }
 
-    /// Bytes came; `stamp` is when the kernel received the last of them.
+    /// Bytes arrived; `stamp` is when the kernel received the last of them.
     pub(crate) fn received(
         &mut self,
         number: u32,
@@ -123,24 +123,24 @@ impl Session {
         stamp: Option<Instant<Own>>,
         clock: &mut dyn FnMut() -> Instant<Own>,
     ) {
-        self.happen(number, stamp, clock, |connection, tell| {
-            connection.received(bytes, tell);
+        self.happen(number, stamp, clock, |connection, report| {
+            connection.received(bytes, report);
         });
     }
 
     /// The peer closed its side.
     pub(crate) fn ended(&mut self, number: u32, now: Instant<Own>) {
-        self.happen(number, None, &mut || now, |connection, tell| {
-            connection.ended(tell);
+        self.happen(number, None, &mut || now, |connection, report| {
+            connection.ended(report);
         });
     }
 
-    /// The socket is closed; nothing more comes of it.
+    /// The socket is closed.
     pub(crate) fn closed(&mut self, number: u32) {
         self.connections.remove(&number);
     }
 
-    /// The socket broke, or could not be had.
+    /// The socket broke, or could not be opened.
     pub(crate) fn broke(&mut self, number: u32, parting: Parting, now: Instant<Own>) {
         self.drop_connection(number, EventKind::ConnectionLost, parting, now);
     }
@@ -204,7 +204,7 @@ impl Session {
                     return;
                 };
                 if awaited.is_none() && self.book.is_undecided(seq) {
-                    // The number of a message that never went over this connection.
+                    // The number of a message that was never sent over this connection.
                     return;
                 }
                 let reply = Reply {
@@ -233,12 +233,12 @@ impl Session {
             return;
         };
         connection.since = at;
-        let said = connection.said;
+        let printed = connection.printed;
         let Some(seq) = connection.pending.take() else {
             return;
         };
         if self.asks == Asks::Connections {
-            // The attempt ends when the connection stands, not when this program gets to it.
+            // The attempt ends when the connection is established, not when this program handles it.
             let mut established = None;
             self.book
                 .with_marks(seq, |marks| established = marks.connected);
@@ -251,18 +251,18 @@ impl Session {
                     .target
                     .kind()
                     .is_segment()
-                    .then_some(Answer::Syn(said)),
+                    .then_some(Answer::Syn(printed)),
                 outcome: Outcome::Reply,
             };
             return self.reply(number, seq, &reply);
         }
         if !self.book.is_undecided(seq) && !self.is_tail(seq) {
-            // Its time was over before the connection stood; the connection may serve the next.
+            // Its timeout passed before the connection was established; the connection may serve the next.
             if self.way == Use::Fresh {
                 self.leave(number);
             }
         } else if self.put(number, seq, at) {
-            // Building and sealing it took time, which is the compose stage.
+            // Building and encrypting it took time, which is the compose stage.
             self.hand_over(number, seq, clock());
         } else {
             self.book.failed(seq, None, at);
@@ -270,7 +270,7 @@ impl Session {
     }
 
     fn reply(&mut self, number: u32, seq: Seq, reply: &Reply) {
-        // Only now is the peer known to serve: one that accepts and closes is not dialled ever faster.
+        // Only now the peer is known to serve: one that accepts and closes must not be dialled ever faster.
         self.pause = FIRST_PAUSE;
         self.last_fault = None;
         if let Some(message) = self.book.replied(seq, reply) {
@@ -290,7 +290,7 @@ impl Session {
         }
     }
 
-    /// Lets go of a connection that has served: stamps may still come, messages may not.
+    /// Leaves a connection that has served: timestamps may still come, messages may not.
     fn leave(&mut self, number: u32) {
         if let Some(connection) = self.connections.get_mut(&number)
             && connection.phase != Phase::Leaving
@@ -301,7 +301,7 @@ impl Session {
         }
     }
 
-    /// The flow is over: lets go of every connection.
+    /// Leaves every connection, as the flow is over.
     pub(crate) fn part(&mut self) {
         let numbers: Vec<u32> = self.connections.keys().copied().collect();
         for number in numbers {
@@ -338,7 +338,7 @@ impl Session {
         }
         let was_up = connection.phase == Phase::Ready;
         let lasting = self.way == Use::One;
-        // The exchange after the last message is none: without it a mark is absent, that is all.
+        // The exchange after the last message does not count: without it only a timestamp is missing.
         let for_the_tail = connection.pending.is_some_and(|seq| self.is_tail(seq));
         if (lasting || !was_up || took_along > 0) && !for_the_tail {
             let kind = match kind {
@@ -349,13 +349,13 @@ impl Session {
             self.last_fault = parting.answer;
         }
         if lasting {
-            self.dial_again = Some(at + self.pause);
+            self.redial = Some(at + self.pause);
             self.pause = self.pause.times(2).min(LAST_PAUSE);
         }
     }
 
-    /// The message that met the end of an idle connection and is to be sent again on another one;
-    /// it waits on this one no more.
+    /// The message that met the end of an idle connection and is sent on another one. It waits on this one no
+    /// more.
     fn repeat_on_another(&mut self, connection: &mut Connection, parting: &Parting) -> Option<Seq> {
         let repeats = self.way == Use::Idle
             && connection.phase == Phase::Ready
@@ -369,7 +369,7 @@ impl Session {
         self.book.take_back(seq).then_some(seq)
     }
 
-    /// Decides every message that a connection took along; returns how many those were.
+    /// Decides every message that was lost with a connection. Returns their number.
     fn settle(&mut self, connection: &Connection, parting: &Parting, at: Instant<Own>) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {

@@ -142,7 +142,7 @@ fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
     assert!(
         session
             .next_deadline()
-            .is_some_and(|again| again > at(40 * MS)),
+            .is_some_and(|anew| anew > at(40 * MS)),
         "dials again"
     );
 }

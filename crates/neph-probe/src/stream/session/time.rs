@@ -1,4 +1,4 @@
-//! What time alone brings about: losses, connections that take too long, dialling again, the end.
+//! Actions that depend on time alone: losses, slow connections, dialling again, the end.
 
 use neph_model::{EventKind, Instant, Own, Span};
 
@@ -7,12 +7,12 @@ use crate::codec::{Parting, Use};
 use crate::stream::connection::{Connection, Phase};
 
 impl Session {
-    /// Does what its time has come for.
+    /// Does everything that is due.
     pub(crate) fn at_time(&mut self, now: Instant<Own>) {
         self.book.expire(now);
         self.forget_the_lost();
-        if self.dial_again.is_some_and(|at| at <= now) {
-            self.dial_again = None;
+        if self.redial.is_some_and(|at| at <= now) {
+            self.redial = None;
             self.dial(None, now);
         }
         let (way, timeout) = (self.way, self.spec.timeout);
@@ -29,8 +29,8 @@ impl Session {
         }
     }
 
-    /// A lasting connection to a peer that never answers must not remember every message. Where
-    /// each connection carries one message at a time, a late reply still has to find its own.
+    /// A lasting connection to a silent peer must not remember every message. Where a connection carries one
+    /// message at a time, a late reply must still find its message.
     fn forget_the_lost(&mut self) {
         if self.way != Use::One {
             return;
@@ -44,33 +44,33 @@ impl Session {
         }
     }
 
-    /// When [`Self::at_time`] has something to do next.
+    /// When [`Self::at_time`] has work next.
     pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
         let overdue = self
             .connections
             .values()
             .filter_map(|connection| patience_ends(connection, self.way, self.spec.timeout))
             .min();
-        [self.book.next_deadline(), self.dial_again, overdue]
+        [self.book.next_deadline(), self.redial, overdue]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// Whether the schedule is over, every message decided and every mark there that can come.
+    /// Whether the schedule is over, every message decided and every possible timestamp received.
     pub(crate) fn is_done(&self) -> bool {
         let scheduled = self.start.is_none() || self.next_due().is_some();
         !scheduled && self.book.all_decided() && (self.book.len() == 0 || self.tail_sent)
     }
 
-    /// Whether marks may still come for messages already decided.
+    /// Whether timestamps may still come for messages already decided.
     pub(crate) fn lacks_peer_send(&self) -> bool {
         self.book.lacks_peer_send()
     }
 }
 
-/// When a connection has taken too long: in the making for one timeout, or, where it carries one
-/// message at a time, with that message out for two (a reply after the first is still told late).
+/// When a connection has taken too long: after one timeout while connecting. If it carries one message at a
+/// time, two timeouts after that message (a reply after the first still counts as late).
 fn patience_ends(connection: &Connection, way: Use, timeout: Span) -> Option<Instant<Own>> {
     match connection.phase {
         Phase::Dialling | Phase::Securing | Phase::Opening => Some(connection.since + timeout),

@@ -6,8 +6,8 @@ use neph_model::{Instant, Own, ReadBy};
 
 use super::*;
 use crate::fleet::Blocks;
-use crate::trace::flow::{Answer, Said};
-use crate::trace::tracer::{Ask, Heard};
+use crate::trace::flow::{Answer, AnswerKind};
+use crate::trace::tracer::{Ask, ReceivedAnswer};
 
 #[test]
 fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
@@ -33,7 +33,7 @@ fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
 struct Few {
     files: usize,
     /// Others took the files that it said there were.
-    says: Option<usize>,
+    wording: Option<usize>,
     held: BTreeSet<u16>,
     asked: Vec<Ask>,
 }
@@ -48,7 +48,7 @@ impl Carrier for Few {
     }
 
     fn room(&self) -> usize {
-        self.says.unwrap_or(self.files - self.held.len())
+        self.wording.unwrap_or(self.files - self.held.len())
     }
 
     fn let_go(&mut self) -> bool {
@@ -63,12 +63,12 @@ impl Carrier for Few {
 
     fn take_in(&mut self, _until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
         for ask in self.asked.drain(..) {
-            tracer.on_answer(&Heard {
+            tracer.on_answer(&ReceivedAnswer {
                 port: ask.port,
                 number: Some(ask.number),
                 answer: Answer {
                     from: [127, 0, 0, 1].into(),
-                    said: Said::Arrived,
+                    printed: AnswerKind::Arrived,
                     at: now(),
                     read_by: ReadBy::Kernel,
                 },
@@ -96,7 +96,7 @@ fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), P
 #[test]
 fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
     let all: Vec<u16> = (1_000..1_010).collect();
-    for says in [None, Some(100)] {
+    for wording in [None, Some(100)] {
         for flows in [
             FlowSet::These(all.clone()),
             FlowSet::Count {
@@ -106,11 +106,11 @@ fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
         ] {
             let few = Few {
                 files: 3,
-                says,
+                wording,
                 ..Few::default()
             };
             let (ports, left_out) = traced(flows, few).expect("some at a time");
-            assert_eq!((ports, left_out.len()), (all.clone(), 0), "{says:?}");
+            assert_eq!((ports, left_out.len()), (all.clone(), 0), "{wording:?}");
         }
     }
 }
@@ -126,8 +126,8 @@ fn without_a_file_for_any_flow_it_says_so() {
 fn a_limit_of_files_is_no_port_of_somebody_elses() {
     let nobody = ([127, 0, 0, 1], 9).into();
     let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
-    let told = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
-    let (limit, taken) = (told(24), told(98));
+    let reported = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
+    let (limit, taken) = (reported(24), reported(98));
     assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
     assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
 }

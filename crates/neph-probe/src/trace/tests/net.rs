@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use neph_model::{FlowRoute, Instant, Own, ReadBy, Span, TraceKind, Wall};
 
 use crate::trace::Route;
-use crate::trace::flow::{Answer, Said};
+use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::spec::{FlowSet, TraceSpec};
-use crate::trace::tracer::{Apart, Ask, Heard, Tracer, Turn};
+use crate::trace::tracer::{Apart, Ask, ReceivedAnswer, Tracer, Turn};
 
 pub(super) const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 
@@ -91,7 +91,7 @@ impl Net {
         routers.chain([DESTINATION]).collect()
     }
 
-    fn answer(&mut self, ask: &Ask, now: Instant<Own>) -> Option<(IpAddr, Said)> {
+    fn answer(&mut self, ask: &Ask, now: Instant<Own>) -> Option<(IpAddr, AnswerKind)> {
         self.farthest = self.farthest.max(ask.ttl);
         self.sends
             .push(((now - Instant::from_nanos(0)).nanos(), ask.ttl));
@@ -102,7 +102,7 @@ impl Net {
         let last = usize::from(ask.ttl - 1);
         for stage in self.stages.iter().take(last) {
             if let Stage::Refuses(router, code) = stage {
-                return Some((addr(*router), Said::Unreachable(*code)));
+                return Some((addr(*router), AnswerKind::Unreachable(*code)));
             }
         }
         match self.stages.get(last) {
@@ -110,20 +110,22 @@ impl Net {
                 let limited = self
                     .reluctant
                     .is_some_and(|pause| self.is_early(99, pause, now));
-                (!self.mute && !limited).then_some((DESTINATION, Said::Arrived))
+                (!self.mute && !limited).then_some((DESTINATION, AnswerKind::Arrived))
             }
             Some(Stage::Silent) => None,
-            Some(Stage::Flows(choose)) => Some((addr(choose(ask.port)), Said::Exceeded)),
+            Some(Stage::Flows(choose)) => Some((addr(choose(ask.port)), AnswerKind::Exceeded)),
             Some(Stage::Packets(among)) => {
                 let at = hash(5, self.packets) % among.len() as u64;
                 let router = among[usize::try_from(at).expect("small")];
-                Some((addr(router), Said::Exceeded))
+                Some((addr(router), AnswerKind::Exceeded))
             }
             Some(Stage::Limited(router, pause)) => {
                 let (router, pause) = (*router, *pause);
-                (!self.is_early(last, pause, now)).then_some((addr(router), Said::Exceeded))
+                (!self.is_early(last, pause, now)).then_some((addr(router), AnswerKind::Exceeded))
             }
-            Some(Stage::Refuses(router, code)) => Some((addr(*router), Said::Unreachable(*code))),
+            Some(Stage::Refuses(router, code)) => {
+                Some((addr(*router), AnswerKind::Unreachable(*code)))
+            }
         }
     }
 }
@@ -145,7 +147,7 @@ pub(super) fn run(spec: &TraceSpec, apart: Apart, net: &mut Net) -> Run {
     let begun = Instant::from_nanos(0);
     let mut now = begun;
     let mut tracer = Tracer::new(spec, apart, now);
-    let mut coming: BTreeMap<(Instant<Own>, usize), Heard> = BTreeMap::new();
+    let mut coming: BTreeMap<(Instant<Own>, usize), ReceivedAnswer> = BTreeMap::new();
     let mut port = 1000;
     for turn in 0..1_000_000 {
         if net.until.is_some_and(|until| now - begun >= until) {
@@ -159,30 +161,30 @@ pub(super) fn run(spec: &TraceSpec, apart: Apart, net: &mut Net) -> Run {
                 port = last;
             }
             Turn::Ask(ask) => {
-                if let Some((from, said)) = net.answer(&ask, now) {
+                if let Some((from, printed)) = net.answer(&ask, now) {
                     let at = now + Span::from_millis(10).times(i64::from(ask.ttl));
                     let answer = Answer {
                         from,
-                        said,
+                        printed,
                         at,
                         read_by: ReadBy::Kernel,
                     };
                     let number = (apart == Apart::ByNumber).then_some(ask.number);
-                    let heard = Heard {
+                    let received = ReceivedAnswer {
                         port: ask.port,
                         number,
                         answer,
                         labels: Vec::new(),
                     };
-                    coming.insert((at, turn), heard);
+                    coming.insert((at, turn), received);
                 }
                 tracer.on_left(ask.probe, now);
             }
             Turn::Wait(until) => {
                 let first = coming.keys().next().copied().filter(|(at, _)| *at <= until);
                 now = first.map_or(until, |(at, _)| at).max(now);
-                if let Some(heard) = first.and_then(|first| coming.remove(&first)) {
-                    tracer.on_answer(&heard);
+                if let Some(received) = first.and_then(|first| coming.remove(&first)) {
+                    tracer.on_answer(&received);
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::clock::whole;
 use super::courses::{Band, Course, Over};
-use super::inks::{TOLD_APART, curve as stroke, told_apart};
+use super::inks::{DISTINGUISHED, curve as stroke, distinguished};
 use super::percents::{LEFT, percents};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
@@ -33,7 +33,7 @@ struct Line {
     bins: usize,
     stroke: Stroke,
     /// Whether it has a colour of its own.
-    told: bool,
+    reported: bool,
 }
 
 impl Line {
@@ -77,7 +77,7 @@ impl Line {
                 .collect(),
             bins: found.iter().flatten().map(Vec::len).sum(),
             stroke,
-            told: true,
+            reported: true,
         })
     }
 
@@ -135,10 +135,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     );
     percents(&mut marks, &plot, "share of bins");
     let mut inside = Vec::new();
-    if lines.iter().filter(|line| line.told).count() <= TOLD_APART {
+    if lines.iter().filter(|line| line.reported).count() <= DISTINGUISHED {
         let bands = lines
             .iter()
-            .filter(|line| line.told && line.over != Over::One);
+            .filter(|line| line.reported && line.over != Over::One);
         inside.extend(bands.map(|line| band(line, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
@@ -158,11 +158,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
     let mut text = format!(
-        "A line that begins high is a pair or season whose flows rarely move; one that lies to the right has {bin} in which many flows move at once, as traffic engineering makes them. The third source compares a low with a high season so."
+        "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. Source 3 compares a low and a high season this way."
     );
-    let told = lines.iter().filter(|line| line.told);
-    text.push_str(Over::explained(told.map(|line| line.over)));
-    if lines.iter().any(|line| !line.told) {
+    let reported = lines.iter().filter(|line| line.reported);
+    text.push_str(Over::explained(reported.map(|line| line.over)));
+    if lines.iter().any(|line| !line.reported) {
         text.push_str(" In colour: the pair with the most path changes, the one in the middle, and the one with the fewest.");
     }
     if plot.x.low > 0.0 {
@@ -174,7 +174,7 @@ fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
 /// The lines, those without a colour of their own first.
 fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
     let courses = Course::all(pairs);
-    let many = courses.len() > TOLD_APART;
+    let many = courses.len() > DISTINGUISHED;
     let all = courses.iter().enumerate();
     let made = all.filter_map(|(index, one)| Line::of(one, stroke(index, courses.len())));
     let mut lines: Vec<Line> = made.collect();
@@ -193,19 +193,19 @@ fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
         let place = [0, last.div_ceil(2), last]
             .iter()
             .position(|chosen| *chosen == index);
-        line.told = place.is_some();
-        line.stroke = place.map_or(line.stroke, told_apart);
+        line.reported = place.is_some();
+        line.stroke = place.map_or(line.stroke, distinguished);
     }
-    lines.sort_by_key(|line| line.told);
+    lines.sort_by_key(|line| line.reported);
     lines
 }
 
 fn legend(lines: &[Line]) -> Vec<(Swatch, String)> {
-    let told = lines.iter().filter(|line| line.told);
-    let mut entries: Vec<(Swatch, String)> = told
+    let reported = lines.iter().filter(|line| line.reported);
+    let mut entries: Vec<(Swatch, String)> = reported
         .map(|line| (Swatch::Line(line.stroke), line.legend()))
         .collect();
-    let mut faint = lines.iter().filter(|line| !line.told);
+    let mut faint = lines.iter().filter(|line| !line.reported);
     if let Some(line) = faint.next() {
         let others = count(faint.count() + 1);
         entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));

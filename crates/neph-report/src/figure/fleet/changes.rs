@@ -31,7 +31,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let x = scale(&lines, soon);
     sheet.draw(curves(&lines, Shown::Ended, area, x, soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Dashed upright: {}.{}{}{}",
+        "A line that rises early is a pair whose flows move again soon; source 3 found 40 % within 10 s. n counts path changes. Flows that had not moved again at the end are censored (Kaplan-Meier), so a line may end below 100 %. Dashed vertical line: {}.{}{}{}",
         whole(soon),
         shades(&lines),
         chosen(&lines),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
-use super::inks::TOLD_APART;
+use super::inks::DISTINGUISHED;
 use neph_analysis::fleet::Pair;
 use neph_analysis::words::plural;
 
@@ -84,7 +84,7 @@ impl<'a> Course<'a> {
             }
         }
         let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-        if found.len() <= TOLD_APART || settings.len() < 2 {
+        if found.len() <= DISTINGUISHED || settings.len() < 2 {
             return found;
         }
         let mut joined: Vec<Self> = Vec::new();
@@ -224,13 +224,13 @@ mod tests {
         ];
         let (all, over) = pooled(blocks.iter().collect()).expect("a curve");
         assert_eq!((over, all.n, all.ended), (3, 30, 15));
-        let told = all.points.iter().map(|point| {
+        let reported = all.points.iter().map(|point| {
             let at = point.at.nanos() / 1_000_000_000;
             (at, point.low, point.surviving, point.high)
         });
-        let told: Vec<(i64, f64, f64, f64)> = told.collect();
+        let reported: Vec<(i64, f64, f64, f64)> = reported.collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (1, 0.9, 1.0, 1.0),
                 (2, 0.8, 0.9, 1.0),

@@ -5,7 +5,7 @@ use neph_model::Span;
 
 use super::clock::whole;
 use super::courses::{Course, Over};
-use super::inks::{TOLD_APART, curve as stroke, told_apart};
+use super::inks::{DISTINGUISHED, curve as stroke, distinguished};
 use super::percents::percents;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
@@ -26,7 +26,7 @@ pub(super) struct Line {
     /// How it is drawn.
     pub(super) stroke: Stroke,
     /// Whether it has a colour of its own.
-    pub(super) told: bool,
+    pub(super) reported: bool,
 }
 
 /// What of a curve is shown.
@@ -63,7 +63,7 @@ pub(super) fn lines<'a>(
     pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
 ) -> Vec<Line> {
     let courses = Course::all(pairs);
-    let many = courses.len() > TOLD_APART;
+    let many = courses.len() > DISTINGUISHED;
     let drawn = courses.iter().enumerate().filter_map(|(index, course)| {
         let (curve, over) = course.curve(pick)?;
         Some(Line {
@@ -72,7 +72,7 @@ pub(super) fn lines<'a>(
             over,
             within: course.pairs[0][0].view.soon(),
             stroke: stroke(index, courses.len()),
-            told: !many,
+            reported: !many,
         })
     });
     let mut lines: Vec<Line> = drawn.collect();
@@ -84,11 +84,11 @@ pub(super) fn lines<'a>(
         let mut chosen = vec![0, lines.len() / 2, last];
         chosen.dedup();
         for (place, index) in chosen.into_iter().enumerate() {
-            (lines[index].stroke, lines[index].told) = (told_apart(place), true);
+            (lines[index].stroke, lines[index].reported) = (distinguished(place), true);
         }
     }
     // What has a colour lies above what has none.
-    lines.sort_by_key(|line| line.told);
+    lines.sort_by_key(|line| line.reported);
     lines
 }
 
@@ -115,7 +115,7 @@ pub(super) fn any_ended(lines: &[Line]) -> bool {
 
 /// A sentence for the caption, where not every pair has a colour.
 pub(super) fn chosen(lines: &[Line]) -> &'static str {
-    if lines.iter().all(|line| line.told) {
+    if lines.iter().all(|line| line.reported) {
         return "";
     }
     " In colour: the pair whose flows move soonest, the one in the middle, and the last."
@@ -139,8 +139,8 @@ fn seconds(span: Span) -> f64 {
 
 /// The pairs with what their curves say of `soon`; of many, how many are faint.
 pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
-    let told = lines.iter().filter(|line| line.told);
-    let mut entries: Vec<(Swatch, String)> = told
+    let reported = lines.iter().filter(|line| line.reported);
+    let mut entries: Vec<(Swatch, String)> = reported
         .map(|line| {
             let first = line.curve.points.first();
             let within = line.within;
@@ -165,9 +165,9 @@ pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, St
             )
         })
         .collect();
-    let faint = lines.iter().find(|line| !line.told);
+    let faint = lines.iter().find(|line| !line.reported);
     if let Some(line) = faint {
-        let others = lines.iter().filter(|line| !line.told).count();
+        let others = lines.iter().filter(|line| !line.reported).count();
         entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));
     }
     entries
@@ -196,9 +196,9 @@ pub(super) fn draw(lines: &[Line], shown: Shown, area: Rect, x: Scale, soon: Spa
     let mut marks = Vec::new();
     axes(&mut marks, &plot, shown);
     let mut inside = Vec::new();
-    if lines.iter().filter(|line| line.told).count() <= TOLD_APART {
-        let told = lines.iter().filter(|line| line.told);
-        inside.extend(told.flat_map(|line| bands(line, shown, &plot)));
+    if lines.iter().filter(|line| line.reported).count() <= DISTINGUISHED {
+        let reported = lines.iter().filter(|line| line.reported);
+        inside.extend(reported.flat_map(|line| bands(line, shown, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
         points: steps(&line.curve, &plot, |point| shown.share(point), shown),
@@ -247,21 +247,24 @@ fn steps(
 const SAYS_NOTHING: f64 = 0.6;
 
 /// Whether a step's interval is worth its shade.
-fn tells(point: &CurvePoint) -> bool {
+fn is_shown(point: &CurvePoint) -> bool {
     point.high - point.low <= SAYS_NOTHING
 }
 
 /// Sentences for the caption about lines, brackets and shades.
 pub(super) fn shades(lines: &[Line]) -> String {
-    let over = lines.iter().filter(|line| line.told).map(|line| line.over);
+    let over = lines
+        .iter()
+        .filter(|line| line.reported)
+        .map(|line| line.over);
     let explained = Over::explained(over);
     if !explained.is_empty() {
         return format!("{explained} In brackets the same band.");
     }
-    let mut told = lines.iter().filter(|line| line.told);
+    let mut reported = lines.iter().filter(|line| line.reported);
     let brackets = " In brackets and shaded: 95 % interval";
-    if told.any(|line| !line.curve.points.iter().all(tells)) {
-        format!("{brackets}; not shaded where it is wider than 60 points and says next to nothing.")
+    if reported.any(|line| !line.curve.points.iter().all(is_shown)) {
+        format!("{brackets}; not shaded where it is wider than 60 points.")
     } else {
         format!("{brackets}.")
     }
@@ -276,9 +279,9 @@ fn bands(line: &Line, shown: Shown, plot: &Plot) -> Vec<Mark> {
     };
     // A step lasts until the next one; nothing is known beyond the last.
     let steps: Vec<(&CurvePoint, &CurvePoint)> = points.iter().zip(points.iter().skip(1)).collect();
-    let tells = |point: &CurvePoint| line.over != Over::One || tells(point);
-    let runs = steps.chunk_by(|one, next| tells(one.0) == tells(next.0));
-    let runs = runs.filter(|run| tells(run[0].0));
+    let is_shown = |point: &CurvePoint| line.over != Over::One || is_shown(point);
+    let runs = steps.chunk_by(|one, next| is_shown(one.0) == is_shown(next.0));
+    let runs = runs.filter(|run| is_shown(run[0].0));
     let edge = |run: &[(&CurvePoint, &CurvePoint)], of: &dyn Fn(&CurvePoint) -> f64| {
         let step = |(point, next): &(&CurvePoint, &CurvePoint)| {
             [point.at, next.at].map(|at| Point::new(plot.px(seconds(at)), plot.py(of(point))))

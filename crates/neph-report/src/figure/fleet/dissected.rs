@@ -4,7 +4,7 @@ use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, Path
 use neph_model::{Instant, Own, Span};
 
 use super::clock::Clock;
-use super::inks::{BASE, CONGESTION, OVERTAKEN, SAMPLE};
+use super::inks::{BASE, CONGESTION, REORDERED, SAMPLE};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, choose};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
@@ -62,15 +62,15 @@ fn caption(flows: &[Flow<'_>], left_out: usize) -> String {
     let shaded = if flows.iter().all(|flow| flow.congested().is_empty()) {
         ""
     } else {
-        " Shaded: three messages or more in a row above it by more than the tolerance, which are taken for a queue and not for another path; one that no other flow was on, and that was left within half a minute, looks the same."
+        " Shaded: three or more consecutive messages above it by more than the tolerance, attributed to a queue. A path that no other flow used and that was left within 30 s looks the same."
     };
     let changed = if flows.iter().all(|flow| flow.changes.is_empty()) {
         ""
     } else {
-        " A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too."
+        " A dashed line is a path change; its head is filled if a reordered message, the TTL or a trace confirms it."
     };
     format!(
-        "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one.{shaded}{changed} Each panel has its own scale; what lies outside is counted above it.{}",
+        "Each dot is a message. The line is the estimated base latency: it moves only if messages agree on another value.{shaded}{changed} Each panel has its own scale; values outside are counted above it.{}",
         match left_out {
             0 => String::new(),
             more => format!(
@@ -93,7 +93,7 @@ struct Flow<'a> {
 
 fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
     let own = |taken: &&Dissected| {
-        pair.view.fleet.endpoint_of(taken.lane) == pair.endpoint && !taken.samples.is_empty()
+        pair.view.fleet.endpoint_of(taken.slot) == pair.endpoint && !taken.samples.is_empty()
     };
     let known = |taken: &'a Dissected| {
         let (first, last) = (
@@ -101,11 +101,11 @@ fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
             taken.samples[taken.samples.len() - 1].sent,
         );
         let same =
-            |flow: &&FlowHistory| (flow.lane, flow.source_port) == (taken.lane, taken.source_port);
+            |flow: &&FlowHistory| (flow.slot, flow.source_port) == (taken.slot, taken.source_port);
         let history = pair.view.flows.iter().find(same);
         let segments = history.into_iter().flat_map(|flow| &flow.segments);
         let changes = pair.view.changes.iter().filter(|change| {
-            (change.lane, change.source_port) == (taken.lane, taken.source_port)
+            (change.slot, change.source_port) == (taken.slot, taken.source_port)
                 && change.at >= first
                 && change.at <= last
         });
@@ -130,8 +130,8 @@ impl Flow<'_> {
             .filter_map(|sample| match sample.outcome {
                 DissectedOutcome::Reply {
                     round_trip,
-                    overtaken,
-                } => Some((sample.sent, round_trip, overtaken.is_some())),
+                    reordered,
+                } => Some((sample.sent, round_trip, reordered.is_some())),
                 DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
             })
     }
@@ -191,8 +191,8 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
         ),
         (
             any(|flow| flow.replies().any(|(_, _, over)| over)),
-            Swatch::Dot(OVERTAKEN),
-            "overtaken message",
+            Swatch::Dot(REORDERED),
+            "reordered message",
         ),
         (
             any(lost),
@@ -249,11 +249,11 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         fill: Fill::solid(SAMPLE),
     }));
     inside.extend(base(flow, ends, &x, &y));
-    let overtaken = flow.replies().filter(|(_, _, overtaken)| *overtaken);
-    inside.extend(overtaken.map(|(at, round_trip, _)| Mark::Disc {
+    let reordered = flow.replies().filter(|(_, _, reordered)| *reordered);
+    inside.extend(reordered.map(|(at, round_trip, _)| Mark::Disc {
         centre: Point::new(x(at), y(round_trip)),
         radius: 2.8,
-        fill: Fill::solid(OVERTAKEN),
+        fill: Fill::solid(REORDERED),
     }));
     inside.extend(ticks(flow, &plot, &x));
     marks.push(plot.clipped(inside));

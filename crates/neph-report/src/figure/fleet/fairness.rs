@@ -31,10 +31,10 @@ const MOST: usize = 18;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
 /// Above a panel, where any flow is lost.
-const LANE: f64 = 13.0;
+const SLOT: f64 = 13.0;
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
-fn told(bins: &[Fairness]) -> Vec<FlowQuantile> {
+fn reported(bins: &[Fairness]) -> Vec<FlowQuantile> {
     let enough = |one: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*one));
     FlowQuantile::BETWEEN.into_iter().filter(enough).collect()
 }
@@ -60,13 +60,16 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut sheet = Sheet::new(title, &subtitle);
         let lines = FlowQuantile::BETWEEN
             .into_iter()
-            .filter(|one| few.iter().any(|pair| told(pair.fairness()).contains(one)))
+            .filter(|one| {
+                few.iter()
+                    .any(|pair| reported(pair.fairness()).contains(one))
+            })
             .map(|one| (Swatch::Line(ink(one)), one.name().to_owned()));
         let mut legend: Vec<(Swatch, String)> = lines.collect();
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
         for pair in few {
-            let place = sheet.take(height + 24.0 + lane(pair) + Style::BELOW);
+            let place = sheet.take(height + 24.0 + slot(pair) + Style::BELOW);
             sheet.draw(drawn(pair, &labels, height, place));
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -83,11 +86,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(pairs: &[Pair<'_>]) -> String {
-    let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
-    if pairs.iter().any(|pair| lane(pair) > 0.0) {
-        text.push_str(" A flow that lost half of its messages or more is slower than all others: the bins in which a quantile or the highest flow is such a one are marked above the left panel, and right its line ends below 100 %.");
+    let mut text = "Left: where the lines diverge, or the grey area is high, some flows are slower than others at the same time; where all rise together, they share a queue. Right: share of bins with at most that value; a line with two steps alternates between two paths. Grey: from the lowest flow to the highest. The reported difference is the median over bins. Each pair has its own scale; values outside are counted above it.".to_owned();
+    if pairs.iter().any(|pair| slot(pair) > 0.0) {
+        text.push_str(" A flow that lost half of its messages or more counts as slower than all others. Bins in which a percentile or the highest flow is such a flow are marked above the left panel; at the right its line ends below 100 %.");
     }
-    let lacks = |pair: &Pair<'_>| told(pair.fairness()).len() < FlowQuantile::BETWEEN.len();
+    let lacks = |pair: &Pair<'_>| reported(pair.fairness()).len() < FlowQuantile::BETWEEN.len();
     if pairs.iter().any(lacks) {
         let [p50, p95, p99] = FlowQuantile::BETWEEN.map(FlowQuantile::needs);
         text.push_str(&format!(" p50 is drawn from {p50} flows on, p95 from {p95}, p99 from {p99}: of fewer they are nothing but single flows."));
@@ -122,10 +125,10 @@ fn values(latencies: impl Iterator<Item = Latency>) -> impl Iterator<Item = f64>
 }
 
 /// The height of what is told of lost flows.
-fn lane(pair: &Pair<'_>) -> f64 {
+fn slot(pair: &Pair<'_>) -> f64 {
     let is_lost = |bin: &Fairness| bin.at(FlowQuantile::Highest) == Latency::Lost;
     if pair.fairness().iter().any(is_lost) {
-        LANE
+        SLOT
     } else {
         0.0
     }
@@ -133,9 +136,9 @@ fn lane(pair: &Pair<'_>) -> f64 {
 
 /// In which bins the highest flow (the grey) and the quantiles are lost: above the panel, since they
 /// are above everything that it shows.
-fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
+fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
-    if lane(pair) == 0.0 {
+    if slot(pair) == 0.0 {
         return Vec::new();
     }
     let cells = |of: FlowQuantile, (top, height): (f64, f64), fill: Fill| {
@@ -145,9 +148,9 @@ fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
         let rects = bars(stretches, plot, clock, (plot.area.y - top, height));
         Mark::Cells { rects, fill }
     };
-    let mut marks = vec![cells(FlowQuantile::Highest, (LANE - 1.0, LANE - 1.0), GREY)];
+    let mut marks = vec![cells(FlowQuantile::Highest, (SLOT - 1.0, SLOT - 1.0), GREY)];
     // The slowest on top.
-    for (from_below, one) in (1..).zip(told(bins)) {
+    for (from_below, one) in (1..).zip(reported(bins)) {
         let top = 1.5 + 3.0 * f64::from(from_below);
         marks.push(cells(one, (top, 2.0), Fill::solid(ink(one).colour)));
     }
@@ -175,18 +178,18 @@ fn drawn(pair: &Pair<'_>, among: &[String], height: f64, place: Rect) -> Vec<Mar
     let time = Plot {
         area: Rect::new(
             place.x + LEFT,
-            place.y + 22.0 + lane(pair),
+            place.y + 22.0 + slot(pair),
             place.width - LEFT - GAP - right,
             height,
         ),
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading(pair, among, &outside(&all, &untold(scale, unit)), place);
+    let mut marks = heading(pair, among, &outside(&all, &unreported(scale, unit)), place);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
-    marks.extend(lost_lane(pair, &time, &clock));
+    marks.extend(lost_slot(pair, &time, &clock));
     let shares = Plot {
         area: Rect::new(place.right() - right, time.area.y, right - 8.0, height),
         x: scale,
@@ -212,7 +215,7 @@ fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         points.extend(highest.into_iter().rev());
         marks.push(range(points));
     }
-    marks.extend(told(bins).into_iter().filter_map(|one| {
+    marks.extend(reported(bins).into_iter().filter_map(|one| {
         let (points, stroke) = (of(one)?, ink(one));
         Some(Mark::Line { points, stroke })
     }));
@@ -225,7 +228,7 @@ fn range(points: Vec<Point>) -> Mark {
 }
 
 /// The scale in milliseconds again.
-fn untold(scale: Scale, unit: TimeUnit) -> Scale {
+fn unreported(scale: Scale, unit: TimeUnit) -> Scale {
     Scale {
         low: scale.low / unit.per_milli(),
         high: scale.high / unit.per_milli(),
@@ -237,7 +240,7 @@ fn heading(pair: &Pair<'_>, among: &[String], outside: &str, place: Rect) -> Vec
     let bins = pair.fairness();
     // The farthest quantile that so many flows allow; of a few, the slowest flow, and of fewer it
     // has no median to be held against.
-    let (upper, lower) = match told(bins).last() {
+    let (upper, lower) = match reported(bins).last() {
         Some(FlowQuantile::P50) => (FlowQuantile::Highest, FlowQuantile::P50),
         Some(quantile) => (*quantile, FlowQuantile::P50),
         None => (FlowQuantile::Highest, FlowQuantile::Lowest),
@@ -337,7 +340,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         points.extend(low.iter().rev().map(at));
         marks.push(range(points));
     }
-    for one in told(pair.fairness()).into_iter().rev() {
+    for one in reported(pair.fairness()).into_iter().rev() {
         marks.extend(of(one).iter().map(|run| Mark::Line {
             points: run.iter().map(at).collect(),
             stroke: ink(one),

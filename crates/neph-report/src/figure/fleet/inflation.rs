@@ -52,7 +52,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(sets: &[Inflated<'_>], blocks: usize) -> String {
-    let mut text = "Each dot is a pair; at its height, the share of pairs whose inflation is not greater. A dot at 20 % means that a flow on that pair's slowest path takes a fifth longer than one on its fastest, whatever the load.".to_owned();
+    let mut text = "Each dot is a pair; its height is the share of pairs with at most that inflation. At 20 %, a flow on the slowest path of the pair takes 20 % longer than one on the fastest, independent of load.".to_owned();
     if sets.iter().any(Inflated::has_tail) {
         text.push_str(" The cross is what the third source found between the regions of AWS: more than 32 % for 5 % of 120 pairs.");
     }

@@ -19,7 +19,7 @@ const SEQUENCE: [u32; 10] = [
 ];
 
 /// Above so many, pairs are not told apart by colour.
-pub(super) const TOLD_APART: usize = 7;
+pub(super) const DISTINGUISHED: usize = 7;
 
 /// How many flows a cell's colour stands for: classes of counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,15 +82,15 @@ impl CountScale {
 
 /// The line of the n-th of `all` curves: coloured where they are few, faint where they are many.
 pub(super) fn curve(index: usize, all: usize) -> Stroke {
-    if all <= TOLD_APART {
-        told_apart(index)
+    if all <= DISTINGUISHED {
+        distinguished(index)
     } else {
         Stroke::solid(FAINT, 0.8)
     }
 }
 
 /// The line of the n-th curve that is told apart: by colour, and in grey print by its dashes.
-pub(super) fn told_apart(index: usize) -> Stroke {
+pub(super) fn distinguished(index: usize) -> Stroke {
     let stroke = Stroke::solid(palette::line_colour(index), 1.8);
     match index % 3 {
         0 => stroke,
@@ -101,7 +101,7 @@ pub(super) fn told_apart(index: usize) -> Stroke {
 
 /// The colour of the n-th class of a pair, or path of a diamond; beyond those told apart, grey.
 pub(super) fn class(index: usize) -> Colour {
-    let own = (index < TOLD_APART).then(|| palette::line_colour(index));
+    let own = (index < DISTINGUISHED).then(|| palette::line_colour(index));
     match own {
         // A class beside a queue must not look like one.
         Some(CONGESTION) => YELLOW,
@@ -121,7 +121,7 @@ pub(super) const BASE: Colour = Colour::hex(0x0000_4d80);
 /// A single message.
 pub(super) const SAMPLE: Colour = Colour::hex(0x0056_b4e9);
 /// A message that another overtook.
-pub(super) const OVERTAKEN: Colour = Colour::hex(0x0077_5fae);
+pub(super) const REORDERED: Colour = Colour::hex(0x0077_5fae);
 
 #[cfg(test)]
 mod tests {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn no_class_looks_like_another_or_like_a_queue() {
-        let colours: Vec<Colour> = (0..TOLD_APART).map(class).collect();
+        let colours: Vec<Colour> = (0..DISTINGUISHED).map(class).collect();
         for (index, colour) in colours.iter().enumerate() {
             assert!(!colours[index + 1..].contains(colour), "class {index}");
             assert_ne!(*colour, CONGESTION, "class {index}");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn curves_of_the_same_pattern_differ_in_grey_print() {
-        let curves: Vec<Stroke> = (0..TOLD_APART).map(told_apart).collect();
+        let curves: Vec<Stroke> = (0..DISTINGUISHED).map(distinguished).collect();
         for (index, one) in curves.iter().enumerate() {
             for other in &curves[index + 1..] {
                 let apart = one.colour.lightness() - other.colour.lightness();

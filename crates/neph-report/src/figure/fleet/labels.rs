@@ -47,7 +47,7 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
 }
 
 /// Labels to the right of `x`, each with a thin line from the height that it names.
-pub(super) fn beside(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Vec<Mark> {
+pub(super) fn alongside(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Vec<Mark> {
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));
     let wanted: Vec<f64> = labels.iter().map(|label| label.y).collect();
     let mut marks = Vec::new();

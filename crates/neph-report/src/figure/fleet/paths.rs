@@ -2,8 +2,8 @@
 
 use neph_model::{FlowRoute, FlowTrace, Span};
 
-use super::inks::{self, FAINT, TOLD_APART};
-use super::labels::{Label, beside};
+use super::inks::{self, DISTINGUISHED, FAINT};
+use super::labels::{Label, alongside};
 use super::sankey::{Column, Layout, Node, Path, Ribbon, Who, paths};
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
@@ -41,8 +41,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let bases = bases.unwrap_or_default();
             let tolerance = fleet.map(|view| view.settings.detection.tolerance);
             let takes = |port, seen| latency(bases.get(&port).copied(), seen, tolerance);
-            let found = paths(trace, TOLD_APART, &takes);
-            let layout = Layout::of(&found, TOLD_APART);
+            let found = paths(trace, DISTINGUISHED, &takes);
+            let layout = Layout::of(&found, DISTINGUISHED);
             let title = page_title("Where paths part", page, total);
             let label = data.label(experiment.scenario);
             let to = trace.destination.ip();
@@ -77,7 +77,7 @@ fn lacking(trace: &FlowTrace) -> Option<String> {
 }
 
 fn caption(layout: &Layout, paths: usize) -> String {
-    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the median over its flows of their latency, and the beginning of its fingerprint. A flow's latency is its last base latency if the trace's round trip agrees with it, else what the trace saw; it holds the way back, which may be any, and is not drawn.".to_owned();
+    let mut text = "Hops from left to right; the height of a router is its share of the flows. Ribbons are paths; those with most flows are coloured, the fastest at the bottom. Right: share of the path, median latency of its flows, and the start of its fingerprint. The latency of a flow is its last base latency if the RTT of the trace agrees with it, else the RTT of the trace. It includes the reverse path, which is not drawn.".to_owned();
     if layout.columns.iter().any(|column| column.skipped > 0) {
         text.push_str(
             " Hops that all flows share are left out where they stand between such; below stands how many.",
@@ -85,12 +85,12 @@ fn caption(layout: &Layout, paths: usize) -> String {
     }
     let mut nodes = layout.columns.iter().flat_map(|column| &column.nodes);
     if nodes.any(|node| node.who == Who::Silent) {
-        text.push_str(" A hop without an answer is a router that does not tell of itself.");
+        text.push_str(" A hop without an answer is a router that does not reply.");
     }
-    if paths > TOLD_APART {
+    if paths > DISTINGUISHED {
         text.push_str(&format!(
             " Grey: the {} paths with fewer flows.",
-            paths - TOLD_APART
+            paths - DISTINGUISHED
         ));
     }
     text
@@ -102,11 +102,11 @@ fn latency(base: Option<Span>, seen: Option<Span>, tolerance: Option<Span>) -> O
     let agree = |base: Span, seen: Span| {
         tolerance.is_some_and(|most| (seen - base) <= most && (base - seen) <= most)
     };
-    let told = match (base, seen) {
+    let reported = match (base, seen) {
         (Some(base), Some(seen)) if !agree(base, seen) => seen,
         (base, seen) => base.or(seen)?,
     };
-    Some(told.millis_f64())
+    Some(reported.millis_f64())
 }
 
 fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
@@ -115,7 +115,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
     let place = sheet.take(tall + 48.0);
     let drawing = Drawing {
         layout,
-        told: found.len().min(TOLD_APART),
+        reported: found.len().min(DISTINGUISHED),
         area: Rect::new(
             place.x + LEFT,
             place.y + 20.0,
@@ -148,14 +148,14 @@ struct Drawing<'a> {
     layout: &'a Layout,
     area: Rect,
     /// Paths that have a colour of their own.
-    told: usize,
+    reported: usize,
 }
 
 impl Drawing<'_> {
     /// The fastest path has the colour that the lowest class has in spectra.
     fn colour(&self, rank: usize) -> Colour {
-        if rank < self.told {
-            inks::class(self.told - 1 - rank)
+        if rank < self.reported {
+            inks::class(self.reported - 1 - rank)
         } else {
             FAINT
         }
@@ -259,22 +259,22 @@ impl Drawing<'_> {
     }
 
     fn labels(&self, found: &[Path]) -> Vec<Mark> {
-        let told = found.iter().enumerate().take(TOLD_APART);
-        let mut labels: Vec<Label> = told
+        let reported = found.iter().enumerate().take(DISTINGUISHED);
+        let mut labels: Vec<Label> = reported
             .filter_map(|(rank, path)| {
                 let last = self.layout.ribbons.iter().rfind(|one| one.path == rank)?;
                 let node = self.node(last.column + 1, last.nodes.1);
                 let y = node.y + self.high(last.within.1) + self.high(last.flows) / 2.0;
                 Some(Label {
                     y,
-                    text: told_of(path, self.layout.flows),
+                    text: reported_of(path, self.layout.flows),
                     colour: self.colour(rank),
                 })
             })
             .collect();
-        let more = found.len().saturating_sub(TOLD_APART);
+        let more = found.len().saturating_sub(DISTINGUISHED);
         if more > 0 {
-            let rest: usize = found[TOLD_APART..]
+            let rest: usize = found[DISTINGUISHED..]
                 .iter()
                 .map(|path| path.ports.len())
                 .sum();
@@ -288,11 +288,11 @@ impl Drawing<'_> {
             });
         }
         let ends = (self.area.y, self.area.bottom());
-        beside(&mut labels, self.area.right() + 34.0, ends)
+        alongside(&mut labels, self.area.right() + 34.0, ends)
     }
 }
 
-fn told_of(path: &Path, flows: usize) -> String {
+fn reported_of(path: &Path, flows: usize) -> String {
     let mut parts = vec![percent(real(path.ports.len()) / real(flows.max(1)))];
     // The routes of a fleet's flows end before the target on purpose: their replies tell that it is
     // reached, and in what time.
@@ -366,15 +366,15 @@ mod tests {
             reached,
             latency,
         };
-        let told = |reached, latency| told_of(&path(reached, latency), 4);
-        assert_eq!(told(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
-        assert_eq!(told(true, None), "25 % · ae6b58");
-        assert_eq!(told(false, None), "25 % · not reached · ae6b58");
+        let reported = |reached, latency| reported_of(&path(reached, latency), 4);
+        assert_eq!(reported(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
+        assert_eq!(reported(true, None), "25 % · ae6b58");
+        assert_eq!(reported(false, None), "25 % · not reached · ae6b58");
     }
 
     #[test]
     fn flows_without_a_path_and_paths_without_the_target_are_told() {
-        let told = |ends: &[TraceEnd]| {
+        let reported = |ends: &[TraceEnd]| {
             let route = |end: &TraceEnd| FlowRoute {
                 source_port: 1,
                 hops: Vec::new(),
@@ -389,8 +389,8 @@ mod tests {
                 enough: None,
             })
         };
-        assert_eq!(told(&[]), None);
-        let silent = told(&[TraceEnd::Silent; 2]).expect("told");
+        assert_eq!(reported(&[]), None);
+        let silent = reported(&[TraceEnd::Silent; 2]).expect("told");
         assert!(silent.starts_with("2 flows got no answer"), "{silent}");
         assert!(!silent.contains("without the target"), "{silent}");
     }

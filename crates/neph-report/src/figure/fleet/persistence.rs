@@ -19,10 +19,10 @@ const HEIGHT: f64 = 220.0;
 /// The two directions with their words.
 type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
 const WAYS: [Way; 2] = [
-    ("The way there alone", |pair| {
+    ("Forward path only", |pair| {
         pair.known.persistence_forward.as_ref()
     }),
-    ("The way back alone", |pair| {
+    ("Reverse path only", |pair| {
         pair.known.persistence_reverse.as_ref()
     }),
 ];
@@ -78,17 +78,17 @@ fn caption(soon: neph_model::Span) -> String {
     )
 }
 
-const DIRECTIONS: &str = " The lower panels count the changes of one direction alone, where the peer's stamps tell it; a change of both ways counts in neither. Each has its own scale of time.";
+const DIRECTIONS: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
 
 /// The same pair has the same colour in every panel.
 fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
     for line in &mut lines {
         let same = all.iter().find(|known| known.label == line.label);
         if let Some(known) = same {
-            (line.stroke, line.told) = (known.stroke, known.told);
+            (line.stroke, line.reported) = (known.stroke, known.reported);
         }
     }
-    lines.sort_by_key(|line| line.told);
+    lines.sort_by_key(|line| line.reported);
     lines
 }
 

@@ -23,10 +23,10 @@ pub(super) struct Path {
 /// What a message of a port takes, milliseconds: asked with the least round trip that the trace saw.
 pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
 
-/// The paths of a trace: the `told` ones of most flows, the slowest first, as in a spectrum, whose
+/// The paths of a trace: the `reported` ones of most flows, the slowest first, as in a spectrum, whose
 /// slowest class is on top; then the others, most flows first. A path takes the median of what its flows
 /// take.
-pub(super) fn paths(trace: &FlowTrace, told: usize, latency: &Latency<'_>) -> Vec<Path> {
+pub(super) fn paths(trace: &FlowTrace, reported: usize, latency: &Latency<'_>) -> Vec<Path> {
     let seen: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
     let of = |known: DiamondPath| {
         let ports = known.source_ports.iter();
@@ -44,9 +44,9 @@ pub(super) fn paths(trace: &FlowTrace, told: usize, latency: &Latency<'_>) -> Ve
     };
     let mut found: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
     found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
-    let told = told.min(found.len());
+    let reported = reported.min(found.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
-    found[..told].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
+    found[..reported].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
     found
 }
 
@@ -115,8 +115,8 @@ pub(super) struct Layout {
 const NODES: usize = 20;
 
 impl Layout {
-    /// Lays paths out; from the rank `told` on they share ribbons.
-    pub(super) fn of(paths: &[Path], told: usize) -> Self {
+    /// Lays paths out; from the rank `reported` on they share ribbons.
+    pub(super) fn of(paths: &[Path], reported: usize) -> Self {
         let shown = distances(paths);
         let kept: Vec<Vec<Who>> = shown.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
         let at = |path: &Path, column: usize| -> Option<usize> {
@@ -151,7 +151,7 @@ impl Layout {
             let mut joined: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
             for (rank, path) in paths.iter().enumerate() {
                 if let (Some(from), Some(to)) = (at(path, column - 1), at(path, column)) {
-                    *joined.entry((rank.min(told), from, to)).or_default() += path.ports.len();
+                    *joined.entry((rank.min(reported), from, to)).or_default() += path.ports.len();
                 }
             }
             ribbons.extend(stacked(column - 1, &joined));
@@ -293,13 +293,13 @@ mod tests {
             30 => Some(15.0),
             _ => seen.map(Span::millis_f64),
         });
-        let told: Vec<(&[u16], Option<f64>)> = found
+        let reported: Vec<(&[u16], Option<f64>)> = found
             .iter()
             .map(|one| (one.ports.as_slice(), one.latency))
             .collect();
         // Of two flows the median lies between them.
         assert_eq!(
-            told,
+            reported,
             [([40].as_slice(), Some(40.0)), (&[20, 30], Some(17.5))]
         );
     }

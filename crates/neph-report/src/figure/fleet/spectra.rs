@@ -82,7 +82,7 @@ fn caption(settings: &PlotSettings) -> String {
         Equalization::Separate => "Each panel has its own vertical scale",
     };
     format!(
-        "Each panel is a pair in one experiment: over time, how many flows had a base latency that many percent above the pair's lowest, which stands in its title beside how far the highest class lies above it. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
+        "Each panel is a pair in one experiment: the number of flows over time with a base latency that many percent above the lowest of the pair. The title has the lowest, and the distance of the highest class. A high, striped panel has paths that differ much; colours that change from left to right are flows that moved. {scales}."
     )
 }
 
@@ -132,14 +132,14 @@ fn grid(
     let rows = panels
         .chunks(columns as usize)
         .zip(plots.chunks(columns as usize));
-    let beside = panels.iter().all(|panel| fits(panel, wide + LEFT));
-    let title = if beside { TITLE } else { TITLE + NUMBERS };
+    let alongside = panels.iter().all(|panel| fits(panel, wide + LEFT));
+    let title = if alongside { TITLE } else { TITLE + NUMBERS };
     for (panels, plots) in rows {
         let places = sheet.columns(columns, height + title + 4.0 + Style::BELOW);
         for ((panel, (plot, clock, coarse)), place) in panels.iter().zip(plots).zip(places) {
             let area = Rect::new(place.x + LEFT, place.y + title, wide, height);
             let plot = Plot { area, ..*plot };
-            sheet.draw(heading(panel, labels, place, beside));
+            sheet.draw(heading(panel, labels, place, alongside));
             sheet.draw(drawn(panel, &plot, clock, coarse, &counts));
         }
     }
@@ -161,14 +161,18 @@ fn numbers(panel: &Panel<'_>) -> String {
 }
 
 /// The name, and the numbers at the right of it or below.
-fn heading(panel: &Panel<'_>, among: &[String], place: Rect, beside: bool) -> [Mark; 2] {
+fn heading(panel: &Panel<'_>, among: &[String], place: Rect, alongside: bool) -> [Mark; 2] {
     let top = place.y + 12.0;
-    let at = if beside {
+    let at = if alongside {
         Point::new(place.right(), top)
     } else {
         Point::new(place.x, top + NUMBERS)
     };
-    let anchor = if beside { Anchor::End } else { Anchor::Start };
+    let anchor = if alongside {
+        Anchor::End
+    } else {
+        Anchor::Start
+    };
     let numbers = Text::new(at, anchor, Style::NOTE, numbers(panel)).coloured(Colour::FAINT_INK);
     let name = title(
         panel.pair,

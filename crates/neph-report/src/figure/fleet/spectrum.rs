@@ -5,7 +5,7 @@ use neph_flows::Spectrum;
 use super::cells::{Coarse, size, steps};
 use super::clock::{Clock, whole};
 use super::inks::{self, CONGESTION, CountScale};
-use super::labels::{LINE, Label, beside};
+use super::labels::{LINE, Label, alongside};
 use super::scale_bar::scale_bar;
 use super::shares::shares;
 use super::standing_out::StandingOut;
@@ -38,7 +38,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
         let title = page_title("Base latency of all flows over time", page, total);
-        let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, told(pair)));
+        let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, reported(pair)));
         page_of(&mut sheet, pair, spectrum);
         let mut notes = vec![Note::plain(caption(pair, &shown))];
         notes.extend(flags::notes(data, [pair.scenario], settings));
@@ -48,7 +48,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     drawn.collect()
 }
 
-fn told(pair: &Pair<'_>) -> String {
+fn reported(pair: &Pair<'_>) -> String {
     let classes = match pair.classes().len() {
         1 => "1 latency class".to_owned(),
         several => format!("{several} latency classes"),
@@ -62,11 +62,11 @@ fn told(pair: &Pair<'_>) -> String {
 fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
     let bin = whole(pair.view.bin());
     let mut text = format!(
-        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
+        "Each column is a moment, each row a base latency (RTT without congestion); the colour is the number of flows. A horizontal band is a latency class, so probably a path; right: its base latency and its share of the time of all flows. Bands that fade while others darken are flows that moved. Below: the share of flows in each class, the lowest latency at the bottom; then path changes in every {bin}."
     );
     if !pair.known.congested.is_empty() {
         text.push_str(
-            " An orange bar above is a queue that all flows shared: then nothing is said of paths.",
+            " An orange bar above is a queue that all flows share: paths are not evaluated in it.",
         );
     }
     text.push_str(&shown.sentence());
@@ -207,7 +207,7 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         })
         .collect();
     let ends = (plot.area.y + 14.0, plot.area.bottom() - 2.0);
-    let mut marks = beside(&mut labels, plot.area.right(), ends);
+    let mut marks = alongside(&mut labels, plot.area.right(), ends);
     if more > 0 {
         let at = Point::new(plot.area.right() + 19.0, plot.area.bottom() + 14.0);
         let text = fit(&format!("and {more} rarer ones"), Style::NOTE, RIGHT - 19.0);

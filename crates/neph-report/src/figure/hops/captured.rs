@@ -1,6 +1,6 @@
 //! Packets as neph-capture followed them, as packets of the figures.
 
-use neph_capture::Way;
+use neph_capture::Direction;
 use neph_capture::path::passages::{End, PROTOCOLS, Passages, Row, protocol};
 use neph_model::Span;
 
@@ -25,9 +25,9 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
         delays.extend((0..segments).map(|segment| delay(&row, segment)));
         packets.push(HopsPacket {
             since: since.nanos(),
-            way: match row.way {
-                Way::There => HopsWay::There,
-                Way::Back => HopsWay::Back,
+            direction: match row.direction {
+                Direction::Forward => HopsWay::There,
+                Direction::Reverse => HopsWay::Back,
             },
             protocol: KINDS[protocol(row.passage.flow.protocol)],
             segments: &[],
@@ -45,9 +45,9 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
 
 fn delay(row: &Row, segment: usize) -> HopsDelay {
     match row.delays.get(segment).copied().flatten() {
-        Some(told) => HopsDelay::Known {
-            delay: told.delay.nanos(),
-            bound: told.bound.nanos(),
+        Some(reported) => HopsDelay::Known {
+            delay: reported.delay.nanos(),
+            bound: reported.bound.nanos(),
         },
         None if row.end == End::Lost(segment) => HopsDelay::Lost,
         None => HopsDelay::Unknown,

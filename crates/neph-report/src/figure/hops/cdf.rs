@@ -25,7 +25,7 @@ const LEAST: f64 = 1e-4;
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let panels: Vec<Panel<'_>> = HopsWay::BOTH
         .into_iter()
-        .map(|way| Panel::of(drawing, way))
+        .map(|direction| Panel::of(drawing, direction))
         .filter(|panel| !panel.curves.is_empty())
         .collect();
     let curves = panels.iter().flat_map(|panel| &panel.curves);
@@ -86,17 +86,15 @@ fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> Str
     }
     let below = || panels.iter().map(|panel| panel.outside(scale));
     if below().any(|outside| outside.below > outside.short) {
-        text.push_str(
-            " What is below is left of the axis: no more than nothing, as far as the bound tells",
-        );
+        text.push_str(" Values below are left of the axis: not above zero within the error bound");
         if below().any(|outside| outside.short > 0) {
             text.push_str(", or above that and shorter than where the axis begins");
         }
         text.push('.');
     } else if below().any(|outside| outside.below > 0) {
-        text.push_str(" What is below is left of the axis, which begins above such short times.");
+        text.push_str(" Values below are left of the axis.");
     }
-    text + drawing.bound_told()
+    text + drawing.bound_text()
 }
 
 type Steps = Vec<EcdfPoint>;
@@ -120,10 +118,10 @@ struct Curve {
 }
 
 impl Curve {
-    fn of(drawing: &HopsDrawing<'_>, way: HopsWay, place: usize) -> Option<Self> {
+    fn of(drawing: &HopsDrawing<'_>, direction: HopsWay, place: usize) -> Option<Self> {
         let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
         let (mut lost, mut most, mut unsure) = (0, 0, 0);
-        for packet in drawing.of(way) {
+        for packet in drawing.of(direction) {
             match packet.segments[place] {
                 HopsDelay::Known { delay, bound } => {
                     middle.push(millis(delay));
@@ -145,7 +143,7 @@ impl Curve {
         };
         Some(Self {
             place,
-            name: drawing.passage(way, place),
+            name: drawing.passage(direction, place),
             came: middle.len() + lost,
             lost,
             bound: millis(most),
@@ -157,7 +155,7 @@ impl Curve {
     }
 
     /// `n 12 345 · 3 lost · ± 8.0 µs`, of what is not known `only ± 17.34 ms`.
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         let mut text = format!("n {}", count(self.came));
         if self.lost > 0 {
             text.push_str(&format!(" · {} lost", count(self.lost)));
@@ -210,21 +208,21 @@ struct Outside {
 /// One way.
 struct Panel<'a> {
     drawing: &'a HopsDrawing<'a>,
-    way: HopsWay,
+    direction: HopsWay,
     /// In the order in which packets pass the segments.
     curves: Vec<Curve>,
 }
 
 impl<'a> Panel<'a> {
-    fn of(drawing: &'a HopsDrawing<'a>, way: HopsWay) -> Self {
-        let all = (0..drawing.count()).filter_map(|place| Curve::of(drawing, way, place));
+    fn of(drawing: &'a HopsDrawing<'a>, direction: HopsWay) -> Self {
+        let all = (0..drawing.count()).filter_map(|place| Curve::of(drawing, direction, place));
         let mut curves: Vec<Curve> = all.collect();
-        if way == HopsWay::Back {
+        if direction == HopsWay::Back {
             curves.reverse();
         }
         Self {
             drawing,
-            way,
+            direction,
             curves,
         }
     }
@@ -236,7 +234,7 @@ impl<'a> Panel<'a> {
 
     fn outside(&self, scale: Scale) -> Outside {
         let mut found = Outside::default();
-        for packet in self.drawing.of(self.way) {
+        for packet in self.drawing.of(self.direction) {
             for delay in packet.segments {
                 let HopsDelay::Known { delay, bound } = delay else {
                     continue;
@@ -301,13 +299,13 @@ impl<'a> Panel<'a> {
     fn heading(&self, place: Rect, right: f64, scale: Scale) -> Vec<Mark> {
         let y = place.y + 12.0;
         let at = Point::new(place.x, y);
-        let name = Text::new(at, Anchor::Start, Style::TITLE, self.way.title()).semibold();
+        let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
         let found = self.outside(scale);
-        let told = [
+        let reported = [
             (found.above, "above, max", found.max),
             (found.below, "below, min", found.min),
         ];
-        let parts = told.into_iter().filter(|(packets, _, _)| *packets > 0);
+        let parts = reported.into_iter().filter(|(packets, _, _)| *packets > 0);
         let parts = parts.map(|(packets, word, end)| {
             format!(
                 "{} {word} {}",
@@ -361,9 +359,9 @@ impl<'a> Panel<'a> {
             };
             let name = fit_among(&curve.name, &names, Style::LABEL, room);
             marks.push(Mark::Text(text(y, Style::LABEL, name)));
-            let told = fit(&curve.told(), Style::NOTE, room);
-            let told = text(y + 12.5, Style::NOTE, told).coloured(Colour::FAINT_INK);
-            marks.push(Mark::Text(told));
+            let reported = fit(&curve.reported(), Style::NOTE, room);
+            let reported = text(y + 12.5, Style::NOTE, reported).coloured(Colour::FAINT_INK);
+            marks.push(Mark::Text(reported));
             y += ENTRY;
         }
         marks

@@ -23,7 +23,7 @@ impl Clock {
     pub(super) fn of(drawing: &HopsDrawing<'_>) -> Option<Self> {
         let since = || drawing.packets.iter().map(|one| one.since);
         let (from, until) = since().min().zip(since().max())?;
-        let most = HopsWay::BOTH.map(|way| drawing.of(way).count());
+        let most = HopsWay::BOTH.map(|direction| drawing.of(direction).count());
         let most = most.into_iter().max().unwrap_or(0);
         Some(Self {
             from,

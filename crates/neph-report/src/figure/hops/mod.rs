@@ -60,7 +60,7 @@ pub struct HopsPacket<'a> {
     /// When the first of its points saw it, in nanoseconds since any moment that all packets share.
     pub since: i64,
     /// Which way it went.
-    pub way: HopsWay,
+    pub direction: HopsWay,
     /// What it carried.
     pub protocol: HopsProtocol,
     /// One for each segment, in the order of the points whichever way it went.
@@ -120,10 +120,10 @@ impl<'a> HopsPacket<'a> {
 
     /// The segments with their places, in the order in which it passed them.
     fn passed(&self) -> impl Iterator<Item = (usize, HopsDelay)> + use<'a> {
-        let (segments, way) = (self.segments, self.way);
+        let (segments, direction) = (self.segments, self.direction);
         let last = segments.len();
         (0..last).map(move |step| {
-            let place = match way {
+            let place = match direction {
                 HopsWay::There => step,
                 HopsWay::Back => last - 1 - step,
             };
@@ -134,8 +134,12 @@ impl<'a> HopsPacket<'a> {
 
 impl<'a> HopsDrawing<'a> {
     fn has_segments(&self) -> bool {
-        let told = |delay: &HopsDelay| !matches!(delay, HopsDelay::Unknown);
-        self.points.len() > 1 && self.packets.iter().any(|one| one.segments.iter().any(told))
+        let reported = |delay: &HopsDelay| !matches!(delay, HopsDelay::Unknown);
+        self.points.len() > 1
+            && self
+                .packets
+                .iter()
+                .any(|one| one.segments.iter().any(reported))
     }
 
     /// How many segments there are.
@@ -144,8 +148,10 @@ impl<'a> HopsDrawing<'a> {
     }
 
     /// The packets that went that way.
-    fn of(&self, way: HopsWay) -> impl Iterator<Item = &'a HopsPacket<'a>> {
-        self.packets.iter().filter(move |one| one.way == way)
+    fn of(&self, direction: HopsWay) -> impl Iterator<Item = &'a HopsPacket<'a>> {
+        self.packets
+            .iter()
+            .filter(move |one| one.direction == direction)
     }
 
     /// The largest bound of each segment, in milliseconds; 0 where no delay is known.

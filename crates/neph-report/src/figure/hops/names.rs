@@ -28,9 +28,9 @@ impl HopsDrawing<'_> {
     }
 
     /// `host → client`: a segment as it was passed.
-    pub(super) fn passage(&self, way: HopsWay, place: usize) -> String {
+    pub(super) fn passage(&self, direction: HopsWay, place: usize) -> String {
         let (one, other) = (&self.points[place], &self.points[place + 1]);
-        match way {
+        match direction {
             HopsWay::There => format!("{one} → {other}"),
             HopsWay::Back => format!("{other} → {one}"),
         }
@@ -42,11 +42,11 @@ impl HopsDrawing<'_> {
     }
 
     /// What a bound is, at the end of every caption; nothing where no delay is known.
-    pub(super) fn bound_told(&self) -> &'static str {
+    pub(super) fn bound_text(&self) -> &'static str {
         let known = |delay: &HopsDelay| matches!(delay, HopsDelay::Known { .. });
         let mut packets = self.packets.iter();
         if self.bounds().iter().any(|bound| *bound > 0.0) {
-            " ± is how far a delay may be off at most, by stamps and clocks: where two points have their own clocks, the offset between these is known no better than the quickest packets of both ways tell it, and what is too long one way is too short the other way by as much."
+            " ± is the error bound of a delay, by timestamps and clocks. With two clocks the fastest packets of both directions limit the offset; an error of one direction has the opposite sign in the other."
         } else if packets.any(|packet| packet.segments.iter().any(known)) {
             " All points read one clock: no delay is off by an offset."
         } else {
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn a_bound_is_never_told_smaller_than_it_is() {
-        let told = [0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
+        let reported = [0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
         let expected = "± 0.3 µs|± 8.0 µs|± 8.1 µs|± 124 µs|± 2.00 ms|± 2.01 ms|± 1.24 s";
-        assert_eq!(told.join("|"), expected);
+        assert_eq!(reported.join("|"), expected);
     }
 }

@@ -23,7 +23,7 @@ pub(super) enum End {
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) since: i64,
-    pub(super) way: HopsWay,
+    pub(super) direction: HopsWay,
     pub(super) protocol: HopsProtocol,
     /// Segments with their delays, in the order in which they were passed; up to the first that is not
     /// known.
@@ -39,7 +39,7 @@ impl Row {
     fn of(packet: &HopsPacket<'_>, end: End) -> Self {
         let mut row = Self {
             since: packet.since,
-            way: packet.way,
+            direction: packet.direction,
             protocol: packet.protocol,
             parts: Vec::new(),
             total: 0,

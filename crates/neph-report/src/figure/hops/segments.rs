@@ -28,7 +28,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     };
     let ways: Vec<Panel> = HopsWay::BOTH
         .into_iter()
-        .filter_map(|way| Panel::of(drawing, way, clock))
+        .filter_map(|direction| Panel::of(drawing, direction, clock))
         .collect();
     let mut sheet = Sheet::new(
         "Latency by segment, over time".to_owned(),
@@ -78,7 +78,7 @@ fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
         })
         .collect();
     if drawing.count() > 1 {
-        entries.push((Swatch::Line(WHOLE), "the whole way".to_owned()));
+        entries.push((Swatch::Line(WHOLE), "the whole path".to_owned()));
     }
     if is_lossy(ways) {
         entries.push((Swatch::Tick(Colour::ALARM), "lost".to_owned()));
@@ -87,9 +87,9 @@ fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
 }
 
 fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
-    let mut text = "Packets of all protocols. The segments are stacked in the order of the points, back as well as there; white: no packet.".to_owned();
+    let mut text = "Packets of all protocols. The segments are stacked in the order of the points, in both directions; white: no packet.".to_owned();
     if drawing.count() > 1 {
-        text.push_str(" Medians need not add up: the dark line is the median of the whole way, of packets that every point saw.");
+        text.push_str(" Medians need not add up: the dark line is the median of the whole path, of packets that every point saw.");
     }
     if is_lossy(ways) {
         text.push_str(" Red above a panel: packets lost in the segment of that colour, as a share of those that came to it within the step; each row's worst step fills it.");
@@ -100,12 +100,12 @@ fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
     {
         text.push_str(" Pale: for most packets the bound is larger than the delay, which may be next to nothing, or longer by as much.");
     }
-    text + drawing.bound_told()
+    text + drawing.bound_text()
 }
 
 /// One way.
 struct Panel {
-    way: HopsWay,
+    direction: HopsWay,
     clock: Clock,
     packets: usize,
     columns: Vec<Column>,
@@ -114,20 +114,20 @@ struct Panel {
 }
 
 impl Panel {
-    fn of(drawing: &HopsDrawing<'_>, way: HopsWay, clock: Clock) -> Option<Self> {
-        let packets = drawing.of(way).count();
+    fn of(drawing: &HopsDrawing<'_>, direction: HopsWay, clock: Clock) -> Option<Self> {
+        let packets = drawing.of(direction).count();
         if packets == 0 {
             return None;
         }
-        let column = |place| Column::of(drawing.of(way), place, clock);
+        let column = |place| Column::of(drawing.of(direction), place, clock);
         let mut whole = vec![Vec::new(); clock.steps];
-        for packet in drawing.of(way) {
+        for packet in drawing.of(direction) {
             if let Some(all) = packet.whole() {
                 whole[clock.step(packet.since)].push(millis(all));
             }
         }
         Some(Self {
-            way,
+            direction,
             clock,
             packets,
             columns: (0..drawing.count()).map(column).collect(),
@@ -199,7 +199,7 @@ impl Panel {
     fn heading(&self, place: Rect, scale: Scale) -> Vec<Mark> {
         let y = place.y + 11.0;
         let at = Point::new(place.x, y);
-        let name = Text::new(at, Anchor::Start, Style::TITLE, self.way.title()).semibold();
+        let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
         let note =
             |x: f64, text: String| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
         let packets =
@@ -213,10 +213,10 @@ impl Panel {
                 neph_analysis::numbers::millis(most)
             )
         });
-        let told: Vec<String> = self.unsure().into_iter().chain(above).collect();
+        let reported: Vec<String> = self.unsure().into_iter().chain(above).collect();
         let right = place.right() - packets.width() - 10.0;
         let room = right - place.x - name.width() - 10.0;
-        let outside = fit(&told.join(", "), Style::NOTE, room);
+        let outside = fit(&reported.join(", "), Style::NOTE, room);
         let outside = note(right, outside).coloured(Colour::ALARM);
         [name, packets, outside]
             .into_iter()
@@ -309,7 +309,7 @@ impl Panel {
             let rects = self.bars(column, Rect::new(first.x, y, first.width, ROW - 3.0));
             marks.push(Mark::Cells { rects, fill });
             let at = Point::new(first.right() + 6.0, base);
-            let text = fit(&told(column), Style::NOTE, RIGHT - 6.0);
+            let text = fit(&reported(column), Style::NOTE, RIGHT - 6.0);
             let text = Text::new(at, Anchor::Start, Style::NOTE, text).coloured(Colour::ALARM);
             marks.push(Mark::Text(text));
             y += ROW;
@@ -335,7 +335,7 @@ impl Panel {
 }
 
 /// `12 lost (0.3 %)`.
-fn told(column: &Column) -> String {
+fn reported(column: &Column) -> String {
     let (lost, came) = (column.lost.iter().sum(), column.came.iter().sum());
     format!("{} lost ({})", count(lost), percent(share(lost, came)))
 }

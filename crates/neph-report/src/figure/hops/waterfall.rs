@@ -129,7 +129,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
 }
 
 fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) -> String {
-    let mut text = "A row is a packet: when its first point saw it, counted from the first packet; what it carried; → from the first point to the last, ← back; and its segments in the order in which it passed them.".to_owned();
+    let mut text = "A row is a packet: time at its first point, from the first packet on; protocol; → forward, ← reverse; and its segments in the order of passage.".to_owned();
     if shown.iter().any(|row| row.end != End::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
     }
@@ -159,7 +159,7 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
             " The thin line at a row's end is as long as the bounds of its segments allow.",
         );
     }
-    text + drawing.bound_told()
+    text + drawing.bound_text()
 }
 
 struct Panel<'a> {
@@ -219,7 +219,11 @@ impl Panel<'_> {
                 Anchor::Start,
                 row.protocol.name().to_owned(),
             ),
-            word(strip.x + 128.0, Anchor::Middle, row.way.arrow().to_owned()),
+            word(
+                strip.x + 128.0,
+                Anchor::Middle,
+                row.direction.arrow().to_owned(),
+            ),
         ];
         let End::Lost(place) = row.end else {
             let total = neph_analysis::numbers::millis(millis(row.total));
@@ -228,7 +232,7 @@ impl Panel<'_> {
         };
         let room = right - end - 12.0;
         if room > 60.0 {
-            let lost = |place| format!("lost, {}", self.drawing.passage(row.way, place));
+            let lost = |place| format!("lost, {}", self.drawing.passage(row.direction, place));
             let all: Vec<String> = (0..self.drawing.count()).map(lost).collect();
             let name = fit_among(&all[place], &all, Style::NOTE, room);
             let text = word(end + 11.0, Anchor::Start, name);

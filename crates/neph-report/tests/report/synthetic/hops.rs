@@ -53,7 +53,7 @@ impl Path {
         let all = i64::try_from(self.packets).unwrap();
         for number in 0..all {
             let since = number * LONG / all.max(1);
-            let way = if number % 2 == 0 {
+            let direction = if number % 2 == 0 {
                 HopsWay::There
             } else {
                 HopsWay::Back
@@ -63,11 +63,11 @@ impl Path {
                 2..=7 => HopsProtocol::Tcp,
                 _ => HopsProtocol::Udp,
             };
-            let delays = self.delays(since, way, &mut random);
+            let delays = self.delays(since, direction, &mut random);
             let whole: Option<i64> = delays.iter().map(known).sum();
-            let asked = way == HopsWay::There && protocol == HopsProtocol::Icmp;
+            let asked = direction == HopsWay::There && protocol == HopsProtocol::Icmp;
             let round_trip = whole.filter(|_| asked).map(|whole| whole + 1_400_000);
-            made.packets.push((since, way, protocol, round_trip));
+            made.packets.push((since, direction, protocol, round_trip));
             made.delays.extend(delays);
         }
         made
@@ -78,11 +78,11 @@ impl Path {
         clippy::cast_possible_truncation,
         reason = "some milliseconds in nanoseconds"
     )]
-    fn delays(self, since: i64, way: HopsWay, random: &mut Random) -> Vec<HopsDelay> {
+    fn delays(self, since: i64, direction: HopsWay, random: &mut Random) -> Vec<HopsDelay> {
         let count = self.points - 1;
         let mut delays = vec![HopsDelay::Unknown; count];
         for step in 0..count {
-            let place = if way == HopsWay::There {
+            let place = if direction == HopsWay::There {
                 step
             } else {
                 count - 1 - step
@@ -93,7 +93,7 @@ impl Path {
             }
             let (usual, bound) = SEGMENTS[place];
             let tail = -random.unit().max(1e-9).ln();
-            let queue = if place == 0 && way == HopsWay::There {
+            let queue = if place == 0 && direction == HopsWay::There {
                 queue(since)
             } else {
                 0.0
@@ -137,9 +137,9 @@ impl Followed {
             .iter()
             .zip(each)
             .map(
-                |((since, way, protocol, round_trip), segments)| HopsPacket {
+                |((since, direction, protocol, round_trip), segments)| HopsPacket {
                     since: *since,
-                    way: *way,
+                    direction: *direction,
                     protocol: *protocol,
                     segments,
                     round_trip: *round_trip,

@@ -140,13 +140,13 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
 #[test]
 fn the_tcp_round_trip_is_the_one_in_the_file() {
     let imported = whole_folder();
-    let told: Vec<_> = flow(&imported, 0)
+    let reported: Vec<_> = flow(&imported, 0)
         .iter()
         .filter_map(|message| message.marks.tcp_round_trip())
         .map(neph_model::Span::nanos)
         .collect();
     // tcp-ack-rtt of the last segment of each message: the second's are 41.77 ms and, later, 30 ms.
-    assert_eq!(told, [39_583_780, 30_000_000]);
+    assert_eq!(reported, [39_583_780, 30_000_000]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
     let report = output.with_settings(known).import_into(store.as_mut());
     let campaign = report.expect("imported").campaign.expect("imported");
     let scenarios = store.scenarios(campaign).expect("readable");
-    let told: Vec<_> = scenarios
+    let reported: Vec<_> = scenarios
         .iter()
         .map(|one| {
             (
@@ -190,7 +190,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
         .collect();
     let near = ("1_Near", "ws://130.192.31.242:8080/echo".to_owned(), 512);
     let far = ("2_Far", "wss://far.example/echo".to_owned(), 512);
-    assert_eq!(told, [near, far]);
+    assert_eq!(reported, [near, far]);
     assert_eq!(scenarios[0].parameters.tls(), None);
     let mut flows: Vec<_> = store
         .experiments(campaign)

@@ -22,8 +22,11 @@ fn captures(place: &Place, rounds: u32) -> Vec<String> {
 fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
     let place = Place::empty();
     let files = captures(&place, 2_000);
-    let other = "p0 - p1 back > 6ms p99";
-    for rule in ["segment > 6ms p99 for 1s", "p0 - p1 there > 6ms p99 for 1s"] {
+    let other = "p0 - p1 reverse > 6ms p99";
+    for rule in [
+        "segment > 6ms p99 for 1s",
+        "p0 - p1 forward > 6ms p99 for 1s",
+    ] {
         let arguments = ["--clock", "same", "--alarm", rule, "--alarm", other];
         let ran = run(&files, &[&arguments[..], &["--format", "ndjson"]].concat());
         assert_eq!(ran.status, 3, "{}", ran.err);
@@ -35,13 +38,13 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
         for (alarm, state, second) in [(raised, "raised", 4), (over, "over", 7)] {
             assert_eq!(alarm["state"], state);
             assert_eq!(alarm["rule"], rule);
-            let place = (alarm["segment"].as_str(), alarm["way"].as_str());
-            assert_eq!(place, (Some("p0 - p1"), Some("there")));
+            let place = (alarm["segment"].as_str(), alarm["direction"].as_str());
+            assert_eq!(place, (Some("p0 - p1"), Some("forward")));
             assert_eq!(alarm["since_ns"], second * SECOND);
         }
         assert_eq!(lines.last().expect("a summary")["kind"], "summary");
-        let told = ran.err.lines().filter(|line| line.contains(rule));
-        assert_eq!(told.count(), 2, "{}", ran.err);
+        let reported = ran.err.lines().filter(|line| line.contains(rule));
+        assert_eq!(reported.count(), 2, "{}", ran.err);
         let document = run(&files, &[&arguments[..], &["--format", "json"]].concat());
         let document: Value = serde_json::from_str(&document.out).expect("JSON");
         assert_eq!(document["alarms"].as_array().map(Vec::len), Some(2));
@@ -73,11 +76,7 @@ fn what_is_well_or_too_little_raises_none_and_what_is_no_segment_is_refused() {
     assert_eq!((well.status, well.err.as_str()), (0, ""));
     let few = alarm("p0 - p1 > 1ns p99");
     assert_eq!(few.status, 0, "{}", few.err);
-    assert!(
-        few.err.contains("no segment told 299 delays"),
-        "{}",
-        few.err
-    );
+    assert!(few.err.contains("no segment has 299 delays"), "{}", few.err);
     let wrong = alarm("p0 - p2 > 2ms p99");
     assert_eq!((wrong.status, wrong.out.as_str()), (2, ""));
     assert!(wrong.err.contains("--alarm:1:1"), "{}", wrong.err);

@@ -49,11 +49,16 @@ fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
     }
     let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
     assert_eq!((ran.status, &ran.out), (0, &whole.out), "{}", ran.err);
-    let told = "is packed and cut off";
-    assert_eq!(ran.err.matches(told).count(), files.len(), "{}", ran.err);
+    let reported = "is compressed and truncated";
+    assert_eq!(
+        ran.err.matches(reported).count(),
+        files.len(),
+        "{}",
+        ran.err
+    );
     let ran = neph(["clock", "--captures", paths[0], paths[1]]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    assert_eq!(ran.err.matches(told).count(), 2, "{}", ran.err);
+    assert_eq!(ran.err.matches(reported).count(), 2, "{}", ran.err);
 }
 
 #[test]
@@ -84,7 +89,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     let ran = run(&files, &["--format", "ndjson", "--clock", "same"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let lines = lines(&ran);
-    let told = &lines.last().expect("a summary")["end_unknown"];
+    let reported = &lines.last().expect("a summary")["end_unknown"];
     let there = || simulated.truths.iter().filter(|truth| !truth.is_back);
     let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept - 1]);
     let later = there().filter(|truth| is_later(truth.at[2])).count();
@@ -92,25 +97,25 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     // Of host 9 too, what came later says nothing.
     let [never, not_captured, at_end] = ["never_passed", "not_captured", "not_captured_at_end"]
         .map(|of| {
-            let packets = told[of]
+            let packets = reported[of]
                 .as_u64()
                 .and_then(|packets| usize::try_from(packets).ok());
             packets.expect("a count")
         });
-    assert_eq!(never + not_captured, there().count() + later, "{told}");
-    assert!(never > 100 && not_captured >= 2 * later, "{told}");
+    assert_eq!(never + not_captured, there().count() + later, "{reported}");
+    assert!(never > 100 && not_captured >= 2 * later, "{reported}");
     // Host 9's first came before anything passed the last point.
-    assert_eq!(at_end + 1, not_captured, "{told}");
-    assert_eq!(told["clocks"], 0, "{told}");
+    assert_eq!(at_end + 1, not_captured, "{reported}");
+    assert_eq!(reported["clocks"], 0, "{reported}");
     let lost = lines.iter().filter(|line| line["kind"] == "segment");
     assert!(lost.clone().count() > 0);
     assert!(lost.clone().all(|line| line["lost"] == 0));
     let text = run(&files, &["--clock", "same"]);
-    for said in [
-        format!("{never} packets not seen again, of hosts"),
-        format!("{at_end} packets not seen again, at the end of the next point's"),
+    for printed in [
+        format!("{never} packets not seen at the next point, of hosts"),
+        format!("{at_end} packets not seen at the next point, at the end of its capture"),
     ] {
-        assert!(text.out.contains(&said), "{said}: {}", text.out);
+        assert!(text.out.contains(&printed), "{printed}: {}", text.out);
     }
 }
 
@@ -150,10 +155,13 @@ fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 }
 
 /// Losses of each segment, protocol and way that has any.
-fn lost(told: &[Value]) -> Vec<(String, u64)> {
-    let segments = told.iter().filter(|line| line["kind"] == "segment");
+fn lost(reported: &[Value]) -> Vec<(String, u64)> {
+    let segments = reported.iter().filter(|line| line["kind"] == "segment");
     let lost = segments.map(|line| {
-        let name = format!("{} {} {}", line["segment"], line["protocol"], line["way"]);
+        let name = format!(
+            "{} {} {}",
+            line["segment"], line["protocol"], line["direction"]
+        );
         (name, line["lost"].as_u64().expect("a count"))
     });
     lost.filter(|(_, lost)| *lost > 0).collect()
@@ -181,20 +189,20 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
     let text = run(&files, &["--clock", "same"]);
     let list = unknown["never_passed_kinds"].as_array().expect("a list");
     assert_eq!(list.len(), kinds.len(), "{unknown}");
-    for (told, (protocol, way)) in list.iter().zip(kinds) {
+    for (reported, (protocol, way)) in list.iter().zip(kinds) {
         assert_eq!(
-            (&told["protocol"], &told["way"]),
+            (&reported["protocol"], &reported["direction"]),
             (&(*protocol).into(), &(*way).into())
         );
-        assert_eq!(told["point"], point);
-        assert_eq!(told["others_passed"], false);
-        let packets = told["packets"].as_u64().expect("a count");
+        assert_eq!(reported["point"], point);
+        assert_eq!(reported["others_passed"], false);
+        let packets = reported["packets"].as_u64().expect("a count");
         assert!(packets > 100, "{unknown}");
-        let said = format!(
-            "{packets} packets of {protocol} {way} not seen again, and none of their hosts' ever passed \
+        let printed = format!(
+            "{packets} packets of {protocol} {way} not seen at the next point; none of their hosts' passed \
              {point}, whose capture may have been filtered, or all of them lost before it."
         );
-        assert!(text.out.contains(&said), "{said}: {}", text.out);
+        assert!(text.out.contains(&printed), "{printed}: {}", text.out);
     }
     // What the network lost of all others is lost as before; what a point saw first is not.
     let before = lost(&before);
@@ -220,8 +228,8 @@ fn what_a_capture_did_not_last_for_is_not_called_filtered() {
         seen.get() <= all / 4 && packet[9] != 17
     };
     fs::write(&file, filtered(&capture, is_kept)).expect("a file");
-    let told = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
-    let unknown = &told.last().expect("a summary")["end_unknown"];
+    let reported = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
+    let unknown = &reported.last().expect("a summary")["end_unknown"];
     let [filtered, captured] = ["never_passed", "not_captured"].map(|of| unknown[of].as_u64());
     assert!(filtered > Some(0), "{unknown}");
     assert!(
@@ -292,8 +300,8 @@ fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
     let clock = neph(["clock", "--captures", &copy, &whole]);
     for ran in [run(&[files[0].clone(), copy.clone()], &[]), clock] {
         assert_eq!(ran.status, 2, "{}", ran.err);
-        let said = "are the same, of all 50 packets that are in both: this is one capture twice";
-        assert!(ran.err.contains(said), "{}", ran.err);
+        let printed = "are the same, of all 50 packets that are in both: this is one capture twice";
+        assert!(ran.err.contains(printed), "{}", ran.err);
     }
     // Points of one kernel may share a stamp.
     let same = run(&[files[0].clone(), copy], &["--clock", "same"]);
@@ -311,8 +319,8 @@ fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
 #[test]
 fn what_a_points_filter_left_out_is_not_lost() {
     let (protocol, source) = (9, 15);
-    hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "there")]);
-    let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "back"));
+    hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "forward")]);
+    let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "reverse"));
     hold_filtered("p0", |packet| packet[source] == 1, &back);
 }
 
@@ -351,11 +359,11 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
     // The last may have been under way when the capture ended.
     let packets = kind["packets"].as_u64().expect("a count");
     assert!((98..=100).contains(&packets), "{unknown}");
-    let told = format!(
-        "{packets} packets of icmp there not seen again, and none of their hosts' ever passed p1, though \
-         others' did: all of them may have been lost before it."
+    let reported = format!(
+        "{packets} packets of icmp forward not seen at the next point; none of their hosts' passed p1, though \
+         those of other hosts did: all of them may have been lost before it."
     );
-    assert!(text.contains(&told), "{text}");
+    assert!(text.contains(&reported), "{text}");
 }
 
 #[test]
@@ -370,10 +378,8 @@ fn hosts_of_which_one_direction_was_captured_are_told_what_helps() {
         fs::write(&file, filtered(&others, is_shown)).expect("a file");
     }
     let text = run(&files, &[]).out;
-    let told = "\n200 packets left out, of hosts of which one direction alone passed two points: which way \
-                is not known; capture both directions, or say so where one kernel stamped both points \
-                (NAME@HOST=FILE, --clock same).\n";
-    assert!(text.contains(told), "{text}");
+    let reported = "\n200 packets excluded, of hosts with one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points.\n";
+    assert!(text.contains(reported), "{text}");
     let helped = run(&files, &["--clock", "same"]).out;
-    assert!(!helped.contains("which way"), "{helped}");
+    assert!(!helped.contains("direction is unknown"), "{helped}");
 }

@@ -28,12 +28,12 @@ fn figures_name_the_points_and_count_what_was_lost() {
     let drawn = fs::read_to_string(folder.join("hops-waterfall-1.svg")).expect("a drawing");
     let lost = simulated.truths.iter().filter(|one| one.lost_in.is_some());
     let (lost, all) = (lost.count(), simulated.truths.len());
-    let told = format!(
+    let reported = format!(
         "of {} packets that every point saw, and 20 of {lost} lost",
         all - lost
     );
     assert!(drawn.contains("p0 → p1 → p2"));
-    assert!(drawn.contains(&told), "{told}");
+    assert!(drawn.contains(&reported), "{reported}");
 }
 
 #[test]

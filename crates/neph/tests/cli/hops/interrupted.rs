@@ -36,7 +36,7 @@ fn interrupted_at(point: usize) -> Ran {
     let (half, rest) = capture.split_at(capture.len() / 2);
     assert!(half.len() > 200_000, "more than a pipe holds");
     let mut out = child.stdout.take().expect("piped");
-    let told = std::thread::spawn(move || {
+    let reported = std::thread::spawn(move || {
         let mut text = String::new();
         out.read_to_string(&mut text).expect("text");
         text
@@ -48,7 +48,7 @@ fn interrupted_at(point: usize) -> Ran {
     drop(pipe);
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
     Ran {
-        out: told.join().expect("it has read"),
+        out: reported.join().expect("it has read"),
         ..ran
     }
 }
@@ -58,10 +58,10 @@ fn ctrl_c_while_a_later_capture_is_read_tells_what_was_read_and_calls_nothing_lo
     for (point, left_out) in [(1, "; 1 point behind it left out"), (2, "")] {
         let ran = interrupted_at(point);
         assert_eq!(ran.status, 130, "{}", ran.err);
-        let said = format!(
+        let printed = format!(
             "neph hops: interrupted while reading p{point}: told is what was read{left_out}\n"
         );
-        assert_eq!(ran.err, said);
+        assert_eq!(ran.err, printed);
         let lines: Vec<Value> = (ran.out.lines())
             .map(|line| serde_json::from_str(line).expect("JSON"))
             .collect();

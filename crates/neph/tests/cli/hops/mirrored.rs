@@ -69,25 +69,25 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
         for point in 0..3 {
             let place = Place::empty();
             let (files, _) = Simulated::of(path, 100, 9).write(&place, ahead);
-            let told = |files: &[String]| {
+            let reported = |files: &[String]| {
                 let ran = run(files, &["--format", "json"]);
                 assert_eq!((ran.status, ran.err.as_str()), (0, ""), "point {point}");
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
                 document
             };
-            let once = told(&files);
+            let once = reported(&files);
             write_twice(path_of(&files[point]));
-            let twice = told(&files);
+            let twice = reported(&files);
             for part in ["segments", "round_trips"] {
                 assert_eq!(once[part], twice[part], "point {point}");
             }
             for (at, of) in (0..).zip(twice["summary"]["points"].as_array().expect("points")) {
-                let again = if at == point { 600 } else { 0 };
-                assert_eq!(of["shown_again"], again, "{of}");
+                let anew = if at == point { 600 } else { 0 };
+                assert_eq!(of["capture_duplicates"], anew, "{of}");
             }
             let text = run(&files, &[]).out;
-            let said = format!("600 packets of p{point} stand there again");
-            assert!(text.contains(&said), "{text}");
+            let printed = format!("600 packets of p{point} stand there again");
+            assert!(text.contains(&printed), "{text}");
         }
     }
 }
@@ -100,7 +100,7 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
             let ahead = |point, at| if point == 1 { at + 3 * SECOND } else { at };
             let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&place, ahead);
             let [here, there] = [path_of(&files[0]), path_of(&files[1])];
-            let told = || {
+            let reported = || {
                 let ran = neph(["clock", "--captures", here, there, "--format", "json"]);
                 assert_eq!(ran.status, 0, "{}", ran.err);
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -111,14 +111,14 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
                 let n: u64 = counts.into_iter().flatten().sum();
                 (clocks, n, ran.err)
             };
-            let (once, n, _) = told();
+            let (once, n, _) = reported();
             write_twice(path_of(&files[point]));
-            let (twice, fewer, said) = told();
+            let (twice, fewer, printed) = reported();
             assert_eq!(once, twice, "point {point}");
             // Two have the number 0, which many do not mean as one.
             assert_eq!(n, fewer + 2);
-            let again = "1798 packets left out because a capture shows them again";
-            assert!(said.contains(again), "{said}");
+            let anew = "1798 packets left out because a capture shows them again";
+            assert!(printed.contains(anew), "{printed}");
         }
     }
 }
@@ -127,9 +127,11 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
 const TO_THE_BYTE: &str = "copies that are the same to the byte (editcap -w 0.02 FILE NEW)";
 
 /// Whether it is said what helps against copies that a router changed, and against others.
-fn helps(said: &str) -> bool {
+fn helps(printed: &str) -> bool {
     let formats = "tcpdump -i any in its default format (LINUX_SLL2), which tells interfaces";
-    said.contains("capture one interface") && said.contains(formats) && said.contains(TO_THE_BYTE)
+    printed.contains("capture one interface")
+        && printed.contains(formats)
+        && printed.contains(TO_THE_BYTE)
 }
 
 #[test]
@@ -156,7 +158,7 @@ fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
         let twice = read();
         assert_eq!(once["flows"], twice["flows"], "{is_numbered}");
         assert_eq!(once["exchanges"], twice["exchanges"], "{is_numbered}");
-        let of = |document: &Value| document["summary"]["packets_seen_twice"].clone();
+        let of = |document: &Value| document["summary"]["capture_duplicates_removed"].clone();
         assert_eq!(
             (of(&once), of(&twice)),
             (0.into(), 6_000.into()),
@@ -193,9 +195,9 @@ fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
     assert!(!clock.err.contains("LINUX_SLL2"), "{}", clock.err);
     for ran in [hops, clock] {
         assert_eq!(ran.status, 2, "{}", ran.err);
-        let says = "several times, and which is which cannot be told; capture one interface";
+        let wording = "several times, and which is which cannot be told; capture one interface";
         assert!(
-            ran.err.contains(says) && ran.err.contains(TO_THE_BYTE) && !ran.err.contains("NAT"),
+            ran.err.contains(wording) && ran.err.contains(TO_THE_BYTE) && !ran.err.contains("NAT"),
             "{}",
             ran.err
         );

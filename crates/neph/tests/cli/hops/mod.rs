@@ -51,14 +51,14 @@ struct Off {
 impl Off {
     /// What is told of a packet's delays.
     fn look(&mut self, line: &Value, truth: &Truth) {
-        let told = line["segments"].as_array().expect("segments");
-        for (segment, told) in told.iter().enumerate() {
+        let reported = line["segments"].as_array().expect("segments");
+        for (segment, reported) in reported.iter().enumerate() {
             let Some((a, b)) = truth.at[segment].zip(truth.at[segment + 1]) else {
-                assert!(told.is_null(), "{line}");
+                assert!(reported.is_null(), "{line}");
                 continue;
             };
-            let by = told["ns"].as_i64().expect("a delay") - (b - a).abs();
-            let bound = told["bound_ns"].as_i64().expect("a bound");
+            let by = reported["ns"].as_i64().expect("a delay") - (b - a).abs();
+            let bound = reported["bound_ns"].as_i64().expect("a bound");
             assert!(
                 by.abs() <= bound,
                 "segment {segment}: {by}, {bound} at most: {line}"
@@ -77,14 +77,15 @@ fn count(lines: &[Value], simulated: &Simulated) {
     let count = |line: &Value, key: &str| line[key].as_u64().expect("a count");
     let truths = simulated.truths.iter();
     let lost = truths.filter(|truth| truth.lost_in.is_some()).count();
-    let told: u64 = segments().map(|line| count(line, "lost")).sum();
-    assert_eq!(told, lost as u64);
+    let reported: u64 = segments().map(|line| count(line, "lost")).sum();
+    assert_eq!(reported, lost as u64);
     for protocol in ["icmp", "tcp", "udp"] {
-        for (way, is_back) in [("there", false), ("back", true)] {
-            let of = segments().filter(|line| line["protocol"] == protocol && line["way"] == way);
-            let told: u64 = of.map(|line| count(line, "copies")).sum();
+        for (way, is_back) in [("forward", false), ("reverse", true)] {
+            let of =
+                segments().filter(|line| line["protocol"] == protocol && line["direction"] == way);
+            let reported: u64 = of.map(|line| count(line, "copies")).sum();
             assert_eq!(
-                told,
+                reported,
                 simulated.copies(protocol, is_back) as u64,
                 "{protocol} {way}"
             );
@@ -119,15 +120,15 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
     let mut seen = HashSet::new();
     let lines = lines(&ran);
     for line in lines.iter().filter(|line| line["kind"] == "packet") {
-        let marks = line["marks_unix_ns"].as_array().expect("marks");
+        let marks = line["timestamps_unix_ns"].as_array().expect("marks");
         let first = marks.iter().enumerate().find(|(_, mark)| !mark.is_null());
         let (point, mark) = first.expect("one mark at least");
         let number = stamps[&(point, mark.as_i64().expect("a stamp"))];
         assert!(seen.insert(number), "told twice: {line}");
         let truth = &simulated.truths[number];
-        let way = if truth.is_back { "back" } else { "there" };
+        let way = if truth.is_back { "reverse" } else { "forward" };
         assert_eq!(
-            (&line["way"], &line["protocol"]),
+            (&line["direction"], &line["protocol"]),
             (&way.into(), &truth.protocol.into())
         );
         let ends = ["source", "destination"].map(|end| line[end].as_str().expect("an address"));
@@ -240,9 +241,9 @@ fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
     let idle = "p1:203.0.113.9=203.0.113.8";
     let warned = run(&files, &["--format", "json", "--nat", idle]);
     assert_eq!((warned.status, warned.out), (0, ran.out));
-    let said = format!("--nat '{idle}' changed nothing");
+    let printed = format!("--nat '{idle}' changed nothing");
     assert!(
-        warned.err.contains(&said) && ran.err.is_empty(),
+        warned.err.contains(&printed) && ran.err.is_empty(),
         "{}",
         warned.err
     );
@@ -252,22 +253,22 @@ fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
     let rest = with.as_object_mut().expect("an object");
     rest.remove("packets");
     assert_eq!(with, document, "packets are one more member");
-    let told = lines(&run(&files, &["--format", "ndjson", "--packets"]));
-    let told = told.into_iter().filter(|line| line["kind"] == "packet");
-    assert_eq!(packets, Value::Array(told.collect()));
+    let reported = lines(&run(&files, &["--format", "ndjson", "--packets"]));
+    let reported = reported.into_iter().filter(|line| line["kind"] == "packet");
+    assert_eq!(packets, Value::Array(reported.collect()));
     let text = run(&files, &[]);
-    for told in [
+    for reported in [
         "p0 - p1",
         "beyond p2",
         "SHARE OF RTT",
         "Clock of p2 minus that of p1: +3.0",
     ] {
-        assert!(text.out.contains(told), "{told}: {}", text.out);
+        assert!(text.out.contains(reported), "{reported}: {}", text.out);
     }
     let csv = run(&files, &["--format", "csv"]);
     assert!(
         csv.out
-            .starts_with("segment,way,protocol,n,mean_ns,bound_ns"),
+            .starts_with("segment,direction,protocol,n,mean_ns,bound_ns"),
         "{}",
         csv.out
     );
@@ -315,10 +316,10 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
         nat: true,
         ..Path::PLAIN
     };
-    let (strangers, _) = Simulated::of(translated, 3, 1).write(&other, |_, at| at);
+    let (unmatched, _) = Simulated::of(translated, 3, 1).write(&other, |_, at| at);
     let twice = [files[0].clone(), files[0].clone()];
     let absent = [files[0].clone(), "p1=/nowhere.pcap".to_owned()];
-    let alien = [strangers[0].clone(), files[1].clone()];
+    let alien = [unmatched[0].clone(), files[1].clone()];
     let no_capture = place.path("text");
     std::fs::write(&no_capture, "no capture at all").expect("a file");
     let no_capture = [files[0].clone(), no_capture.display().to_string()];

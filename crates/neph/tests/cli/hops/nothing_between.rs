@@ -36,9 +36,9 @@ fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
         "{}",
         ran.out
     );
-    let told =
+    let reported =
         "of both directions show nothing between the captures but the difference of their clocks";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains(reported), "{}", ran.err);
 
     let ran = run(&names, &[]);
     assert_eq!(
@@ -48,7 +48,7 @@ fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
         ran.out
     );
     assert!(ran.out.contains("minus that of a: +3.0000"), "{}", ran.out);
-    let told = "of hosts whose packets of both directions show nothing between two points but";
-    assert!(ran.out.contains(told), "{}", ran.out);
+    let reported = "of hosts whose packets of both directions show nothing between two points but";
+    assert!(ran.out.contains(reported), "{}", ran.out);
     assert!(!ran.out.contains("one direction alone"), "{}", ran.out);
 }

@@ -26,9 +26,9 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let lines = lines(&ran);
-        let (mut told, mut silent) = (0, 0);
+        let (mut reported, mut silent) = (0, 0);
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
-            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
             let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
             let segment = &line["segments"][0];
@@ -36,7 +36,7 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
                 silent += 1;
                 continue;
             };
-            told += 1;
+            reported += 1;
             let off = delay - (b - a).abs();
             assert!(
                 off.abs() <= segment["bound_ns"].as_i64().expect("a bound"),
@@ -44,8 +44,8 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
             );
         }
         assert!(
-            told > 5_900 && told + silent == 6_000,
-            "{told} told, {silent} not"
+            reported > 5_900 && reported + silent == 6_000,
+            "{reported} told, {silent} not"
         );
         assert_eq!(lines.last().expect("a summary")["clocks"][0]["steps"], 1);
         // Those that span the moment would have two seconds of it.
@@ -91,17 +91,17 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
         // Work is by packets: it was 72 s for a clock that began in 1970.
         assert!(began.elapsed().as_secs() < 20, "{sets:?}");
         let lines = lines(&ran);
-        let mut told = 0;
+        let mut reported = 0;
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
             assert!(line["lost_in"].is_null(), "{sets:?}: {line}");
-            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
             let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
             let segment = &line["segments"][0];
             let Some(delay) = segment["ns"].as_i64() else {
                 continue;
             };
-            told += 1;
+            reported += 1;
             let (off, bound) = (delay - (b - a).abs(), &segment["bound_ns"]);
             let bound = bound.as_i64().expect("a bound");
             assert!(
@@ -109,7 +109,7 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
                 "{sets:?}: {off}: {line}"
             );
         }
-        assert!(told > 5_800, "{sets:?}: {told}");
+        assert!(reported > 5_800, "{sets:?}: {reported}");
         let summary = lines.last().expect("a summary");
         let many = sets.0.len() + sets.1.len();
         assert_eq!(summary["clocks"][0]["steps"], many, "{sets:?}");
@@ -131,7 +131,7 @@ fn one_clock_that_is_set_back_is_one_clock() {
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     let mut silent = 0;
     for line in lines(&ran).iter().filter(|line| line["kind"] == "packet") {
-        let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+        let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
         let truth = &simulated.truths[stamps[&(0, mark)]];
         let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
         match line["segments"][0]["ns"].as_i64() {
@@ -193,18 +193,18 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
             .filter_map(|truth| truth.at[0])
             .min();
         let lines = lines(&ran);
-        let (mut told, mut around) = (0, 0);
+        let (mut reported, mut around) = (0, 0);
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
-            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
             let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
             let since = a.min(b) - began.expect("a packet");
             let off = line["since_ns"].as_i64().expect("a time") - since;
             assert!(off.abs() <= (b - a).abs(), "off by {off}: {line}");
-            told += 1;
+            reported += 1;
             around += usize::from(line["segments"][0].is_null() && truth.is_back);
         }
-        assert_eq!(told, 6_000);
+        assert_eq!(reported, 6_000);
         assert!(around > 0, "no packet back passed while the clock was set");
     }
 }
@@ -218,8 +218,12 @@ fn one_clock_that_cannot_have_been_is_doubted() {
     let doubt = "leave out --clock same";
     let ran = run(&files, &["--clock", "same"]);
     assert!(ran.err.contains(doubt), "{}{}", ran.err, ran.out);
-    let said = ran.out.lines().find(|line| line.starts_with("In doubt: "));
-    assert!(said.is_some_and(|said| said.contains(doubt)), "{}", ran.out);
+    let printed = ran.out.lines().find(|line| line.starts_with("In doubt: "));
+    assert!(
+        printed.is_some_and(|printed| printed.contains(doubt)),
+        "{}",
+        ran.out
+    );
     assert!(!run(&files, &[]).err.contains(doubt));
     let (files, _) = simulated.write(&place, |_, at| at);
     assert!(!run(&files, &["--clock", "same"]).err.contains(doubt));

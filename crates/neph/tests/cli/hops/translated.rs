@@ -66,11 +66,11 @@ fn forwarded(mut record: Vec<u8>, is_before: bool) -> Vec<u8> {
 
 /// Lost of TCP, and how many were renamed.
 fn lost_and_renamed(out: &str) -> (u64, u64) {
-    let told: Value = serde_json::from_str(out).expect("one document");
-    let segments = told["segments"].as_array().expect("a list");
+    let reported: Value = serde_json::from_str(out).expect("one document");
+    let segments = reported["segments"].as_array().expect("a list");
     let tcp = segments.iter().filter(|line| line["protocol"] == "tcp");
     let lost = tcp.map(|line| line["lost"].as_u64().expect("a count"));
-    let renamed = told["summary"]["end_unknown"]["renamed"].as_u64();
+    let renamed = reported["summary"]["end_unknown"]["renamed"].as_u64();
     (lost.sum(), renamed.expect("a count"))
 }
 
@@ -104,14 +104,14 @@ fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_dir
         let all = ["--clock", "same", "--format", "json"];
         let ran = run(&files, &all);
         let (before, behind) = (points - 2, points - 1);
-        let told = format!(
-            "neph hops: of p{before} 200 packets are in p{behind} with other addresses or ports, and not told: \
-             with a translator between them give its rule ({})\n",
+        let reported = format!(
+            "neph hops: of p{before} 200 packets are in p{behind} with other addresses or ports, and are excluded: \
+             with NAT between them give its rule ({})\n",
             shown.join(" ")
         );
-        assert_eq!((ran.status, &ran.err), (0, &told));
+        assert_eq!((ran.status, &ran.err), (0, &reported));
         let (lost, renamed) = lost_and_renamed(&ran.out);
-        // The way back alone: on the other one they go to a host of which nothing passed.
+        // Reverse path only: on the other one they go to a host of which nothing passed.
         assert_eq!(renamed, 100, "{}", ran.out);
         assert!(lost > 10, "those that talk directly: {lost}");
         let ran = run(&files, &[&all[..], &given[..]].concat());
@@ -127,14 +127,13 @@ fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
         let place = Place::empty();
         let files = captures(&place, points);
         let ran = run(&files, &["--clock", "same"]);
-        let told = format!(
-            "neph hops: of p0 599 packets are in p1 with other addresses, and not told: with a translator \
-             between them give its rule (--nat '{rule}')\n"
+        let reported = format!(
+            "neph hops: of p0 599 packets are in p1 with other addresses, and are excluded: with NAT between them give its rule (--nat '{rule}')\n"
         );
         // A datagram with the number 0 is not known by it.
-        assert_eq!((ran.status, &ran.err), (0, &told));
+        assert_eq!((ran.status, &ran.err), (0, &reported));
         // In what is kept too.
-        let doubt = told.trim_end().replacen("neph hops: ", "In doubt: ", 1);
+        let doubt = reported.trim_end().replacen("neph hops: ", "In doubt: ", 1);
         assert!(ran.out.contains(&doubt), "{}", ran.out);
         // With it nothing is left to be said.
         let ran = run(&files, &["--clock", "same", "--nat", rule]);
@@ -170,8 +169,8 @@ fn of_two_points_that_show_other_hosts_mostly_it_is_said() {
         .collect();
     fs::write(path_of(&files[0]), [header, all.concat()].concat()).expect("a file");
     let ran = run(&files, &["--clock", "same"]);
-    let told = "neph hops: 200 packets of p0 are of hosts of which p1 shows nothing, and 200 packets of p1 of \
-                hosts of which p0 shows nothing: with a translator between them give its rule";
-    assert!(ran.err.starts_with(told), "{}", ran.err);
+    let reported = "neph hops: 200 packets of p0 are of hosts of which p1 shows nothing, and 200 packets of p1 of \
+                hosts of which p0 shows nothing: with NAT between them give its rule";
+    assert!(ran.err.starts_with(reported), "{}", ran.err);
     assert_eq!((ran.status, ran.err.lines().count()), (0, 1), "{}", ran.err);
 }

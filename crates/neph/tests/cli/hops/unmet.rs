@@ -22,8 +22,8 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
         (files, _) = Simulated::of(TRANSLATED, 100, 5).write(&place, shows);
         let ran = run(&files, &[clock, &["--format", "json"]].concat());
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let told = "neph hops: p0 - p1 is not told: no packet of p0 is in p1; ";
-        assert!(ran.err.starts_with(told), "{}", ran.err);
+        let reported = "neph hops: p0 - p1 has no result: no packet of p0 is in p1; ";
+        assert!(ran.err.starts_with(reported), "{}", ran.err);
         let rule = "(--nat 'p0:OUTER=INNER', where p0 sees OUTER what the others call INNER)";
         assert!(ran.err.contains(rule), "{}", ran.err);
         // The rule can be seen; a datagram with the number 0 is not known by it.
@@ -32,7 +32,10 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
         assert!(ran.err.ends_with(rule), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         let document: Value = serde_json::from_str(&ran.out).expect("JSON");
-        assert_eq!(document["summary"]["unmet"], serde_json::json!(["p0 - p1"]));
+        assert_eq!(
+            document["summary"]["segments_without_packets"],
+            serde_json::json!(["p0 - p1"])
+        );
         let segments = document["segments"].as_array().expect("a list");
         assert_eq!(segments.len(), 6, "both ways of three protocols");
         for line in segments {
@@ -43,14 +46,14 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
             assert!(line["p50_ns"].as_i64() > Some(0), "{line}");
         }
         let text = run(&files, clock).out;
-        let told = "No packet of p0 is in p1: nothing is told of p0 - p1.";
-        assert!(text.contains(told), "{text}");
+        let reported = "No packet of p0 is in p1: has no result p0 - p1.";
+        assert!(text.contains(reported), "{text}");
         assert!(!text.contains("Clocks of p0 and p1"), "{text}");
     }
     // With the rule all is told.
     let ran = run(&files, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
-    assert!(!ran.out.contains("nothing is told of"), "{}", ran.out);
+    assert!(!ran.out.contains("has no result"), "{}", ran.out);
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
         &files,
         &["--clock", "same", "--nat", "p0:192.0.2.77=192.0.2.2"],
     );
-    assert!(!ran.out.contains("nothing is told of"), "{}", ran.out);
+    assert!(!ran.out.contains("has no result"), "{}", ran.out);
 }
 
 #[test]
@@ -79,19 +82,23 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
     for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
         let shows = |point, at| if is_one { at } else { shows(4)(point, at) };
         let (files, _) = Simulated::of(path, 100, 7).write(&place, shows);
-        let told = |order: &[usize]| {
+        let reported = |order: &[usize]| {
             let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
-            let told = ran.err.split_once("pass these points in the order ");
-            let order = told.and_then(|(_, told)| told.split_once(", or from its other end"));
+            let reported = ran.err.split_once("pass these points in the order ");
+            let order = reported.and_then(|(_, reported)| reported.split_once(", or in reverse"));
             order.map(|(order, _)| order.to_owned())
         };
-        assert_eq!(told(&[0, 1, 2, 3]), None);
-        assert_eq!(told(&[3, 2, 1, 0]), None, "in order, from the other end");
-        assert_eq!(told(&[0, 3]), None);
-        assert_eq!(told(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
-        assert_eq!(told(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
-        assert_eq!(told(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
+        assert_eq!(reported(&[0, 1, 2, 3]), None);
+        assert_eq!(
+            reported(&[3, 2, 1, 0]),
+            None,
+            "in order, from the other end"
+        );
+        assert_eq!(reported(&[0, 3]), None);
+        assert_eq!(reported(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
+        assert_eq!(reported(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
+        assert_eq!(reported(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
     }
     let (files, _) = Simulated::of(path, 100, 7).write(&place, shows(4));
     let order = [files[0].clone(), files[3].clone(), files[1].clone()];
@@ -101,8 +108,7 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
     assert_eq!(summary["order"], serde_json::json!(["p0", "p1", "p3"]));
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     // Whoever reads the summary alone has to see it too.
-    let doubt = "packets pass these points in the order p0, p1, p3, or from its other end: give them so; \
-                 what is told here is of no use";
+    let doubt = "packets pass these points in the order p0, p1, p3, or in reverse: give them in this order; the results below are not usable";
     assert_eq!(ran.err, format!("neph hops: {doubt}\n"));
     assert_eq!(summary["doubts"], serde_json::json!([doubt]));
     let text = run(&order, &[]).out;

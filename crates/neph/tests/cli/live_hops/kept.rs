@@ -27,12 +27,12 @@ fn captures_that_nothing_could_be_told_of_stay() {
         format!("there=iface:lo@{b}"),
     ];
     let arguments = [points[0].as_str(), &points[1], "--proto", "udp"];
-    let (child, said) = begun(hops(&place, "exit 1", &arguments));
+    let (child, printed) = begun(hops(&place, "exit 1", &arguments));
     wire.exchange(5);
     let opened = with_namespace(&wire.spaces[1], || UdpSocket::bind("127.0.0.1:0"));
     let socket = opened.expect("entered").expect("a socket");
     socket.send_to(&[1], "127.0.0.1:9").expect("sent");
-    let (status, text) = interrupted(child, said);
+    let (status, text) = interrupted(child, printed);
     assert_eq!(status, 2, "{text}");
     assert!(text.contains("no packet of here is in there"), "{text}");
     let ran = told_again(&place, &text);
@@ -50,9 +50,9 @@ fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
     let [near, far] = &wire.ends();
     let silent = &format!("silent=iface:lo@{b}");
     ip(&format!("-n {b} link set lo up"));
-    for (order, said) in [
-        ([near, far, silent], "far - silent is not told: "),
-        ([silent, near, far], "silent - near is not told: "),
+    for (order, printed) in [
+        ([near, far, silent], "far - silent has no result: "),
+        ([silent, near, far], "silent - near has no result: "),
     ] {
         let arguments = order.map(String::as_str);
         let arguments = [&arguments[..], &["--proto", "udp", "--format", "csv"]].concat();
@@ -60,11 +60,11 @@ fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
         wire.exchange(5);
         let ran = ended(child, before, "INT");
         assert_eq!(ran.status, 130, "{}", ran.err);
-        assert!(ran.err.contains(said), "{}", ran.err);
-        let row = "near - far,there,udp,5,";
+        assert!(ran.err.contains(printed), "{}", ran.err);
+        let row = "near - far,forward,udp,5,";
         assert!(ran.out.contains(row), "{}", ran.out);
-        let again = told_again(&place, &ran.err);
-        assert_eq!(again.status, 0, "{}", again.err);
-        assert!(again.out.contains("near - far"), "{}", again.out);
+        let anew = told_again(&place, &ran.err);
+        assert_eq!(anew.status, 0, "{}", anew.err);
+        assert!(anew.out.contains("near - far"), "{}", anew.out);
     }
 }

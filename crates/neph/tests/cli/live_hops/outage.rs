@@ -56,7 +56,7 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
     let points = bridged.wire.ends();
     let options = ["--proto", "udp", "--port", "4002", "--format", "json"];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
-    let (child, said) = begun(hops(&place, "exit 1", &arguments));
+    let (child, printed) = begun(hops(&place, "exit 1", &arguments));
     bridged.wire.exchange(20);
     ip(&format!("-n {} link set two down", bridged.middle));
     let sent = with_namespace(&bridged.wire.spaces[0], || {
@@ -67,16 +67,16 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
         }
     });
     sent.expect("entered");
-    let ran = ended(child, said, "INT");
+    let ran = ended(child, printed, "INT");
     assert_eq!(ran.status, 130, "{}", ran.err);
-    let told: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
-    let rows = told["segments"].as_array().expect("rows");
-    let there = rows.iter().find(|row| row["way"] == "there");
+    let reported: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let rows = reported["segments"].as_array().expect("rows");
+    let there = rows.iter().find(|row| row["direction"] == "forward");
     let lost = there.expect("a row")["lost"].as_u64().expect("a count");
-    let unknown = &told["summary"]["end_unknown"];
+    let unknown = &reported["summary"]["end_unknown"];
     let late = unknown["not_captured_at_end"].as_u64().expect("a count");
     // The last ones may have been on their way when the recording ended.
-    assert_eq!(lost + late, LOST, "{told:#}");
-    assert!(lost >= LOST / 2, "{told:#}");
-    assert_eq!(unknown["not_captured"], late, "{told:#}");
+    assert_eq!(lost + late, LOST, "{reported:#}");
+    assert!(lost >= LOST / 2, "{reported:#}");
+    assert_eq!(unknown["not_captured"], late, "{reported:#}");
 }

@@ -16,7 +16,7 @@ fn cut_off(place: &Place, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
     let options = ["-w", "60s", "--format", "ndjson", "--alarm", rule];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
     let mut command = hops(place, "exit 1", &arguments);
-    let (mut child, mut said, line) = begin(command.stdout(out));
+    let (mut child, mut printed, line) = begin(command.stdout(out));
     // This process holds the output no longer.
     drop(command);
     assert!(line.starts_with("neph hops: recording "), "{line}");
@@ -25,7 +25,7 @@ fn cut_off(place: &Place, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
         child.try_wait().expect("a child").is_some()
     });
     let mut text = String::new();
-    said.read_to_string(&mut text).expect("text");
+    printed.read_to_string(&mut text).expect("text");
     let status = child.wait().expect("it ended").code();
     (text, status.expect("it was not killed"))
 }
@@ -44,8 +44,8 @@ fn a_full_disk_ends_the_recording_with_a_sentence_and_its_captures_stay() {
     assert_eq!(text.matches(sentence).count(), 1, "{text}");
     assert_eq!(text.matches("write the output").count(), 1, "{text}");
     assert!(text.contains("ALARM: segment > 1ns p50 for 1s"), "{text}");
-    let (_, again) = text.split_once("the captures stay: neph ").expect(&text);
-    let ran = place.neph(again.lines().next().expect("a command").split(' '));
+    let (_, anew) = text.split_once("the captures stay: neph ").expect(&text);
+    let ran = place.neph(anew.lines().next().expect("a command").split(' '));
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
 }
 
@@ -93,7 +93,7 @@ fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_
         (&["--save", "kept"], "kept".into(), "--save"),
     ] {
         let command = hops(&place, "exit 1", &[&points, save, &proto].concat());
-        let (mut child, mut said) = begun(with_short_files(&command));
+        let (mut child, mut printed) = begun(with_short_files(&command));
         wire.exchange(5);
         let own = place.path(&format!("neph-hops-{}-0", child.id()));
         let captures = if save.is_empty() {
@@ -111,7 +111,7 @@ fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_
         wire.exchange(100);
         let status = child.wait().expect("it ends").code();
         let mut text = String::new();
-        said.read_to_string(&mut text).expect("text");
+        printed.read_to_string(&mut text).expect("text");
         assert_eq!(status, Some(1), "{text}");
         let near = text
             .lines()

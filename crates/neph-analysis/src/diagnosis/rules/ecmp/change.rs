@@ -1,29 +1,29 @@
-//! A change of the route while flows are compared: it moves every path alike, for good or for a
-//! while, and hides which port has which.
+//! A route change while flows are compared. It moves all paths equally, permanently or for some time, and
+//! hides which port uses which path.
 
 use std::collections::BTreeSet;
 
 use super::{Class, Path, apart, classes, levels};
 use crate::numbers::millis;
 
-/// Where the route may have changed is looked at in so many moments at most ...
+/// Maximum number of moments that are tried for the route change ...
 const MOMENTS: usize = 16;
-/// ... beside so many levels of round trips at most ...
+/// ... maximum number of RTT levels that are tried ...
 const LEVELS: usize = 8;
-/// ... for so many flows at least ...
+/// ... minimum number of flows ...
 const FLOWS: usize = 8;
-/// ... of which so many at least went before it and after it.
+/// ... and minimum number of flows before and after it.
 const MEANWHILE: usize = 2;
 
-/// A flow's path, without what a change of the route adds.
+/// A flow's path, without the latency that a route change adds.
 #[derive(Clone, Copy)]
 pub(crate) struct Aligned<'a> {
     pub(crate) path: &'a Path<'a>,
-    /// Its least round trip in milliseconds.
+    /// The least round trip in milliseconds.
     pub(crate) base: f64,
 }
 
-/// The flows from one place in time to another took a route that adds so many milliseconds.
+/// A range of flows, by time, that took a route which adds this many milliseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Change {
     from: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Of these flows, which it is about.
+    /// Describes which of the flows the change concerns.
     pub(crate) fn in_words(&self, paths: &[Path<'_>]) -> String {
         let block = |place: usize| {
             let path = paths.get(place);
@@ -50,8 +50,8 @@ impl Change {
         self.from <= place && place < self.to
     }
 
-    /// Whether at least two of the paths were taken under both routes: else it may as well be the
-    /// choice of a port.
+    /// Whether at least two of the paths were used with both routes. Otherwise the choice of the port may be
+    /// the reason.
     fn is_shared(&self, flows: &[Aligned<'_>]) -> bool {
         let both = |class: &Class| {
             let members = flows.iter().enumerate();
@@ -63,7 +63,7 @@ impl Change {
     }
 }
 
-/// The flows without what a change adds.
+/// The flows without the latency that a change adds.
 pub(crate) fn aligned<'a>(paths: &'a [Path<'a>], change: Option<&Change>) -> Vec<Aligned<'a>> {
     let paths = paths.iter().enumerate();
     paths
@@ -75,8 +75,8 @@ pub(crate) fn aligned<'a>(paths: &'a [Path<'a>], change: Option<&Change>) -> Vec
         .collect()
 }
 
-/// The changes that would leave several paths which lie apart, those that leave the fewest first,
-/// and of them those that leave the fewest flows on none.
+/// Changes that leave several distinct paths. Ordered by number of paths, then by number of flows on no path,
+/// fewest first.
 pub(crate) fn changes(paths: &[Path<'_>]) -> Vec<Change> {
     let raw = levels(&aligned(paths, None));
     if paths.len() < FLOWS || raw.len() > LEVELS {
@@ -94,7 +94,7 @@ pub(crate) fn changes(paths: &[Path<'_>]) -> Vec<Change> {
             scored.extend(score(paths, &change).map(|score| (score, change)));
         }
     }
-    // What is as good and moves the route less is the likelier one.
+    // Of equal changes the one that affects fewer flows is more likely.
     scored.sort_by(|(a, one), (b, other)| {
         let by = one.by.abs().total_cmp(&other.by.abs());
         a.cmp(b).then(by)
@@ -112,7 +112,7 @@ fn stretches(flows: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// How many paths are left, and how many flows on none of them; nothing where they do not lie apart.
+/// Number of paths that remain, and of flows on none of them; `None` if the paths are not distinct.
 fn score(paths: &[Path<'_>], change: &Change) -> Option<(usize, usize)> {
     let flows = aligned(paths, Some(change));
     let classes = classes(&flows);

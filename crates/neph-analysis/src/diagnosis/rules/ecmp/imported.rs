@@ -1,15 +1,15 @@
-//! Flows of an imported campaign: its files name no source port and have no kernel stamps, but each file
-//! is a connection of its own, and a capture beside it has the acknowledgements.
+//! Flows of an imported campaign. The files have no source port and no kernel timestamps. Each file is a
+//! connection of its own, and its capture has the acknowledgements.
 
 use neph_model::Span;
 
 use crate::diagnosis::{Ordered, Run};
 use crate::words::real;
 
-/// So many of the replies must have an acknowledgement for these to be the flow's round trips.
+/// Minimum share of replies with an acknowledgement, so that these count as the flow's round trips.
 const ACKNOWLEDGED: f64 = 0.5;
 
-/// Its messages' round trips: those of TCP where a capture has them, else those of the application.
+/// The round trips of the messages: those of TCP if a capture has them, else those of the application.
 pub(crate) fn round_trips(run: &Run<'_>) -> Ordered {
     let exchanges = &run.flow.exchanges;
     let of = |time: fn(&crate::Exchange) -> Option<Span>| -> Vec<f64> {

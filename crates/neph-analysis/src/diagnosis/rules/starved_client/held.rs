@@ -1,5 +1,5 @@
-//! Replies that lay in our kernel because our TCP held them back, in their connection's order,
-//! behind bytes that were lost and sent again. The program came to read, and there was nothing yet.
+//! Replies that waited in the client's kernel because TCP held them back behind lost and retransmitted bytes.
+//! The client application was ready to read, and there was no data yet.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::LEAST_MS;
 use crate::data::{Exchange, FlowData};
 use crate::diagnosis::Ordered;
 
-/// What is held back is given out with what it waited for: both are read within so many
+/// TCP delivers a held reply together with the one that it waited for: both are read within this time in
 /// milliseconds.
 const TOGETHER_MS: f64 = 0.5;
 
@@ -19,7 +19,7 @@ struct Reply {
     seq: Seq,
     connection: u32,
     begun: f64,
-    /// When its last byte arrived; of several that one call reads, only the last one tells.
+    /// When its last byte arrived; if one call reads several replies, only the last has it.
     arrived: Option<f64>,
     read: f64,
 }
@@ -43,12 +43,12 @@ fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 
-/// What the program did and when, besides reading the reply that is looked at. One thread sends and
-/// reads: while it does the one in time, it does the other.
+/// What the client application did and when, except for reading the reply in question. One thread sends and
+/// reads, so activity in time proves that it ran.
 struct Program {
     /// When it sent in time, or read.
     acts: Vec<f64>,
-    /// When it was to send, and did not.
+    /// When it was scheduled to send, and did not.
     missed: Vec<f64>,
 }
 
@@ -65,8 +65,8 @@ impl Program {
         Self { acts, missed }
     }
 
-    /// Whether it ran between the two moments, and well apart from both: a message may well be sent
-    /// just before a reply arrives, or just after the program woke.
+    /// Whether it ran between the two moments, at some distance from both. It may send just before a reply
+    /// arrives, or just after it woke.
     fn ran(&self, from: f64, to: f64) -> bool {
         let first = self.acts.partition_point(|at| *at < from + LEAST_MS);
         self.acts.get(first).is_some_and(|at| *at <= to - LEAST_MS)
@@ -78,14 +78,13 @@ impl Program {
     }
 }
 
-/// The replies whose wait to be read was TCP's.
+/// The replies that TCP held back.
 ///
-/// Either the program did something else in time while such a reply lay there; or the reply was read
-/// together with the one before it, which did not lie there itself, and nothing was sent late from
-/// when that one usually would have come: had the program stood still since, what was due meanwhile
-/// would have gone late as well.
+/// Either the application was active in time while the reply waited, or it read the reply together with its
+/// predecessor. In the second case the predecessor did not wait, and nothing was sent late since it usually
+/// would have come. A stalled application would have sent late as well.
 pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
-    // Datagrams have no order, and ICMP has none either.
+    // Neither datagrams nor ICMP have an order.
     if !flow.flow.probe.on_connection() {
         return BTreeSet::new();
     }
@@ -97,7 +96,7 @@ pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
     let usual = times.median().unwrap_or(0.0);
     let mut held = BTreeSet::new();
     let mut before: Option<Reply> = None;
-    // When the first of those that were read together would have come.
+    // When the first of the replies that were read together would have arrived.
     let mut since = 0.0;
     for one in replies {
         let together = before.filter(|before| {
@@ -186,8 +185,8 @@ mod tests {
         data
     }
 
-    /// Twenty messages, of which some are not as usual; the numbers of those that were held.
-    fn told(probe: ProbeKind, change: impl Fn(usize, &mut Sent)) -> Vec<u64> {
+    /// Changes some of twenty messages; returns the numbers of those that TCP held back.
+    fn reported(probe: ProbeKind, change: impl Fn(usize, &mut Sent)) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
             let mut one = usual(seq);
             change(seq, &mut one);
@@ -197,8 +196,8 @@ mod tests {
         held.into_iter().map(|seq| seq.0).collect()
     }
 
-    /// The reply to message 5 is lost and comes again 40 ms late: one call reads it with the two
-    /// behind it, and the kernel tells of the last only when it came.
+    /// The reply to message 5 is lost and arrives 40 ms late. One call reads it with the two behind it, and
+    /// only the last has a kernel timestamp.
     fn lost(seq: usize, one: &mut Sent) {
         if (5..8).contains(&seq) {
             one.read = usual(5).read + 40.5;
@@ -211,17 +210,17 @@ mod tests {
     #[test]
     fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
         // The last one came just before the lost one: it did not wait.
-        assert_eq!(told(ProbeKind::Ws, lost), NONE);
+        assert_eq!(reported(ProbeKind::Ws, lost), NONE);
         let later = |seq: usize, one: &mut Sent| {
             lost(seq, one);
             if (5..8).contains(&seq) {
                 one.read += 9.5;
             }
         };
-        assert_eq!(told(ProbeKind::Ws, later), [7]);
-        // Nothing of the kind holds datagrams.
-        assert_eq!(told(ProbeKind::Udp, later), NONE);
-        // The lost one tells, too, that it came when they were read.
+        assert_eq!(reported(ProbeKind::Ws, later), [7]);
+        // Datagrams are not held back.
+        assert_eq!(reported(ProbeKind::Udp, later), NONE);
+        // The lost reply, too, has the timestamp of when they were read.
         let apart = |seq: usize, one: &mut Sent| {
             later(seq, one);
             if (5..7).contains(&seq) {
@@ -232,12 +231,12 @@ mod tests {
                 });
             }
         };
-        assert_eq!(told(ProbeKind::Ws, apart), [6, 7]);
+        assert_eq!(reported(ProbeKind::Ws, apart), [6, 7]);
     }
 
     #[test]
     fn replies_that_a_program_reads_together_because_it_stood_still_were_not_held() {
-        // From 135 to 185 ms: the replies to 6 and 7 lie there, and 7, 8 and 9 go late.
+        // From 135 to 185 ms: the replies to 6 and 7 wait, and 7, 8 and 9 are sent late.
         let stood = |seq: usize, one: &mut Sent| {
             if (6..8).contains(&seq) {
                 one.read = 185.0;
@@ -255,12 +254,12 @@ mod tests {
                 (one.at, one.arrived) = (usual(7).at + 0.01, Some(170.0));
             }
         };
-        assert_eq!(told(ProbeKind::Ws, stood), NONE);
+        assert_eq!(reported(ProbeKind::Ws, stood), NONE);
     }
 
     #[test]
     fn a_reply_that_lies_there_while_the_program_sends_in_time_was_held() {
-        // On a connection of its own: nothing else waits behind what was lost of it.
+        // On a connection of its own: no other reply waits behind its lost segment.
         let late = |by: f64| {
             move |seq: usize, one: &mut Sent| {
                 one.connection = u32::try_from(seq).unwrap();
@@ -269,8 +268,8 @@ mod tests {
                 }
             }
         };
-        assert_eq!(told(ProbeKind::Http, late(28.0)), [5]);
-        // While nothing else happened, it may have been the program.
-        assert_eq!(told(ProbeKind::Http, late(8.0)), NONE);
+        assert_eq!(reported(ProbeKind::Http, late(28.0)), [5]);
+        // Without other activity, the application may be the cause.
+        assert_eq!(reported(ProbeKind::Http, late(8.0)), NONE);
     }
 }

@@ -1,26 +1,26 @@
-//! A quantile that is told, and how far our own host moved it: whether that is a cause, and why not.
+//! How far the client host moved a reported quantile, and whether that is a root cause.
 
 use super::LEAST_MS;
 use crate::numbers::{millis, percent};
 
-/// A quantile that our host moves by less than [`LEAST_MS`] is none of its doing, nor one that it
-/// moves by less than this share.
+/// A shift of a quantile by less than [`LEAST_MS`], or by less than this share, is not attributed to the
+/// client host.
 const LEAST_SHARE: f64 = 0.05;
-/// A quantile that fewer of the messages than this multiple of those beyond it were delayed, chance
-/// may have moved: where others are lost, the last percent of the replies is soon a handful ...
+/// Minimum ratio of delayed messages to messages beyond the quantile. Below it, the shift may be random: with
+/// losses, the last percent of the replies is soon a handful ...
 const ROBUST: f64 = 2.0;
-/// ... but never more of them than this share.
+/// ... but this share of the messages is always enough.
 const HALF: f64 = 0.5;
 
-/// A quantile of a scenario's response times that is told, and what it is without our host.
+/// A reported quantile of a scenario's response times, and its value without the delays of the client host.
 #[derive(Clone, Copy)]
 pub(crate) struct Moved {
     pub(crate) p: f64,
     pub(crate) with: f64,
     pub(crate) without: f64,
-    /// Where its 95 % interval begins.
+    /// Lower end of its 95 % interval.
     pub low: f64,
-    /// The share of the messages that our host delayed.
+    /// The share of the messages that the client host delayed.
     pub(crate) delayed: f64,
 }
 
@@ -29,12 +29,12 @@ impl Moved {
         self.with - self.without
     }
 
-    /// The least effect, in milliseconds.
+    /// The smallest shift that counts, in milliseconds.
     fn least(self) -> f64 {
         LEAST_MS.max(LEAST_SHARE * self.without)
     }
 
-    /// Beside the least effect.
+    /// The shift as a ratio to the smallest one that counts.
     pub(crate) fn size(self) -> f64 {
         self.by() / self.least()
     }
@@ -43,12 +43,12 @@ impl Moved {
         self.without < self.low
     }
 
-    /// The share of the messages that has to be delayed.
+    /// The share of the messages that must be delayed.
     fn needed(self) -> f64 {
         (ROBUST * (1.0 - self.p)).min(HALF)
     }
 
-    /// The size; 0 where the quantile's own uncertainty is larger, or chance may have moved it.
+    /// The size; 0 if the quantile's own uncertainty is larger, or if the shift may be random.
     pub(crate) fn ratio(self) -> f64 {
         let is_robust = self.delayed >= self.needed();
         if self.is_certain() && is_robust {
@@ -60,22 +60,25 @@ impl Moved {
 
     pub(crate) fn in_words(self) -> String {
         let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
-        format!("p{p:.0} from {without} to {with}")
+        format!("p{p:.0} {without} -> {with}")
     }
 
-    /// Why this is told as no cause, in a sentence.
+    /// Why it is reported as no root cause, in a sentence.
     pub(crate) fn why_no_cause(self) -> String {
         if self.size() < 1.0 {
-            return format!("It is called a cause from {} on.", millis(self.least()));
+            return format!(
+                "This is below the reporting threshold ({}).",
+                millis(self.least())
+            );
         }
         if !self.is_certain() {
             return format!(
-                "It is not called a cause, because it is within the quantile's own uncertainty: its 95 % interval begins at {}.",
+                "This is within the uncertainty of the percentile: its 95 % interval begins at {}.",
                 millis(self.low)
             );
         }
         format!(
-            "It is not called a cause, because so few may be hit by chance: {} of that scenario's messages, where {} are asked for.",
+            "This is not significant: {} of the messages of the scenario are affected, {} are needed.",
             percent(self.delayed),
             percent(self.needed())
         )
@@ -106,12 +109,18 @@ mod tests {
         };
         let uncertain = Moved { low: 1.1, ..far };
         for (moved, words) in [
-            (few, "34 % of that scenario's messages, where 50 % are"),
-            (little, "a cause from 1.00 ms on"),
+            (
+                few,
+                "34 % of the messages of the scenario are affected, 50 % are needed",
+            ),
+            (little, "the reporting threshold (1.00 ms)"),
             (uncertain, "its 95 % interval begins at 1.10 ms"),
         ] {
-            let told = moved.why_no_cause();
-            assert!(moved.ratio() < 1.0 && told.contains(words), "{told}");
+            let reported = moved.why_no_cause();
+            assert!(
+                moved.ratio() < 1.0 && reported.contains(words),
+                "{reported}"
+            );
         }
     }
 }

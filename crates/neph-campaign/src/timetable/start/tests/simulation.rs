@@ -108,10 +108,16 @@ impl Agent {
     }
 
     /// Carries out what takes so long, if it hears in time that the slot begins.
-    fn carry_out(&self, times: SlotTimes, guard: Guard, heard: Option<Wall>, work: Span) -> Done {
+    fn carry_out(
+        &self,
+        times: SlotTimes,
+        guard: Guard,
+        received: Option<Wall>,
+        work: Span,
+    ) -> Done {
         let now = self.does(times.start + -self.error);
         let mut party = self.party(times, guard, now);
-        if heard.is_some_and(|heard| self.does(heard) <= now) {
+        if received.is_some_and(|received| self.does(received) <= now) {
             party.notify();
         }
         let mut done = Done::default();
@@ -231,10 +237,10 @@ fn one_slot(
     let mut after = Vec::new();
     for (party, agent) in ends.iter().enumerate() {
         let is_lost = generator.below(100) == 0;
-        let heard = (begins && !is_lost).then_some(deadline + Span::from_millis(80));
+        let received = (begins && !is_lost).then_some(deadline + Span::from_millis(80));
         // One in five wants more time than it has.
         let work = SECOND.times(if generator.below(5) == 0 { 500 } else { 115 });
-        let done = agent.carry_out(times, guard, heard, work);
+        let done = agent.carry_out(times, guard, received, work);
         sends.extend(done.sends);
         // What was done is reported until it is confirmed, so that it always arrives.
         after.extend(

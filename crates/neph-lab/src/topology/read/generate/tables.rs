@@ -110,8 +110,8 @@ pub(super) fn delay(link: &mut Node, delay: Span, span: &Range<usize>) -> Result
     let Value::Table(table) = &mut link.value else {
         return Ok(());
     };
-    if let Some(said) = table.get("delay") {
-        return Err(said.key_span.clone());
+    if let Some(printed) = table.get("delay") {
+        return Err(printed.key_span.clone());
     }
     let delay = text(&format!("{}ns", delay.nanos()), span);
     table.entries.push(entry("delay", delay));
@@ -129,8 +129,8 @@ pub(super) fn label(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize
     let own = labels
         .iter()
         .map(|(key, value)| entry(key, text(value, span)));
-    let said = table.entries.iter_mut().find(|entry| entry.key == "labels");
-    match said.map(|entry| &mut entry.node.value) {
+    let printed = table.entries.iter_mut().find(|entry| entry.key == "labels");
+    match printed.map(|entry| &mut entry.node.value) {
         None => {
             let entries = own.collect();
             let value = Value::Table(Table { entries });

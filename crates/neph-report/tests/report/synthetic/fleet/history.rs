@@ -4,7 +4,7 @@ use neph_flows::{
     Direction, Dissected, DissectedOutcome, DissectedSample, Evidence, FlowHistory, FlowTally,
     LastMessages, PathChange, Segment,
 };
-use neph_model::{Lane, Span};
+use neph_model::{Slot, Span};
 use neph_stats::Random;
 
 use super::{Mood, Path, World, exponential, paths, seconds};
@@ -13,18 +13,18 @@ pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
     let mut random = world.random();
     let mut changes = Vec::new();
     let flows = (0..world.flows)
-        .map(|lane| {
-            let paths = paths(lane % world.pairs);
-            let flow = flow(world, lane, &paths, &mut random);
+        .map(|slot| {
+            let paths = paths(slot % world.pairs);
+            let flow = flow(world, slot, &paths, &mut random);
             changes.extend(moves(&flow, &mut random));
             flow
         })
         .collect();
-    changes.sort_by_key(|change: &PathChange| (change.at, change.lane));
+    changes.sort_by_key(|change: &PathChange| (change.at, change.slot));
     (flows, changes)
 }
 
-fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
+fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
     let own = Span::from_nanos(i64::try_from(random.below(300_000)).unwrap() - 150_000);
     let is_only = paths.len() == 1;
     #[expect(clippy::cast_precision_loss, reason = "days")]
@@ -53,8 +53,8 @@ fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHi
         }
     }
     FlowHistory {
-        lane: Lane(lane),
-        source_port: u16::try_from(10_000 + lane).unwrap(),
+        slot: Slot(slot),
+        source_port: u16::try_from(10_000 + slot).unwrap(),
         segments,
         tally: FlowTally {
             replies: u64::try_from(world.seconds * 5 - world.seconds / 40).unwrap(),
@@ -95,10 +95,10 @@ fn moves(flow: &FlowHistory, random: &mut Random) -> Vec<PathChange> {
         .map(|pair| {
             let fell = pair[1].base < pair[0].base;
             PathChange {
-                lane: flow.lane,
+                slot: flow.slot,
                 source_port: flow.source_port,
                 at: pair[1].from,
-                told: pair[1].from + Span::from_millis(600),
+                reported: pair[1].from + Span::from_millis(600),
                 before: pair[0].base,
                 after: pair[1].base,
                 evidence: Evidence {
@@ -127,13 +127,13 @@ pub(super) fn dissected(
     let mut random = Random::new(5);
     let few = ranked.into_iter().take(3);
     few.map(|flow| {
-        let own = changes.iter().filter(|change| change.lane == flow.lane);
+        let own = changes.iter().filter(|change| change.slot == flow.slot);
         let first = own.map(|change| change.at).min();
         let from = first.map_or(0, |at| (at.nanos() / 1_000_000_000 - 30).max(0));
         let last = (from + 240).min(world.seconds);
         let samples = (from * 5..last * 5).filter_map(|tick| sample(flow, tick, &mut random));
         Dissected {
-            lane: flow.lane,
+            slot: flow.slot,
             source_port: flow.source_port,
             samples: samples.collect(),
         }
@@ -165,10 +165,10 @@ fn sample(flow: &FlowHistory, tick: i64, random: &mut Random) -> Option<Dissecte
     let outcome = if random.unit() < 0.003 {
         DissectedOutcome::Lost
     } else {
-        let overtaken = (fell && fresh).then_some(Direction::Forward);
+        let reordered = (fell && fresh).then_some(Direction::Forward);
         DissectedOutcome::Reply {
             round_trip,
-            overtaken,
+            reordered,
         }
     };
     Some(DissectedSample { sent, outcome })

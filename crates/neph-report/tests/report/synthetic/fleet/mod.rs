@@ -74,10 +74,10 @@ impl World {
         };
         let fleet = Fleet {
             probe: ProbeKind::Udp,
-            lanes: self.flows,
+            slots: self.flows,
             endpoints: (0..self.pairs).map(endpoint).collect(),
             interval: Span::from_millis(200),
-            renewal: None,
+            lifetime: None,
             criteria: None,
         };
         let (flows, changes) = history::flows(self);

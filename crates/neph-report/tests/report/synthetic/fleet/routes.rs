@@ -11,7 +11,7 @@ use super::{World, paths};
 pub(super) fn trace(world: &World) -> FlowTrace {
     let paths = paths(0);
     let view = super::history::flows(world).0;
-    let own = view.iter().filter(|flow| flow.lane.0 % world.pairs == 0);
+    let own = view.iter().filter(|flow| flow.slot.0 % world.pairs == 0);
     let routes = own.take(512).map(|flow| {
         let last = flow.segments.last().unwrap();
         let path = u8::try_from(last.class.unwrap()).unwrap();

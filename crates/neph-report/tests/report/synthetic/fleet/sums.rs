@@ -31,11 +31,11 @@ impl Known {
         for endpoint in 0..world.pairs {
             let own: Vec<&FlowHistory> = flows
                 .iter()
-                .filter(|flow| flow.lane.0 % world.pairs == endpoint)
+                .filter(|flow| flow.slot.0 % world.pairs == endpoint)
                 .collect();
             let moves: Vec<&PathChange> = changes
                 .iter()
-                .filter(|change| change.lane.0 % world.pairs == endpoint)
+                .filter(|change| change.slot.0 % world.pairs == endpoint)
                 .collect();
             let paths = paths(endpoint);
             let classes = classes(&paths, &own);
@@ -247,7 +247,7 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
         }),
         between: curve.clone(),
         persistence: curve,
-        leave_soon: soon,
+        leave_share: soon,
         moved: moved.collect(),
         congested: vec![congested(world)],
         ..PairView::default()
@@ -277,12 +277,12 @@ fn directed(
     let mut moments = std::collections::BTreeMap::<_, Vec<Instant<Own>>>::new();
     for change in changes {
         if change.evidence.direction == Some(direction) {
-            moments.entry(change.lane).or_default().push(change.at);
+            moments.entry(change.slot).or_default().push(change.at);
         }
     }
     let mut stays = Vec::new();
     for flow in flows {
-        let mut own = moments.remove(&flow.lane).unwrap_or_default();
+        let mut own = moments.remove(&flow.slot).unwrap_or_default();
         own.push(world.end());
         let gaps = own.windows(2);
         stays.extend(gaps.map(|pair| (pair[1] - pair[0], pair[1] < world.end())));

@@ -14,7 +14,7 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
     for tick in 0..world.seconds * 5 {
         for flow in &flows {
             let apart =
-                Span::from_micros(200_000 * i64::from(flow.lane.0) / i64::from(world.flows));
+                Span::from_micros(200_000 * i64::from(flow.slot.0) / i64::from(world.flows));
             let sent = seconds(0.0) + Span::from_millis(tick * 200) + apart;
             let place = flow.segments.partition_point(|one| one.from <= sent);
             let base = flow.segments[place.max(1) - 1].base;
@@ -34,7 +34,7 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
                 answer: None,
             };
             found.push(FleetMessage {
-                lane: flow.lane,
+                slot: flow.slot,
                 source_port: flow.source_port,
                 seq: u32::try_from(tick).unwrap(),
                 sent,

@@ -1,0 +1,238 @@
+//! What is told beside causes: what counts for none, and which rules could not look.
+
+use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond, Wall};
+
+use super::world::World;
+use super::{names, number, only};
+use crate::PlotSettings;
+use crate::diagnosis::{Diagnoses, diagnose};
+
+fn all(world: &World) -> Diagnoses {
+    diagnose(&world.campaign(), &PlotSettings::default())
+}
+
+#[test]
+fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_is_a_cause() {
+    for seed in 0..8 {
+        let few = World {
+            seed,
+            starved_ms: 8.0,
+            starved: 0.05,
+            blocks: 1,
+            ..World::default()
+        };
+        let reported = all(&few);
+        assert!(reported.causes.is_empty(), "{:#?}", reported.causes);
+        let [note] = reported.notes.as_slice() else {
+            panic!("{:#?}", reported.notes);
+        };
+        assert_eq!(note.rule, "starved-client");
+        assert!(
+            note.text.contains("the client host delayed"),
+            "{}",
+            note.text
+        );
+        assert!(note.text.contains("p90 20."), "{}", note.text);
+        let is_reported = note.text.contains("below the reporting threshold");
+        assert!(
+            is_reported && !note.text.contains("change"),
+            "{}",
+            note.text
+        );
+        let many = World {
+            starved: 0.3,
+            ..few
+        };
+        let reported = only(&many, "starved-client");
+        assert!(
+            reported.cause.contains("moved p90 20"),
+            "{}",
+            reported.cause
+        );
+        assert!(all(&many).notes.is_empty());
+    }
+}
+
+#[test]
+fn a_quiet_machine_is_not_even_noted() {
+    assert!(all(&World::default()).notes.is_empty());
+}
+
+#[test]
+fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
+    for interval in [5, 20] {
+        let world = World {
+            round_trip_ms: 30.0,
+            intervals_ms: vec![interval],
+            replies_lost: 0.06,
+            ..World::default()
+        };
+        let reported = all(&world);
+        assert!(reported.notes.is_empty(), "{:#?}", reported.notes);
+        assert!(!names(&world).contains(&"starved-client"));
+    }
+}
+
+#[test]
+fn a_rule_that_could_not_look_says_what_it_needs() {
+    let world = World::default();
+    let not_evaluated = |reported: &Diagnoses| -> Vec<&str> {
+        reported.not_evaluated.iter().map(|one| one.rule).collect()
+    };
+    assert_eq!(not_evaluated(&all(&world)), ["serialisation"]);
+    let both = World {
+        sizes: vec![256, 1024],
+        ..world
+    };
+    let reported = all(&both);
+    assert!(
+        reported.not_evaluated.is_empty(),
+        "{:#?}",
+        reported.not_evaluated
+    );
+    let printed = reported.no_cause();
+    assert_eq!(printed, "No root cause found by the 15 rules.");
+    let mut data = both.campaign();
+    for one in &mut data.experiments {
+        one.flows.truncate(1);
+        one.experiment.anchors.clear();
+        one.flows[0].exchanges.truncate(9);
+    }
+    let reported = diagnose(&data, &PlotSettings::default());
+    let rules = ["head-of-line", "icmp-differs", "l7-proxy", "clock-step"];
+    assert_eq!(not_evaluated(&reported), rules);
+    let printed = reported.no_cause();
+    assert!(
+        printed.contains("by the 11 rules that were evaluated"),
+        "{printed}"
+    );
+    let not_evaluated = reported.not_evaluated_text().join("\n");
+    assert!(
+        not_evaluated.contains("ICMP treated differently: needs ICMP echoes")
+            && not_evaluated.contains(
+                "head-of-line blocking at the sender, L7 proxy in the path: needs 10 replies"
+            ),
+        "{not_evaluated}"
+    );
+}
+
+#[test]
+fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
+    let world = World::with_a_queue();
+    // The messages ask for 164 kbit/s.
+    let check = |site: Option<&str>| Throughput {
+        block: 0,
+        endpoint: "metro".into(),
+        site: site.map(str::to_owned),
+        tool: "neph".into(),
+        started: Wall::from_unix_nanos(0),
+        seconds: Vec::new(),
+        goodput: BitRate(150_000),
+        failure: None,
+    };
+    for (site, words) in [
+        (None, "The messages fill it"),
+        (
+            Some("elsewhere"),
+            "Other traffic fills it: each reply arrives",
+        ),
+    ] {
+        let mut data = world.campaign();
+        data.throughputs = vec![check(site)];
+        let reported = diagnose(&data, &PlotSettings::default()).causes;
+        let queue = reported
+            .iter()
+            .find(|one| one.rule == "bufferbloat")
+            .unwrap();
+        assert!(queue.cause.contains(words), "{}", queue.cause);
+    }
+}
+
+#[test]
+fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much_more() {
+    // The messages ask for 164 kbit/s.
+    for (found, words) in [
+        (150_000, "Other traffic fills it: each reply arrives"),
+        (3_276_800, "at most 5.0 % of the link's"),
+    ] {
+        let goodput = BitRate(found);
+        let second = ThroughputSecond {
+            goodput,
+            retransmissions: 0,
+            spurious_retransmissions: 0,
+            cwnd_segments: None,
+            srtt: Some(Span::from_micros(1)),
+        };
+        let mut data = World::with_a_queue().campaign();
+        data.throughputs = vec![Throughput {
+            block: 0,
+            endpoint: "metro".into(),
+            site: None,
+            tool: "neph".into(),
+            started: Wall::from_unix_nanos(0),
+            seconds: vec![second],
+            goodput,
+            failure: None,
+        }];
+        let reported = diagnose(&data, &PlotSettings::default()).causes;
+        let queue = reported
+            .iter()
+            .find(|one| one.rule == "bufferbloat")
+            .unwrap();
+        assert!(queue.cause.contains(words), "{}", queue.cause);
+    }
+}
+
+#[test]
+fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
+    for (quick_acks, proxy_ms) in [(0.0, 3.0), (0.15, 3.0), (0.0, 20.0)] {
+        let world = World {
+            round_trip_ms: 35.0,
+            rate_mbit: 4.0,
+            proxy_ms,
+            quick_acks,
+            sizes: vec![512, 10_240, 51_200],
+            intervals_ms: vec![500],
+            ..World::default()
+        };
+        assert!(names(&world).contains(&"serialisation"), "{world:?}");
+        let reported = all(&world).causes;
+        let link = reported
+            .iter()
+            .find(|one| one.rule == "serialisation")
+            .unwrap();
+        assert!((number(link, "rate") / 4.0 - 1.0).abs() < 0.1, "{link:#?}");
+    }
+}
+
+#[test]
+fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
+    let reported_of = |data: &_, rule: &str| {
+        let reported = diagnose(data, &PlotSettings::default()).causes;
+        reported.iter().filter(|one| one.rule == rule).count()
+    };
+    let longer = World {
+        icmp_ms: 6.0,
+        ..World::default()
+    };
+    let mut data = longer.campaign();
+    for one in &mut data.experiments {
+        for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
+            echo.outcome = Outcome::Lost;
+        }
+    }
+    assert_eq!(reported_of(&data, "icmp-differs"), 2);
+    let lossy = World {
+        loss: 0.01,
+        probe: ProbeKind::Udp,
+        intervals_ms: vec![20],
+        ..World::default()
+    };
+    let mut data = lossy.campaign();
+    for one in &mut data.experiments {
+        for datagram in one.flows[0].exchanges.iter_mut().step_by(30) {
+            datagram.reordered = true;
+        }
+    }
+    assert_eq!(reported_of(&data, "random-loss"), 2);
+}

@@ -1,0 +1,232 @@
+//! Duplicates in the capture: packets captured at several interfaces, both bare and inside a layer (a VLAN, a
+//! tunnel), or twice by a mirror of both directions.
+//!
+//! Owns distinguishing such a copy from a retransmission. A copy has the same transport header and payload,
+//! and follows sooner than any retransmission. It has the same identification in IP. Where that is 0 or
+//! missing (IPv6), it is a copy only at another interface and in another layer. At the same interface it is a
+//! copy where nearly all packets of that host pair come twice (mirrored), or where no sender repeats so soon.
+
+use std::hash::BuildHasher;
+use std::ops::RangeInclusive;
+
+use foldhash::fast::RandomState;
+use neph_model::{Span, Wall};
+use neph_wire::dissect::{Dissected, Transport};
+
+mod mirrored;
+
+use mirrored::{Kind, Mirrored, One};
+
+/// Places of a set. A packet is remembered in one place of the set that its hash selects.
+const WAYS: usize = 8;
+/// Number of sets, at first and at most. At most 8 MiB of places hold 50 ms at 2 million packets per second.
+/// Beyond that, the oldest packet of a full set is forgotten.
+const SETS: RangeInclusive<usize> = 512..=1 << 15;
+/// Compared bytes of the transport header and of the payload.
+const COMPARED: usize = 64;
+/// No retransmission timer is shorter (RFC 6298 requires 1 s, Linux has 200 ms).
+const SOON: Span = Span::from_millis(50);
+/// Mirrors show the copy within this time. A later packet without a number is a retransmission, as after
+/// duplicate acknowledgements.
+const MIRRORED: Span = Span::from_millis(5);
+
+/// More than one copy per this many packets is no accident of the network.
+const SHARE: u64 = 20;
+
+/// What is remembered of a packet.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    hash: u64,
+    interface: u32,
+    /// Digest of its tunnel in the upper half, of its VLAN in the lower half; 0 where there is none.
+    layers: u32,
+    at: Wall,
+}
+
+impl Seen {
+    /// Time until `at`. Captures of several processors are not in order: the copy may have the earlier
+    /// timestamp.
+    fn later(self, at: Wall) -> Span {
+        let later = at.unix_nanos().saturating_sub(self.at.unix_nanos());
+        Span::from_nanos(later.saturating_abs())
+    }
+
+    /// Whether both are the same packet apart from added layers. Two VLANs, or two tunnels, belong to two
+    /// networks.
+    const fn is_identical(self, hash: u64, layers: u32) -> bool {
+        const fn nests(a: u32, b: u32) -> bool {
+            a == b || a == 0 || b == 0
+        }
+        let (vlan, tunnel) = (0x1fff, !0x1fff);
+        self.hash == hash
+            && nests(self.layers & vlan, layers & vlan)
+            && nests(self.layers & tunnel, layers & tunnel)
+    }
+}
+
+/// The latest packets.
+#[derive(Debug, Default)]
+pub struct DuplicateFilter {
+    hasher: RandomState,
+    /// Empty before the first packet, then whole sets; their number is a power of two.
+    places: Vec<Option<Seen>>,
+    mirrored: Mirrored,
+    looked: u64,
+    repeats: u64,
+    copies: u64,
+}
+
+impl DuplicateFilter {
+    /// Whether this packet was just captured at another interface or in another layer. A repetition at the
+    /// same one is decided where packets are followed over several points.
+    pub fn is_copy(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
+        self.look(at, interface, packet) == Shown::Elsewhere
+    }
+
+    /// Whether this packet was just captured, by a mirror of both directions too.
+    pub fn is_duplicate(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
+        self.look(at, interface, packet) != Shown::First
+    }
+
+    /// Compares with the packets before; the first passage is remembered.
+    fn look(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Shown {
+        self.looked += 1;
+        let hash = self.hash(packet);
+        let this = Seen {
+            hash,
+            interface,
+            layers: self.layers(packet),
+            at,
+        };
+        let one = self.one(packet);
+        let mut seen = self.set(hash).iter_mut().flatten();
+        let found = seen.find(|seen| seen.is_identical(hash, this.layers));
+        let Some(seen) = found else {
+            self.remember(this);
+            self.mirrored.once(one);
+            return Shown::First;
+        };
+        let later = seen.later(at);
+        if later >= SOON {
+            *seen = this;
+            self.mirrored.once(one);
+            return Shown::First;
+        }
+        if seen.interface != interface || seen.layers != this.layers {
+            self.copies += 1;
+            return Shown::Elsewhere;
+        }
+        if later >= MIRRORED {
+            // A retransmission: the next packet may be its copy.
+            seen.at = at;
+        }
+        if self.mirrored.repeats(one, later) {
+            self.copies += 1;
+            return Shown::Again;
+        }
+        self.repeats += u64::from(one.kind != Kind::Repeatable && later < MIRRORED);
+        Shown::First
+    }
+
+    fn one(&self, packet: &Dissected<'_>) -> One {
+        let (a, b) = (packet.ip.source, packet.ip.destination);
+        One {
+            hosts: self.hasher.hash_one((a.min(b), a.max(b))),
+            is_upward: a < b,
+            number: packet.ip.identification.unwrap_or(0),
+            kind: Kind::of(packet),
+        }
+    }
+
+    /// Hash of the fields that are equal in all copies.
+    fn hash(&self, packet: &Dissected<'_>) -> u64 {
+        let ip = &packet.ip;
+        let payload = &ip.payload[..ip.payload.len().min(COMPARED)];
+        // The interface may compute the checksum later.
+        let checksum = match packet.transport {
+            Transport::Tcp { .. } => 16,
+            Transport::Udp { .. } => 6,
+            _ => payload.len(),
+        };
+        let (before, rest) = payload.split_at(checksum.min(payload.len()));
+        let behind = rest.get(2..).unwrap_or_default();
+        let name = (ip.source, ip.destination, ip.identification);
+        let whole = (name, ip.fragment_offset, ip.total_len, before, behind);
+        self.hasher.hash_one(whole)
+    }
+
+    fn layers(&self, packet: &Dissected<'_>) -> u32 {
+        let vlan = packet.vlan.map_or(0, |vlan| 0x1000 | u32::from(vlan));
+        let tunnel = packet.tunnel.map(|tunnel| self.hasher.hash_one(tunnel));
+        let digest = |hash: u64| u32::try_from(hash >> 45).unwrap_or(0).max(1) << 13;
+        tunnel.map_or(0, digest) | vlan
+    }
+
+    /// The places in which a packet may be remembered.
+    fn set(&mut self, hash: u64) -> &mut [Option<Seen>] {
+        if self.places.is_empty() {
+            self.places.resize(SETS.start() * WAYS, None);
+        }
+        let sets = self.places.len() / WAYS;
+        // At most as many bits as there are sets, so it fits.
+        let set = usize::try_from(hash & (sets as u64 - 1)).unwrap_or(0);
+        &mut self.places[set * WAYS..][..WAYS]
+    }
+
+    /// Stores the packet in an empty place of its set, or in that of the oldest packet. If a copy of that one
+    /// may still come, the sets grow.
+    fn remember(&mut self, this: Seen) {
+        loop {
+            let is_full_grown = self.places.len() >= SETS.end() * WAYS;
+            let set = self.set(this.hash).iter_mut();
+            let oldest = set.min_by_key(|place| place.map(|seen| seen.at));
+            let Some(place) = oldest else { return };
+            if is_full_grown || !place.is_some_and(|seen| seen.later(this.at) < SOON) {
+                *place = Some(this);
+                return;
+            }
+            self.grow();
+        }
+    }
+
+    /// Doubles the sets: each one becomes two.
+    fn grow(&mut self) {
+        let more = vec![None; self.places.len() * 2];
+        let before = std::mem::replace(&mut self.places, more);
+        for seen in before.into_iter().flatten() {
+            let empty = self.set(seen.hash).iter_mut().find(|place| place.is_none());
+            if let Some(place) = empty {
+                *place = Some(seen);
+            }
+        }
+    }
+
+    /// Packets that were examined.
+    pub const fn looked(&self) -> u64 {
+        self.looked
+    }
+
+    /// Of these, packets that were repeated at once but are not certainly copies.
+    pub const fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    /// Whether there are so many copies that more will follow.
+    #[inline]
+    pub const fn has_copies(&self) -> bool {
+        self.copies * SHARE > self.looked
+    }
+}
+
+/// A packet, compared with those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    First,
+    /// A copy at another interface or in another layer.
+    Elsewhere,
+    /// A copy at the same interface and in the same layer.
+    Again,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Host pairs whose packets a capture holds twice: a mirror of both directions repeats nearly all.
+//!
+//! Owns the counts per host pair, in bounded memory. Repetitions by the network or a sender are a small part
+//! of all packets.
+
+use neph_model::Span;
+use neph_wire::dissect::{Dissected, Transport};
+use neph_wire::ip::TcpHeader;
+
+use super::MIRRORED;
+
+/// Host pairs that are remembered. Of two with the same place, the later one replaces the earlier.
+const PAIRS: usize = 4_096;
+/// Counts are halved above this, so that old packets count less.
+const MANY: u16 = 256;
+/// If the first packet of two hosts is repeated within this, it is a copy: a sender takes longer.
+const AT_ONCE: Span = Span::from_millis(1);
+
+/// How a packet is recognized as a copy of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It has a number in IP: another packet has another number.
+    Numbered,
+    /// No sender repeats it so soon: a SYN, an echo.
+    Once,
+    /// Data or the end of a stream: a lost one is retransmitted.
+    Data,
+    /// Several equal ones are legitimate: acknowledgements, fragments without a number.
+    Repeatable,
+}
+
+impl Kind {
+    /// The kind of a packet. Many senders number packets 0 that must not be fragmented.
+    pub(super) const fn of(packet: &Dissected<'_>) -> Self {
+        match (&packet.transport, packet.ip.identification) {
+            (Transport::Icmp([0 | 8 | 128 | 129, ..]), _) => Self::Once,
+            (Transport::Tcp { header, .. }, _) if header.flags & TcpHeader::SYN != 0 => Self::Once,
+            (_, Some(1..)) => Self::Numbered,
+            (
+                Transport::Tcp {
+                    header,
+                    payload_len,
+                },
+                _,
+            ) if *payload_len > 0 || header.flags & TcpHeader::FIN != 0 => Self::Data,
+            (
+                Transport::Udp {
+                    payload_len: 1.., ..
+                },
+                _,
+            ) => Self::Data,
+            _ => Self::Repeatable,
+        }
+    }
+}
+
+/// A packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct One {
+    /// Digest of the two hosts.
+    pub(super) hosts: u64,
+    /// From the lower address to the higher.
+    pub(super) is_upward: bool,
+    /// Its identification in IP.
+    pub(super) number: u16,
+    pub(super) kind: Kind,
+}
+
+/// Counts of one host pair.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pair {
+    hosts: u64,
+    /// Distinct packets, without repeatable ones.
+    once: u16,
+    /// Of these, packets that were soon repeated.
+    repeats: u16,
+    /// The latest number of each host, and whether two packets had it: then it identifies nothing.
+    numbers: [u16; 2],
+    is_constant: [bool; 2],
+}
+
+impl Pair {
+    /// Whether most packets before the latest one came twice.
+    fn is_mirrored(self, later: Span) -> bool {
+        let before = self.once.saturating_sub(1);
+        let is_first = before == 0 && later < AT_ONCE;
+        is_first || self.repeats > 0 && self.repeats * 2 >= before
+    }
+}
+
+/// Counts per host pair.
+#[derive(Debug, Default)]
+pub(super) struct Mirrored(Vec<Pair>);
+
+impl Mirrored {
+    /// Adds a packet that equals none before it.
+    pub(super) fn once(&mut self, one: One) {
+        let pair = self.pair(one.hosts);
+        if one.number != 0 {
+            let direction = usize::from(one.is_upward);
+            pair.is_constant[direction] |= pair.numbers[direction] == one.number;
+            pair.numbers[direction] = one.number;
+        }
+        if one.kind != Kind::Repeatable {
+            pair.once += 1;
+            if pair.once > MANY {
+                (pair.once, pair.repeats) = (pair.once / 2, pair.repeats / 2);
+            }
+        }
+    }
+
+    /// Adds a repetition after the time `later`. Returns whether it is a copy.
+    pub(super) fn repeats(&mut self, one: One, later: Span) -> bool {
+        let pair = self.pair(one.hosts);
+        let is_mirrored = later < MIRRORED && pair.is_mirrored(later);
+        if one.kind != Kind::Repeatable && later < MIRRORED {
+            pair.repeats = pair.repeats.saturating_add(1);
+        }
+        match one.kind {
+            Kind::Once => true,
+            Kind::Numbered => is_mirrored || !pair.is_constant[usize::from(one.is_upward)],
+            Kind::Data => is_mirrored,
+            Kind::Repeatable => is_mirrored && pair.repeats > 0,
+        }
+    }
+
+    fn pair(&mut self, hosts: u64) -> &mut Pair {
+        if self.0.is_empty() {
+            self.0.resize(PAIRS, Pair::default());
+        }
+        let place = usize::try_from(hosts >> 52).unwrap_or(0) % PAIRS;
+        let pair = &mut self.0[place];
+        if pair.hosts != hosts {
+            *pair = Pair {
+                hosts,
+                ..Pair::default()
+            };
+        }
+        pair
+    }
+}

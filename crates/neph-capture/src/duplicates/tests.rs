@@ -1,0 +1,239 @@
+use neph_wire::dissect::{Link, dissect};
+
+use super::*;
+
+/// A TCP segment in raw IPv4 whose sender gave the packet this number.
+fn segment(identification: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 40, 0, identification, 0x40, 0, 64, 6, 0, 0];
+    packet.extend([192, 0, 2, 1, 198, 51, 100, 2, 0x9c, 0x40, 1, 0xbb]);
+    packet.extend([0, 0, 0, 1, 0, 0, 0, 2, 0x50, 16, 1, 0, 0, 0, 0, 0]);
+    packet
+}
+
+fn at(milliseconds: i64) -> Wall {
+    Wall::from_unix_nanos(1_700_000_000_000_000_000 + milliseconds * 1_000_000)
+}
+
+#[test]
+fn a_copy_is_the_same_packet_at_another_interface_at_once() {
+    let mut twice = DuplicateFilter::default();
+    let bytes = segment(7);
+    let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
+    assert!(!twice.is_copy(at(0), 1, &packet));
+    assert!(twice.is_copy(at(0), 2, &packet));
+    assert!(twice.is_copy(at(1), 3, &packet));
+    // A duplicate that the network made.
+    assert!(!twice.is_copy(at(1), 1, &packet));
+    assert!(!twice.is_copy(at(400), 2, &packet));
+    assert_eq!(twice.looked(), 5);
+}
+
+#[test]
+fn what_has_no_number_of_its_own_is_not_the_same_packet_again() {
+    let mut twice = DuplicateFilter::default();
+    let bytes = segment(0);
+    let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
+    assert!(!twice.is_copy(at(0), 1, &packet) && !twice.is_copy(at(1), 1, &packet));
+    assert_eq!((twice.looked(), twice.repeats()), (2, 0));
+}
+
+#[test]
+fn what_was_sent_again_has_another_number_and_is_no_copy() {
+    let mut twice = DuplicateFilter::default();
+    for (number, interface) in [(7, 1), (8, 2)] {
+        let bytes = segment(number);
+        let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
+        assert!(!twice.is_copy(at(0), interface, &packet));
+    }
+}
+
+#[test]
+fn a_router_in_between_lowers_the_hops_left_of_the_same_packet() {
+    let mut twice = DuplicateFilter::default();
+    let (before, mut after) = (segment(7), segment(7));
+    after[8] = 63;
+    let before = dissect(Link::Ip, &before, 40).expect("a packet");
+    let after = dissect(Link::Ip, &after, 40).expect("a packet");
+    assert!(!twice.is_copy(at(0), 1, &before));
+    assert!(twice.is_copy(at(0), 2, &after));
+}
+
+/// Segments of one sender, numbered, so many microseconds apart; each passes a second interface so
+/// many of them later. How many of the second passages are copies.
+fn copies(apart: i64, behind: u32, many: u32) -> u64 {
+    let mut twice = DuplicateFilter::default();
+    let mut bytes = segment(0);
+    let mut found = 0;
+    for turn in 0..many + behind {
+        let at = Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(turn) * apart * 1_000);
+        for (number, interface) in [(Some(turn), 1), (turn.checked_sub(behind), 2)] {
+            let Some(number) = number.filter(|number| *number < many) else {
+                continue;
+            };
+            bytes[24..28].copy_from_slice(&number.to_be_bytes());
+            let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
+            found += u64::from(twice.is_copy(at, interface, &packet));
+        }
+    }
+    assert!(twice.places.len() <= SETS.end() * WAYS);
+    found
+}
+
+#[test]
+fn no_copy_within_its_time_is_missed_however_many_packets_lie_between() {
+    for behind in [1, 100, 2_000, 4_900] {
+        assert_eq!(copies(10, behind, 20_000), 20_000, "{behind}");
+    }
+}
+
+#[test]
+fn memory_is_bounded_where_times_say_nothing() {
+    // Each at the same moment: of so many some are forgotten.
+    assert!(copies(0, 1, 600_000) > 599_000);
+    assert!(copies(0, 500_000, 600_000) < 600_000);
+}
+
+#[test]
+fn a_copy_that_is_stamped_before_the_first_passage_is_one_too() {
+    let mut twice = DuplicateFilter::default();
+    let bytes = segment(7);
+    let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
+    assert!(!twice.is_copy(at(3), 1, &packet));
+    assert!(twice.is_copy(at(2), 2, &packet));
+}
+
+/// Hosts 1 and 2; what the second sends comes the other way.
+fn tcp(from_first: bool, seq: u32, flags: u8, payload: usize) -> Vec<u8> {
+    let length = u8::try_from(40 + payload).expect("short");
+    let mut packet = vec![0x45, 0, 0, length, 0, 0, 0x40, 0, 64, 6, 0, 0];
+    let (from, to) = if from_first { (1, 2) } else { (2, 1) };
+    packet.extend([10, 0, 0, from, 10, 0, 0, to, 0, from, 0, to]);
+    packet.extend(seq.to_be_bytes());
+    packet.extend([0, 0, 0, 2, 0x50, flags, 1, 0, 0, 0, 0, 0]);
+    packet.resize(usize::from(length), 7);
+    packet
+}
+
+fn duplicates(packets: &[(i64, Vec<u8>)]) -> Vec<bool> {
+    let mut twice = DuplicateFilter::default();
+    let reported = packets.iter().map(|(micros, bytes)| {
+        let length = u32::try_from(bytes.len()).expect("short");
+        let packet = dissect(Link::Ip, bytes, length).expect("a packet");
+        let at = Wall::from_unix_nanos(at(0).unix_nanos() + micros * 1_000);
+        twice.is_duplicate(at, 1, &packet)
+    });
+    reported.collect()
+}
+
+/// A connection without numbers in IP: when, and what.
+fn unnumbered() -> Vec<(i64, Vec<u8>)> {
+    let mut packets = vec![
+        (0, tcp(true, 0, 2, 0)),
+        (20_000, tcp(false, 9, 18, 0)),
+        (20_100, tcp(true, 1, 16, 0)),
+    ];
+    for round in 0..20 {
+        let (seq, at) = (u32::try_from(round).expect("few"), 100_000 * (1 + round));
+        packets.push((at, tcp(true, 1 + 100 * seq, 24, 100)));
+        packets.push((at + 20_000, tcp(false, 10 + 10 * seq, 16, 0)));
+    }
+    packets
+}
+
+#[test]
+fn of_a_mirror_each_packet_counts_once_whether_it_is_numbered_or_not() {
+    let packets = unnumbered();
+    let mirrored = packets
+        .iter()
+        .flat_map(|(at, bytes)| [(*at, bytes.clone()), (at + 10, bytes.clone())]);
+    let mirrored: Vec<(i64, Vec<u8>)> = mirrored.collect();
+    let reported = duplicates(&mirrored);
+    assert!(
+        reported.chunks(2).all(|pair| pair == [false, true]),
+        "{reported:?}"
+    );
+}
+
+#[test]
+fn what_is_retransmitted_without_a_number_is_no_duplicate() {
+    for (after, mirrored) in [
+        (3_000, false),
+        (30_000, false),
+        (30_000, true),
+        (200_000, true),
+    ] {
+        let mut packets = unnumbered();
+        let (at, lost) = packets[9].clone();
+        packets.push((at + after, lost.clone()));
+        packets.sort();
+        let copies = if mirrored { 2 } else { 1 };
+        let all: Vec<(i64, Vec<u8>)> = packets
+            .iter()
+            .flat_map(|(at, bytes)| (0..copies).map(move |copy| (at + 10 * copy, bytes.clone())))
+            .collect();
+        let reported = duplicates(&all);
+        let kept: Vec<i64> = all
+            .iter()
+            .zip(&reported)
+            .filter(|((_, bytes), is_copy)| *bytes == lost && !**is_copy)
+            .map(|((at, _), _)| *at)
+            .collect();
+        assert_eq!(kept, [at, at + after], "{mirrored}");
+        let kept = reported.iter().filter(|is_copy| !**is_copy).count();
+        assert_eq!(kept, packets.len());
+    }
+}
+
+#[test]
+fn acknowledgements_that_are_repeated_are_no_duplicates() {
+    let mut packets = unnumbered();
+    let (at, ack) = packets[10].clone();
+    packets.extend((1..5).map(|nth| (at + nth * 50, ack.clone())));
+    packets.sort();
+    assert_eq!(duplicates(&packets), vec![false; packets.len()]);
+}
+
+#[test]
+fn who_numbers_all_packets_the_same_numbers_none() {
+    let mut packets = unnumbered();
+    for (_, bytes) in &mut packets {
+        bytes[5] = 1;
+    }
+    let (at, lost) = packets[9].clone();
+    packets.push((at + 30_000, lost));
+    packets.sort();
+    assert_eq!(duplicates(&packets), vec![false; packets.len()]);
+}
+
+/// The same bytes of IP in Ethernet, with a VLAN if there is one.
+fn framed(bytes: &[u8], vlan: Option<u8>) -> Vec<u8> {
+    let tag = vlan.map_or(Vec::new(), |number| vec![0x81, 0, 0, number]);
+    [&[2; 12][..], &tag, &[8, 0], bytes].concat()
+}
+
+#[test]
+fn what_a_layer_adds_makes_no_other_packet_but_two_networks_do() {
+    let bytes = segment(0);
+    let mut twice = DuplicateFilter::default();
+    let mut shown = |vlan, interface| {
+        let frame = framed(&bytes, vlan);
+        let length = u32::try_from(frame.len()).expect("short");
+        let packet = dissect(Link::Ethernet, &frame, length).expect("a packet");
+        twice.is_copy(at(0), interface, &packet)
+    };
+    assert!(!shown(Some(7), 1));
+    assert!(!shown(Some(8), 1), "another network");
+    assert!(shown(None, 1), "without the layer, at one interface");
+    assert!(shown(None, 2) && shown(Some(8), 2));
+}
+
+#[test]
+fn a_checksum_that_the_interface_makes_later_makes_no_other_packet() {
+    let mut twice = DuplicateFilter::default();
+    let (before, mut after) = (segment(7), segment(7));
+    after[36..38].copy_from_slice(&[0xab, 0xcd]);
+    let [before, after] =
+        [&before, &after].map(|bytes| dissect(Link::Ip, bytes, 40).expect("a packet"));
+    assert!(!twice.is_copy(at(0), 1, &before));
+    assert!(twice.is_copy(at(0), 2, &after));
+}

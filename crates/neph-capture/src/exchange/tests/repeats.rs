@@ -1,0 +1,100 @@
+//! Questions that are asked again, or are too many to be followed.
+
+use super::*;
+
+#[test]
+fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered() {
+    let mut scene = Scene::new(9);
+    // Each fifth of the first round is not answered, and all of the second are.
+    for number in 0..20 {
+        let at = i64::from(number) * 1_000;
+        scene.see(at, &echo(true, number));
+        if number % 5 > 0 {
+            scene.see(at + 10, &echo(false, number));
+        }
+    }
+    for number in 0..20 {
+        let at = 100_000 + i64::from(number) * 1_000;
+        scene.see(at, &echo(true, number));
+        scene.see(at + 10, &echo(false, number));
+    }
+    let reported = scene.end();
+    assert_eq!(reported.asked, (40, 36));
+    assert_eq!(reported.trips, Some((36, 10, 10)));
+}
+
+#[test]
+fn two_pings_of_one_number_are_told_apart_by_what_they_carry() {
+    let carrying = |by_client: bool, content: u8| {
+        let kind = if by_client { 8 } else { 0 };
+        ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, 0, 1, content])
+    };
+    let mut scene = Scene::new(9);
+    scene.see(0, &carrying(true, 1));
+    scene.see(100, &carrying(true, 2));
+    scene.see(130, &carrying(false, 2));
+    scene.see(140, &carrying(false, 1));
+    let reported = scene.end();
+    assert_eq!(
+        (reported.asked, reported.trips),
+        ((2, 2), Some((2, 30, 140)))
+    );
+}
+
+/// A query for a name of one label, or its answer.
+fn query(by_client: bool, label: u8) -> Vec<u8> {
+    let flags = if by_client { 1 } else { 0x81 };
+    let message = [
+        0xab, 0xcd, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, label, 0, 0, 1, 0, 1,
+    ];
+    udp(by_client, 53, &message)
+}
+
+#[test]
+fn a_query_that_is_asked_again_is_one_until_nobody_waits_for_it_any_more() {
+    let mut scene = Scene::new(9);
+    for at in [0, 5_000, 10_000] {
+        scene.see(at, &query(true, b'a'));
+    }
+    // Another name under the same number.
+    scene.see(10_001, &query(true, b'b'));
+    scene.see(10_004, &query(false, b'b'));
+    scene.see(100_000, &query(true, b'a'));
+    scene.see(100_007, &query(false, b'a'));
+    let reported = scene.end();
+    assert_eq!((reported.asked, reported.trips), ((3, 2), Some((2, 3, 7))));
+}
+
+#[test]
+fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
+    let mut scene = Scene::new(9);
+    let numbered = |by_client: bool, number: u16| {
+        let kind = if by_client { 8 } else { 0 };
+        let [a, b] = number.to_be_bytes();
+        ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, a, b])
+    };
+    // One each millisecond, and each second answer takes 2 s longer: 5,000 wait at a time.
+    let mut packets: Vec<(i64, bool, u16)> = Vec::new();
+    for number in 0..20_000_u16 {
+        let at = i64::from(number);
+        let slow = i64::from(number % 2) * 2_000;
+        packets.push((at, true, number));
+        packets.push((at + 4_000 + slow, false, number));
+    }
+    packets.sort_unstable();
+    for (at, by_client, number) in packets {
+        scene.see(at, &numbered(by_client, number));
+    }
+    let mut over = None;
+    scene.exchanges.end(|pair| over = Some(pair.counted()));
+    let all = over.expect("a pair");
+    assert_eq!((all.asked(), all.unasked()), (20_000, 0));
+    assert_eq!(all.answered() + all.not_followed(), 20_000);
+    let trips = all.trips(Half::Server).expect("some");
+    assert!(trips.n > 1_000 && trips.n == all.answered(), "{trips:?}");
+    assert!((18_000..22_000).contains(&trips.estimated), "{trips:?}");
+    assert!(
+        (4_900..5_100).contains(&(trips.mean.nanos() / 1_000_000)),
+        "{trips:?}"
+    );
+}

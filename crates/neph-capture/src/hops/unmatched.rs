@@ -1,0 +1,47 @@
+//! Packets of hosts without any packet at both points of a segment, and packets with different names at the
+//! two points.
+//!
+//! Owns the counts. Does not own recognizing renamed flows (renamed).
+
+use super::followed::Followed;
+use super::renamed::Called;
+
+/// Packets at the points of a segment whose hosts have no packet at both, or whose flow has other addresses
+/// or ports at the other point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnmatchedPackets {
+    /// Packets at the first point whose hosts have no packet at both points.
+    pub here: u64,
+    /// The same at the second point.
+    pub there: u64,
+    /// Packets that passed both.
+    pub met: u64,
+    /// Packets at the second point that the first shows with other addresses or ports. Other packets of their
+    /// hosts may have passed both.
+    pub renamed: u64,
+    /// The changed name with the most packets: at the first point, and at the second.
+    pub name: Option<(Called, Called)>,
+    /// Whether packets that passed both points unchanged have these names too.
+    pub is_shared: [bool; 2],
+}
+
+impl Followed {
+    /// Counts of a segment.
+    pub fn unmatched(&self, segment: usize) -> UnmatchedPackets {
+        let at = |point| {
+            let order = self.order(point);
+            order
+                .filter(move |number| !self.crosses[segment][self.between(*number).0])
+                .count() as u64
+        };
+        let renamed = self.renamed.get(segment);
+        UnmatchedPackets {
+            here: at(segment),
+            there: at(segment + 1),
+            met: self.passed(segment, segment + 1).count() as u64,
+            renamed: renamed.map_or(0, |renamed| renamed.packets),
+            name: renamed.and_then(|renamed| renamed.name),
+            is_shared: renamed.map_or([false; 2], |renamed| renamed.is_shared),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages about duplicates in the captures of points, and about packets of a segment's points that could
+//! not be matched: after a NAT, or several equal ones.
+//!
+//! Owns the words. Does not own segments that no packet passed (clocks).
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+
+use crate::{Called, Followed, UnmatchedPackets};
+
+use crate::reading::conversations::ONCE;
+use neph_text::counted::counted;
+
+/// For each segment that some packets passed, messages about the others.
+pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
+    let met = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
+    met.filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
+        .collect()
+}
+
+/// Duplicates in the captures: how many packets, and how they are handled.
+pub fn capture_duplicates(names: &[String], followed: &Followed) -> Vec<(u64, String)> {
+    let points = names.iter().enumerate();
+    let reported = points.map(|(at, name)| {
+        let why = format!(
+            "of {name} stand there again (a mirror of both directions, or several interfaces): the first \
+             of each counts"
+        );
+        (followed.point(at).repeats, why)
+    });
+    reported.collect()
+}
+
+/// NAT rules that follow from the packets, appended to the message about a segment that no packet passed.
+pub fn renamed(names: &[String], segment: usize, followed: &Followed) -> String {
+    let unmatched = followed.unmatched(segment);
+    unmatched.name.map_or_else(String::new, |pair| {
+        format!(
+            "; {} there with other {}, as by {}",
+            is_or_are(unmatched.renamed),
+            what_is_other(pair),
+            rules_for(names, segment, &unmatched, pair)
+        )
+    })
+}
+
+/// The message where both points show the same packets, but several times.
+pub fn identical(names: &[String], segment: usize, followed: &Followed) -> Option<String> {
+    let (name, other) = (&names[segment], &names[segment + 1]);
+    let identical = followed.ambiguous_in(segment);
+    (identical > 0).then(|| {
+        format!(
+            "of {name} {} in {other}, but several times in one of them, so they cannot be matched; capture {ONCE}",
+            is_or_are(identical)
+        )
+    })
+}
+
+fn is_or_are(packets: u64) -> String {
+    let verb = if packets == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(packets, "packet"))
+}
+
+fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Option<String> {
+    let (name, other) = (&names[segment], &names[segment + 1]);
+    let UnmatchedPackets { here, there, .. } = *unmatched;
+    if let Some(pair) = unmatched.name {
+        return Some(format!(
+            "of {name} {} in {other} with other {}, and are excluded: with NAT between them give its rule ({})",
+            is_or_are(unmatched.renamed),
+            what_is_other(pair),
+            rules_for(names, segment, unmatched, pair)
+        ));
+    }
+    let is_most = here.min(there) > unmatched.met && here.max(there) / 2 <= here.min(there);
+    is_most.then(|| {
+        format!(
+            "{} of {name} are of hosts that {other} does not show, and {} of {other} of hosts that {name} does not show: with NAT between them give its rule (--nat \
+             '{name}:OUTER=INNER', if {name} sees OUTER what the others call INNER)",
+            counted(here, "packet"),
+            counted(there, "packet")
+        )
+    })
+}
+
+fn what_is_other((here, _): (Called, Called)) -> &'static str {
+    match here {
+        (_, Some(_)) => "addresses or ports",
+        (_, None) => "addresses",
+    }
+}
+
+fn word((address, port): Called) -> String {
+    port.map_or_else(
+        || address.to_string(),
+        |port| SocketAddr::new(address, port).to_string(),
+    )
+}
+
+/// Whether fewer points are after a segment than before it. A rule is for one point, and all points on one
+/// side of the NAT need it.
+pub const fn is_shorter_behind<T>(names: &[T], segment: usize) -> bool {
+    (segment + 1) * 2 > names.len()
+}
+
+/// The points on one side of a segment.
+pub fn side<T>(names: &[T], segment: usize, is_behind: bool) -> &[T] {
+    let (before, behind) = names.split_at(segment + 1);
+    if is_behind { behind } else { before }
+}
+
+/// A rule for each of these points.
+pub fn rules<T: Display>(side: &[T], outer: &str, inner: &str) -> String {
+    let rules: Vec<String> = side
+        .iter()
+        .map(|point| format!("--nat '{point}:{outer}={inner}'"))
+        .collect();
+    rules.join(" ")
+}
+
+/// Rules for the shorter side, unless other hosts there have the name that the rule would change.
+fn rules_for(
+    names: &[String],
+    segment: usize,
+    unmatched: &UnmatchedPackets,
+    pair: (Called, Called),
+) -> String {
+    let is_behind = match unmatched.is_shared {
+        [true, false] => true,
+        [false, true] => false,
+        _ => is_shorter_behind(names, segment),
+    };
+    let (here, there) = (word(pair.0), word(pair.1));
+    let (outer, inner) = if is_behind {
+        (there, here)
+    } else {
+        (here, there)
+    };
+    rules(side(names, segment, is_behind), &outer, &inner)
+}

@@ -1,0 +1,320 @@
+//! The door at which Prometheus asks (`--prometheus`): one request after the other, on a thread of its
+//! own.
+//!
+//! Whoever watches writes the page when it is asked for, between two packets: nothing is shared.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use neph_model::Span;
+use neph_sys::clock::{self, RawNanos};
+use neph_wire::http::{Connection, ResponseLine, parse_request};
+
+use crate::metric::Exported;
+use crate::page::Page;
+use crate::protobuf;
+
+/// A request may take this long, and so may the answer.
+const PATIENCE: Span = Span::from_secs(2);
+/// A page is good for this long: who asks all the time does not keep from measuring.
+const FRESH: Span = Span::from_secs(1);
+const LONGEST_HEAD: usize = 8 << 10;
+
+/// Somebody who waits for the page.
+type Asker = SyncSender<Page>;
+
+/// The door, as who watches sees it.
+#[derive(Debug)]
+pub struct MetricsServer {
+    askers: Receiver<Asker>,
+    /// The last page, and when it was written.
+    page: Option<(RawNanos, Page)>,
+}
+
+/// `ADDRESS:PORT`, or a port of the loopback interface.
+///
+/// # Errors
+/// It is neither.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse()
+        .map_err(|_| "write ADDRESS:PORT, or a port of the loopback interface".to_owned())
+}
+
+impl MetricsServer {
+    /// Opens it; gives where, too.
+    ///
+    /// # Errors
+    /// The address is taken, or no one of this host.
+    pub fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        let port = BoundPort::bind(address)?;
+        let bound = port.address;
+        let (asking, askers) = sync_channel(1);
+        port.answer(move |patience| asked_for(&asking, patience))?;
+        Ok((Self { askers, page: None }, bound))
+    }
+
+    /// Gives the page to whoever waits for it.
+    pub fn answer(&mut self, page: impl FnOnce() -> Page) {
+        let Ok(asker) = self.askers.try_recv() else {
+            return;
+        };
+        let now = clock::raw();
+        self.page = self
+            .page
+            .take()
+            .filter(|(written, _)| now.0 - written.0 < FRESH.nanos())
+            .or_else(|| Some((now, page())));
+        let page = self.page.as_ref().map(|(_, page)| page.clone());
+        // Who waits no more needs none.
+        let _ = asker.try_send(page.unwrap_or_default());
+    }
+}
+
+/// Has the page written by who watches; `None` where that takes too long.
+fn asked_for(asking: &SyncSender<Asker>, patience: Duration) -> Option<Page> {
+    let (answer, waiting) = sync_channel(1);
+    asking.try_send(answer).ok()?;
+    waiting.recv_timeout(patience).ok()
+}
+
+/// A port for Prometheus that is bound, and not served yet: a command binds it before it gives up privileges and
+/// starts threads.
+#[derive(Debug)]
+pub struct BoundPort {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl BoundPort {
+    /// Binds it; port 0 is a free one.
+    ///
+    /// # Errors
+    /// The address is taken, or no one of this host.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it is.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves what is exported from now on, on a thread of its own that ends with the process. A snapshot is taken
+    /// once a second at most, however often it is asked for.
+    ///
+    /// # Errors
+    /// The thread cannot be made.
+    pub fn serve(self, exported: Arc<dyn Exported>) -> io::Result<()> {
+        let mut last: Option<(RawNanos, Page)> = None;
+        self.answer(move |_| {
+            let now = clock::raw();
+            let fresh = last
+                .take()
+                .filter(|(written, _)| now.0 - written.0 < FRESH.nanos());
+            let page = || (now, Page::of(&exported.snapshot()));
+            let (_, page) = last.insert(fresh.unwrap_or_else(page));
+            Some(page.clone())
+        })
+    }
+
+    fn answer(
+        self,
+        mut page: impl FnMut(Duration) -> Option<Page> + Send + 'static,
+    ) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name("prometheus".to_owned());
+        // It ends with the process: it holds nothing but the port.
+        let started = thread.spawn(move || {
+            for peer in self.listener.incoming().flatten() {
+                // Who breaks off or asks for nonsense is not served.
+                let _ = serve(peer, &mut page);
+            }
+        });
+        started.map(drop)
+    }
+}
+
+fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<Page>) -> io::Result<()> {
+    let asked = asked(&mut peer, Deadline::begin())?;
+    let (mut status, mut body) = (asked.status, Vec::new());
+    if status == 200 {
+        match page(Deadline::begin().left()?) {
+            Some(page) if asked.wants_protobuf => body = protobuf::written(&page),
+            Some(page) => body = page.text().into_bytes(),
+            None => status = 503,
+        }
+    }
+    let kind = if asked.wants_protobuf {
+        protobuf::TYPE
+    } else {
+        "text/plain; version=0.0.4; charset=utf-8"
+    };
+    let head = ResponseLine {
+        status,
+        content_length: Some(body.len() as u64),
+        connection: Connection::Close,
+    };
+    let mut response = Vec::new();
+    head.encode(&[("Content-Type", kind)], &mut response)
+        .map_err(io::Error::other)?;
+    response.extend_from_slice(&body);
+    let (end, mut rest) = (Deadline::begin(), response.as_slice());
+    while !rest.is_empty() {
+        peer.set_write_timeout(Some(end.left()?))?;
+        let written = peer.write(rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// When the patience with a peer is over, however many bytes come or go until then.
+#[derive(Clone, Copy)]
+struct Deadline(RawNanos);
+
+impl Deadline {
+    fn begin() -> Self {
+        Self(RawNanos(clock::raw().0 + PATIENCE.nanos()))
+    }
+
+    /// The time that is left.
+    fn left(self) -> io::Result<Duration> {
+        let left = u64::try_from(self.0.0 - clock::raw().0).unwrap_or(0);
+        match left {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(Duration::from_nanos(left)),
+        }
+    }
+}
+
+/// What a request deserves.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    status: u16,
+    /// It names the protobuf format first: a Prometheus does that takes native histograms.
+    wants_protobuf: bool,
+}
+
+impl Asked {
+    const fn refused(status: u16) -> Self {
+        let wants_protobuf = false;
+        Self {
+            status,
+            wants_protobuf,
+        }
+    }
+}
+
+/// Reads a request.
+fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<Asked> {
+    let mut bytes = Vec::new();
+    let mut some = [0; 1024];
+    while bytes.len() < LONGEST_HEAD {
+        peer.set_read_timeout(Some(end.left()?))?;
+        let n = peer.read(&mut some)?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&some[..n]);
+        match parse_request(&bytes) {
+            Ok(None) => {}
+            Ok(Some(head)) if head.method() != "GET" => return Ok(Asked::refused(405)),
+            Ok(Some(head)) if head.target() == "/metrics" => {
+                return Ok(Asked {
+                    status: 200,
+                    wants_protobuf: head
+                        .headers()
+                        .first("accept")
+                        .is_some_and(names_protobuf_first),
+                });
+            }
+            Ok(Some(_)) => return Ok(Asked::refused(404)),
+            Err(_) => return Ok(Asked::refused(400)),
+        }
+    }
+    Ok(Asked::refused(431))
+}
+
+/// Whether an `Accept` header has the protobuf format of Prometheus first, as those who take native histograms
+/// write it.
+fn names_protobuf_first(accept: &[u8]) -> bool {
+    let Ok(accept) = str::from_utf8(accept) else {
+        return false;
+    };
+    let first = accept.split(',').next().unwrap_or_default();
+    let mut parts = first.split(';').map(str::trim);
+    let is_protobuf = parts.next() == Some("application/vnd.google.protobuf");
+    let parts: Vec<&str> = parts.collect();
+    is_protobuf
+        && parts.contains(&"proto=io.prometheus.client.MetricFamily")
+        && parts.contains(&"encoding=delimited")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Kind;
+
+    fn ask(metrics_server: &mut MetricsServer, address: SocketAddr, request: &str) -> String {
+        let mut peer = TcpStream::connect(address).expect("connect");
+        peer.write_all(request.as_bytes()).expect("ask");
+        let asking = std::thread::spawn(move || {
+            let mut answer = String::new();
+            peer.read_to_string(&mut answer).map(|_| answer)
+        });
+        while !asking.is_finished() {
+            metrics_server.answer(|| {
+                let mut page = Page::default();
+                page.head("neph_watch_flows", Kind::Gauge, "Flows.");
+                page.value(&[], 3);
+                page
+            });
+            std::thread::yield_now();
+        }
+        asking.join().expect("joined").expect("an answer")
+    }
+
+    #[test]
+    fn the_page_is_given_and_nothing_else() {
+        let (mut metrics_server, address) =
+            MetricsServer::open(address("0").expect("a port")).expect("a door");
+        assert!(address.ip().is_loopback());
+        let page = ask(
+            &mut metrics_server,
+            address,
+            "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+        );
+        assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+        assert!(page.ends_with("\nneph_watch_flows 3\n"), "{page}");
+        let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+        for (accept, kind) in [
+            (
+                format!("{accept},text/plain;version=0.0.4;q=0.5"),
+                "application/vnd.google.protobuf; ",
+            ),
+            (format!("text/plain,{accept}"), "text/plain; "),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
+            let page = ask(&mut metrics_server, address, &request);
+            assert!(page.contains(&format!("Content-Type: {kind}")), "{page}");
+        }
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "405"),
+            ("nonsense\r\n\r\n", "400"),
+        ] {
+            let answer = ask(&mut metrics_server, address, request);
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{answer}"
+            );
+        }
+        assert!(super::address("::1:x").is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! Time of flows at lasting latencies that were taken for queues, without queues that all flows shared. Sums
+//! stays; detects neither levels nor queues.
+//!
+//! At the end of a stay its queue may not be known yet, so it waits for a minute.
+
+use std::collections::VecDeque;
+
+use neph_model::{Instant, Own, Span};
+
+use crate::hidden::HiddenTimes;
+
+/// After this time the queues during a stay are known.
+const KNOWN: Span = Span::from_secs(60);
+/// Maximum number of waiting stays; beyond it, the oldest are compared with the queues known so far.
+const MOST: usize = 1 << 16;
+
+/// Consecutive messages at one latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// When the first of them was sent.
+    pub(crate) from: Instant<Own>,
+    /// When the last of them was.
+    pub(crate) until: Instant<Own>,
+    /// Number of messages.
+    pub(crate) messages: u32,
+}
+
+/// The stays of the flows to one endpoint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnexplainedTime {
+    waiting: VecDeque<Row>,
+    time: Span,
+}
+
+impl UnexplainedTime {
+    /// Adds a finished stay that was not reported as a path.
+    pub(crate) fn push(&mut self, row: Row) {
+        self.waiting.push_back(row);
+    }
+
+    /// Whether stays should be compared with the queues now: about once a minute.
+    pub(crate) fn is_due(&self, now: Instant<Own>) -> bool {
+        let oldest = self.waiting.front();
+        oldest.is_some_and(|row| now - row.until > KNOWN.times(2)) || self.waiting.len() > MOST
+    }
+
+    /// Compares the waiting stays with the times of queues; all of them if `now` is `None`.
+    pub(crate) fn settle(
+        &mut self,
+        now: Option<Instant<Own>>,
+        interval: Span,
+        queued: &HiddenTimes,
+    ) {
+        while let Some(row) = self.waiting.front() {
+            let is_known = now.is_none_or(|now| now - row.until > KNOWN);
+            if !is_known && self.waiting.len() <= MOST / 2 {
+                break;
+            }
+            let all = interval.times(row.messages.into());
+            let hidden = queued.within(row.from, row.until + interval);
+            self.time += (all - hidden).max(Span::ZERO);
+            self.waiting.pop_front();
+        }
+    }
+
+    /// The total over all flows, without stays that still wait.
+    pub(crate) const fn time(&self) -> Span {
+        self.time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::FleetOutcome;
+
+    use super::*;
+    use crate::digest::Digest;
+    use crate::settings::Settings;
+    use crate::world::World;
+
+    fn at(seconds: i64) -> Instant<Own> {
+        Instant::from_nanos(seconds * 1_000_000_000)
+    }
+
+    fn row(from: i64, until: i64) -> Row {
+        Row {
+            from: at(from),
+            until: at(until),
+            messages: u32::try_from(until - from + 1).unwrap(),
+        }
+    }
+
+    /// A queue of a minute does not affect a stay that began after it.
+    #[test]
+    fn what_queues_hid_is_left_out_of_the_stays_that_lay_in_them_only() {
+        let queues = [(at(100), at(158))];
+        let hidden_times = HiddenTimes::new(&queues, Span::from_secs(2));
+        let time = |rows: &[Row]| {
+            let mut unexplained = UnexplainedTime::default();
+            for row in rows {
+                unexplained.push(*row);
+            }
+            unexplained.settle(None, Span::from_secs(1), &hidden_times);
+            unexplained.time()
+        };
+        assert_eq!(time(&[row(200, 219)]), Span::from_secs(20));
+        assert_eq!(time(&[row(120, 139)]), Span::ZERO);
+        assert_eq!(time(&[row(150, 169)]), Span::from_secs(10));
+        assert_eq!(time(&[row(90, 99), row(150, 169)]), Span::from_secs(20));
+    }
+
+    #[test]
+    fn a_stay_waits_until_the_queue_that_it_was_in_is_known() {
+        let mut unexplained = UnexplainedTime::default();
+        unexplained.push(row(100, 119));
+        assert!(!unexplained.is_due(at(239)) && unexplained.is_due(at(240)));
+        unexplained.push(row(150, 169));
+        let queued = HiddenTimes::new(&[(at(90), at(140))], Span::ZERO);
+        unexplained.settle(Some(at(190)), Span::from_secs(1), &queued);
+        assert_eq!(unexplained.time(), Span::ZERO);
+        unexplained.settle(None, Span::from_secs(1), &queued);
+        assert_eq!(unexplained.time(), Span::from_secs(20));
+    }
+
+    /// Every eighth of 128 flows is 50 ms higher for 20 s, where no other path is. A minute later all flows
+    /// share a queue of 30 ms for 12 s, which is longer in total.
+    #[test]
+    fn a_queue_of_all_flows_takes_nothing_from_stays_at_other_times() {
+        let world = World {
+            slots: 128,
+            reshuffle: 0,
+            seconds: 180,
+            ..World::default()
+        };
+        let taken_for_queues = |queue: std::ops::Range<i64>| {
+            let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+            world.messages(&world.truth(), |message| {
+                let mut message = *message;
+                let second = message.sent.nanos() / 1_000_000_000;
+                let alone = message.slot.0 % 8 == 0 && (60..80).contains(&second);
+                let late = i64::from(alone) * 50 + i64::from(queue.contains(&second)) * 30;
+                if let FleetOutcome::Reply(reply) = &mut message.outcome {
+                    reply.round_trip += Span::from_millis(late);
+                }
+                digest.push(&message);
+            });
+            digest.finish();
+            let view = digest.view();
+            (view.pairs[0].unexplained, view.pairs[0].hidden.time)
+        };
+        let (alone, none) = taken_for_queues(0..0);
+        assert!(alone > Span::from_secs(16 * 18), "{alone}");
+        let (with_a_queue, hidden) = taken_for_queues(130..142);
+        assert!(none < hidden && alone < hidden, "{hidden}");
+        assert!(
+            (with_a_queue - alone).abs() < Span::from_secs(32),
+            "{with_a_queue} {alone}"
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! The interface that is listened to, or all of them: what its packets begin with, and what was counted.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use neph_model::Span;
+use neph_sys::bpf::MOST_KEPT;
+use neph_sys::clock::{self, RawNanos};
+use neph_sys::links::{Change, Links};
+use neph_sys::netns::{NetNs, with_namespace};
+use neph_sys::ring::{FilterStep, Packet, RingError, hardware};
+use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
+use neph_wire::dissect::{Dissected, Link, Nothing, dissect, why_not};
+use neph_wire::filter::{Instruction, Start};
+
+use crate::error::ListenError;
+use crate::listening::{ANY, CaptureMethod, Heads, Listening, Seen};
+use crate::source::{Source, WAKE};
+
+/// For how long the last of the packets are waited for, on whatever machine.
+const LINGER: Span = Span::from_secs(2);
+
+/// `linux/if_arp.h`: Ethernet, and loopback, which looks like it.
+const LIKE_ETHERNET: [u16; 2] = [1, 772];
+/// Packets begin with their IP header: tun, raw IP, IP in IP, IP in IPv6, SIT, GRE.
+const BARE_IP: [u16; 6] = [65534, 519, 768, 769, 776, 778];
+
+/// Ethertypes of IPv4 and IPv6.
+const IP: [u16; 2] = [0x0800, 0x86dd];
+
+#[derive(Debug)]
+pub struct CaptureInterface {
+    interface: String,
+    source: Source,
+    heads: Heads,
+    kept: u32,
+    seen: Seen,
+    /// Packets that are enough.
+    most: u64,
+    /// Which interfaces are up; none where the kernel does not tell.
+    links: Option<Links>,
+    /// The number of the one interface, where that is up.
+    number: Option<u32>,
+    /// Packets that passed the filter, those lost included, and how many of them were come upon.
+    passed: u64,
+    met: u64,
+    /// Whether a packet came that is later than those that are wanted.
+    came_later: bool,
+}
+
+impl CaptureInterface {
+    pub fn open(listening: &Listening<'_>) -> Result<Self, ListenError> {
+        let Some(site) = listening.site else {
+            return Self::open_here(listening);
+        };
+        let ns = NetNs::open(site).map_err(ListenError::refused)?;
+        with_namespace(&ns, || Self::open_here(listening)).map_err(ListenError::refused)?
+    }
+
+    /// In the calling thread's network namespace.
+    fn open_here(listening: &Listening<'_>) -> Result<Self, ListenError> {
+        let interface = listening.interface;
+        let failed = |error: RingError| not_opened(&error, listening);
+        let (heads, start) = if interface == ANY {
+            (Heads::Any, Start::Ip)
+        } else {
+            let kind = hardware(interface).map_err(failed)?;
+            let (link, start) = link(kind).ok_or_else(|| {
+                ListenError::wrong(format!(
+                    "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel, lo or any"
+                ))
+            })?;
+            (Heads::Ambiguous(link), start)
+        };
+        let links = Links::listen().ok();
+        let number = links
+            .as_ref()
+            .and_then(|links| links.number_of_up(interface));
+        let kept = listening.kept;
+        let program = listening.wanted.program(start, kept);
+        let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
+        may_copy(listening, heads)?;
+        let source = Source::open(listening, heads, &filter);
+        let source = source.map_err(|error| not_opened(&error, listening))?;
+        Ok(Self {
+            interface: interface.to_owned(),
+            source,
+            heads,
+            kept,
+            seen: Seen::default(),
+            most: listening.most,
+            links,
+            number,
+            passed: 0,
+            met: 0,
+            came_later: false,
+        })
+    }
+
+    pub const fn seen(&self) -> Seen {
+        self.seen
+    }
+
+    /// How packets come.
+    pub const fn way(&self) -> CaptureMethod {
+        self.source.way()
+    }
+
+    /// Whether it is all interfaces.
+    pub fn is_any(&self) -> bool {
+        self.heads == Heads::Any
+    }
+
+    /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
+    pub const fn format(&self) -> (u32, u32) {
+        match self.heads {
+            Heads::Ambiguous(Link::Ip) => (RAW_IP, self.kept),
+            Heads::Ambiguous(_) => (ETHERNET, self.kept),
+            Heads::Any => (COOKED, self.kept + CookedHeader::LENGTH),
+        }
+    }
+
+    /// Whether as many packets came as are enough.
+    pub const fn is_full(&self) -> bool {
+        self.seen.packets >= self.most
+    }
+
+    /// Whether no packet waits to be taken.
+    pub fn has_all(&self) -> bool {
+        self.source.has_all()
+    }
+
+    /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
+    pub fn gauge(&self) -> impl Fn() -> f64 + Send + use<> {
+        self.source.gauge()
+    }
+
+    /// Waits for packets, at most so long; that the interface goes down ends it.
+    pub fn wait(&self, most: Duration) -> Result<(), ListenError> {
+        self.source.wait(most)?.map_or(Ok(()), |fault| {
+            let interface = &self.interface;
+            Err(ListenError::refused(format!(
+                "{interface} went down or away: {fault}; watch it again when it is up"
+            )))
+        })
+    }
+
+    /// Waits for packets, at most so long; an interface that is down may come up again.
+    pub fn outwait(&self, most: Duration) -> Result<(), ListenError> {
+        let known = self.links.as_ref().zip(self.number);
+        let Some((links, number)) = known else {
+            return self.wait(most);
+        };
+        let fault = self.source.wait(most)?;
+        let is_away = fault.is_some_and(|fault| fault.kind() != ErrorKind::NetworkDown);
+        if links.has(number) && !is_away {
+            return Ok(());
+        }
+        let interface = &self.interface;
+        Err(ListenError::refused(format!(
+            "{interface} went away; watch it again when it is there"
+        )))
+    }
+
+    /// What became of those that are listened to since the last question.
+    pub fn changes(&mut self) -> Vec<Change> {
+        let mut changes = self.links.as_mut().map_or_else(Vec::new, Links::changes);
+        if !self.is_any() {
+            changes.retain(|change| {
+                let (Change::Fallen(name) | Change::Risen(name)) = change;
+                *name == self.interface
+            });
+        }
+        changes
+    }
+
+    /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
+    /// kernel thinks that it has waited long enough.
+    pub fn take_rest(
+        &mut self,
+        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+    ) {
+        let until = clock::wall().0;
+        if self.way() == CaptureMethod::Bpf {
+            // What is being copied is complete then. Copies come in the order of time: what follows on
+            // one that is late is late too, and may never pause.
+            clock::nap(WAKE / 4);
+            while self.take(until, true, &mut take) && !self.has_all() && !self.came_later {}
+            return self.count();
+        }
+        self.count();
+        let all = self.passed - self.seen.lost;
+        let end = RawNanos(clock::raw().0 + LINGER.nanos());
+        while self.met < all {
+            if !self.take(until, true, &mut take) {
+                if clock::raw() >= end {
+                    break;
+                }
+                clock::nap(WAKE / 4);
+            }
+        }
+    }
+
+    /// Takes the next packets, some at a time, if there are any.
+    pub fn take_some(
+        &mut self,
+        take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+    ) -> bool {
+        self.take(i64::MAX, false, take)
+    }
+
+    /// The packets that arrived up to `until` (nanoseconds since 1970) are shown.
+    fn take(
+        &mut self,
+        until: i64,
+        is_last: bool,
+        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+    ) -> bool {
+        let (heads, most) = (self.heads, self.most);
+        let (seen, met, came_later) = (&mut self.seen, &mut self.met, &mut self.came_later);
+        self.source.take(is_last, |packet| {
+            *met += 1;
+            let is_late = packet.stamp() > until;
+            *came_later |= is_late;
+            if is_late || seen.packets >= most || (heads == Heads::Any && packet.is_echo()) {
+                return;
+            }
+            let length = packet.wire_length();
+            seen.packets += 1;
+            let link = heads.link(packet);
+            let dissected = link.and_then(|link| dissect(link, packet.bytes(), length));
+            let dissected = dissected.map(|mut dissected| {
+                // The kernel took the outermost tag out of the packet.
+                let outermost = packet.tag().map(|tag| tag.control & 0x0fff);
+                let outermost = outermost.filter(|number| *number != 0);
+                dissected.vlan = outermost.or(dissected.vlan);
+                dissected
+            });
+            let why = |link| why_not(link, packet.bytes(), length);
+            let dissected = dissected.as_ref();
+            let dissected = dissected.ok_or_else(|| link.map_or(Nothing::NotIp, why));
+            let is_not_ip = dissected.is_err_and(|nothing| nothing == Nothing::NotIp);
+            seen.not_ip += u64::from(is_not_ip);
+            take(packet, dissected);
+        })
+    }
+
+    /// Asks the kernel what was lost.
+    pub fn count(&mut self) {
+        let [passed, lost, frozen] = self.source.count();
+        self.passed += passed;
+        self.seen.lost += lost;
+        self.seen.frozen += frozen;
+    }
+}
+
+impl Heads {
+    /// What this one begins with; `None` if that is nothing known.
+    fn link(self, packet: &Packet<'_>) -> Option<Link> {
+        match self {
+            Self::Ambiguous(link) => Some(link),
+            Self::Any => IP.contains(&packet.protocol()).then_some(Link::Ip),
+        }
+    }
+}
+
+/// What packets of this kind of interface begin with.
+fn link(kind: u16) -> Option<(Link, Start)> {
+    if LIKE_ETHERNET.contains(&kind) {
+        return Some((Link::Ethernet, Start::Ethernet));
+    }
+    BARE_IP.contains(&kind).then_some((Link::Ip, Start::Ip))
+}
+
+const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
+    FilterStep { code, jt, jf, k }
+}
+
+/// Whether what was asked for can be copied.
+fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> {
+    let interface = listening.interface;
+    let refused = |why: String| Err(ListenError::wrong(format!("{why}; leave out --listen bpf")));
+    match heads {
+        _ if listening.way != Some(CaptureMethod::Bpf) => Ok(()),
+        Heads::Any => refused("BPF programs listen to one interface".to_owned()),
+        Heads::Ambiguous(Link::Ethernet) if listening.kept <= MOST_KEPT => Ok(()),
+        Heads::Ambiguous(Link::Ethernet) => refused(format!(
+            "BPF programs keep at most {MOST_KEPT} bytes of a packet"
+        )),
+        Heads::Ambiguous(_) => refused(format!(
+            "BPF programs listen where packets begin with Ethernet, not on {interface}"
+        )),
+    }
+}
+
+fn not_opened(error: &RingError, listening: &Listening<'_>) -> ListenError {
+    let interface = listening.interface;
+    // What the way that was asked for needs from its first step to its last.
+    let needed = match listening.way {
+        Some(CaptureMethod::Bpf) => "cap_net_raw,cap_bpf,cap_net_admin+ep",
+        Some(CaptureMethod::Ring) | None => "cap_net_raw+ep",
+    };
+    match error.kind() {
+        ErrorKind::PermissionDenied => ListenError::refused(format!(
+            "{error}; run it as root, or allow it: setcap {needed} on neph"
+        )),
+        _ if error.is_missing() => ListenError::wrong(match listening.site {
+            Some(site) => format!(
+                "there is no interface {interface} in the network namespace {site}; ip -n {site} link lists those that are"
+            ),
+            None => format!(
+                "there is no interface {interface} here; ip link lists those that are; for another network namespace use {}",
+                listening.remote
+            ),
+        }),
+        _ => ListenError::refused(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `linux/if_arp.h`.
+    #[test]
+    fn tunnels_of_ip_in_ip_begin_with_their_inner_header() {
+        for (kind, name) in [(768, "ipip"), (769, "ip6tnl"), (776, "sit"), (778, "gre")] {
+            assert!(matches!(link(kind), Some((Link::Ip, Start::Ip))), "{name}");
+        }
+        assert!(link(24).is_none(), "FireWire");
+    }
+}

@@ -1,0 +1,291 @@
+//! A point elsewhere: the ssh program here, and at its other end neph, or tcpdump where there is no
+//! neph, writing a capture to standard output.
+//!
+//! Owns the command line there, how it is ended (its standard input is closed; who holds on is
+//! killed, by its own descriptor), and what is made of what it says. Passwords and host keys are
+//! ssh's, which asks at the terminal.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use neph_model::{CaptureOrder, Order};
+use neph_sys::deadline::wait_until;
+use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
+use neph_text::Outside;
+
+use super::RecordingOptions;
+use super::spelling::{Host, Interface};
+use crate::ListenError;
+
+/// Before the number that the kernel there was given when it started: who has the same has one clock.
+const KERNEL: &str = "neph-kernel ";
+/// Lines of what it says that are kept.
+const LINES: usize = 100;
+/// What it says in a line, at most.
+const LONGEST_LINE: u64 = 4096;
+/// How long its last words may take.
+const GRACE: Duration = Duration::from_secs(1);
+/// What a shell ends with that does not find a program.
+const NOT_FOUND: i32 = 127;
+
+/// An ssh that runs.
+#[derive(Debug)]
+pub(super) struct RemotePoint {
+    /// As long as it is open, the other end goes on.
+    stdin: Option<ChildStdin>,
+    process: OwnedFd,
+}
+
+/// What is read of it, on a thread of its own.
+#[derive(Debug)]
+pub(super) struct Output {
+    child: Child,
+    pub(super) capture: ChildStdout,
+    printed: ChildStderr,
+}
+
+/// What it said, and how it ended.
+#[derive(Debug, Default)]
+pub(super) struct RemoteReport {
+    lines: Vec<String>,
+    status: Option<ExitStatus>,
+}
+
+impl RemotePoint {
+    /// Starts ssh.
+    pub(super) fn begin(
+        host: &Host,
+        interface: &Interface,
+        options: &RecordingOptions,
+    ) -> Result<(Self, Output), ListenError> {
+        let mut command = process::command("ssh");
+        if let Some(port) = host.port {
+            command.args(["-p", &port.to_string()]);
+        }
+        command
+            .args(["-T", "--", &host.destination])
+            .arg(script(interface, options))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let birth = Birth::default().dies_with_thread().ignores_ctrl_c();
+        birth.arrange(&mut command);
+        let refused = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => ListenError::refused(
+                "there is no ssh program here; install one (openssh-client), or capture there and give \
+                 the files",
+            ),
+            _ => ListenError::refused(format!("start ssh: {error}")),
+        };
+        let mut child = command.spawn().map_err(refused)?;
+        let process = descriptor(child.id()).map_err(refused)?;
+        let stdin = child.stdin.take();
+        let pipes = child.stdout.take().zip(child.stderr.take());
+        let Some((capture, printed)) = pipes else {
+            return Err(ListenError::refused("start ssh: its output is not ours"));
+        };
+        let output = Output {
+            child,
+            capture,
+            printed,
+        };
+        Ok((Self { stdin, process }, output))
+    }
+
+    /// Asks the other end to finish.
+    pub(super) fn finish(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Ends ssh, whatever the other end does.
+    pub(super) fn kill(&self) {
+        // One that is gone is as good as asked, and our own child may be asked.
+        let _ = ask_through(self.process.as_fd(), Request::Kill);
+    }
+}
+
+impl Drop for RemotePoint {
+    /// Whoever still waits for it waits no longer.
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Output {
+    /// Hands the capture to `take`, and waits for the end.
+    pub(super) fn read<T>(mut self, take: impl FnOnce(&mut ChildStdout) -> T) -> (T, RemoteReport) {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (printed, received) = (self.printed, Arc::clone(&lines));
+        let listening = std::thread::spawn(move || listen(printed, &received));
+        let taken = take(&mut self.capture);
+        // Nobody reads on: whatever still writes is told so.
+        drop(self.capture);
+        let status = self.child.wait().ok();
+        // Whom ssh left behind (ControlPersist) may keep standard error open.
+        wait_until(GRACE, || listening.is_finished());
+        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = std::mem::take(&mut *lines);
+        (taken, RemoteReport { lines, status })
+    }
+}
+
+/// Keeps the last lines of what it says.
+fn listen(printed: ChildStderr, received: &Mutex<Vec<String>>) {
+    let mut printed = BufReader::new(printed);
+    let mut line = Vec::new();
+    loop {
+        let read = (&mut printed)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line);
+        if !matches!(read, Ok(read) if read > 0) {
+            return;
+        }
+        let text = Outside::text(String::from_utf8_lossy(&line).trim()).into();
+        line.clear();
+        let mut lines = received.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LINES {
+            // Among the first ones is the kernel's.
+            lines.remove(LINES / 2);
+        }
+        lines.push(text);
+    }
+}
+
+impl RemoteReport {
+    /// The number of the kernel there, made anew each time it starts.
+    pub(super) fn kernel(&self) -> Option<&str> {
+        let lines = self.lines.iter();
+        let mut kernels = lines.filter_map(|line| line.strip_prefix(KERNEL));
+        kernels.next().filter(|kernel| !kernel.is_empty())
+    }
+
+    /// Packets that the other end lost, where it says so.
+    pub(super) fn lost(&self) -> Option<u64> {
+        let of = |line: &String| {
+            let before = line
+                .strip_suffix(" lost")
+                .or_else(|| line.strip_suffix(" packets dropped by kernel"))
+                .or_else(|| line.strip_suffix(" packet dropped by kernel"))?;
+            before.rsplit(' ').next()?.parse().ok()
+        };
+        self.lines.iter().rev().find_map(of)
+    }
+
+    /// Why it ended by itself.
+    pub(super) fn why(&self, destination: &str) -> String {
+        let code = self.status.and_then(|status| status.code());
+        if code == Some(NOT_FOUND) {
+            return format!(
+                "there is neither neph nor tcpdump at {destination}; install one there"
+            );
+        }
+        let is_reporting = |line: &&String| {
+            !line.is_empty() && !line.starts_with(KERNEL) && !line.contains("looking at")
+        };
+        match (self.lines.iter().rfind(is_reporting), code) {
+            (Some(line), _) => format!("ssh {destination} ended: {line}"),
+            (None, Some(code)) => format!("ssh {destination} ended with status {code}"),
+            (None, None) => format!("ssh {destination} was killed"),
+        }
+    }
+}
+
+/// What a shell there runs: whatever its user's own shell is, it is handed to sh. The capture ends,
+/// by SIGTERM, when standard input does: also where the connection broke.
+fn script(interface: &Interface, options: &RecordingOptions) -> String {
+    let Interface { name, site } = interface;
+    let (kept, choice) = (options.snaplen, &options.choice);
+    let inside = site
+        .as_ref()
+        .map_or_else(String::new, |site| format!("ip netns exec {site} "));
+    let order = choice.order(CaptureOrder {
+        site: site.clone(),
+        ..CaptureOrder::of(name.clone(), kept, options.ring)
+    });
+    let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
+    // Within double quotes: the whole stands within single ones.
+    let order = order.replace('"', "\\\"");
+    let neph = format!("printf %s \"{order}\" | neph execute -");
+    let expression = choice.expression();
+    let tcpdump = format!(
+        "{inside}tcpdump -i {name} -n -U -w - -s {kept} --time-stamp-precision=nano \"{expression}\""
+    );
+    // tcpdump may hold packets back for a second.
+    let script = [
+        "exec 3<&0".to_owned(),
+        format!("echo {KERNEL}$(cat /proc/sys/kernel/random/boot_id) >&2"),
+        format!(
+            "if command -v neph >/dev/null; then {neph} 3<&- & w=0; \
+             else {tcpdump} </dev/null 3<&- & w=2; fi"
+        ),
+        "p=$!".to_owned(),
+        "(cat <&3; sleep $w; kill -TERM $p) >/dev/null 2>&1 & k=$!".to_owned(),
+        "exec 3<&- </dev/null".to_owned(),
+        "wait $p; s=$?; kill $k 2>/dev/null; exit $s".to_owned(),
+    ];
+    format!("exec sh -c '{}'", script.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::ByteSize;
+
+    use super::*;
+    use crate::PacketChoice;
+
+    fn printed(lines: &[&str]) -> RemoteReport {
+        RemoteReport {
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            status: None,
+        }
+    }
+
+    #[test]
+    fn what_was_lost_is_told_by_either_program() {
+        let neph = printed(&["neph-kernel 5-6", "neph watch: 9 packets in -, 17 lost"]);
+        assert_eq!((neph.kernel(), neph.lost()), (Some("5-6"), Some(17)));
+        let tcpdump = [
+            "tcpdump: listening on eth0, link-type EN10MB",
+            "120 packets captured",
+            "120 packets received by filter",
+            "3 packets dropped by kernel",
+        ];
+        assert_eq!(printed(&tcpdump).lost(), Some(3));
+        let silent = printed(&["neph-kernel ", ""]);
+        assert_eq!((silent.kernel(), silent.lost()), (None, None));
+    }
+
+    #[test]
+    fn the_last_line_says_why() {
+        let lines = ["neph-kernel 5", "", "root@db1: Permission denied.", ""];
+        assert_eq!(
+            printed(&lines).why("root@db1"),
+            "ssh root@db1 ended: root@db1: Permission denied."
+        );
+        assert_eq!(printed(&["neph-kernel 5"]).why("db1"), "ssh db1 was killed");
+    }
+
+    #[test]
+    fn the_command_there_has_no_quote_of_its_own() {
+        let interface = Interface {
+            name: "eth0".to_owned(),
+            site: Some("client".to_owned()),
+        };
+        let options = RecordingOptions {
+            duration: None,
+            count: None,
+            save: None,
+            limit: ByteSize(1 << 20),
+            choice: PacketChoice::default(),
+            snaplen: 96,
+            ring: ByteSize(2 << 20),
+        };
+        let script = script(&interface, &options);
+        assert_eq!(script.matches('\'').count(), 2, "{script}");
+        assert!(script.contains("ip netns exec client tcpdump"), "{script}");
+        assert!(script.contains(r#"\"site\":\"client\""#), "{script}");
+    }
+}

@@ -1,0 +1,156 @@
+//! One stream of a client on its sockets: its RTSP connection, and the port that RTP comes to.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+
+use neph_model::Span;
+use neph_sys::clock::Pair as ClockPair;
+use neph_sys::{bulk, stamp};
+use neph_wire::rtsp::{Inbox, Message, Request};
+
+use super::dialogue::{Dialogue, Received, Refusal};
+use super::error::MediaError;
+use super::ports::Pair;
+use super::track::Track;
+
+/// Datagrams that are taken in one turn, so that the other streams are not kept waiting.
+const MOST_IN_A_TURN: usize = 256;
+/// Longer than any packet of a link with jumbo frames; of what comes in fragments the rest is cut off.
+const LARGEST: usize = 9_216;
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) inbox: Inbox,
+    pub(super) dialogue: Dialogue,
+    pub(super) pair: Pair,
+    pub(super) track: Track,
+    /// Why it broke off.
+    pub(super) fault: Option<String>,
+    /// The server confirmed the end.
+    pub(super) is_ended: bool,
+    /// When the session is kept alive next.
+    pub(super) alive_at: Span,
+    /// When the server is sent a report next.
+    pub(super) report_at: Span,
+}
+
+impl Receiver {
+    /// Why the conversation cannot go on, as an error.
+    pub(super) fn refused(peer: SocketAddr, refusal: Refusal) -> MediaError {
+        match refusal {
+            Refusal::Status {
+                method,
+                status,
+                reason,
+            } => MediaError::Refused {
+                peer,
+                method,
+                status,
+                reason,
+            },
+            Refusal::Lacking { method, lacks } => MediaError::Lacking {
+                peer,
+                method,
+                lacks,
+            },
+        }
+    }
+
+    /// Sends a request without waiting for its answer.
+    pub(super) fn send(&mut self, request: &Request) {
+        let bytes = match request.encode() {
+            Ok(bytes) => bytes,
+            Err(error) => return self.break_off(error.to_string()),
+        };
+        if let Err(error) = self.stream.write_all(&bytes) {
+            let peer = self.peer;
+            self.break_off(format!("write to {peer}: {error}"));
+        }
+    }
+
+    fn break_off(&mut self, fault: String) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Reads what the server sent over RTSP.
+    pub(super) fn read_control(&mut self) {
+        let (mut buffer, peer) = ([0; 4096], self.peer);
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.break_off(format!("{peer} closed the RTSP connection")),
+            Ok(count) => {
+                self.inbox.push(&buffer[..count]);
+                self.hear_all();
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
+                _ => self.break_off(format!("read from {peer}: {error}")),
+            },
+        }
+    }
+
+    fn hear_all(&mut self) {
+        loop {
+            let message = match self.inbox.next_message() {
+                Ok(Some(message)) => message,
+                Ok(None) => return,
+                Err(error) => return self.break_off(error.to_string()),
+            };
+            let Message::Response(response) = message else {
+                continue;
+            };
+            match self.dialogue.hear(&response) {
+                Ok(Received::Playing(info)) => {
+                    if let Some(info) = info {
+                        self.track.announce(&info);
+                    }
+                }
+                Ok(Received::Ended) => self.is_ended = true,
+                Ok(Received::Nothing | Received::Described | Received::SetUp(_)) => {}
+                Err(refusal) => self.break_off(Self::refused(self.peer, refusal).to_string()),
+            }
+        }
+    }
+
+    /// Receives what waits on the RTP port. `began` is the client's start on the monotonic clock.
+    pub(super) fn receive(&mut self, clocks: ClockPair, began: i64) {
+        let mut buffer = [0; LARGEST];
+        for _ in 0..MOST_IN_A_TURN {
+            // An error is that nothing waits, or ICMP about the packet that opened the firewall.
+            let burst = match bulk::receive(self.pair.rtp.as_fd(), &mut buffer) {
+                Ok(burst) => burst,
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
+                Err(_) => break,
+            };
+            let at = burst.stamp.map_or(clocks.raw, |stamp| clocks.to_raw(stamp));
+            let at = Span::from_nanos(at.0.saturating_sub(began));
+            self.track.arrive(&buffer[..burst.len], at);
+        }
+        // What the server reports is not used; its port is emptied.
+        for _ in 0..MOST_IN_A_TURN {
+            if self.pair.rtcp.recv(&mut buffer).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Reports to the server what came: a sign of life that does not need the RTSP connection, whose
+    /// retransmissions back off where the path is full.
+    pub(super) fn send_report(&mut self) {
+        let Some(report) = self.track.report() else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        report.encode(&mut bytes);
+        // A server need not listen for RTCP.
+        let _ = self.pair.rtcp.send(&bytes);
+    }
+
+    /// Packets that were dropped at the RTP port; 0 where the kernel does not count them.
+    pub(super) fn drops(&self) -> u64 {
+        stamp::dropped(self.pair.rtp.as_fd()).unwrap_or(0)
+    }
+}

@@ -1,0 +1,207 @@
+//! More work than this process can have CPU time for: what each thread can have, why, and what has room.
+//!
+//! Owns the sentence before the work begins and the reason behind it. Does not own how much there is
+//! (room).
+
+use std::fmt;
+
+use crate::duty::HELD;
+use crate::room::{CpuTime, Room};
+use neph_text::counted::counted;
+
+/// Threads that are to work.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    pub(crate) threads: u64,
+    /// What each of them is to have.
+    pub(crate) each: CpuTime,
+    pub(crate) on: Place,
+}
+
+/// Where they work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Wherever the kernel puts them (`--cores`).
+    Anywhere,
+    /// On a CPU each, that was named (`--cpus`).
+    Pinned,
+}
+
+impl Work {
+    /// The share of the time that each thread is to work.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a second in microseconds"
+    )]
+    pub fn of(threads: usize, share: f64, on: Place) -> Self {
+        Self {
+            threads: threads as u64,
+            each: CpuTime((share * 1e6).round() as u64),
+            on,
+        }
+    }
+}
+
+/// Work that there is no room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Overcommit {
+    work: Work,
+    limit: Limit,
+}
+
+/// What there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Cpus(u64),
+    Quota(CpuTime),
+}
+
+impl Limit {
+    const fn time(self) -> CpuTime {
+        match self {
+            Self::Cpus(cpus) => CpuTime::of_cpus(cpus),
+            Self::Quota(time) => time,
+        }
+    }
+}
+
+impl Overcommit {
+    /// `None` where there is room.
+    pub fn of(work: Work, room: Room) -> Option<Self> {
+        let cpus = match work.on {
+            Place::Anywhere => Some(Limit::Cpus(room.cpus)),
+            Place::Pinned => None,
+        };
+        let limits = cpus.into_iter().chain(room.quota.map(Limit::Quota));
+        let limit = limits.min_by_key(|limit| limit.time())?;
+        let asked = work.each.0.saturating_mul(work.threads);
+        (asked > limit.time().0).then_some(Self { work, limit })
+    }
+
+    /// Why threads worked less than they should, which worked so much together, in percent of a CPU.
+    pub fn why(&self, worked: f64) -> String {
+        let limit = match self.limit {
+            Limit::Cpus(_) => "there are too few CPUs".to_owned(),
+            Limit::Quota(time) => {
+                format!("the quota of a control group leaves the time of {time}")
+            }
+        };
+        if worked + HELD < self.limit.time().percent_of_each(1) {
+            return format!("{limit}, and other processes used part of it");
+        }
+        limit
+    }
+
+    /// What has room.
+    fn remedy(&self) -> String {
+        let there = self.limit.time();
+        let percent = there.0 / 10_000;
+        match (there.0 / self.work.each.0.max(1), self.work.on) {
+            (0, _) if percent == 0 => "no load of 1 % has room".to_owned(),
+            (0, _) if self.work.threads == 1 => format!("--target {percent}% has room"),
+            (0, Place::Anywhere) => format!("--cores 1 --target {percent}% has room"),
+            (0, Place::Pinned) => {
+                format!("one of these --cpus has room, with --target {percent}%")
+            }
+            (threads, Place::Anywhere) => format!("--cores {threads} has room"),
+            (1, Place::Pinned) => "one of these --cpus has room".to_owned(),
+            (threads, Place::Pinned) => format!("{threads} of these --cpus have room"),
+        }
+    }
+}
+
+impl fmt::Display for Overcommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Work { threads, each, .. } = self.work;
+        match self.limit {
+            Limit::Cpus(cpus) => {
+                let cpus = counted(cpus, "CPU");
+                write!(
+                    f,
+                    "{threads} threads share the {cpus} that may be used here"
+                )?;
+            }
+            Limit::Quota(time) => {
+                let threads = counted(threads, "thread");
+                write!(
+                    f,
+                    "the quota of a control group leaves {threads} the time of {time}"
+                )?;
+            }
+        }
+        write!(
+            f,
+            ", so that each can work {:.1} % of the time at most, not {:.0} %; {}",
+            self.limit.time().percent_of_each(threads),
+            each.percent_of_each(1),
+            self.remedy()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_was_not_reached_is_not_the_only_reason() {
+        let quota = Some(CpuTime(1_500_000));
+        let work = Work::of(2, 1.0, Place::Anywhere);
+        let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("a crowd");
+        let limit = "the quota of a control group leaves the time of 1.5 CPUs";
+        assert_eq!(overcommit.why(149.0), limit);
+        let both = format!("{limit}, and other processes used part of it");
+        assert_eq!(overcommit.why(44.0), both);
+    }
+
+    fn reported((threads, share): (usize, f64), on: Place, quota: Option<u64>) -> Option<String> {
+        let quota = quota.map(CpuTime);
+        let overcommit = Overcommit::of(Work::of(threads, share, on), Room { cpus: 2, quota });
+        overcommit.map(|overcommit| overcommit.to_string())
+    }
+
+    #[test]
+    fn more_threads_than_cpus_are_told_what_each_can_have() {
+        assert_eq!(reported((3, 0.66), Place::Anywhere, None), None);
+        assert_eq!(
+            reported((3, 0.8), Place::Anywhere, Some(2_500_000)).as_deref(),
+            Some(
+                "3 threads share the 2 CPUs that may be used here, so that each can work 66.7 % of the \
+                 time at most, not 80 %; --cores 2 has room"
+            )
+        );
+        // Whoever names CPUs has each to himself.
+        assert_eq!(reported((3, 0.8), Place::Pinned, None), None);
+    }
+
+    #[test]
+    fn a_quota_that_is_no_whole_number_of_cpus_counts_as_it_is() {
+        let half_more = Some(1_500_000);
+        assert_eq!(reported((2, 0.75), Place::Anywhere, half_more), None);
+        assert_eq!(
+            reported((2, 1.0), Place::Anywhere, half_more).as_deref(),
+            Some(
+                "the quota of a control group leaves 2 threads the time of 1.5 CPUs, so that each can work \
+                 75.0 % of the time at most, not 100 %; --cores 1 has room"
+            )
+        );
+        let remedy = |asked, on, quota| {
+            let reported = reported(asked, on, Some(quota)).expect("a crowd");
+            reported
+                .split_once("; ")
+                .map(|(_, remedy)| remedy.to_owned())
+        };
+        let pinned = remedy((2, 1.0), Place::Pinned, 1_500_000);
+        assert_eq!(pinned.as_deref(), Some("one of these --cpus has room"));
+        let least = remedy((2, 1.0), Place::Anywhere, 500_000);
+        assert_eq!(least.as_deref(), Some("--cores 1 --target 50% has room"));
+        let least = remedy((1, 1.0), Place::Anywhere, 500_000);
+        assert_eq!(least.as_deref(), Some("--target 50% has room"));
+        let least = remedy((2, 0.8), Place::Pinned, 500_000);
+        assert_eq!(
+            least.as_deref(),
+            Some("one of these --cpus has room, with --target 50%")
+        );
+    }
+}

@@ -1,0 +1,3 @@
+-- Version 11: names of the glossary.
+
+ALTER TABLE traced_route RENAME COLUMN lane TO slot;

@@ -1,0 +1,222 @@
+//! Whether somebody listens where a plan's endpoints and loads are, as far as its lab tells: a site must have the
+//! address, and one that has reflectors must have one that listens there. A site without them may be
+//! silent on purpose, but not where the lab has none at all.
+//!
+//! Says nothing where something else may listen: a service of the topology, or a box in the path.
+
+use std::net::{IpAddr, SocketAddr};
+
+use neph_campaign::plan::{Endpoint, LabPlan};
+use neph_lab::addresses::{accepts, no_site_has, site_at};
+use neph_model::LoadSpec;
+use neph_text::{Fault, Problems};
+
+use super::{Read, Scene};
+
+/// Notes every endpoint and load in the lab that nobody would answer. Only of a plan without other mistakes: who
+/// listens where is not known while a reflector's site is wrong.
+pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+    let Some(lab) = &read.plan.lab else {
+        return;
+    };
+    if !problems.is_empty() {
+        return;
+    }
+    for endpoint in &read.plan.endpoints {
+        let mut scenes = read.scenes.iter();
+        let Some((ip, port)) = asked(endpoint) else {
+            continue;
+        };
+        if let Some(fault) = scenes.find_map(|scene| unreachable_fault(ip, port, lab, scene)) {
+            problems.add(endpoint.written_at.clone(), fault);
+        }
+    }
+    for stress in &read.plan.stresses {
+        let targets = stress.value.loads().iter();
+        let targets = targets.filter_map(|load| loaded(&load.load));
+        let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));
+        let fault =
+            pairs.find_map(|(to, scene)| unreachable_fault(to.ip(), Some(to.port()), lab, scene));
+        if let Some(fault) = fault {
+            problems.add(stress.span.clone(), fault);
+        }
+    }
+}
+
+/// Which address is asked, and at which port somebody must listen; none where it has a name.
+fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
+    let ip = endpoint.target.host().parse().ok()?;
+    // The kernel answers echoes, and SYNs to a port without a listener too.
+    let by_kernel = endpoint.target.kind().facts().is_answered_by_kernel;
+    Some((ip, (!by_kernel).then(|| endpoint.target.port())))
+}
+
+/// The reflector that a load sends to; none where it has a name.
+fn loaded(load: &LoadSpec) -> Option<SocketAddr> {
+    match load {
+        LoadSpec::Cpu(_) => None,
+        LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. } => to.parse().ok(),
+    }
+}
+
+fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
+    let topology = &scene.topology;
+    let Some((index, site)) = site_at(topology, ip) else {
+        // What overlays, balancers and guests add has IPv4 addresses.
+        let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
+        return no_site_has(ip, topology).filter(|_| is_known);
+    };
+    if !topology.fixtures.is_empty() {
+        return None;
+    }
+    let port = port?;
+    let address = SocketAddr::new(ip, port);
+    let mut services = topology.services.iter();
+    if services.any(|service| service.site == index) {
+        return None;
+    }
+    if lab.reflectors.is_empty() {
+        let what = format!("no reflector listens at {address}: the lab has none");
+        let remedy = format!("add [[lab.reflector]] with site = \"{}\"", site.name);
+        return Some(Fault::new(what, remedy));
+    }
+    let own = lab
+        .reflectors
+        .iter()
+        .filter(|one| one.site.value == site.name);
+    let listening: Vec<SocketAddr> = own.map(|one| one.spec.value.address).collect();
+    if listening.iter().any(|at| accepts(*at, address)) {
+        return None;
+    }
+    let first = listening.first()?;
+    let what = format!(
+        "no reflector listens at {address}: that of site '{}' listens at {first}",
+        site.name
+    );
+    let remedy = format!(
+        "give that [[lab.reflector]] flags = [\"--listen\", \"[::]:{port}\"], or write the address \
+         that it listens at"
+    );
+    Some(Fault::new(what, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::campaign::understand;
+    use crate::exit::Failure;
+
+    /// What is wrong with a plan for the shipped topology of four regions.
+    fn reported(url: &str, reflectors: &str) -> String {
+        let topology = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../neph-lab/topologies/regions-4-pairs.toml"
+        );
+        reported_in((topology, "oregon"), url, reflectors)
+    }
+
+    /// What is wrong with a plan that measures from a site of a topology.
+    fn reported_in((topology, prober): (&str, &str), url: &str, reflectors: &str) -> String {
+        let plan = format!(
+            "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
+             [[endpoint]]\nname = \"virginia\"\nurl = \"{url}\"\n\
+             [lab]\ntopology = \"{topology}\"\nprober = \"{prober}\"\n{reflectors}"
+        );
+        match understand(Source::new("p.toml", plan)) {
+            Ok(_) => String::new(),
+            Err(Failure::Text(_, problems)) => {
+                let each = problems.iter().map(ToString::to_string);
+                each.collect::<Vec<_>>().join("\n")
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_port_that_no_reflector_of_the_lab_listens_at_is_a_mistake_of_the_plan() {
+        let at = |site: &str| format!("[[lab.reflector]]\nsite = \"{site}\"\n");
+        let wrong = reported("udp://10.88.0.2:21082", &at("virginia"));
+        for part in [
+            "p.toml:7:7",
+            "listens at [::]:8080",
+            "\"--listen\", \"[::]:21082\"",
+        ] {
+            assert!(wrong.contains(part), "{part}: {wrong}");
+        }
+        let moved = at("virginia") + "flags = [\"--listen\", \"0.0.0.0:21082\"]\n";
+        assert_eq!(reported("udp://10.88.0.2:21082", &moved), "");
+        let remote = at("virginia") + "flags = [\"--listen\", \"127.0.0.1:8080\"]\n";
+        assert!(reported("ws://10.88.0.2:8080", &remote).contains("no reflector listens"));
+        assert_eq!(reported("tcp://10.88.0.2:9", &at("tokyo")), "");
+    }
+
+    #[test]
+    fn what_the_kernel_answers_needs_no_reflector() {
+        for url in [
+            "icmp://10.88.0.2",
+            "syn://10.88.0.2:9",
+            "udp://127.0.0.1",
+            "udp://elsewhere.example",
+        ] {
+            assert_eq!(reported(url, ""), "", "{url}");
+        }
+    }
+
+    #[test]
+    fn a_lab_without_any_reflector_answers_no_endpoint_in_it() {
+        let wrong = reported("udp://10.88.0.2:21082", "");
+        let part = "p.toml:7:7: no reflector listens at 10.88.0.2:21082: the lab has none; add \
+                    [[lab.reflector]] with site = \"virginia\"";
+        assert_eq!(wrong, part);
+    }
+
+    #[test]
+    fn an_address_that_no_site_of_the_lab_has_is_a_mistake_of_the_plan() {
+        for url in ["udp://10.88.0.77", "icmp://192.0.2.1", "syn://10.88.0.77:9"] {
+            let wrong = reported(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
+            let part = "p.toml:7:7: no site of the lab has the address";
+            assert!(wrong.starts_with(part), "{url}: {wrong}");
+            assert!(wrong.contains("(virginia)"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_load_that_no_site_of_the_lab_would_take_is_a_mistake_of_the_plan() {
+        let stress = |to: &str| {
+            let reflector = "[[lab.reflector]]\nsite = \"virginia\"\n";
+            let load = format!("udp://10.88.0.2:8080\"\nstress = \"oregon flow {to} 5Mbit/s");
+            reported(&load, reflector)
+        };
+        assert_eq!(stress("10.88.0.2:8080"), "");
+        assert_eq!(stress("elsewhere.example:8080"), "");
+        let wrong = stress("10.88.0.99:8080");
+        let part = "p.toml:8:10: no site of the lab has the address 10.88.0.99; write for example";
+        assert!(wrong.starts_with(part), "{wrong}");
+        let wrong = stress("10.88.0.2:8081");
+        let part = "p.toml:8:10: no reflector listens at 10.88.0.2:8081";
+        assert!(wrong.starts_with(part), "{wrong}");
+        let wrong = stress("[fd00::1]:8080");
+        assert!(
+            wrong.contains("fd00::1; write for example 10.88."),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn a_guest_is_not_reached_by_ipv6() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("lab.toml");
+        let text = "version = 1\nnetwork = \"10.9.0.0/24\"\nnetwork_v6 = \"fd00:9::/64\"\n\
+                    site = [{name = \"h\"}, {name = \"vm\", inside = \"h\"}]\n\
+                    guest = [{name = \"m\", kind = \"uml\", sites = [\"vm\"]}]\n";
+        std::fs::write(&file, text).expect("written");
+        let file = file.display().to_string();
+        let reported = |url: &str| reported_in((&file, "h"), url, "");
+        assert_eq!(reported("udp://10.9.0.2:8080"), "");
+        assert_eq!(
+            reported("udp://[fd00:9::2]:8080"),
+            "p.toml:7:7: no site of the lab has the address fd00:9::2; write for example fd00:9::1 (h)"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! `neph explain`: what a warning means, how neph detects it, and what to do.
+//!
+//! Owns the search in the page. The texts are those of docs/warnings.md.
+
+use clap::Args as ClapArgs;
+use neph_text::nearest;
+
+use crate::exit::{Failure, Outcome};
+use crate::output;
+
+/// The page of all warnings.
+const PAGE: &str = include_str!("../../../docs/warnings.md");
+
+/// Options of `neph explain`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// The warning: its code (W012) or its name (late-link); without one, lists all
+    code: Option<String>,
+}
+
+/// A warning's section of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Section {
+    /// `W012`.
+    code: &'static str,
+    /// `late-link`.
+    name: &'static str,
+    text: &'static str,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let sections: Vec<Section> = sections().collect();
+    let Some(asked) = &args.code else {
+        for Section { code, name, text } in sections {
+            let first = text.split(". ").next().unwrap_or(text);
+            output::line(&format!("{code}  {name:20}  {}", plain(first)))?;
+        }
+        return Ok(Outcome::Done);
+    };
+    let found = sections
+        .iter()
+        .find(|one| one.code.eq_ignore_ascii_case(asked) || one.name == asked);
+    let Some(Section { code, name, text }) = found else {
+        let names = sections.iter().flat_map(|one| [one.code, one.name]);
+        let meant = nearest(asked, names);
+        let meant = meant.map_or_else(String::new, |name| format!("; did you mean '{name}'?"));
+        return Err(Failure::usage(format!(
+            "there is no warning '{asked}'{meant}; neph explain lists all"
+        )));
+    };
+    output::line(&format!("{code} {name}\n\n{}", plain(text)))?;
+    Ok(Outcome::Done)
+}
+
+/// The sections of the page, in its order.
+fn sections() -> impl Iterator<Item = Section> {
+    PAGE.split("\n## W").skip(1).filter_map(|section| {
+        let (heading, text) = section.split_once('\n')?;
+        let (number, name) = heading.split_once(' ')?;
+        let start = PAGE.find(&format!("W{number} "))?;
+        let code = PAGE.get(start..start + number.len() + 1)?;
+        Some(Section {
+            code,
+            name,
+            text: text.trim(),
+        })
+    })
+}
+
+/// Text without the marks of Markdown.
+fn plain(text: &str) -> String {
+    text.replace("**", "").replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_has_a_meaning_how_it_is_detected_and_a_remedy() {
+        let all: Vec<Section> = sections().collect();
+        assert_eq!(all.len(), neph_model::WarningCode::COUNT);
+        for Section { code, name, text } in all {
+            assert!(code.len() == 4 && !name.is_empty(), "{code} {name}");
+            let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{code}: {part}"));
+            assert!(0 < at("- **Detected:**"), "{code}");
+            assert!(at("- **Detected:**") < at("- **Remedy:**"), "{code}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What is new when all is known: alarms of the whole captures, held against those that were told while
+//! points recorded.
+//!
+//! Owns that none is told twice. Does not own judging, nor the words (told).
+
+use neph_documents::alarm::{AlarmDocument, OfSegment};
+use neph_model::Wall;
+
+use super::reporting::{AlarmReporter, printed, reporting};
+use crate::output;
+use neph_capture::path::alarms::{Found, Judged};
+
+/// Where the whole captures and their windows have not quite the same packets, one alarm has two times:
+/// not further apart than this.
+const NEAR: i64 = 60_000_000_000;
+
+/// What is to be told when all is known.
+#[derive(Debug)]
+pub(super) struct Alarms {
+    /// Of the whole captures, by time; and whether each was told before.
+    found: Vec<(Found, bool)>,
+    /// Those that were told before, and which the whole captures do not have.
+    only_live: Vec<Found>,
+    /// Rules of which no segment had as many packets as they need.
+    unjudged: Vec<String>,
+}
+
+impl Alarms {
+    /// Of the whole captures, when this was told before.
+    pub(super) fn of(judged: Judged, before: &AlarmReporter) -> Self {
+        let mut found: Vec<(Found, bool)> =
+            (judged.found.into_iter().map(|found| (found, false))).collect();
+        let mut only_live = Vec::new();
+        for live in before.found() {
+            let same = found
+                .iter_mut()
+                .filter(|(whole, is_reported)| !is_reported && is_same(whole, live));
+            match same.min_by_key(|(whole, _)| apart(whole.at, live.at)) {
+                Some((_, is_reported)) => *is_reported = true,
+                None => only_live.push(live.clone()),
+            }
+        }
+        Self {
+            found,
+            only_live,
+            unjudged: judged.unjudged,
+        }
+    }
+
+    /// All of them, for programs.
+    pub(super) fn documents(&self) -> Vec<AlarmDocument<OfSegment>> {
+        let whole = self
+            .found
+            .iter()
+            .map(|(found, _)| reporting(found, "whole"));
+        let live = self.only_live.iter().map(|found| reporting(found, "live"));
+        whole.chain(live).collect()
+    }
+
+    /// Those that were not told before, for programs.
+    pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<OfSegment>> {
+        let final_alarms = self.found.iter().filter(|(_, is_reported)| !is_reported);
+        final_alarms
+            .map(|(found, _)| reporting(found, "whole"))
+            .collect()
+    }
+
+    /// Says those that were not told before, and to the webhook. Whether any was raised.
+    pub(super) fn report(&self, before: &AlarmReporter) -> bool {
+        for (found, _) in self.found.iter().filter(|(_, is_reported)| !is_reported) {
+            before.say(found, &reporting(found, "whole"));
+        }
+        for found in &self.only_live {
+            output::say(&format!(
+                "neph hops: raised while recording, but not confirmed by the whole captures: {}",
+                printed(found)
+            ));
+        }
+        for unjudged in &self.unjudged {
+            output::say(&format!("neph hops: {unjudged}"));
+        }
+        before.is_alarmed() || self.found.iter().any(|(found, _)| found.change.is_raised)
+    }
+}
+
+/// Whether two may be one alarm.
+fn is_same(a: &Found, b: &Found) -> bool {
+    let what = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
+    let place = |found: &Found| (found.segment.clone(), found.direction);
+    what(a) == what(b) && place(a) == place(b) && apart(a.at, b.at) <= NEAR
+}
+
+const fn apart(a: Wall, b: Wall) -> i64 {
+    a.unix_nanos()
+        .saturating_sub(b.unix_nanos())
+        .saturating_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_capture::Direction;
+    use neph_model::Span;
+    use neph_model::alarm::Change;
+
+    use super::*;
+
+    type Place = (&'static str, Direction);
+
+    /// Raised (positive) or over (negative) at this second.
+    fn found((segment, direction): Place, second: i64) -> Found {
+        let at = second.abs();
+        Found {
+            at: Wall::from_unix_nanos(at * 1_000_000_000),
+            change: Change {
+                rule: "segment > 2ms p50".to_owned(),
+                at: Span::from_secs(at),
+                is_raised: second > 0,
+                longer: 6,
+                of: 6,
+                limit: Span::from_millis(2),
+            },
+            segment: segment.to_owned(),
+            direction,
+            bound: 0,
+        }
+    }
+
+    /// Seconds of what is new at the end, and of what is taken back.
+    fn new(live: &[(Place, i64)], whole: &[(Place, i64)]) -> (Vec<i64>, Vec<i64>) {
+        let all = |of: &[(Place, i64)]| of.iter().map(|(place, at)| found(*place, *at)).collect();
+        let before = AlarmReporter::of(all(live));
+        let judged = Judged {
+            found: all(whole),
+            unjudged: Vec::new(),
+        };
+        let alarms = Alarms::of(judged, &before);
+        assert_eq!(
+            alarms.documents().len(),
+            whole.len() + alarms.only_live.len()
+        );
+        let seconds =
+            |reporting: AlarmDocument<OfSegment>| reporting.about.since_ns.nanos() / 1_000_000_000;
+        let back = alarms
+            .only_live
+            .iter()
+            .map(|found| reporting(found, "live"));
+        (
+            alarms.final_alarms().into_iter().map(seconds).collect(),
+            back.map(seconds).collect(),
+        )
+    }
+
+    #[test]
+    fn what_was_told_at_once_is_not_told_again() {
+        let both = [
+            (("a - b", Direction::Forward), 5),
+            (("a - b", Direction::Forward), -9),
+        ];
+        assert_eq!(new(&both, &both), (vec![], vec![]));
+        // Its end came when nobody judged any more, another segment is judged at the end.
+        let whole = [both[0], (("b - c", Direction::Forward), 6), both[1]];
+        assert_eq!(new(&both[..1], &whole), (vec![6, 9], vec![]));
+    }
+
+    #[test]
+    fn the_nearest_of_its_kind_is_the_same_and_what_has_none_is_taken_back() {
+        let place = ("a - b", Direction::Reverse);
+        let whole = [(place, 5), (place, -9), (place, 20), (place, -30)];
+        let live = [(place, 21), (place, -30)];
+        assert_eq!(new(&live, &whole), (vec![5, 9], vec![]));
+        assert_eq!(new(&[(place, 300)], &whole[..1]), (vec![5], vec![300]));
+        assert_eq!(
+            new(&[(("a - b", Direction::Forward), 5)], &whole[..1]),
+            (vec![5], vec![5])
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Alarms as they are told: who hears of them, in which words, and what happens where a line of them
+//! cannot be written.
+//!
+//! Does not own judging, nor what is new at the end (news).
+
+use std::io;
+
+use neph_documents::Format;
+use neph_documents::alarm::{AlarmDocument, OfSegment, sentence};
+use neph_documents::rows::json_line;
+use neph_model::Stop;
+
+use super::Args;
+use crate::exit::Failure;
+use crate::metrics::hops::HopsMetrics;
+use crate::output;
+use crate::resolving::addresses;
+use neph_capture::Direction;
+use neph_capture::clocks::words;
+use neph_capture::path::alarms::Found;
+use neph_export::Webhook;
+use neph_listen::recording::AlarmListener;
+
+/// What is counted.
+const NOUN: &str = "packet";
+
+/// Who is told, and what was told already.
+#[derive(Debug)]
+pub(super) struct AlarmReporter {
+    webhook: Option<Webhook>,
+    /// Standard output is read line by line.
+    has_lines: bool,
+    /// Ends the recording.
+    stop: Stop,
+    /// A line could not be written: those behind it are not either.
+    is_cut_off: bool,
+    found: Vec<Found>,
+    /// What is exported while points record.
+    metrics: Option<HopsMetrics>,
+}
+
+impl AlarmReporter {
+    /// Nothing yet, of what this ends.
+    pub(super) fn nothing(args: &Args, stop: &Stop) -> Self {
+        Self {
+            // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
+            webhook: (args.alarms.webhook.clone())
+                .map(|url| Webhook::begin(url, "neph hops", output::say, addresses)),
+            has_lines: args.format == Format::Ndjson,
+            stop: stop.clone(),
+            is_cut_off: false,
+            found: Vec::new(),
+            metrics: None,
+        }
+    }
+
+    /// The same, which exports what it hears.
+    pub(super) fn exporting(self, metrics: Option<HopsMetrics>) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// These, while nobody listened.
+    #[cfg(test)]
+    pub(super) fn of(found: Vec<Found>) -> Self {
+        Self {
+            webhook: None,
+            has_lines: true,
+            stop: Stop::new(),
+            is_cut_off: false,
+            found,
+            metrics: None,
+        }
+    }
+
+    /// Ends the recording. Who went away is not told so.
+    fn cut_off(&mut self, error: io::Error) {
+        self.is_cut_off = true;
+        self.stop.set();
+        if let Failure::Refused(why) = Failure::from(error) {
+            output::say(&format!("neph hops: {why}; the recording ends"));
+        }
+    }
+
+    /// Whether a line could not be written, which has been said.
+    pub(super) const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
+    /// Whether any was raised.
+    pub(super) fn is_alarmed(&self) -> bool {
+        self.found.iter().any(|found| found.change.is_raised)
+    }
+
+    /// Alarms, and ends of alarms, as they were told.
+    pub(super) fn found(&self) -> &[Found] {
+        &self.found
+    }
+
+    /// Waits until the webhook has heard all.
+    pub(super) fn finish(self) {
+        if let Some(webhook) = self.webhook {
+            webhook.finish();
+        }
+    }
+
+    /// To people, and to the webhook.
+    pub(super) fn say(&self, found: &Found, reporting: &AlarmDocument<OfSegment>) {
+        output::say(&printed(found));
+        if let Some(webhook) = &self.webhook {
+            webhook.report(json_line(reporting));
+        }
+    }
+}
+
+impl AlarmListener for AlarmReporter {
+    fn hear(&mut self, found: Found) {
+        let reporting = reporting(&found, "live");
+        if output::is_lively() {
+            // The line of progress.
+            output::rewrite("");
+        }
+        if self.has_lines
+            && !self.is_cut_off
+            && let Err(error) = output::line(&json_line(&reporting))
+        {
+            self.cut_off(error);
+        }
+        self.say(&found, &reporting);
+        if let Some(metrics) = &self.metrics {
+            metrics.alarm(&found);
+        }
+        self.found.push(found);
+    }
+
+    fn wants_delays(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    fn crossed(&mut self, segment: &str, direction: Direction, took: i64) {
+        if let Some(metrics) = &self.metrics {
+            metrics.crossed(segment, direction, took);
+        }
+    }
+}
+
+/// For people.
+pub(super) fn printed(found: &Found) -> String {
+    let printed = sentence(found.at, &found.change, NOUN);
+    let direction = found.direction.name();
+    format!(
+        "{printed} [{}, {direction}; ± {}]",
+        found.segment,
+        words::up(found.bound)
+    )
+}
+
+/// For programs; over what it was judged: the whole captures, or windows while points were recorded.
+pub(super) fn reporting(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
+    let about = OfSegment {
+        segment: found.segment.clone(),
+        direction: found.direction.name(),
+        since_ns: found.change.at,
+        bound_ns: found.bound,
+        judged,
+    };
+    AlarmDocument::of_packets(found.at, &found.change, about)
+}

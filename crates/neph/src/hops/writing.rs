@@ -1,0 +1,60 @@
+//! Writes the result in the format that was asked for.
+
+use std::io::Write;
+
+use neph_capture::path::passages::Passages;
+use neph_capture::path::shares;
+use neph_documents::Format;
+use neph_documents::hops::{
+    HopsDocument, HopsLine, PacketDocument, RoundTripRow, SegmentRow, SummaryDocument, text,
+};
+use neph_documents::lazy::Lazy;
+use neph_documents::rows::{self, line, pretty};
+
+use super::Args;
+use super::final_alarms::Alarms;
+use crate::exit::Failure;
+use crate::output;
+
+/// Writes everything. Whether there was any delay.
+pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
+    let mut out = output::data();
+    let delays = shares::delays(passages);
+    let trips = shares::round_trips(passages);
+    let segments = SegmentRow::all(passages, &delays, &trips);
+    let parts = RoundTripRow::all(passages, &trips);
+    let summary = || HopsLine::Summary(Box::new(SummaryDocument::of(passages)));
+    let packets = || {
+        let rows = passages.rows();
+        rows.map(|row| HopsLine::Packet(Box::new(PacketDocument::of(passages, &row))))
+    };
+    match args.format {
+        Format::Csv => out.write_all(rows::csv(&segments).as_bytes())?,
+        Format::Text => out.write_all(text(passages, &segments, &parts).as_bytes())?,
+        Format::Json => {
+            let document = HopsDocument {
+                packets: args.packets.then(|| Lazy::new(packets)),
+                segments,
+                round_trips: parts,
+                alarms: alarms.documents(),
+                summary: summary(),
+            };
+            pretty(&document, &mut out)?;
+        }
+        Format::Ndjson => {
+            if args.packets {
+                packets().try_for_each(|packet| line(&packet, &mut out))?;
+            }
+            let segments = segments.into_iter().map(HopsLine::Segment);
+            for row in segments.chain(parts.into_iter().map(HopsLine::RoundTrip)) {
+                line(&row, &mut out)?;
+            }
+            for alarm in alarms.final_alarms() {
+                line(&alarm, &mut out)?;
+            }
+            line(&summary(), &mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(delays.iter().any(|of| of.n > 0))
+}

@@ -1,0 +1,75 @@
+//! What the libraries tell beside their results: warnings, and what they wait for.
+//!
+//! Owns the subscriber, which says it at the terminal. A sentence is said once: of a hundred links
+//! each has the same to tell.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::output;
+
+/// Says from now on what is told.
+pub(crate) fn begin() {
+    // Refused where there is a subscriber already: a test's.
+    let _ = tracing::subscriber::set_global_default(LogSubscriber::default());
+}
+
+#[derive(Debug, Default)]
+struct LogSubscriber {
+    printed: Mutex<BTreeSet<String>>,
+}
+
+impl LogSubscriber {
+    /// The sentence, unless it was said before.
+    fn events(&self, event: &Event<'_>) -> Option<String> {
+        let mut sentence = Sentence(match *event.metadata().level() {
+            Level::INFO => "neph: ".to_owned(),
+            _ => "neph: warning: ".to_owned(),
+        });
+        event.record(&mut sentence);
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.insert(sentence.0.clone()).then_some(sentence.0)
+    }
+}
+
+impl Subscriber for LogSubscriber {
+    fn enabled(&self, about: &Metadata<'_>) -> bool {
+        about.is_event() && *about.level() <= Level::INFO && about.target().starts_with("neph")
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::INFO)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        if let Some(sentence) = self.events(event) {
+            output::say(&sentence);
+        }
+    }
+
+    // Nobody of ours has spans.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// What an event says, behind who says it.
+struct Sentence(String);
+
+impl Visit for Sentence {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0.push_str(&format!("{value:?}"));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The prose of a source file: comments, and strings of three words or more, which are output. Tests at the end of
+//! a file are left out.
+
+use super::Text;
+
+/// Words that make a string a sentence.
+const SENTENCE: usize = 3;
+
+/// The prose of a file.
+pub(super) fn texts(source: &str) -> Vec<Text> {
+    let program = source.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let mut texts = comments(program);
+    texts.extend(strings(program));
+    texts
+}
+
+/// Comments: lines that follow each other are one.
+fn comments(program: &str) -> Vec<Text> {
+    let mut found: Vec<Text> = Vec::new();
+    let (mut is_open, mut is_code) = (false, false);
+    for (line, text) in (1..).zip(program.lines()) {
+        let comment = text.trim().strip_prefix("//");
+        let comment = comment.map(|text| text.trim_start_matches(['/', '!']).trim());
+        match comment {
+            None | Some("") => is_open = false,
+            Some(fence) if fence.starts_with("```") => (is_open, is_code) = (false, !is_code),
+            Some(_) if is_code => {}
+            Some(text) => {
+                let is_item =
+                    text.starts_with("- ") || text.starts_with('#') || text.starts_with('|');
+                match found.last_mut().filter(|_| is_open && !is_item) {
+                    Some(last) => last.text = format!("{} {text}", last.text),
+                    None => found.push(Text {
+                        line,
+                        text: text.to_owned(),
+                    }),
+                }
+                is_open = true;
+            }
+        }
+    }
+    for text in &mut found {
+        let spans = text.text.split('`').enumerate();
+        let plain = spans.map(|(number, span)| if number % 2 == 1 { "code" } else { span });
+        text.text = plain.collect();
+    }
+    found
+}
+
+/// Strings, with `\` at the end of a line joined; of raw ones too.
+fn strings(program: &str) -> Vec<Text> {
+    let mut found = Vec::new();
+    let mut chars = program.char_indices().peekable();
+    let mut line = 1;
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\n' => line += 1,
+            '/' if program[at..].starts_with("//") => {
+                while chars.next_if(|(_, c)| *c != '\n').is_some() {}
+            }
+            '\'' => {
+                // A character or a lifetime: only `'"'` and `'\''` matter.
+                let rest = &program[at..];
+                let skip = if rest.starts_with("'\\") { 3 } else { 2 };
+                if rest.starts_with("'\"'") || rest.starts_with("'\\") {
+                    for _ in 0..skip {
+                        chars.next();
+                    }
+                }
+            }
+            '"' => {
+                let first = line;
+                let hashes = hashes_before(&program[..at]);
+                let mut text = String::new();
+                while let Some((at, c)) = chars.next() {
+                    match (c, hashes) {
+                        ('\\', None) => {
+                            let (_, escaped) = chars.next().unwrap_or((at, ' '));
+                            if escaped == '\n' {
+                                line += 1;
+                                while chars
+                                    .next_if(|(_, c)| c.is_whitespace() && *c != '\n')
+                                    .is_some()
+                                {}
+                            } else {
+                                text.push(if escaped == 'n' { '\n' } else { escaped });
+                            }
+                        }
+                        ('"', None) => break,
+                        ('"', Some(hashes))
+                            if program[at + 1..].starts_with(&"#".repeat(hashes)) =>
+                        {
+                            break;
+                        }
+                        _ => {
+                            line += usize::from(c == '\n');
+                            text.push(c);
+                        }
+                    }
+                }
+                if text.split_whitespace().count() >= SENTENCE {
+                    for text in text.split("\n\n") {
+                        found.push(Text {
+                            line: first,
+                            text: text.to_owned(),
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The hashes of a raw string that begins here; `None` of a plain one.
+fn hashes_before(before: &str) -> Option<usize> {
+    let bare = before.trim_end_matches('#');
+    let is_raw = bare.ends_with('r') && !bare.ends_with(|c: char| c.is_alphanumeric() && c != 'r');
+    is_raw.then_some(before.len() - bare.len())
+}
+
+#[test]
+fn comments_and_strings_of_a_program_are_its_prose() {
+    let source = "//! What it owns\n//! and more.\n\n/// A `told` thing.\nfn f() {\n    \
+                  say(\"one two \\\n        three\");\n    let c = '\"'; g(\"no\", r#\"a \"raw\" one\"#);\n}\n\
+                  #[cfg(test)]\nmod tests { \"told told told\" }\n";
+    let shown: Vec<(usize, String)> = texts(source)
+        .into_iter()
+        .map(|text| (text.line, text.text))
+        .collect();
+    let piece = |line, text: &str| (line, text.to_owned());
+    assert_eq!(
+        shown,
+        [
+            piece(1, "What it owns and more."),
+            piece(4, "A code thing."),
+            piece(6, "one two three"),
+            piece(8, "a \"raw\" one"),
+        ]
+    );
+}
