@@ -1,13 +1,13 @@
 //! What the caps of reflectors refused to fleets, and what their kernels dropped. Neither gets an
-//! answer, so that only the reflector knows why it was lost: it told what it had refused before when it was discovered,
-//! and is asked again when the fleet is over, if anything got no answer.
+//! answer, so only the reflector knows why it was lost. The reflector reports its counts when it is
+//! discovered. If messages got no answer, neph asks for them at the end of the fleet too.
 
 use std::thread;
 
 use neph_model::{FleetEndpoint, Warning};
 use neph_probe::{Discovery, FleetSpec, Place, RefusalWatch, Refusals};
 
-/// Who is to be asked later, from where, and what it had refused before.
+/// A reflector to ask later, from where, and what it had refused before.
 #[derive(Clone, Debug)]
 pub(crate) struct Before {
     endpoint: FleetEndpoint,
@@ -16,7 +16,7 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Nothing of a stranger, who tells nothing.
+    /// Nothing of a third-party server, which reports no counts.
     pub(crate) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
         Some(Self {
             endpoint: fleet.fleet.endpoints.first()?.clone(),
@@ -59,8 +59,8 @@ pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
         .collect()
 }
 
-/// What is to be said of what a reflector refused, and of what its kernel dropped: nothing, where that
-/// is nothing.
+/// Warnings about what a reflector refused, and about what its kernel dropped; none if both are
+/// zero.
 pub fn refusal_warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
     let messages = (refused.messages > 0).then_some(Warning::MessagesRefused {
         messages: refused.messages,

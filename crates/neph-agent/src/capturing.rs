@@ -1,4 +1,4 @@
-//! A capture as an order: what passes an interface of this host goes into a file, which is a part of the result.
+//! A capture as an order: packets of an interface of this host go into a file, which is a part of the result.
 //!
 //! Owns how much that may be, and what is reported of it. How packets come and are written is neph-listen's.
 
@@ -23,7 +23,7 @@ const MOST_RING: ByteSize = ByteSize(64 << 20);
 /// Time between two reports.
 const REPORTED: Span = Span::from_millis(500);
 
-/// Where a capture goes, and who hears of it.
+/// Where a capture goes, and where its events are reported.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     /// The folder of captures, which is made if it is not there.
@@ -40,7 +40,7 @@ impl Place<'_> {
 
     /// Begins the file.
     fn file(&self) -> io::Result<CaptureFile> {
-        // Packets are for nobody else to look into.
+        // Only the owner may read the packets.
         let folder = DirBuilder::new()
             .recursive(true)
             .mode(0o700)

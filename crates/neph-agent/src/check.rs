@@ -1,4 +1,4 @@
-//! A throughput check: a bulk transfer whose failure is part of what it says.
+//! A throughput check: a bulk transfer whose failure is part of its result.
 
 use std::net::SocketAddr;
 

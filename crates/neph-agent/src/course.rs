@@ -1,5 +1,5 @@
-//! An experiment while it runs, beside others or alone: starts its flows, takes in what they tell,
-//! and says what came of it.
+//! An experiment while it runs, alone or with others: starts its flows, takes in their reports, and
+//! returns the result.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::intake::Intake;
 use crate::transfer::TransferRun;
 use crate::{LoadSecond, load_rates, peer, trace};
 
-/// How often what the flows said is taken in and reported.
+/// How often reports of the flows are taken in and passed on.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long a fleet, or a single UDP flow, that nobody answers runs at least: the kernel looks for a
+/// Least duration of a fleet, or a single UDP flow, without any answer. The kernel looks for a
 /// neighbour for 3 s, and routes that have just changed settle within it.
 const PATIENCE_FOR_FIRST: Span = Span::from_secs(5);
 
@@ -49,8 +49,8 @@ pub(crate) struct Course<'a> {
     ended: Option<Anchor<Own>>,
 }
 
-/// Stops what was started with it when it goes: where one flow cannot start, those that run already
-/// would go on to the end of their schedules, in the way of whatever is measured next.
+/// Stops the started flows when it is dropped. If one flow cannot start, the others would otherwise
+/// run to the end of their schedules and disturb the next measurement.
 struct Leash(Stop);
 
 impl Drop for Leash {
@@ -129,7 +129,7 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Takes in and reports what was said since the last time.
+    /// Takes in and reports what arrived since the last time.
     fn go_on(&mut self) {
         if self.desk.stop().is_set() {
             self.leash.0.set();
@@ -141,7 +141,7 @@ impl<'a> Course<'a> {
         }
         self.take_flows();
         self.record();
-        // What runs beside the main flow ends with it.
+        // What runs alongside the main flow ends with it.
         let has_main = self.fleet.is_some() || self.transfer.is_some();
         if !has_main && self.running[0].is_none() {
             self.leash.0.set();
@@ -180,7 +180,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Whether the main flow began although nobody had said who is there.
+    /// Whether the main flow began although its peer had not identified itself.
     fn may_be_silent(&self) -> bool {
         let facts = self.ready.specs[0].target.kind().facts();
         match facts.identification {
@@ -190,8 +190,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// What nobody answered at its beginning would be worth nothing at its end. Of a single flow that
-    /// is asked only where nobody had to say before who they are.
+    /// A run without any answer at its beginning would be worth nothing at its end. For a single flow it
+    /// applies only if the server did not have to identify itself before.
     fn is_hopeless(&self) -> bool {
         if self.ready.transfer.is_some() {
             return false;
@@ -225,8 +225,8 @@ impl<'a> Course<'a> {
         self.ended.is_some()
     }
 
-    /// Who is to be asked what its caps refused: where all was answered there is nothing to ask, and
-    /// what was cut short does not count.
+    /// The reflector to ask for refusals by its caps. `None` if all messages were answered, or the run was
+    /// interrupted.
     pub(crate) fn unanswered(&mut self) -> Option<Before> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
         if self.desk.stop().is_set() || is_whole {

@@ -1,7 +1,7 @@
 //! The executor that measures from this process: on this host, or in the sites of a lab.
 //!
-//! Each order has a thread of its own, which turns it into flows of `neph-probe` and reports what they
-//! say. Own marks count from the experiment's start.
+//! Each order has a thread of its own, which turns it into flows of `neph-probe` and passes on their
+//! reports. Local timestamps count from the experiment's start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::failure::failed;
 use crate::yard::{Ground, Yard};
 use crate::{answering, between, capturing, check, experiments, flows, load};
 
-/// So many updates wait for whoever takes them; then the order's thread waits, and what its flows
-/// measure stands in their own queues.
+/// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
+/// flows stay in their own queues.
 const MOST_WAITING: usize = 256;
 
 /// How long what was ended is waited for before it is looked at again.
@@ -69,7 +69,7 @@ impl LocalExecutor {
         self
     }
 
-    /// The same for a process that captures: into this folder, from which each capture is taken once it is reported.
+    /// The same for a process that captures: into this folder, from which each reported capture is taken.
     #[must_use]
     pub fn with_captures(mut self, folder: PathBuf) -> Self {
         self.captures = Some(folder);

@@ -1,4 +1,4 @@
-//! Experiments that run at the same time: who is there, what runs, and what came of each.
+//! Experiments that run at the same time: which servers answer, what runs, and the result of each.
 
 use neph_model::{ExperimentOrder, ExperimentResult, OrderFailed, Prepared, Update};
 use neph_probe::allot_files;
@@ -58,7 +58,7 @@ fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> 
     })
 }
 
-/// Who is there, and what is to run.
+/// Which server answers, and what is to run.
 fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
     let ready = flows::ready(order, site, desk.permit())?;
@@ -70,8 +70,8 @@ fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, Order
     Ok(ready)
 }
 
-/// Shares the process's open files between the fleets. All begin at one moment, however long it took to
-/// ask each who is there.
+/// Shares the process's open files between the fleets. All begin at the same time, for any duration of
+/// the identification of each server.
 fn allotted(mut asked: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
     let ready = asked.iter_mut().flatten();
     let fleets: Vec<_> = ready.filter_map(|one| one.fleet.as_mut()).collect();

@@ -1,4 +1,4 @@
-//! A fleet that runs without an order: what it says, turned into what is kept.
+//! A fleet that runs without an order: turns its reports into records.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -24,7 +24,7 @@ pub struct FleetIntake {
 }
 
 impl FleetIntake {
-    /// The fleet begins. Own marks will count from `origin`, which is not later than its first message.
+    /// The fleet begins. Local timestamps count from `origin`, which is not later than its first message.
     pub fn begin(spec: &FleetSpec, origin: Anchor<Own>) -> Self {
         Self {
             intake: Intake::new(origin),
@@ -35,7 +35,7 @@ impl FleetIntake {
         }
     }
 
-    /// Takes in what the fleet said.
+    /// Takes in a report of the fleet.
     pub fn take(&mut self, report: FleetReport) {
         self.intake.one_of_fleet(report);
     }
@@ -50,7 +50,7 @@ impl FleetIntake {
         self.intake.records()
     }
 
-    /// What came of it. A fleet to which nobody replied has failed, whatever `ending` says.
+    /// The result. A fleet without any reply has failed, for any `ending`.
     pub fn end(mut self, ending: Ending) -> ExperimentResult {
         let ending = match ending {
             Ending::Complete => self.intake.verdict(),

@@ -1,4 +1,4 @@
-//! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
+//! From an order to the flows that run: the main one, ICMP echo alongside it, and ping destinations.
 
 mod alongside;
 
@@ -27,8 +27,8 @@ use crate::follow::followed;
 use crate::provenance::host_of;
 use crate::transfer::{TransferSpec, transfer};
 
-/// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
-/// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
+/// Least time to wait for the peer's identification. This is before the measurement, so a short
+/// timeout of the plan does not apply. A lost SYN is retransmitted after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
 /// However long a message may take.
 const MOST_PATIENCE: Span = Span::from_secs(10);
@@ -38,22 +38,22 @@ pub(crate) const ECHO: usize = 56;
 /// Everything that will run, and since when it counts.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    /// The scenario's flow and what runs beside it. With a fleet, the first does not run.
+    /// The scenario's flow and those that run alongside. With a fleet, the first does not run.
     pub(crate) specs: Vec<FlowSpec>,
     /// The fleet that runs in the place of the main flow.
     pub(crate) fleet: Option<FleetSpec>,
     /// The transfer that runs in the place of the main flow.
     pub(crate) transfer: Option<TransferSpec>,
-    /// What the order wants beside the main flow and cannot have.
+    /// What the order wants alongside the main flow and cannot have.
     pub(crate) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
     pub(crate) refusals: Option<caps::Before>,
-    /// Who answers the main flow.
+    /// The server that answers the main flow.
     pub(crate) found: Discovery,
     /// The redirects that led there, in words.
     pub(crate) redirects: Vec<String>,
     pub(crate) site: Option<Place>,
-    /// The host that it is sent from, read before the start: where reading it is slow, nothing begins late for it.
+    /// The host that it is sent from, read before the start, so that slow reading delays nothing.
     pub(crate) host: HostFacts,
     pub(crate) origin: Anchor<Own>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Missing {
     pub(crate) why: String,
 }
 
-/// Resolves, asks who is there, and decides what runs.
+/// Resolves, identifies the server, and decides what runs.
 pub(crate) fn ready(
     order: &ExperimentOrder,
     site: Option<Place>,
@@ -107,7 +107,7 @@ pub(crate) fn ready(
     })
 }
 
-/// A transfer, and what runs beside it. Who serves it says so when it is asked for it.
+/// A transfer, and what runs alongside. Its server identifies itself when the transfer begins.
 fn with_transfer(
     order: &ExperimentOrder,
     transfer: TransferSpec,

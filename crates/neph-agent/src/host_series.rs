@@ -14,8 +14,8 @@ use crate::provenance::CpuTimes;
 /// What is read again and again.
 #[derive(Debug, Default)]
 pub(crate) struct HostSeries {
-    /// The interfaces' counters. Opened where the sender is: it tells of that network namespace,
-    /// whoever reads it.
+    /// The interfaces' counters. Opened where the sender is: they belong to that network namespace,
+    /// for any thread that reads them.
     interfaces: Option<File>,
     last: Option<Reading>,
 }

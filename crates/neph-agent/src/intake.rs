@@ -1,4 +1,4 @@
-//! What running flows tell, turned into what is kept.
+//! Turns the reports of running flows into records.
 
 mod anchors;
 mod fleet;
@@ -53,7 +53,7 @@ pub(crate) struct Intake {
     host: HostSeries,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
-    /// Who answers the main flow.
+    /// The servers that answer the main flow.
     backends: Backends,
 }
 
@@ -95,7 +95,7 @@ impl Intake {
         self
     }
 
-    /// Takes in what a flow told; whether it may tell more.
+    /// Takes in a report of a flow; whether more may follow.
     pub(crate) fn take(&mut self, reports: &Receiver<Report>, flow: FlowIndex) -> bool {
         loop {
             match reports.try_recv() {
@@ -153,8 +153,8 @@ impl Intake {
         &mut self.samples
     }
 
-    /// Takes note that an echo beside the main flow does not go; `flow` is the main one's if it
-    /// never came to be.
+    /// Takes note that an echo alongside the main flow is not sent; `flow` is the main one's if the
+    /// echo has no flow.
     pub(crate) fn miss(&mut self, missing: Missing, flow: FlowIndex) {
         let Missing { name, why } = &missing;
         self.events.push(Event {
@@ -186,8 +186,8 @@ impl Intake {
         });
     }
 
-    /// What is to be said of what only this host saw: its clock was set, echoes that did not go,
-    /// what its kernel dropped.
+    /// Warnings about what only this host saw: its clock was set, echoes that were not sent, what its
+    /// kernel dropped.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if self.clock_steps > 0 {
@@ -281,7 +281,7 @@ impl Intake {
     }
 }
 
-/// Own marks counted from the experiment's start; the peer's stay on the peer's clock.
+/// Local timestamps counted from the experiment's start; the peer's stay on the peer's clock.
 fn since(origin: Instant<Own>, marks: Marks) -> Marks {
     let rebase = |at: Instant<Own>| Instant::from_nanos((at - origin).nanos());
     Marks {

@@ -1,5 +1,5 @@
-//! An executor that keeps journals of what its experiments measure: where the results go to another process,
-//! they survive the end of this one and of the connection, and a store takes them in exactly once.
+//! An executor that keeps journals of its experiments for results that go to another process. They survive
+//! the end of this process and of the connection. A store takes them in exactly once.
 //!
 //! Owns the journals, one for each experiment. What carries the orders out is another executor.
 
@@ -30,7 +30,7 @@ pub struct JournallingExecutor<E> {
 /// An order that runs.
 #[derive(Debug)]
 struct Running {
-    /// Ours.
+    /// The ticket of this executor.
     ticket: Ticket,
     /// Of an order for experiments.
     experiments: Vec<ExperimentId>,
@@ -62,7 +62,7 @@ impl<E: Executor> JournallingExecutor<E> {
         Some(failed("carry an experiment out", why))
     }
 
-    /// An update under our ticket, once its records are in a journal; none where they cannot be.
+    /// An update under this executor's ticket, once its records are in a journal; `None` if that fails.
     fn kept(&mut self, inner: Ticket, update: Update) -> Option<(Ticket, Update)> {
         let running = self.running.get_mut(&inner)?;
         let ticket = running.ticket;

@@ -18,7 +18,7 @@ pub struct LinkCount {
     pub broken: u64,
 }
 
-/// One packet in a hundred may be late: fewer move no quantile that a report tells.
+/// Tolerated share of late packets, one per 100: fewer change no quantile of a report.
 const LATE_SHARE: u64 = 100;
 
 /// The warnings that the time between two counts of the same links earns.

@@ -1,7 +1,7 @@
-//! A load as an order of its own: made in this process until its time is over or it is stopped.
+//! A load as an order of its own: generated in this process until its time is over or it is stopped.
 //!
-//! Owns the way from an order to the engine of neph-load that carries it out, for whoever has one:
-//! executors, `neph execute` and `neph stress`.
+//! Owns the path from an order to the engine of neph-load that carries it out. Its users are executors,
+//! `neph execute` and `neph stress`.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -33,7 +33,7 @@ enum Engine {
     Stream(StreamLoad),
 }
 
-/// What a load did, beside what it was to do.
+/// What a load did, and its target.
 #[derive(Debug)]
 pub enum LoadDone {
     /// The CPU was loaded.
@@ -157,7 +157,7 @@ impl ReadyLoad {
         Ok(Self { engine, remark })
     }
 
-    /// What is to be said of the reflector's addresses: which of them do not answer.
+    /// A sentence about the reflector's addresses that do not answer.
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }

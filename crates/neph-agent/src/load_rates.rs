@@ -7,7 +7,7 @@ use neph_model::{Instant, Own, Sample, SeriesName, Warning};
 /// What loads did, over all of their time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadsDone {
-    /// What makes experiments beside them less trustworthy.
+    /// What makes experiments of the same time less trustworthy.
     pub warnings: Vec<Warning>,
     /// Rates of traffic and shares of processors, by second.
     pub seconds: Vec<LoadSecond>,
@@ -18,7 +18,7 @@ pub struct LoadsDone {
 pub struct LoadSecond {
     /// Of what.
     pub series: SeriesName,
-    /// When the second began, on our monotonic clock.
+    /// When the second began, on the local monotonic clock.
     pub from: Instant<Own>,
     /// When it ended.
     pub until: Instant<Own>,

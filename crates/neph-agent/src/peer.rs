@@ -1,7 +1,6 @@
-//! Who answers the main flow: what must be known before it runs, and what a stranger cannot give.
-//!
-//! A reflector is measured differently from a stranger: the same scenario, answered by the one and
-//! then by the other, would be two measurements under one name.
+//! Which server answers the main flow: what must be known before it runs, and what a third-party server
+//! cannot provide. A reflector is measured differently from a third-party server. The same scenario
+//! against both would be two measurements under one name.
 
 use neph_model::{ByteSize, Identification, OrderFailed, ProbeKind, Warning};
 use neph_probe::{Discovery, FlowSpec};
@@ -27,9 +26,9 @@ pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
     Err(failed(format!("asking {target}{at} who it is"), why))
 }
 
-/// Whether silence means that it is not known who is there. A service on TCP may take a connection
-/// and say nothing to a question that it does not understand; STAMP reflectors of others do not
-/// listen on TCP.
+/// Whether silence means that the server is unknown. A service on TCP may accept a connection and not
+/// answer a question that it does not understand. STAMP reflectors of other vendors do not listen on
+/// TCP.
 const fn must_answer(kind: ProbeKind, accepted: bool) -> bool {
     match kind.facts().identification {
         Identification::Required => true,

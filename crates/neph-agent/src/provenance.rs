@@ -1,7 +1,7 @@
 //! The host as it is, from `/proc` and `/sys`: what is needed to doubt a result.
 //!
 //! Reads files and nothing else. Call it in the namespace that sends: `/proc/sys/net` shows the
-//! network namespace of whoever opens it. What cannot be read is left empty, never invented.
+//! network namespace of the opening thread. What cannot be read is left empty, never invented.
 
 use std::collections::BTreeMap;
 use std::fs;

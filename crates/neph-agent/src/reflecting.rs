@@ -1,5 +1,5 @@
-//! What answers at a site: the reflector, and beside it throughput tests and media streams where they are asked
-//! for.
+//! What answers at a site: the reflector, and its additional services (throughput tests, media streams) where
+//! they are asked for.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
@@ -16,7 +16,7 @@ const LONGEST: Span = Span::from_secs(600);
 const STREAMS: u16 = 64;
 const STREAMS_RATE: BitRate = BitRate(100_000_000);
 
-/// A reflector with what it serves beside; all end when this is dropped.
+/// A reflector with its additional services; all end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reflecting {
     reflector: Reflector,
@@ -72,7 +72,7 @@ impl Reflecting {
     }
 }
 
-/// What a reflector serves beside.
+/// An additional service of a reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Throughput tests and requests and replies in turn, over TCP and UDP.
@@ -95,7 +95,7 @@ enum Server {
 }
 
 impl Bound {
-    /// Takes the ports of all that a reflector is to serve beside.
+    /// Takes the ports of all additional services of a reflector.
     ///
     /// # Errors
     /// One cannot be had, or the site cannot be entered.

@@ -44,7 +44,7 @@ pub(crate) fn begin<'scope>(
 fn report(path: PathBuf, desk: &Desk, over: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
-    // Who is captured comes first.
+    // The processes under capture have priority.
     let idle_priority = IdlePriority::with_patience(Sampling::EVERY);
     let mut due = clock::raw().0;
     while !over.is_set() {

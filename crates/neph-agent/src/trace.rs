@@ -1,7 +1,7 @@
 //! The routes of a fleet's flows: each keeps the source port with which it was measured.
 //!
-//! They are looked for when the fleet is over. Before, nobody knows its ports; while it runs, the
-//! probes would stand in line with its messages.
+//! They are traced when the fleet is over. Before, its ports are not known; while it runs, the probes
+//! would wait in the queue with its messages.
 
 use neph_model::{ExperimentOrder, FlowTrace, Stop, TraceKind};
 use neph_probe::{FlowSet, PortUse, TraceSpec};
@@ -9,7 +9,7 @@ use neph_probe::{FlowSet, PortUse, TraceSpec};
 use crate::flows::Ready;
 use crate::intake::Intake;
 
-/// Traces them if the order says so. What hinders it is an event: what was measured stands without.
+/// Traces them if the order requests it. A failure is an event: the results are kept without routes.
 pub(crate) fn routes(
     order: &ExperimentOrder,
     ready: &Ready,

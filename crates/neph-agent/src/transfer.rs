@@ -90,7 +90,7 @@ impl TransferRun {
         let thread = thread.spawn(move || {
             let work = || {
                 spec.transfer.run(&stop, &mut |second| {
-                    // Nobody takes it when the experiment is over.
+                    // The receiver is gone when the experiment is over.
                     let _ = sender.try_send(second);
                 })
             };

@@ -1,7 +1,7 @@
 //! The lab that orders are carried out in, shared by those that run at the same time.
 //!
-//! Owns who uses it: orders of one season and one load may share it, another has to wait for its turn,
-//! which is not given here: it fails.
+//! Owns which orders use it: orders of one season and one load may share it. Another order fails; it
+//! does not wait here.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub trait Ground: std::fmt::Debug + Send {
     fn cue(&self);
     /// What each direction of each link did so far, in the same order each time.
     fn links(&self) -> Vec<LinkCount>;
-    /// What is to be said of everything that is measured in it, however it went.
+    /// Warnings about everything that is measured in it, for any outcome.
     fn warnings(&self) -> Vec<Warning>;
     /// Loads these sites from now on, and no others; without any, none. What the loads that end with this
     /// did, over all of their time.

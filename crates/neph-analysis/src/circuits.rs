@@ -84,7 +84,7 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
     }
 }
 
-/// What a scenario measures, without where: two scenarios of a circuit and network that differ in it are two rows.
+/// The measurement of a scenario, without its place: the key of a row.
 pub(crate) fn what(scenario: &Scenario) -> String {
     const PLACES: [ParameterName; 3] = [
         ParameterName::Circuit,

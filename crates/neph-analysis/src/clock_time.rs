@@ -84,7 +84,7 @@ const STEPS: [i64; 17] = [
     604_800,
 ];
 
-/// Whole hours, quarters or minutes of the clock, and the date at midnight, within so many seconds from `start` on, no more than `most`.
+/// Round times of the clock within `seconds` from `start`, at most `most`; midnight shows the date.
 #[expect(clippy::cast_precision_loss, reason = "seconds of a campaign")]
 pub fn clock_ticks(start: Wall, seconds: f64, offset: UtcOffset, most: usize) -> Vec<ClockTick> {
     let begin = start.unix_nanos() as f64 / SECOND as f64 + f64::from(offset.seconds());

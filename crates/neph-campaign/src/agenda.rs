@@ -3,22 +3,22 @@
 //!
 //! The rule:
 //! 1. Blocks go in order, and within a block every scenario is tried once in the block's order.
-//!    A block that was begun is gone through before anything else.
-//! 2. Between two blocks, what is not complete in earlier blocks is tried again: one further try
-//!    per boundary, so that the tries of a broken endpoint are spread over the campaign and not
-//!    burnt in one bad minute.
-//! 3. After the last block, what is left is tried until it is complete or has failed as often as
-//!    the plan allows.
+//!    A started block is completed before anything else.
+//! 2. Between two blocks, incomplete scenarios of earlier blocks are tried once more. The tries of a
+//!    broken endpoint are thus spread over the campaign, and not used up within one bad minute.
+//! 3. After the last block, each incomplete scenario is tried until it is complete, or has failed as
+//!    often as the plan allows.
 //!
-//! What runs at the same time (the fleets of a flow set; a round of a timetable, where sites are agents) is
-//! one place of this order: whatever is next brings the others of its block and group along.
+//! Scenarios that run at the same time have one place of this order: the next one starts the others of
+//! its block and group too. These are the fleets of a flow set, or a round of a timetable, where sites
+//! are agents.
 //!
-//! Where scenarios have seasons, what may not run now is passed over: what may run comes first, of
-//! the front block, then of later ones, so that a short season is used to its end.
+//! Where scenarios have seasons, those that may not run now are skipped. Those that may run come
+//! first, of the front block, then of later ones, so that a short season is used to its end.
 //!
-//! Among what waits for another try, the scenario with the fewest complete experiments comes
-//! first. Only failures use up tries: being interrupted is not the scenario's fault. Whoever resumes
-//! asks for what is unfinished, so it has all its tries again.
+//! Of those that wait for another try, the scenario with the fewest complete experiments comes first.
+//! Only failures use up tries; an interruption does not. To resume is to ask for what is unfinished,
+//! so it has all its tries again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ pub struct Past {
     pub block: u32,
     /// Its scenario.
     pub scenario: ScenarioId,
-    /// How it ended. Running counts as interrupted: whoever asks has recovered first.
+    /// How it ended. Running counts as interrupted: the caller has recovered first.
     pub status: ExperimentStatus,
 }
 

@@ -1,6 +1,6 @@
 //! What an alarm is about, as it is typed: `path > 2ms p99 for 30s until 1ms`.
 //!
-//! Owns the grammar and its mistakes, each with its place. What a rule can be about, its user says; the
+//! Owns the grammar and its mistakes, each with its place. The caller defines the subjects of a rule. The
 //! rule and its evaluation are [`neph_model::alarm`].
 
 use std::ops::Range;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use neph_model::{Stop, Wall};
 
-/// Tells the time and waits. The campaign reads no clock itself.
+/// Reads the time and waits. The campaign reads no clock itself.
 pub trait Clock: Debug {
     /// Now.
     fn now(&self) -> Wall;

@@ -55,8 +55,8 @@ pub fn in_words(span: Span) -> String {
     }
 }
 
-/// How long experiments take, each with the plan's pause before it: (block, scenario) pairs, of
-/// which those of one block and group run at the same time, and are traced one after the other by each
+/// How long experiments take, each with the plan's pause before it, for (block, scenario) pairs. Those
+/// of one block and group run at the same time. Their routes are traced one after the other by each
 /// agent, or all by this host.
 pub(crate) fn time_of(
     pairs: impl Iterator<Item = (u32, u32)>,

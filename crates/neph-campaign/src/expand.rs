@@ -235,8 +235,8 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
     }
 }
 
-/// The parameters with more than one value towards the same endpoint. One that only tells
-/// endpoints apart says nothing that their names do not say.
+/// The parameters with more than one value towards the same endpoint. A parameter that differs only
+/// between endpoints adds nothing to their names.
 fn varied(scenarios: &[Scenario]) -> Vec<ParameterName> {
     let mut values: BTreeMap<(ParameterName, &str), BTreeSet<String>> = BTreeMap::new();
     for scenario in scenarios {
@@ -264,9 +264,9 @@ fn varied(scenarios: &[Scenario]) -> Vec<ParameterName> {
 /// parameter tls=1.3
 /// ```
 ///
-/// The parameters come by name, a load without its name; `response_size`, which only repeats what
-/// stands above, is left out. Values hold no line breaks: the plan refuses them. Index and labels are not part of it, so
-/// that two plans that fix the same share the scenario.
+/// The parameters come by name, a load without its name; `response_size`, which only repeats what stands
+/// above, is left out. Values hold no line breaks: the plan refuses them. Index and labels are not part of
+/// it, so that two plans that fix the same share the scenario.
 pub fn canonical_text(scenario: &Scenario) -> String {
     let mut text = format!(
         "nephoscope scenario 1\nendpoint={}\ntarget={}\nprobe={}\ninterval_ns={}\n\

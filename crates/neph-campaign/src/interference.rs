@@ -1,8 +1,8 @@
 //! Which circuits of a plan disturb each other: what is measured to find out, and what follows from it. Pure.
 //!
-//! Owns the design: each circuit is measured alone, and two circuits that have no host and no declared link in
-//! common at the same time. A design is a plan of its own ([`Design::text`]), so that a campaign carries it out as any
-//! other: blocks in random order, retries, resume, each result stored once. [`judge`] reads its results.
+//! Owns the design: each circuit is measured alone, and two circuits without a common host and declared
+//! link at the same time. A design is an ordinary plan ([`Design::text`]): a campaign has blocks in random
+//! order, retries and resume, and stores each result once. [`judge`] reads its results.
 
 mod design_text;
 mod judging;
@@ -28,7 +28,7 @@ const MOST_PAIRS: usize = 200;
 const NAME: &str = "interference";
 /// The network of a circuit that is measured alone.
 const ALONE: &str = "alone";
-/// The network of a circuit that is measured beside another one begins so.
+/// Prefix of the network of a circuit that is measured at the same time as another one.
 const WITH: &str = "with ";
 
 /// What is asked for.
@@ -51,7 +51,7 @@ pub struct Design {
     pub circuits: Vec<PlannedCircuit>,
     /// Those that are measured at the same time, by their places.
     pub pairs: Vec<(usize, usize)>,
-    /// Pairs that are not measured, since a timetable keeps them apart already: their places, and what both use.
+    /// Pairs that are not measured, since a timetable separates them: their places, and what both use.
     pub apart: Vec<(usize, usize, Resource)>,
     /// How many blocks.
     pub blocks: u32,

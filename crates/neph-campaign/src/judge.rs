@@ -1,7 +1,7 @@
 //! The alarms of one experiment: which of its messages a plan's rule counts, and as of when.
 //!
-//! Owns the names of what a plan's rules are about. Each experiment begins anew: what was counted in
-//! another one, under another load or in another block, says nothing of it.
+//! Owns the names of the subjects of a plan's rules. Each experiment begins with empty counters: values
+//! under another load or in another block do not apply to it.
 
 use neph_model::alarm::{Alarm, Change, Paced, Rule};
 use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcome, Own, Span};
@@ -9,11 +9,11 @@ use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcom
 /// What a plan's alarm is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// From when the schedule said to the reply, as running figures tell it; of a fleet the network's
+    /// From the scheduled send time to the reply, as in the running figures; for a fleet, the network's
     /// round trip.
     RoundTrip,
-    /// The network's round trip by kernel stamps; with the peer's time where the peer gives no marks.
-    /// A reply without them, or with some of the peer's only, does not count.
+    /// The network's round trip by kernel timestamps; with the peer's time where the peer gives none. A
+    /// reply without them, or with some of the peer's only, does not count.
     Network,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Judge {
     found: Vec<Change>,
     /// So many of `found` are in the store.
     recorded: usize,
-    /// So many of `found` were told.
+    /// How many of `found` were reported.
     reported: usize,
 }
 
@@ -43,8 +43,8 @@ impl Judge {
         }
     }
 
-    /// Takes note of a message of the main flow. One that was not sent, or not answered as expected,
-    /// has no response time and says nothing of the network.
+    /// Counts a message of the main flow. One that was not sent, or not answered as expected, has no
+    /// response time and contains nothing about the network.
     pub(crate) fn message(&mut self, message: &Message) {
         if message.flow != FlowIndex(0) {
             return;
@@ -109,14 +109,14 @@ impl Judge {
         self.found[from..].to_vec()
     }
 
-    /// What was recorded since the last call, to be told.
+    /// What was recorded since the last call, to be reported.
     pub(crate) fn unreported(&mut self) -> Vec<Change> {
         let from = std::mem::replace(&mut self.reported, self.recorded);
         self.found[from..self.recorded].to_vec()
     }
 }
 
-/// Marks of an experiment count from its start.
+/// Timestamps of an experiment count from its start.
 fn since(at: Instant<Own>) -> Span {
     at - Instant::from_nanos(0)
 }
@@ -132,7 +132,7 @@ mod tests {
         texts.iter().map(parse).collect()
     }
 
-    /// One each 100 ms, with a reply after 1 ms, but from 10 s to 20 s as `then` says.
+    /// One each 100 ms, with a reply after 1 ms; from 10 s to 20 s with the reply of `then`.
     fn messages(then: Option<i64>) -> Vec<Message> {
         let message = |seq: u64| {
             let at = i64::try_from(seq).expect("few") * 100;
@@ -199,7 +199,7 @@ mod tests {
         }
         judge.finish();
         assert!(judge.unrecorded().is_empty());
-        // Without stamps at the interface there is no round trip of the network.
+        // Without timestamps at the interface there is no round trip of the network.
         for message in messages(Some(30)) {
             judge.message(&message);
         }

@@ -45,8 +45,8 @@ pub struct FleetKeeper {
 }
 
 impl FleetKeeper {
-    /// Begins the campaign and its only experiment, of a scenario whose identity is found here. Own marks
-    /// count from `origin`, which is not later than the fleet's first message.
+    /// Begins the campaign and its only experiment, of a scenario whose identity is found here. Local
+    /// timestamps count from `origin`, which is not later than the fleet's first message.
     ///
     /// # Errors
     /// The store refused.

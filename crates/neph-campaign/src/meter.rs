@@ -17,8 +17,8 @@ use crate::judge::Judge;
 use crate::spans::Spans;
 use crate::stays::Stays;
 
-/// The sender's lateness is told by nearest rank: below this many values the 99th percentile is the
-/// greatest.
+/// The p99 of the sender's lateness uses nearest rank: below this many values it is the largest
+/// value.
 const P99_FROM: usize = 100;
 /// Times are known to three digits.
 const FINE: Precision = Precision::one_part_in(2_048);
@@ -35,18 +35,18 @@ pub(crate) struct Meter {
     fleet_lateness: Option<Spans>,
     /// Of a fleet's requests at its peer.
     stays: Stays,
-    /// Replied messages that lack a stamp of their path, see [`lacks_stamps`].
+    /// Replied messages that lack a timestamp of their path, see [`lacks_stamps`].
     unstamped: u64,
     connections_lost: u32,
     /// Response times of replies.
     response: Spans,
-    /// The peer is a reflector, so its receive stamp is to be expected.
+    /// The peer is a reflector, so its receive timestamp is to be expected.
     reflector: bool,
     judge: Judge,
 }
 
-/// Running figures of a scenario's experiment, for people who watch. Response times count from
-/// when the schedule said.
+/// Running figures of a scenario's experiment, for people who watch. Response times count from the
+/// scheduled send time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// How the messages ended so far.
@@ -171,7 +171,7 @@ impl Meter {
         &self.stays
     }
 
-    /// Share of replied messages that lack stamps, percent; 0 without replies.
+    /// Share of replied messages that lack timestamps, percent; 0 without replies.
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub(crate) fn unstamped_percent(&self) -> f64 {
         if self.tally.replies == 0 {
@@ -198,8 +198,8 @@ impl Meter {
         Some((Span::from_nanos(rank(50)), Span::from_nanos(p99)))
     }
 
-    /// Between two messages as their distance from its place says (type 7), as a report has it; messages
-    /// without a reply counted as slower than all others. `None` where one of those decides.
+    /// Interpolated between two messages (type 7), as in a report. Messages without a reply count as
+    /// slower than all others. `None` if one of those decides.
     fn quantile(&self, percent: u64) -> Option<Span> {
         let all = self.response.len() + self.above();
         // Of a hundred parts of the way from one message to the next.
@@ -235,7 +235,7 @@ impl Meter {
     }
 }
 
-/// The median response time of a fleet's messages that are kept, as it was told while they were
+/// The median response time of a fleet's kept messages, as it was reported while they were
 /// measured, and how they ended so far.
 ///
 /// # Errors
@@ -252,10 +252,10 @@ pub fn kept_fleet(
     Ok((meter.tally, meter.figures().median))
 }
 
-/// Whether a replied message lacks a kernel stamp that its path should give: our own two, and the
-/// reflector's receive stamp. The reflector's send stamp is not counted: it travels with the next
-/// reply, so the last message of every connection lacks it by design. A connection attempt has no
-/// stamps at all, by nature.
+/// Whether a replied message lacks a kernel timestamp that its path should give: the two local ones, and
+/// the reflector's receive timestamp. The reflector's send timestamp is not counted. It travels with the
+/// next reply, so the last message of every connection always lacks it. A connection attempt has no
+/// timestamps at all.
 fn lacks_stamps(message: &Message, reflector: bool) -> bool {
     let marks = &message.marks;
     if marks.app_send.is_none() {
@@ -291,7 +291,7 @@ impl MeteredRecorder {
         self.alarms()
     }
 
-    /// Alarms that were raised or have ended stand beside the messages that they were found in.
+    /// Alarms that were raised or have ended are stored with the messages that caused them.
     fn alarms(&mut self) -> Result<(), RecordError> {
         let found = lock(&self.meter).judge.unrecorded();
         for change in found {
@@ -310,7 +310,7 @@ impl MeteredRecorder {
     }
 }
 
-/// The meter, also after a panic elsewhere: its counts are whole after every call.
+/// The meter, also after a panic in another thread: its counts are whole after every call.
 pub(crate) fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
     meter
         .lock()

@@ -1,4 +1,4 @@
-//! What a campaign tells whoever watches it: plain values, as it goes.
+//! What a campaign reports to its observers: plain values, as it runs.
 
 use neph_model::alarm::Change;
 use neph_model::{
@@ -76,8 +76,8 @@ pub enum CampaignEvent<'a> {
         /// What it measured since the last time.
         records: &'a Records,
     },
-    /// What an experiment at another host measured is here, and is counted; it is not in the store yet. Comes once or
-    /// more for each.
+    /// What an experiment at another host measured is here, and is counted; it is not in the store yet. Comes
+    /// once or more for each.
     Received {
         /// The experiment.
         experiment: ExperimentId,

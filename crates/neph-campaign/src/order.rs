@@ -1,9 +1,9 @@
 //! The order of scenarios within a block: shuffled from the campaign's seed, the same on every
 //! machine and in every version.
 //!
-//! The generator is `SplitMix64` (Steele, Lea, Flood 2014; public domain reference by Vigna) and the
-//! shuffle is Fisher-Yates from the end with rejection, both written out here so that a library's
-//! next version cannot change what a recorded seed means.
+//! The generator is `SplitMix64` (Steele, Lea, Flood 2014; public domain reference by Vigna). The
+//! shuffle is Fisher-Yates from the end with rejection. Both are written out here: a new version of a
+//! library cannot change the order of a recorded seed.
 
 use neph_model::BlockOrder;
 
@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 4);
             first[order[0] as usize] += 1;
         }
-        // Binomial(4000, 1/4): standard deviation 27; five of them either way.
+        // Binomial(4000, 1/4): standard deviation 27; the tolerance is five of them.
         assert!(first.iter().all(|n| (863..=1137).contains(n)), "{first:?}");
     }
 }

@@ -1,8 +1,8 @@
-//! Plans: one versioned TOML file says what is measured.
+//! Plans: one versioned TOML file describes what is measured.
 //!
-//! Text becomes meaning once: `typed` takes what was typed, `interpret` fills in and checks,
-//! [`Plan`] is what the rest of the program sees. The Latency Tester's settings take the same way
-//! from [`crate::settings`].
+//! The text is interpreted once: `typed` reads it, `interpret` fills in defaults and checks, and the
+//! rest of the program uses [`Plan`]. The Latency Tester's settings take the same path from
+//! [`crate::settings`].
 
 mod agents;
 mod alarms;
@@ -46,7 +46,7 @@ pub(crate) use trust::ANY_CERTIFICATE;
 pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
 pub(crate) use word::word;
 
-/// Reads a TOML plan (`version = 1`). Never panics, whatever the text.
+/// Reads a TOML plan (`version = 1`). Never panics, for any text.
 ///
 /// # Errors
 /// Every mistake, by place.
@@ -54,8 +54,8 @@ pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
     parse_with(source, &|_, _| ())
 }
 
-/// What somebody else knows of a plan: called with what was understood of it, whatever mistakes
-/// there are already, so that all are told together.
+/// Further checks of a plan by the caller. Called with what was understood of it, even if there are
+/// mistakes already, so that all are reported together.
 pub type Also<'a> = &'a dyn Fn(&Plan, &Problems<'_>);
 
 fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {

@@ -11,8 +11,8 @@ use crate::plan::Plan;
 /// The addresses of every host that a plan names, once each.
 pub type Addresses = BTreeMap<String, Vec<IpAddr>>;
 
-/// Resolves every host of `plan` through `resolver`, which is asked once per host and says why
-/// there is no address. `source` is the text the plan was read from.
+/// Resolves every host of `plan` through `resolver`, which is asked once per host and returns the
+/// reason if there is no address. `source` is the text the plan was read from.
 ///
 /// # Errors
 /// Every host without an address, at each place where the plan writes it.

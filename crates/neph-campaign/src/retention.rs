@@ -1,7 +1,7 @@
-//! How long messages are kept, and what replaces them: first a histogram of response times for each minute, then the
-//! counts of the experiment alone.
+//! How long messages are kept, and what replaces them: first a histogram of response times for each minute,
+//! then the counts of the experiment alone.
 //!
-//! Owns the policy, which experiments are due, and the minutes of an experiment. The store replaces one by the other.
+//! Owns the policy, which experiments are due, and the minutes of an experiment. The store replaces data.
 
 use std::collections::BTreeMap;
 
@@ -227,8 +227,8 @@ impl Merged {
         Ok(())
     }
 
-    /// The quantile of so many thousandths, to one part in 512. Messages without a reply rank above all replies: `None`
-    /// where it lies among them, or where there are too few messages for it.
+    /// The quantile of so many thousandths, to one part in 512. Messages without a reply rank above all
+    /// replies: `None` where it lies among them, or where there are too few messages for it.
     pub fn quantile(&self, permille: u32) -> Option<Span> {
         let none = if self.is_fleet {
             self.tally.without_service_time()

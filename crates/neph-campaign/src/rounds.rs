@@ -160,8 +160,8 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     all.map(|resource| Claim::new(resource, mode)).collect()
 }
 
-/// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the plan
-/// declares.
+/// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the
+/// plan declares.
 pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<Resource> {
     let named = plan.endpoints.iter().find(|one| one.name == endpoint);
     let at = named.and_then(|named| named.at.as_deref());

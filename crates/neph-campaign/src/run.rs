@@ -1,5 +1,5 @@
 //! Carries out a campaign: asks the agenda what is next, orders it from the executor, keeps what it reports
-//! in the store, and tells the observer.
+//! in the store, and notifies the observer.
 //!
 //! Everything acknowledged is in the store before the next step, so a kill at any moment loses
 //! nothing: [`resume`] replays the store's content through the agenda and goes on.
@@ -75,7 +75,7 @@ pub(crate) fn storing<T>(
     })
 }
 
-/// Who takes part in a campaign.
+/// The participants of a campaign.
 pub struct Crew<'a> {
     /// Keeps everything; opened for writing.
     pub store: &'a mut dyn Store,
@@ -83,7 +83,7 @@ pub struct Crew<'a> {
     pub executor: &'a mut dyn Executor,
     /// Watches.
     pub observer: &'a mut dyn Observer,
-    /// Tells the time.
+    /// The clock for time and waiting.
     pub clock: &'a dyn Clock,
     /// Ends everything early when set.
     pub stop: &'a Stop,

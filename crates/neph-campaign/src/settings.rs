@@ -28,10 +28,10 @@ const SECOND: i64 = 1_000_000_000;
 const MILLISECOND: i64 = 1_000_000;
 /// Reply payload when none is given, as the Latency Tester's client flag has it (thesis, table 4.2).
 const DEFAULT_RESPONSE: u64 = 64;
-/// The path at which the Latency Tester's server answers; our reflector answers at every path.
+/// The path at which the Latency Tester's server answers; a neph reflector answers at every path.
 const PATH: &str = "/echo";
 
-/// Reads a settings file. Never panics, whatever the text.
+/// Reads a settings file. Never panics, for any text.
 ///
 /// # Errors
 /// Every mistake, by place.
@@ -94,7 +94,7 @@ pub fn destination(target: &Target) -> String {
         .to_owned()
 }
 
-/// The settings have no name: the file's stands in.
+/// The settings have no name: the file's name replaces it.
 fn name_of(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
@@ -247,7 +247,7 @@ fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
     plan_target(&format!("{scheme}://{destination}{PATH}"))
 }
 
-/// Which certificates are trusted: any, as the Latency Tester does, unless the file has keys of ours
+/// Which certificates are trusted: any, as the Latency Tester does, unless the file has neph's keys
 /// (`ca_file`, `insecure: false`). A note warns where any is accepted.
 fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
     let ca_file = fields.optional_with("ca_file", word);
@@ -316,7 +316,7 @@ fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
         }
         table.finish();
     }
-    // An empty list, or one whose mistakes have been told.
+    // An empty list, or one whose mistakes were reported.
     (!servers.is_empty()).then_some(TypedThroughput {
         span,
         duration: THROUGHPUT_DURATION,

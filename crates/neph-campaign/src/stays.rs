@@ -1,7 +1,7 @@
-//! How long requests of a fleet stayed at their reflector, by its own stamps.
+//! How long requests of a fleet stayed at their reflector, by its own timestamps.
 //!
-//! A round trip leaves the stay out, so nothing of it is seen in what is measured, until it outlasts
-//! the timeout: then the message counts as lost, though the network lost nothing.
+//! A round trip excludes the stay, so results do not show it, until it exceeds the timeout. Then the
+//! message counts as lost, though the network lost nothing.
 
 use neph_model::{FleetReply, Span, Warning};
 use neph_stats::Precision;
@@ -24,19 +24,19 @@ impl Default for Stays {
 }
 
 impl Stays {
-    /// Takes note of a reply; of one whose peer tells nothing there is none.
+    /// Takes note of a reply; without a stay if the peer does not report it.
     pub(crate) fn reply(&mut self, reply: &FleetReply) {
         if let Some(peer) = &reply.at_peer {
             self.0.record(peer.residence);
         }
     }
 
-    /// The 99th percentile; the greatest below 100 replies. `None` where no peer told anything.
+    /// The 99th percentile; the largest value below 100 replies. `None` if no peer reported a stay.
     pub(crate) fn p99(&self) -> Option<Span> {
         self.0.at(990)
     }
 
-    /// What is to be said of it: that the reflector was slow, if it was.
+    /// A warning that the reflector was slow, if it was.
     pub(crate) fn warning(&self) -> Option<Warning> {
         let bound = LONGEST_P99;
         let p99 = self.p99().filter(|p99| *p99 > bound)?;

@@ -5,8 +5,8 @@
 //! other; [`packed`] lets each task begin as soon as what it claims is free. Both are pure, the same for
 //! the same input, and report a [`Bound`] below which no timetable can be.
 //!
-//! Methods: the circle method for complete meshes (Kirkman 1847), edge colouring with Kempe chains where
-//! each task claims two hosts, and the longest first for everything else, improved by a search with a fixed
+//! Methods: the circle method for complete meshes (Kirkman 1847). Edge colouring with Kempe chains where
+//! each task claims two hosts. The longest first for everything else, improved by a search with a fixed
 //! number of steps.
 
 mod bound;

@@ -1,6 +1,6 @@
-//! Flow sets: fleets, and media streams, that differ in their endpoint and site only, which are one order. One with other
-//! flows, another interval or another season waits its turn. What else runs at the same time where sites
-//! are agents, `rounds` decides. Pure.
+//! Flow sets: fleets, and media streams, that differ in their endpoint and site only, which are one order.
+//! One with other flows, another interval or another season waits its turn. What else runs at the same time
+//! where sites are agents, `rounds` decides. Pure.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
     groups
 }
 
-/// What a fleet measures, whatever its pair.
+/// What a fleet measures, for any pair.
 fn flow_set(scenario: &Scenario) -> String {
     let parameters = scenario.parameters.iter();
     let is_place = |name| matches!(name, ParameterName::Site | ParameterName::Circuit);

@@ -26,18 +26,18 @@ impl WatchedHosts {
         self.meter.fleet(messages);
     }
 
-    /// How long requests stayed at their reflectors, 99th percentile; `None` where no peer tells.
+    /// How long requests stayed at their reflectors, 99th percentile; `None` if no peer reports it.
     pub fn stay_p99(&self) -> Option<Span> {
         self.meter.stays().p99()
     }
 
-    /// How much later than the schedule said messages went, 99th percentile; `None` of none.
+    /// Lateness of the messages, 99th percentile; `None` without messages.
     pub fn late_p99(&self) -> Option<Span> {
         self.meter.lateness().map(|(_, p99)| p99)
     }
 
-    /// What is to be said of this host, which was so busy, and the reflectors, by the usual bounds. How many
-    /// messages came, and how many lack stamps, is told as numbers.
+    /// Warnings about this host, which had this load, and the reflectors, by the usual limits. The numbers of
+    /// messages and of messages without timestamps are reported as numbers.
     pub fn warnings(&self, load: &Load) -> Vec<Warning> {
         let all = warnings(&self.meter, load, &Limits::default()).into_iter();
         let of_hosts = |warning: &Warning| {

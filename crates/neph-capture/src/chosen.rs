@@ -1,8 +1,8 @@
-//! Which of many are followed, where there is room for a part: chosen evenly, always the same, and whatever
-//! happens to them later.
+//! Selection of an even share of items where there is room for only a part. The selection is deterministic
+//! and independent of later events.
 
-/// Whether one with these numbers is among the one in `2^shift` that is followed. Each bit of the hash depends
-/// on all of both numbers (the last step of `MurmurHash3`), so that what is spaced evenly is chosen evenly too.
+/// Whether an item with these numbers is in the share of one in `2^shift`. The hash is the last step of
+/// `MurmurHash3`: all bits depend on all bits, so evenly spaced numbers are selected evenly.
 pub(crate) fn is_chosen((a, b): (u32, u32), shift: u8) -> bool {
     let mut bits = a ^ b.rotate_left(16);
     bits = (bits ^ bits >> 16).wrapping_mul(0x85eb_ca6b);

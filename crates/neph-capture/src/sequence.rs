@@ -1,11 +1,11 @@
-//! Numbers that wrap around: TCP's sequence numbers (RFC 9293, 3.4) and time stamps (RFC 7323, 5.3).
+//! Numbers that wrap: TCP's sequence numbers (RFC 9293, 3.4) and timestamps (RFC 7323, 5.3).
 
-/// A number modulo 2^32. Two of them compare as those nearest to each other do.
+/// A number modulo 2^32. Two numbers are compared by their shorter distance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Serial(pub(crate) u32);
 
 impl Serial {
-    /// How far `self` lies behind `earlier`; negative if it lies before.
+    /// The distance from `earlier` to `self`; negative if `self` is before it.
     pub(crate) const fn since(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0).cast_signed()
     }

@@ -207,11 +207,7 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     /// What an update means, of a reflector or of an order.
-    fn received(
-        &mut self,
-        id: OrderId,
-        update: Update,
-    ) -> Result<Vec<(Ticket, Update)>, InboxError> {
+    fn note(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
         match self.standing.note(id, &update, (self.elapsed.0)()) {
             None => self.join(id, update),
             Some(noted) => {
@@ -343,7 +339,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 FromBus::Refused(why) => return Err(ExecutorLost(why)),
             };
             for (id, update) in self.dispatcher.received(&agent, message)? {
-                updates.extend(self.received(id, update)?);
+                updates.extend(self.note(id, update)?);
             }
         }
         self.send_due()?;

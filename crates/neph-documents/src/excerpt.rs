@@ -1,5 +1,5 @@
-//! The part of a file that a mistake is shown with: a few lines, cut and without hidden characters,
-//! so that neither a line of 10 MB nor an escape sequence reaches the terminal.
+//! The part of a file that a mistake is shown with: a few lines, cut and without hidden characters.
+//! Neither a line of 10 MB nor an escape sequence reaches the terminal.
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use neph_model::{mask_credentials, without_secrets};
@@ -12,7 +12,7 @@ const MOST_LINES: usize = 8;
 /// Bytes of a line that are looked at before and after a mistake.
 const LOOKED_AT: usize = 4096;
 
-/// Lines of a file, as they are shown, and where the mistake stands in them.
+/// Lines of a file, as they are shown, and the position of the mistake in them.
 #[derive(Debug)]
 pub struct Excerpt {
     name: String,

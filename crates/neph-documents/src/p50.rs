@@ -1,6 +1,6 @@
 //! The P50 of times, as tables and lines show it.
 //!
-//! Owns nothing of the calculation: `neph_stats` makes quantiles, and `Tally` counts who belongs to the
+//! Owns nothing of the calculation: `neph_stats` calculates quantiles, and `Tally` counts the
 //! population.
 
 use std::fmt::{self, Display};

@@ -29,12 +29,12 @@ pub trait Row: Serialize + JsonSchema + Sized {
     fn columns() -> Vec<Column<Self>>;
 }
 
-/// Declares a row: a struct with documented fields, and how each stands in the table.
+/// Declares a row: a struct with documented fields, and the cell of each in the table.
 ///
-/// `key: Type => left "HEADING"` is a field with a column of words, `right` one of numbers. What
-/// stands in the cell is the value's [`Cell`](crate::cell::Cell); `by |row| ...` gives another
-/// text. A field without a heading is in JSON and CSV only; one after `shown` is in none of them:
-/// it helps to make cells.
+/// `key: Type => left "HEADING"` is a field with a column of words, `right` one of numbers. The text
+/// of the cell is the value's [`Cell`](crate::cell::Cell); `by |row| ...` gives another text. A
+/// field without a heading is in JSON and CSV only. A field after `shown` is in none of them: it
+/// helps to make cells.
 #[macro_export]
 macro_rules! rows {
     (

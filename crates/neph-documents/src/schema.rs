@@ -1,8 +1,8 @@
 //! The JSON Schema of each document, and the version of all of them.
 //!
-//! A test writes the schemas to docs/schema/ and fails where a file there is not what the structs
-//! say: a change of a document is a change of these files, and of [`crate::version::VERSION`] where
-//! programs that read the document would break.
+//! A test writes the schemas to docs/schema/ and fails if a file there does not match the structs.
+//! A change of a document is a change of these files. If programs that read the document would
+//! break, it is also a change of [`crate::version::VERSION`].
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

@@ -1,4 +1,4 @@
-//! What targets said to SYNs, in the same words wherever it is told.
+//! The answers of targets to SYNs, in the same words in all outputs.
 
 use neph_model::SynAnswer;
 

@@ -65,7 +65,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Aligned, the headings first; each row is one line, whatever its cells hold.
+    /// Aligned, the headings first; each row is one line, for any content of its cells.
     pub fn text(&self) -> String {
         let headings = self.headings.iter().map(|heading| heading.text);
         let mut widths: Vec<usize> = headings.clone().map(UnicodeWidthStr::width).collect();

@@ -26,7 +26,7 @@ fn index() -> String {
          Every JSON document that neph writes has a JSON Schema (draft 2020-12) here, generated from \
          the code that writes it. Times are nanoseconds: moments are integers, durations may have a \
          fraction where they come from statistics. The unit of a number is the end of its key. A key that ends in `_unix_ns` counts from 1970-01-01 UTC. `null` means that there \
-         is no value; the description of the key says why.\n\n\
+         is no value; the description of the key explains why.\n\n\
          This is version {VERSION}. A result has it under `schema`: in the object that it is, in its \
          `summary` (`read`, `hops`, `clock`), or in the last line of NDJSON. Lists have none, as JSON or \
          as a line for each row. Lines of `neph watch --samples` are those of watch-line, read-line and \

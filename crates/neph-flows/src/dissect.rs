@@ -12,7 +12,7 @@ use crate::view::FleetView;
 
 /// Maximum number of messages of a flow: the period with the most path changes is kept.
 const MOST: i64 = 6000;
-/// Only one of this many next messages can overtake a message.
+/// A message can be reordered only with one of this many next messages.
 const AHEAD: usize = 64;
 
 /// Collects the messages of a few flows.
@@ -186,7 +186,7 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
     samples.collect()
 }
 
-/// The direction in which one of these later messages overtook it.
+/// The direction in which it arrived after one of these later messages.
 fn reordered(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
     let others = || {
         let next = later.iter().take(AHEAD);
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_flow_with_the_most_changes_is_taken_apart() {
         let mut dissector = Dissector::new(&view(1000, &[15]), 1);
-        // On the forward path 2 overtakes message 1, and on the reverse path 5 overtakes 4.
+        // Message 1 arrives after 2 on the forward path, and 4 after 5 on the reverse path.
         let replies = [(80, 0), (80, 2), (70, 1), (70, 3), (90, 4), (70, 5)];
         for (seq, reply) in (0..).zip(replies) {
             dissector.push(&message(0, seq, Some(reply)));

@@ -33,7 +33,7 @@ pub enum DissectedOutcome {
     Reply {
         /// RTT of the network.
         round_trip: Span,
-        /// The direction in which a later message of the flow overtook it; `None` if none did.
+        /// The direction in which it arrived after a later message of the flow; `None`: in order.
         reordered: Option<Direction>,
     },
     /// No reply arrived in time.

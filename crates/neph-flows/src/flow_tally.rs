@@ -20,9 +20,9 @@ pub struct FlowTally {
     pub lost_reverse: u64,
     /// Duplicates of replies.
     pub copies: u64,
-    /// Requests that overtook an earlier one of their flow (RFC 4737, by the peer's counter).
+    /// Requests that arrived after a later one of their flow (RFC 4737, by the peer's counter).
     pub reordered_forward: u64,
-    /// Replies that were overtaken on the reverse path: by the peer's timestamps they departed in order.
+    /// Replies that were reordered on the reverse path: by the peer's timestamps they departed in order.
     pub reordered_reverse: u64,
     /// Replies that arrived after the reply to a later request of their flow, in either direction.
     pub reordered: u64,

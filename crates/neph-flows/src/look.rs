@@ -70,7 +70,7 @@ pub(crate) fn look(known: Known) -> FleetView {
 fn look_at_pair(
     all: &mut FleetView,
     endpoint: usize,
-    endpoint_flows: KnownEndpointFlows,
+    known: KnownEndpointFlows,
     horizon: Option<Instant<Own>>,
 ) -> Pair {
     let (fleet, settings) = (&all.fleet, &all.settings);
@@ -83,26 +83,17 @@ fn look_at_pair(
         .iter_mut()
         .filter(|flow| is_asked(flow.slot) && !flow.segments.is_empty())
         .collect();
-    let mostly_lost = endpoint_flows.lost.is_most_of(&endpoint_flows.tally);
-    let mut classes = classify(
-        &mut own,
-        settings,
-        (!mostly_lost).then_some(&endpoint_flows.loss_by_base),
-    );
+    let mostly_lost = known.lost.is_most_of(&known.tally);
+    let loss = (!mostly_lost).then_some(&known.loss_by_base);
+    let mut classes = classify(&mut own, settings, loss);
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
-    let reporting = ObservedTime::new(&own, &endpoint_flows.congested, fleet, settings, horizon);
+    let reporting = ObservedTime::new(&own, &known.congested, fleet, settings, horizon);
     let (watched, hidden) = reporting.watched(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);
-    let mut fairness = fairness(
-        &endpoint_flows.bins,
-        &sweep,
-        &own_changes,
-        settings.bin,
-        until,
-    );
+    let mut fairness = fairness(&known.bins, &sweep, &own_changes, settings.bin, until);
     forget(&mut fairness, horizon);
     let frame = Frame {
         from,
@@ -114,13 +105,13 @@ fn look_at_pair(
     let moved = moved(&classes, &own_changes, clear, &reporting, frame);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
-        tally: endpoint_flows.tally,
+        tally: known.tally,
         flows: own.len() as u64,
         changes: own_changes.len() as u64,
         watched,
         hidden,
-        unexplained: endpoint_flows.unexplained,
-        drift: endpoint_flows.drift,
+        unexplained: known.unexplained,
+        drift: known.drift,
         forgotten: horizon,
         inflation: inflation(&classes, &own),
         bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),
@@ -128,8 +119,8 @@ fn look_at_pair(
         too_short: is_too_short(fleet, settings, until - from),
         moved,
         shares: shares(&classes, &sweep, frame),
-        congested: endpoint_flows.congested,
-        congestion_periods_merged: endpoint_flows.congestion_periods_merged,
+        congested: known.congested,
+        congestion_periods_merged: known.congestion_periods_merged,
         ..PairView::default()
     };
     drop(sweep);

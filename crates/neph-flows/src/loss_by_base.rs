@@ -1,7 +1,7 @@
 //! Loss by base latency. A message counts for the base latency that its flow was known to have. Counts
 //! messages; knows nothing about classes.
 //!
-//! Losses after a flow's last reply do not count, nor does a silence as long as a bin of time: the flow is
+//! Losses after a flow's last reply do not count, nor does a silence of a bin of time or more. The flow is
 //! the cause then, not its path.
 
 use std::collections::BTreeMap;

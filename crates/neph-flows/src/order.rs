@@ -39,7 +39,7 @@ struct Reordered {
     here: bool,
 }
 
-/// The latest replies, which later messages may have overtaken.
+/// The latest replies, with which later messages may be reordered.
 #[derive(Clone, Debug, Default)]
 struct Recent {
     arrivals: [Option<Arrival>; REACH],
@@ -116,7 +116,7 @@ impl Order {
         self.lately
     }
 
-    /// When the latest message was sent that overtook an earlier one.
+    /// When the latest message was sent that arrived before an earlier one.
     pub(crate) const fn overtaking(&self) -> Option<Instant<Own>> {
         self.overtaking
     }
@@ -203,7 +203,7 @@ pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
     !is_connection && reply.read_by == ReadBy::Kernel
 }
 
-/// Whether this reply, or its request, overtook earlier ones; counts those.
+/// Whether this reply, or its request, arrived before earlier ones; counts those.
 fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> bool {
     let mut does = false;
     for earlier in recent.arrivals.iter_mut().flatten() {
@@ -225,8 +225,8 @@ fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> boo
     does
 }
 
-/// Whether the later request overtook the earlier one on the forward path, and the later reply the earlier
-/// one on the reverse path.
+/// Whether the later request arrived before the earlier one on the forward path, and the later reply before
+/// the earlier one on the reverse path.
 fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
     let (Some(first), Some(second)) = (earlier.there, later.there) else {
         return (false, false);

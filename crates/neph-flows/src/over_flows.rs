@@ -177,8 +177,7 @@ mod tests {
         let reported = |level, bins| Some(OverBins { level, bins });
         assert_eq!(of(&bins), reported(Level::At(24e6), 3));
         assert_eq!(of(&bins[3..]), None);
-        // 20, 24, 28 ms and two that were lost: the third. With a fourth, the median lies between a number
-        // and a lost one.
+        // 20, 24, 28 ms and two that were lost: the third. With a fourth, between a number and a lost one.
         bins.extend([bin(60, [8, 10, 0, 0, 0]); 2]);
         assert_eq!(of(&bins), reported(Level::At(28e6), 5));
         bins.push(bin(60, [8, 10, 0, 0, 0]));

@@ -117,8 +117,7 @@ pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted
     let by_then = points.iter().rev().find(|(point, _)| point.at <= soon);
     let is_known = |point: &CurvePoint| span(survival.seen()) >= soon || point.surviving <= 0.0;
     let soon = by_then.filter(|(point, _)| is_known(point)).map(left);
-    // The last point is the end of observation: without it the curve would seem to stop with an end of a
-    // stay.
+    // The last point is the end of observation: without it the curve would seem to stop with an end.
     if steps.last().is_none_or(|step| step.at < survival.seen()) {
         let last = points.last().copied();
         let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, found.blocks));

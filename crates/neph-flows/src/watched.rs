@@ -126,8 +126,7 @@ mod tests {
             digest.view().pairs[0].changes_per_flow_hour()
         };
         assert_eq!(rate(Some(30)), None);
-        // Longer than the minimum duration of a latency, but learning the first level takes 17 of 20
-        // messages.
+        // Longer than the minimum duration of a latency, but learning takes 17 of 20 messages.
         assert_eq!(rate(Some(60)), None);
         assert_eq!(rate(None), Some(0.0));
     }

@@ -159,7 +159,7 @@ pub(crate) struct Claim {
     pub(crate) window: u8,
     /// Time between two messages of the flow.
     pub(crate) interval: Span,
-    /// When the flow's latest message was sent that overtook another.
+    /// When the flow's latest message was sent that arrived before an earlier one.
     pub(crate) overtaking: Option<Instant<Own>>,
     /// Drift of the peer's clock.
     pub(crate) drift: Drift,

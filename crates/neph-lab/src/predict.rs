@@ -1,8 +1,8 @@
-//! What the delays of a topology do to protocols: how long the first reply takes, by calculation.
+//! Predicts from the delays of a topology when the first reply of a protocol arrives.
 //!
-//! Owns the list of protocols and the arithmetic: round trips, transmission times, slow start. No
-//! jitter, no loss, no queue but a message's own, no time in hosts: what is measured above it is
-//! not the network's, and twice the delay over a new connection is no fault.
+//! Owns the list of protocols and the calculation: round trips, transmission times, slow start. Excludes
+//! jitter, loss, queues of other messages and time in hosts. So a measured excess is not caused by the
+//! network, and twice the delay over a new connection is no fault.
 
 use neph_model::{BitRate, ByteSize, INITIAL_WINDOW, SEGMENT, Span};
 
@@ -10,29 +10,29 @@ use crate::gate::transmission_time;
 use crate::route;
 use crate::topology::Topology;
 
-/// Headers around a segment's payload, Ethernet's included.
+/// Headers around a segment's payload, Ethernet included.
 const HEADERS: u32 = 66;
 
-/// A protocol as far as delays matter: what goes to and fro before the request can be sent.
+/// A protocol, reduced to its delays: the exchanges before the request can be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
-    /// Its name on screen.
+    /// The name on screen.
     pub name: &'static str,
-    /// Bytes there and back of each exchange before the request, whole frames.
+    /// Bytes of whole frames in each exchange before the request: forward and reverse path.
     opening: &'static [[u32; 2]],
-    /// Whether the congestion window is the one that a connection begins with.
+    /// Whether the congestion window is the initial one of a connection.
     is_new: bool,
 }
 
-/// A TCP handshake: SYN and its answer. These frames and those below as tshark saw them between
-/// our prober and our reflector, whose certificate has 0.4 kB.
+/// A TCP handshake: SYN and SYN-ACK. These frames, and those below, are as tshark showed them between neph's
+/// prober and reflector, whose certificate has 0.4 kB.
 const HANDSHAKE: [u32; 2] = [74, 74];
-/// Both hellos, the certificate and what finishes the server's side.
+/// Both hellos, the certificate and the server's Finished.
 const TLS_13: [u32; 2] = [276, 729];
-/// Both hellos, the certificate, the server's key; then the client's key and both ends' finish.
+/// Both hellos, the certificate, the server's key; then the client's key and both Finished.
 const TLS_12: [[u32; 2]; 2] = [[198, 611], [159, 117]];
 
-/// What is predicted, the fastest first. TLS 1.3: RFC 8446, figure 1; TLS 1.2: RFC 5246, figure 1.
+/// The predicted protocols, fastest first. TLS 1.3: RFC 8446, figure 1; TLS 1.2: RFC 5246, figure 1.
 pub const PROTOCOLS: &[Protocol] = &[
     Protocol {
         name: "connection kept, or UDP, ICMP",
@@ -57,20 +57,20 @@ pub const PROTOCOLS: &[Protocol] = &[
 ];
 
 impl Protocol {
-    /// Round trips until a small reply is there.
+    /// Round trips until a small reply arrives.
     pub const fn round_trips(&self) -> usize {
         self.opening.len() + 1
     }
 }
 
-/// The way between two sites, both directions.
+/// The path between two sites, both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     there: Way,
     back: Way,
 }
 
-/// One direction of a path: links one after the other.
+/// One direction of a path: consecutive links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Way {
     delay: Span,
@@ -83,7 +83,7 @@ impl Way {
         self.rates.extend(shape.rate);
     }
 
-    /// How long a frame takes that finds the way empty.
+    /// The delay of a frame on an idle path.
     fn alone(&self, bytes: u32) -> Span {
         let transmitted = self
             .rates
@@ -92,7 +92,7 @@ impl Way {
         transmitted.fold(self.delay, |sum, time| sum + time)
     }
 
-    /// How far apart two frames come out that went in at once.
+    /// Interval at the end of the path between two frames that entered together.
     fn apart(&self, bytes: u32) -> Span {
         let times = self
             .rates
@@ -103,8 +103,7 @@ impl Way {
 }
 
 impl Forecast {
-    /// The way that packets take between two sites of `topology`, by index; none for a site and
-    /// itself.
+    /// The path of packets between two sites of `topology`, by index; `None` for a site and itself.
     pub fn between(topology: &Topology, from: usize, to: usize) -> Option<Self> {
         Some(Self {
             there: way(topology, from, to)?,
@@ -117,7 +116,7 @@ impl Forecast {
         self.there.alone(64) + self.back.alone(64)
     }
 
-    /// From the first packet of `protocol` until a small reply to a request of `size` is there.
+    /// Time from the first packet of `protocol` to a small reply to a request of `size`.
     pub fn predict(&self, protocol: &Protocol, size: ByteSize) -> Span {
         let opening = protocol.opening.iter();
         let opened = opening.map(|[there, back]| self.there.alone(*there) + self.back.alone(*back));
@@ -130,9 +129,9 @@ impl Forecast {
         opened + self.carry(size, window) + self.back.alone(HEADERS + 1)
     }
 
-    /// Until the last byte of a message has arrived. Segments are sent as the window permits, and
-    /// each that is acknowledged opens it by one more (slow start, RFC 5681; Linux acknowledges
-    /// every segment of a new connection at once).
+    /// Time until the last byte of a message arrives. The window limits the segments in flight, and each
+    /// acknowledged segment increases it by one (slow start, RFC 5681). Linux acknowledges every segment of a
+    /// new connection at once.
     fn carry(&self, size: ByteSize, window: usize) -> Span {
         let segments = count(size.segments());
         let mut acknowledged: Vec<Span> = Vec::new();
@@ -156,8 +155,8 @@ impl Forecast {
     }
 }
 
-/// The segment whose acknowledgement lets segment `number` go; none for those that go at once. An
-/// acknowledgement lets two go: the place of its own, and the one that it adds.
+/// The segment whose acknowledgement allows segment `number`; `None` for those of the initial window. An
+/// acknowledgement allows two segments: it frees its own place and adds one.
 const fn slow_start(number: usize, window: usize) -> Option<usize> {
     match number.checked_sub(window) {
         None => None,
@@ -165,7 +164,7 @@ const fn slow_start(number: usize, window: usize) -> Option<usize> {
     }
 }
 
-/// Beyond what a machine can count nothing is under way anyhow.
+/// Saturates: so many segments are never in flight.
 fn count(segments: u64) -> usize {
     usize::try_from(segments).unwrap_or(usize::MAX)
 }
@@ -207,8 +206,8 @@ mod tests {
         }
     }
 
-    /// 100 kB are 70 segments: 10, 20 and 40 of them in three round trips. Measured in this lab
-    /// after an idle second: 120.4 ms.
+    /// 100 kB are 70 segments: 10, 20 and 40 of them in three round trips. Measured in this lab after an idle
+    /// second: 120.4 ms.
     #[test]
     fn a_large_message_over_a_new_connection_waits_for_its_window() {
         let path = path("delay = \"20ms\"");

@@ -1,6 +1,6 @@
-//! Running the programs that set a lab up: `ip`, `tc` and `bridge` of iproute2.
+//! Runs the programs that set up a lab: `ip`, `tc` and `bridge` of iproute2.
 //!
-//! Owns finding out that a program is missing, which package has it, and what it complained about.
+//! Owns the detection of missing programs, the packages that have them, and error messages of programs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,47 +9,47 @@ use std::process::{Command, Stdio};
 use neph_sys::process;
 use neph_text::{FileKind, Outside, read_bytes};
 
-/// What came of a program.
+/// An error of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// It is not installed.
     #[error("the program '{program}' is missing: install {package}")]
     Missing {
-        /// Which one.
+        /// The program.
         program: String,
-        /// What has it, in words.
+        /// The package that has it.
         package: String,
     },
-    /// It needs libraries, where it will have none.
+    /// It needs libraries, where there will be none.
     #[error(
         "the program '{program}' ({}) needs libraries, and a container with nothing else shall run \
          it: install {package}",
         file.display()
     )]
     NotLone {
-        /// Which one.
+        /// The program.
         program: String,
-        /// Where it is.
+        /// Its file.
         file: PathBuf,
-        /// What has one without, in words.
+        /// The package with a static version.
         package: String,
     },
     /// It could not be run.
     #[error("run '{program}': {source}")]
     NotRun {
-        /// Which one.
+        /// The program.
         program: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// It said no.
+    /// It failed.
     #[error("'{command}' in namespace {namespace}: {complaint}")]
     Refused {
-        /// The command as one would type it.
+        /// The command.
         command: String,
-        /// Where.
+        /// The namespace.
         namespace: String,
-        /// What it wrote to its standard error.
+        /// Its standard error.
         complaint: String,
     },
 }
@@ -86,7 +86,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("tshark", "tshark"),
 ];
 
-/// What kept `program` from running.
+/// Why `program` did not run.
 pub(crate) fn not_run(program: &str, source: io::Error) -> ProgramError {
     if source.kind() != io::ErrorKind::NotFound {
         let program = program.to_owned();
@@ -98,7 +98,7 @@ pub(crate) fn not_run(program: &str, source: io::Error) -> ProgramError {
     }
 }
 
-/// What has `program`, in words.
+/// The package that has `program`.
 fn package_of(program: &str) -> String {
     if program == "flanneld" {
         return "Flannel (make flannel builds target/flannel/flanneld), and put it on PATH"
@@ -111,12 +111,12 @@ fn package_of(program: &str) -> String {
     )
 }
 
-/// Looks for `program` where the shell would.
+/// Searches for `program` in PATH.
 pub(crate) fn must_have(program: &str) -> Result<(), ProgramError> {
     find(program).map(|_| ())
 }
 
-/// Looks for `program`, which must need no library: it will be the only file there is.
+/// Searches for `program`, which must not need libraries: there will be no other file.
 pub(crate) fn must_be_lone(program: &str) -> Result<(), ProgramError> {
     let file = find(program)?;
     let failed = |source| not_run(program, source);
@@ -131,7 +131,7 @@ pub(crate) fn must_be_lone(program: &str) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// Where `program` is, looked for where the shell would.
+/// The file of `program`, from PATH.
 pub(crate) fn find(program: &str) -> Result<PathBuf, ProgramError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -140,8 +140,8 @@ pub(crate) fn find(program: &str) -> Result<PathBuf, ProgramError> {
         .ok_or_else(|| not_run(program, io::ErrorKind::NotFound.into()))
 }
 
-/// Whether a program has the kernel start another one to load its libraries: one of its program
-/// headers is `PT_INTERP` (elf(5); of 64 bits and the lower byte first, as all machines here).
+/// Whether a program needs a loader for its libraries: one of its program headers is `PT_INTERP` (elf(5); 64
+/// bits, little-endian, as on all supported hosts).
 fn wants_loader(program: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     let half = |at: usize| {
@@ -163,7 +163,7 @@ fn wants_loader(program: &[u8]) -> bool {
         && (0..count).any(|number| kind(first.saturating_add(number * size)) == Some(INTERPRETER))
 }
 
-/// Runs `lines` through `ip -batch` inside the namespace; stops at the first that fails.
+/// Runs `lines` through `ip -batch` inside the namespace; stops at the first error.
 pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     batch(
         process::command("ip").args(["-n", namespace, "-batch", "-"]),
@@ -173,9 +173,8 @@ pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramE
     )
 }
 
-/// Runs `lines` through `ip -batch`, whatever becomes of each: for taking things down. What it
-/// complains about is thrown away: thousands of complaints would fill the pipe before it has read
-/// all lines.
+/// Runs `lines` through `ip -batch` and ignores errors, for taking down a lab. Discards its error output:
+/// thousands of messages would fill the pipe before it has read all lines.
 pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     let mut command = process::command("ip");
     command
@@ -192,7 +191,7 @@ pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(
     ended.map_err(|source| not_run("ip", source))
 }
 
-/// Runs `lines` through `bridge -batch` inside the namespace; stops at the first that fails.
+/// Runs `lines` through `bridge -batch` inside the namespace; stops at the first error.
 pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     batch(
         process::command("bridge").args(["-n", namespace, "-batch", "-"]),
@@ -202,14 +201,14 @@ pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), Prog
     )
 }
 
-/// Runs a file of rules through `nft`, all of it or nothing, by a thread inside the namespace.
+/// Applies a file of rules through `nft`, atomically, on a thread inside the namespace.
 pub(crate) fn nft(namespace: &str, rules: &str) -> Result<(), ProgramError> {
     let lines: Vec<String> = rules.lines().map(str::to_owned).collect();
     let mut command = process::command("nft");
     batch(command.args(["-f", "-"]), "nft", namespace, &lines)
 }
 
-/// Runs `openssl` with these arguments, which have no blanks in them.
+/// Runs `openssl` with these arguments, which must not contain blanks.
 pub(crate) fn openssl(namespace: &str, line: &str) -> Result<(), ProgramError> {
     let mut command = process::command("openssl");
     batch(command.args(line.split(' ')), "openssl", namespace, &[])
@@ -226,8 +225,7 @@ pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
     )
 }
 
-/// Runs a line of the shell in `folder`; none where it ends with status 0, else the last line that it
-/// wrote.
+/// Runs a shell line in `folder`; `None` if it exits with status 0, else the last line that it wrote.
 pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, ProgramError> {
     let mut command = process::command("sh");
     command.args(["-c", line]).current_dir(folder);
@@ -259,7 +257,7 @@ fn batch(
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|source| not_run(program, source))?;
     let mut input = child.stdin.take().expect("its standard input was piped");
-    // A batch that stops early closes its input: what it complained about is told below.
+    // A batch that stops early closes its input: its error message is reported below.
     let written = input.write_all((lines.join("\n") + "\n").as_bytes());
     drop(input);
     let failed = |source| ProgramError::NotRun {
@@ -273,7 +271,7 @@ fn batch(
     let complaint = String::from_utf8_lossy(&output.stderr)
         .trim()
         .replace('\n', " ");
-    // "Command failed -:3" says which line it was.
+    // "Command failed -:3" names the line.
     let line = complaint
         .rsplit_once("-:")
         .and_then(|(_, number)| number.parse::<usize>().ok())

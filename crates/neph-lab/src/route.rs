@@ -1,7 +1,7 @@
-//! Which link leads from a site towards every other: shortest paths by delay, then hops; or the
-//! direct link where the topology wants that.
+//! Next hops from a site to every other site: shortest paths by delay, then hops; or the direct link if the
+//! topology wants that.
 //!
-//! Owns the search. Does not write routes: the plan does.
+//! Owns the search. The plan writes the routes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -12,22 +12,21 @@ use crate::gate::Shape;
 use crate::segment;
 use crate::topology::{Link, Routing, Topology};
 
-/// What a step over a link costs beside its delay, so that of two paths without delay the one
-/// with fewer hops is taken: about what forwarding costs here.
+/// Cost of a hop in addition to its delay, so that of two paths without delay the one with fewer hops is
+/// used. About the time of forwarding here.
 const HOP: Span = Span::from_micros(10);
 
-/// The first step of a path.
+/// The first hop of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Hop {
-    /// Index of the link to leave by.
+    /// Index of the outgoing link.
     pub(crate) link: usize,
-    /// Index of the neighbour to hand the packet to: the site at its other end, or behind the
-    /// switch there.
+    /// Index of the next node: the site at the other end, or behind the switch there.
     pub(crate) via: usize,
 }
 
-/// For each site, the first hop from `start` towards it: none for `start` itself and for what it
-/// cannot reach. Dijkstra's algorithm; ties go to the link that stands first in the file.
+/// For each site, the first hop from `start` towards it; `None` for `start` itself and for unreachable sites.
+/// Dijkstra's algorithm; of equal paths, the first link in the file wins.
 pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> {
     let count = topology.sites.len();
     let mut hops: Vec<Option<Hop>> = vec![None; count];
@@ -47,7 +46,7 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
                     link: index,
                     via: far,
                 },
-                // A switch passes on what is meant for the neighbour behind it.
+                // A switch forwards packets for the neighbour behind it.
                 Some(Hop { link, via }) if topology.sites[via].is_switch() => {
                     Hop { link, via: far }
                 }
@@ -67,8 +66,8 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
     hops
 }
 
-/// As [`first_hops`], with all that are equally good: more than one only where the topology wants
-/// that. In the order of the links in the file.
+/// Like [`first_hops`], with all equal first hops: more than one only if the topology wants that. In the
+/// order of the links in the file.
 pub(crate) fn all_first_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
     if topology.routing == Routing::Ecmp {
         return equal_hops(topology, start);
@@ -117,8 +116,8 @@ fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
     hops
 }
 
-/// What the links do to packets from one site to another, one after the other on their way; none
-/// for a site and itself, and for what it cannot reach.
+/// The shapes of the links from one site to another, in order; `None` for a site and itself, and for
+/// unreachable sites.
 pub(crate) fn way(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Shape>> {
     let mut way = Vec::new();
     let mut site = from;
@@ -138,7 +137,7 @@ pub(crate) fn way(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Sh
 }
 
 impl Topology {
-    /// Links that no route leads over, as there are ways as fast or faster between all sites.
+    /// Links without a route, because other paths between all sites are at least as fast.
     pub fn unused_links(&self) -> Vec<&Link> {
         if self.routing != Routing::Fastest {
             return Vec::new();
@@ -156,7 +155,7 @@ impl Topology {
     }
 }
 
-/// Where `link` leads from `site`, and how long it takes.
+/// The other end of `link` from `site`, and its delay.
 fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
     let (far, end) = Topology::far_end(link, site)?;
     let delay = match end {
@@ -166,7 +165,7 @@ fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
     Some((far, delay))
 }
 
-/// Reaches each neighbour over the link to it; of several over the fastest, then the first.
+/// Reaches each neighbour over the link to it: the fastest, then the first of several.
 fn prefer_direct(topology: &Topology, start: usize, hops: &mut [Option<Hop>]) {
     let mut direct: Vec<(Span, usize, usize)> = Vec::new();
     for (index, link) in topology.links.iter().enumerate() {
@@ -174,7 +173,7 @@ fn prefer_direct(topology: &Topology, start: usize, hops: &mut [Option<Hop>]) {
             direct.push((delay, index, far));
         }
     }
-    // The best comes last and stays.
+    // The best comes last and overrides the others.
     direct.sort_unstable_by(|a, b| b.cmp(a));
     for (_, link, via) in direct {
         if !topology.sites[via].is_switch() {
@@ -189,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// a - b - c in a row with 1 ms a link, and a direct link a - c that is slow one way.
+    /// a - b - c in a row with 1 ms per link, and a direct link a - c that is slow in one direction.
     fn triangle() -> Topology {
         let site = |name: &str, last: u8| {
             format!("[[site]]\nname = \"{name}\"\naddress = \"10.0.0.{last}\"\n")

@@ -1,8 +1,7 @@
-//! What a lab is made of: sites and the links between them, as meaning.
+//! The topology of a lab: sites and the links between them, as values.
 //!
-//! Owns the nouns and their invariants: names are unique and fit the kernel, links join two
-//! different sites that exist, every site reaches every other, switches form no ring. [`read`]
-//! turns TOML into them.
+//! Owns the types and their invariants. Names are unique and fit the kernel, links connect two different
+//! existing sites, every site reaches every other, switches form no ring. [`read`] parses TOML.
 
 mod command;
 pub(crate) mod fixture;
@@ -28,78 +27,78 @@ pub use reroute::{Reroute, Rerouted};
 pub use service::{Ready, ReadyCheck, Service};
 pub use traffic::Traffic;
 
-/// What an Ethernet carries unless somebody says otherwise, without its header.
+/// The default MTU of Ethernet, without its header.
 const ETHERNET_MTU: u32 = 1500;
 
-/// Sites and links, and what runs there. Always connected, never empty.
+/// Sites, links, and their programs. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     /// Sites, then routers, then switches; each in the order of the file.
     pub sites: Vec<Site>,
-    /// In the order of the file; generated ones behind the others.
+    /// In the order of the file; generated links come last.
     pub links: Vec<Link>,
     /// How routes are chosen.
     pub routing: Routing,
-    /// What runs at the sites, in the order of the file: so they are started.
+    /// Programs at the sites, in the order of the file, which is that of starting.
     pub services: Vec<Service>,
-    /// Overlays and boxes in the path.
+    /// Overlays, balancers and guests.
     pub fixtures: Vec<Fixture>,
-    /// Transfers that load the links, at their time after the lab's cue.
+    /// Background traffic, scheduled after the lab's cue.
     pub traffic: Vec<Traffic>,
-    /// What changes at which router when, where [`Routing::Ecmp`] holds.
+    /// Scheduled route changes at routers, with [`Routing::Ecmp`].
     pub reroutes: Vec<Reroute>,
 }
 
 /// How routes are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// The path with the least delay, over however many sites.
+    /// The path with the least delay, over any number of sites.
     #[default]
     Fastest,
-    /// A site that is linked directly is reached over that link, whatever the way round would
-    /// take; all others as by [`Self::Fastest`]. So a measured mesh keeps its circuits.
+    /// A directly linked site is reached over that link, even if another path is faster; all others as with
+    /// [`Self::Fastest`]. So a measured mesh keeps its circuits.
     Direct,
-    /// The paths with the fewest links, all of them: the kernel of each node chooses by a hash over
-    /// addresses, protocol and ports.
+    /// All paths with the fewest links: the kernel of each node chooses by a hash over addresses, protocol
+    /// and ports.
     Ecmp,
 }
 
-/// What a node of the topology is for.
+/// The role of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// A place where measurements start or end; it forwards if it has several links.
+    /// A place where measurements start or end; it forwards packets if it has several links.
     #[default]
     Site,
-    /// Forwards packets, always.
+    /// Always forwards packets.
     Router,
-    /// A bridge: whatever is linked to it are neighbours of each other. Has no address.
+    /// A bridge: all nodes linked to it are neighbours. Has no address.
     Switch,
 }
 
-/// A place where measurements start or end, or a router or switch between such.
+/// A place where measurements start or end, or a router or switch between such places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Lower-case letters, digits and hyphens; at most 24.
     pub name: String,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// The index of the site that it runs inside, as a container or pod does; none for a place of
-    /// its own. A pod has no links: an overlay gives it its interface.
+    /// The index of the site that it runs inside, like a container or pod; `None` for an independent site. A
+    /// pod has no links: an overlay creates its interface.
     pub inside: Option<usize>,
-    /// Its IPv4 address; `0.0.0.0/32` at a switch, which has none. Routes lead to the address
-    /// itself, whatever the prefix.
+    /// Its IPv4 address; `0.0.0.0/32` at a switch, which has none. Routes lead to the address itself,
+    /// independent of the prefix.
     pub v4: Prefix<Ipv4Addr>,
-    /// Its IPv6 address, where it has one.
+    /// Its IPv6 address, if it has one.
     pub v6: Option<Prefix<Ipv6Addr>>,
-    /// What the site stands for: provider, region, access.
+    /// Labels of the site: provider, region, access.
     pub labels: BTreeMap<String, String>,
     /// Settings below `net.` inside the site's namespace, by dotted name.
     pub sysctls: BTreeMap<String, String>,
-    /// The TCP congestion control of everything the site sends; the machine's default if absent.
+    /// The TCP congestion control of all sent data; `None`: the default of the host.
     pub congestion_control: Option<String>,
-    /// The CPUs that everything started here may use, numbered from 0; all if empty.
+    /// The CPUs for everything that runs at the site, numbered from 0; empty: all.
     pub cpus: Vec<u16>,
-    /// The most that everything started here may take together, as a share of one CPU.
+    /// Maximum CPU time of everything that runs at the site, as a share of one CPU.
     pub cpu_share: Option<Share>,
 }
 
@@ -146,7 +145,7 @@ impl Prefix<Ipv6Addr> {
     }
 }
 
-/// A connection of two sites.
+/// A link between two sites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Also the name of the interface at both sites, so at most 15 bytes.
@@ -155,19 +154,19 @@ pub struct Link {
     pub a: usize,
     /// Index of the other end.
     pub b: usize,
-    /// How it is carried, a name from the table of link kinds; whatever fits this kernel if none.
+    /// The name of its kind from the table of link kinds; `None`: the first that fits this kernel.
     pub kind: Option<&'static str>,
-    /// What happens to packets from `a` to `b`.
+    /// The effects on packets from `a` to `b`.
     pub a_to_b: Shape,
-    /// What happens to packets from `b` to `a`.
+    /// The effects on packets from `b` to `a`.
     pub b_to_a: Shape,
-    /// What changes when, counted from the lab's cue; of two that hold at once, the later wins.
+    /// Scheduled changes, relative to the lab's cue; of two active ones the later entry wins.
     pub schedule: Vec<Change>,
 }
 
 impl Link {
-    /// The longest packet that its interfaces take, without Ethernet header: that of the wider
-    /// direction; none where neither says.
+    /// The MTU of its interfaces, without Ethernet header: that of the larger direction; `None` if neither
+    /// has one.
     pub(crate) fn interface_mtu(&self) -> Option<u32> {
         let printed = [self.a_to_b.mtu, self.b_to_a.mtu];
         let widest = printed
@@ -178,7 +177,7 @@ impl Link {
     }
 }
 
-/// A hasher that can be written to.
+/// A hasher that implements `Write`.
 struct Hashing(DefaultHasher);
 
 impl fmt::Write for Hashing {
@@ -192,13 +191,13 @@ impl Topology {
     /// Reads a topology file (`version = 1`).
     ///
     /// # Errors
-    /// Every mistake in the file, with its place; in the order of their places.
+    /// Every fault in the file, in the order of their places.
     pub fn parse(source: &Source) -> Result<Self, Vec<Problem>> {
         read::file(source)
     }
 
-    /// The far end of `link` seen from the site with index `from`, and which end (0 for `a`) that
-    /// is; none when the link does not touch the site.
+    /// The other end of `link` from the site with index `from`, with its number (0 for `a`); `None` if the
+    /// link is not at the site.
     pub(crate) fn far_end(link: &Link, from: usize) -> Option<(usize, u8)> {
         match from {
             _ if link.a == from => Some((link.b, 1)),
@@ -207,16 +206,16 @@ impl Topology {
         }
     }
 
-    /// A number that tells this topology from another; only for the same version of neph.
+    /// A fingerprint of the topology, for the same version of neph only.
     pub(crate) fn fingerprint(&self) -> String {
-        // Written into the hasher bit by bit: traces have a million entries, on every link of a mesh.
+        // Written into the hasher piece by piece: traces have a million entries, on every link of a mesh.
         let mut hashing = Hashing(DefaultHasher::new());
         let written = write!(hashing, "{self:?}");
         debug_assert!(written.is_ok(), "a hasher takes everything");
         format!("{:016x}", hashing.0.finish())
     }
 
-    /// The guests, whether their kernels are their own or this machine's.
+    /// The guests, with a kernel of their own or that of this host.
     pub fn guests(&self) -> Vec<Guest> {
         let fixtures = self.fixtures.iter();
         fixtures

@@ -1,10 +1,10 @@
-//! What a link really did to each packet, as a file.
+//! Records what a link did to each packet, as a file.
 //!
-//! Owns the record and its bytes. [`mod@write`] keeps the disk away from the engine, [`mod@read`] gives
-//! the records back. All times are `CLOCK_REALTIME` nanoseconds, as the kernel stamps packets.
+//! Owns the record and its bytes. [`mod@write`] decouples the engine from the disk, [`mod@read`] reads
+//! records. All times are `CLOCK_REALTIME` nanoseconds, like the kernel timestamps of packets.
 //!
-//! The file: a header of 64 bytes (`NEPHTRU2`, record size as u32, one in how many packets as
-//! u32, the link's name padded with zeros), then records of 56 bytes, all little-endian.
+//! The file has a header of 64 bytes and records of 56 bytes, all little-endian. The header: `NEPHTRU2`,
+//! record size as u32, one in how many packets as u32, the link's name padded with zeros.
 
 mod flows;
 mod identity;

@@ -1,10 +1,9 @@
-//! A tunnel in user space, as early Flannel (its udp backend) and Weave's sleeve mode have it: a
-//! program at each host takes whole packets from a TUN interface and sends them inside UDP to the
-//! host that their destination lives at.
+//! A tunnel in user space, as in early Flannel (udp backend) and Weave's sleeve mode. A program at each host
+//! reads packets from a TUN interface and sends them inside UDP to the host of their destination.
 //!
-//! Owns the loop and which peer a packet goes to. Does not make interfaces or routes: the overlay
-//! that lays it does. It runs at ordinary priority, like the programs it stands for: what they
-//! cost is two wake-ups and two copies a packet, and that is what shall be seen.
+//! Owns the loop and the choice of the peer. The overlay creates interfaces and routes. The tunnel has
+//! ordinary priority, like the programs that it emulates. Their cost, two wake-ups and two copies per packet,
+//! is part of the result.
 
 use std::io::{self, PipeReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -15,58 +14,58 @@ use neph_sys::tun::{Tun, TunError};
 
 use crate::topology::Prefix;
 
-/// Packets taken from one side before the other gets its turn.
+/// Packets that are read from one side before the other side continues.
 const BATCH: usize = 8;
-/// The longest packet there can be.
+/// The longest possible packet.
 const LONGEST: usize = 65_535;
 
 /// Another end of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// What lives behind it.
+    /// The network behind it.
     pub(crate) behind: Prefix<Ipv4Addr>,
-    /// Where it listens.
+    /// Its address.
     pub(crate) at: SocketAddr,
 }
 
-/// What an end of a tunnel is told.
+/// The configuration of an end of a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TunnelConfig {
     /// Its TUN interface.
     pub(crate) interface: String,
-    /// Where it listens, and sends from.
+    /// The local address for receiving and sending.
     pub(crate) listen: SocketAddr,
-    /// All others.
+    /// All other ends.
     pub(crate) peers: Vec<Peer>,
 }
 
-/// An end of a tunnel that could not start or go on.
+/// An end of a tunnel that could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
-    /// Its interface.
+    /// Its interface failed.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// Its socket.
+    /// Its socket failed.
     #[error("tunnel {interface}: listen at {listen}: {source}")]
     Listen {
-        /// Which tunnel, by its interface.
+        /// The interface of the tunnel.
         interface: String,
-        /// Where.
+        /// The address.
         listen: SocketAddr,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
     /// Waiting failed.
     #[error("tunnel {interface}: wait for packets: {source}")]
     Wait {
-        /// Which tunnel, by its interface.
+        /// The interface of the tunnel.
         interface: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// An end of a tunnel, ready to carry.
+/// An end of a tunnel that is ready for packets.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     config: TunnelConfig,
@@ -92,7 +91,7 @@ impl Tunnel {
         })
     }
 
-    /// Carries packets until the writing end of `stop` is closed or the interface is removed.
+    /// Forwards packets until the writing end of `stop` is closed or the interface is removed.
     pub(crate) fn run(&self, stop: &PipeReader) -> Result<(), TunnelError> {
         let mut packet = vec![0; LONGEST];
         loop {
@@ -113,8 +112,7 @@ impl Tunnel {
         }
     }
 
-    /// From the interface to the peers. What no peer wants and what does not get away is lost, as
-    /// any packet may be.
+    /// From the interface to the peers. Packets without a peer, or that cannot be sent, are lost.
     fn send(&self, packet: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
             let Some(length) = self.tun.read(packet)? else {
@@ -127,10 +125,10 @@ impl Tunnel {
         Ok(())
     }
 
-    /// From the peers to the interface. Strangers are not listened to.
+    /// From the peers to the interface. Packets of unknown senders are ignored.
     fn receive(&self, packet: &mut [u8]) {
         for _ in 0..BATCH {
-            // An error is an ICMP message about an earlier packet, or nothing left to read.
+            // An error is an ICMP message about an earlier packet, or there is nothing left to read.
             let Ok((length, from)) = self.socket.recv_from(packet) else {
                 break;
             };
@@ -142,8 +140,7 @@ impl Tunnel {
 }
 
 impl TunnelConfig {
-    /// Where an IPv4 packet is to be sent: to the peer with the longest prefix around its
-    /// destination.
+    /// The destination of an IPv4 packet: the peer with the longest prefix that contains its address.
     fn towards(&self, packet: &[u8]) -> Option<SocketAddr> {
         if packet.first()? >> 4 != 4 {
             return None;

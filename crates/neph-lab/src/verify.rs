@@ -1,9 +1,8 @@
-//! What was asked of each link against what it does, measured from outside the engine.
+//! Compares the requested behaviour of each link with measurements from outside the engine.
 //!
-//! Owns the order of the exchanges and what is told of each link. Timed UDP packets go from one
-//! site to the other; the kernel stamps them at both interfaces. It is one machine with one clock,
-//! so the one-way delays are exact. What should have come of the very same packets is calculated
-//! by [`replay`]. Whatever else uses a link meanwhile disturbs what is measured.
+//! Owns the order of exchanges, and the results per link. Timed UDP packets travel between the sites, with
+//! kernel timestamps at both interfaces. Both use the same clock, so one-way delays are exact. [`replay`]
+//! calculates the expected delays of the same packets. Other traffic on a link disturbs the measurement.
 
 mod check;
 mod delay;
@@ -35,23 +34,22 @@ pub use delay::{DelayCheck, JitterCheck, Quantiles};
 pub use length::verification_takes;
 pub use loss::LossCheck;
 
-/// How far a median delay may be off. Far above what an idle machine does (below 20 us), far
-/// below what matters; the hypervisor's thefts show in the p99, which is told, not judged.
+/// Tolerance of a median delay: far above the error of an idle host (below 20 us), far below relevant values.
+/// CPU steal affects p99, which is reported without a verdict.
 const DELAY_TOLERANCE: Span = Span::from_micros(50);
-/// 99 % of a normal distribution lie within this many deviations.
+/// 99 % of a normal distribution are within this many deviations.
 const Z99: f64 = 2.576;
-/// The kernel takes this long at most from one end to the other, beside what the link was asked.
+/// Maximum time from one end to the other that the kernel adds to the link's delay.
 const GRACE: Span = Span::from_millis(100);
-/// What a schedule may add to a delay is not known beforehand: packets are waited for so much
-/// longer.
+/// Additional time to wait for packets with a schedule, because its delays are not known in advance.
 const CHANGES: Span = Span::from_secs(3);
-/// Of the sender: below that of a link.
+/// Priority of the sender: below that of a link.
 const PRIORITY: u8 = 40;
 
 /// Measures both directions of every link, one link after the other; see [`verify_link`].
 ///
 /// # Errors
-/// A site's interface cannot be opened. A link that does not do as asked is no error.
+/// A site's interface cannot be opened. A link out of tolerance is no error.
 pub fn verify(lab: &Lab) -> Result<Vec<LinkCheck>, LabError> {
     let mut checks = Vec::new();
     for number in 0..lab.topology().links.len() {
@@ -60,7 +58,7 @@ pub fn verify(lab: &Lab) -> Result<Vec<LinkCheck>, LabError> {
     Ok(checks)
 }
 
-/// As [`verify_until`], to the end; what was measured.
+/// Like [`verify_until`], to the end; returns the checks.
 ///
 /// # Errors
 /// As [`verify`].
@@ -71,12 +69,12 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError>
     Ok(verify_until(lab, number, &AtomicBool::new(false))?.checks)
 }
 
-/// Measures both directions of the link with this index in the topology, each of its paths by
-/// itself; [`verification_takes`] says how long. Schedules begin anew for it: what is judged is
-/// their first seconds. A link that does not do as asked is measured a second time, and that
-/// counts, as is one whose rate could not be told: one right link in a hundred fails by chance, and
-/// a busy machine fails many, but not twice. When `stop` is set it ends soon, with what was measured
-/// to its end by then.
+/// Measures both directions of the link with this index in the topology, each path separately; for the
+/// duration see [`verification_takes`]. Restarts the schedules; the verdict is for their first seconds.
+///
+/// A link that fails, or whose rate is unknown, is measured a second time, which decides. One correct link in
+/// a hundred fails at random, and a busy host fails many, but not twice. When `stop` is set it ends soon and
+/// returns the complete measurements.
 ///
 /// # Errors
 /// As [`verify`].
@@ -101,8 +99,8 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
     Ok(if is_whole { second } else { first })
 }
 
-/// Measures both directions of the link with index `number` once and holds them against `asked`
-/// instead of what the lab was made from: what if, and what has changed since.
+/// Measures both directions of the link with index `number` once and compares them with `asked` instead of
+/// the lab's topology.
 ///
 /// # Errors
 /// As [`verify`].
@@ -172,8 +170,8 @@ struct Measured<'a> {
     stop: &'a AtomicBool,
 }
 
-/// One exchange in both directions, for one flow each; streams with the first flows only, since
-/// paths share rate and queue. None where it was stopped: half a measurement is not judged.
+/// One exchange in both directions for one flow; streams with the first flows only, since paths share rate
+/// and queue. `None` if it was stopped: a partial measurement has no verdict.
 fn measure(
     of: Measured<'_>,
     ends: &mut [End; 2],
@@ -242,15 +240,15 @@ fn measure(
     Some(checks)
 }
 
-/// Lets the schedules begin anew; the wall-clock nanoseconds at which they do.
+/// Restarts the schedules; returns their wall-clock time in nanoseconds.
 fn cue(lab: &Lab) -> i64 {
     lab.cue();
     let raw = lab.cue_giver().last().unwrap_or_default().0;
     raw + clock::pair().offset()
 }
 
-/// With real-time priority, below the links' own: a stream with pauses tells no rate. Without the
-/// permission as it is.
+/// Runs `work` with real-time priority below that of the links, if permitted: a stream with pauses shows no
+/// rate.
 fn punctually<T>(work: impl FnOnce() -> T) -> T {
     if let Err(error) = sched::use_fifo(PRIORITY) {
         tracing::debug!("verify: {error}");
@@ -263,7 +261,7 @@ fn punctually<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Where packets of this direction of a link come from, and where they go.
+/// The sending and the receiving site of this direction of a link.
 fn sites_of(lab: &Lab, number: usize, direction: Direction) -> [String; 2] {
     let link = &lab.topology().links[number];
     let ends = match direction {
@@ -278,12 +276,12 @@ fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
     Some(Direction::BOTH.map(|direction| counters.read(direction)))
 }
 
-/// How long a wire can take for one packet, as good as always.
+/// The maximum delay of a wire for one packet, with very high probability.
 fn longest(wire: &Wire) -> Span {
     wire.delay + wire.jitter.reach()
 }
 
-/// How much longer than that packets are waited for.
+/// Additional time to wait for packets.
 fn patience(scheduled: bool) -> Span {
     GRACE + if scheduled { CHANGES } else { Span::ZERO }
 }

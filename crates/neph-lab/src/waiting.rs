@@ -1,7 +1,6 @@
-//! The packets on a link that have not left yet, in the order in which they are due.
+//! The packets of a link that have not departed yet, ordered by due time.
 //!
-//! Owns their bytes (in slots that are used again) and the heap. Does not decide when they leave
-//! and does not send them.
+//! Owns their bytes (in reused slots) and the heap. Does not decide when they depart and does not send them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,17 +11,17 @@ use crate::direction::Direction;
 use crate::gate::Moment;
 use crate::truth::{Handling, Passing};
 
-/// Slots made at the start; more are made as needed.
+/// Number of slots at the start; more are created as needed.
 const FIRST_SLOTS: usize = 512;
-/// The most slots: 128 MiB, or 320 ms at 200,000 packets/s.
+/// Maximum number of slots: 128 MiB, or 320 ms at 200,000 packets/s.
 const MOST_SLOTS: usize = 65_536;
 
-/// A packet that waits to leave.
+/// A packet that waits for its departure.
 #[derive(Debug)]
 pub(crate) struct Packet {
-    /// Which way it goes.
+    /// Its direction.
     pub(crate) direction: Direction,
-    /// What the truth will say about it, if it is among those recorded.
+    /// Its data for the truth record, if it is recorded.
     pub(crate) passing: Option<Passing>,
     /// What is done to it.
     pub(crate) handling: Handling,
@@ -36,20 +35,20 @@ impl Packet {
         &self.bytes[..self.length]
     }
 
-    /// [`Self::frame`], to be changed.
+    /// [`Self::frame`], mutable.
     pub(crate) fn frame_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.length]
     }
 }
 
-/// Where a packet is kept.
+/// The storage of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(usize);
 
 /// All packets that wait on one link.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// Due moment, then order of arrival (so that equals leave in order), then slot.
+    /// Due time, then order of arrival (so that equal ones depart in order), then slot.
     heap: BinaryHeap<Reverse<(Moment, u64, Slot)>>,
     slots: Vec<Packet>,
     free: Vec<Slot>,
@@ -66,7 +65,7 @@ impl Waiting {
         }
     }
 
-    /// Keeps a copy of `frame`, without a moment to leave at yet; none when there is no room.
+    /// Stores a copy of `frame`, without a due time yet; `None` if there is no room.
     pub(crate) fn keep(
         &mut self,
         frame: &[u8],
@@ -83,10 +82,10 @@ impl Waiting {
         Some(slot)
     }
 
-    /// Keeps a second packet like the one in `slot`; none when there is no room.
+    /// Stores a copy of the packet in `slot`; `None` if there is no room.
     pub(crate) fn keep_copy(&mut self, slot: Slot) -> Option<Slot> {
         let copy = self.free.pop().or_else(|| self.grow())?;
-        // Two slots of one list: the bytes go out and in again.
+        // Two slots of one list: the bytes are copied out and in.
         let bytes = *self.packet(slot).bytes;
         let original = self.packet(slot);
         let (direction, passing) = (original.direction, original.passing);
@@ -103,18 +102,18 @@ impl Waiting {
         Some(copy)
     }
 
-    /// The packet kept in `slot`.
+    /// The packet in `slot`.
     pub(crate) fn packet(&mut self, slot: Slot) -> &mut Packet {
         &mut self.slots[slot.0]
     }
 
-    /// Lets the packet in `slot` leave at `due`.
+    /// Sets the departure of the packet in `slot` to `due`.
     pub(crate) fn leave(&mut self, slot: Slot, due: Moment) {
         self.arrived += 1;
         self.heap.push(Reverse((due, self.arrived, slot)));
     }
 
-    /// Forgets the packet in `slot`, which was not to leave.
+    /// Drops the packet in `slot`.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.free.push(slot);
     }
@@ -124,7 +123,7 @@ impl Waiting {
         self.heap.peek().map(|Reverse((due, _, _))| *due)
     }
 
-    /// Takes the next packet out; its bytes stay readable until the next [`Self::keep`].
+    /// Removes the next packet; its bytes stay readable until the next [`Self::keep`].
     pub(crate) fn take(&mut self) -> Option<(Moment, &Packet)> {
         let Reverse((due, _, slot)) = self.heap.pop()?;
         self.free.push(slot);

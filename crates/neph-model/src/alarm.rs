@@ -1,10 +1,10 @@
-//! Alarms: a rule, when it began to be broken, and when it was well again.
+//! Alarms: a rule, when its limit was exceeded, and when values were normal again.
 //!
-//! Owns the counting and the states, for all that have times to judge: the messages of a plan, passive
-//! round trips, the segments of hops. How a rule is typed is `neph-campaign`'s. It reads no clock. Times
-//! are counted until there are as many as the rule's quantile needs; such a stretch is then over the
-//! limit, well, or in between. The alarm is raised when stretches over the limit follow each other for as
-//! long as the rule says, and ends when stretches that are well do.
+//! Owns the counting and the states, for all timed values: the messages of a plan, passive round trips,
+//! the segments of hops. How a rule is typed is `neph-campaign`'s. It reads no clock. Times are counted
+//! until there are as many as the rule's quantile needs. Such a stretch is then over the limit, normal, or
+//! in between. The alarm is raised when stretches over the limit follow each other for the rule's duration,
+//! and ends when normal stretches do.
 
 mod paced;
 mod rule;
@@ -61,7 +61,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What the rule says, and what was found: of so many `noun`s.
+    /// The rule and its result in words, for a number of `noun`s.
     pub fn in_words(&self, noun: &str) -> String {
         let Self {
             rule,
@@ -123,7 +123,7 @@ impl<S> Alarm<S> {
         self.stretch.unwell += exceeds(self.rule.until);
     }
 
-    /// It is `now`, since the beginning: tells whether that changes anything.
+    /// It is `now`, since the beginning: returns a change of the alarm.
     pub fn look(&mut self, now: Span) -> Option<Change> {
         let stretch = self.stretch;
         if stretch.n < self.rule.quantile.needs {

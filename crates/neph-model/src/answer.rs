@@ -1,6 +1,6 @@
 //! What was answered to a message, or what kept an answer away.
 //!
-//! Owns the answers' names and codes. Does not own when they came (marks) nor whether the message
+//! Owns the answers' names and codes. Does not own when they came (timestamps) nor whether the message
 //! counts as replied to ([`crate::Outcome`]).
 
 mod named;
@@ -144,7 +144,7 @@ impl Answer {
         }
     }
 
-    /// Whether it says no more than that all is well.
+    /// Whether the answer only reports success.
     pub fn is_plain_success(self) -> bool {
         let noerror = DnsReply::from_number(0);
         matches!(self, Self::HttpStatus(200))

@@ -1,6 +1,6 @@
 //! The part of a target between its scheme and its path: host and port.
 //!
-//! Owns how they are told apart, and what is wrong with a part of a target.
+//! Owns how host and port are separated, and what is wrong with a part of a target.
 
 use std::net::Ipv6Addr;
 

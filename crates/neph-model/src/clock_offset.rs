@@ -2,7 +2,7 @@
 
 use crate::{Instant, Own, Peer, Span};
 
-/// Peer clock minus own clock, known to within `bound` either way.
+/// Reading of the peer's clock minus reading of the local clock, known to ± `bound`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
     value: Span,
@@ -37,11 +37,11 @@ impl ClockOffset {
     pub const fn value(self) -> Span {
         self.value
     }
-    /// How far [`Self::value`] may be wrong, either way.
+    /// Largest error of [`Self::value`], in both directions.
     pub const fn bound(self) -> Span {
         self.bound
     }
-    /// The delay from our instant to the peer's.
+    /// The delay on the forward path, from the local instant to the peer's.
     pub fn there(self, sent: Instant<Own>, received: Instant<Peer>) -> OneWay {
         let apart = received.nanos().saturating_sub(sent.nanos());
         OneWay {
@@ -49,7 +49,7 @@ impl ClockOffset {
             bound: self.bound,
         }
     }
-    /// The delay from the peer's instant to ours.
+    /// The delay on the reverse path, from the peer's instant to the local one.
     pub fn back(self, sent: Instant<Peer>, received: Instant<Own>) -> OneWay {
         let apart = received.nanos().saturating_sub(sent.nanos());
         OneWay {

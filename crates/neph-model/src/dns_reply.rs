@@ -1,4 +1,4 @@
-//! What a DNS response says of itself: its response code, and whether it was cut to fit.
+//! The result that a DNS response reports: its response code, and whether it was truncated.
 //!
 //! Owns the names of response codes. Does not own what the response code means for a message: any
 //! response is a reply.

@@ -1,5 +1,5 @@
-//! The contract between whoever orders and whoever carries orders out: this process, a site of a lab,
-//! an agent at a distance.
+//! The contract between the sender of orders and the executor that carries them out: this process, a
+//! site of a lab, an agent at a distance.
 //!
 //! Owns the trait and what an executor reports. What is reported is plain data, so that a store, a
 //! screen or a wire can take it.

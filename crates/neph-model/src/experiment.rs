@@ -82,10 +82,10 @@ impl Tally {
 
     /// Messages of the population of response time that have none: they rank above every reply.
     ///
-    /// This and [`Self::without_service`] are the one definition of what quantiles of messages
-    /// are over, in every command, figure, file and alarm. Response time counts from the moment when
-    /// a message was due, so every message that was due belongs to its population: one that was
-    /// lost, was not answered as expected or could not be sent counts as slower than every reply.
+    /// This and [`Self::without_service`] define the population of all quantiles of messages, in every
+    /// command, figure, file and alarm. Response time counts from the scheduled send time, so every
+    /// scheduled message belongs to its population. A message that was lost, had an unexpected answer
+    /// or could not be sent counts as slower than every reply.
     pub const fn without_response(&self) -> Unanswered {
         Unanswered {
             not_sent: self.failed,

@@ -1,8 +1,8 @@
 //! A fleet: many flows of one source that one thread carries, and their messages.
 //!
-//! A message of a fleet is kept small (thousands of flows over weeks), so it is not a
-//! [`Message`](crate::Message) with its ledger: it holds the network's round trip, and what tells
-//! path changes, loss, duplication and reordering apart by direction.
+//! A message of a fleet is small (thousands of flows over weeks), so it is not a
+//! [`Message`](crate::Message) with its ledger. It holds the network's round trip, and what
+//! distinguishes path changes, loss, duplication and reordering by direction.
 
 use std::net::SocketAddr;
 
@@ -156,7 +156,7 @@ pub struct FleetReply {
 }
 
 impl FleetReply {
-    /// The round trip without the time that the request spent at the peer, where the peer tells it.
+    /// The round trip without the time that the request spent at the peer, if the peer reports it.
     pub fn network(&self) -> Span {
         self.at_peer
             .map_or(self.round_trip, |peer| self.round_trip - peer.residence)

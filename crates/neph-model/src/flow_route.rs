@@ -203,7 +203,7 @@ impl FlowHop {
         }
     }
 
-    /// Those who answered beside [`Self::address`], each with its round trips where these are known.
+    /// Other addresses that answered, besides [`Self::address`], each with its round trips if known.
     pub fn alongside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
         let trips = self.others_round_trips.iter().map(Vec::as_slice);
         let trips = trips.chain(std::iter::repeat(&[][..]));
@@ -317,8 +317,8 @@ pub struct DiamondPath {
 pub struct TracedFlow {
     /// What was found.
     pub route: FlowRoute,
-    /// When the first and the last of the probes left that somebody answered, by this host's clock:
-    /// the route is that of this time. `None`: nobody answered.
+    /// When the first and the last of the answered probes left, by the clock of this host: the route is
+    /// that of this time. `None` if no probe was answered.
     pub answered: Option<(Instant<Own>, Instant<Own>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Identities. Campaigns and experiments are told apart for ever (`UUIDv7`, so they sort by time
-//! of birth); a scenario's identity is what it fixes, so that two campaigns can share it.
+//! Identities. Those of campaigns and experiments are unique for ever (`UUIDv7`, which sort by time
+//! of creation). A scenario's identity is its values, so that two campaigns can share it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -111,7 +111,7 @@ pub struct KindFacts {
     pub has_credentials: bool,
     /// Whether a reply has a status of HTTP.
     pub has_status: bool,
-    /// Whether a reflector's marks stand in the reply's payload.
+    /// Whether a reflector's timestamps stand in the reply's payload.
     pub has_marks_in_payload: bool,
     /// Whether a key authenticates its messages.
     pub has_key: bool,
@@ -298,7 +298,7 @@ impl ProbeKind {
     }
 
     /// Whether its messages run on a TCP connection. Others' replies are as long as their requests,
-    /// whatever is asked for (RFC 8762, section 4.2.1; RFC 792).
+    /// for any requested size (RFC 8762, section 4.2.1; RFC 792).
     pub const fn on_connection(self) -> bool {
         matches!(self.facts().transport, Transport::Connection)
     }
@@ -308,7 +308,7 @@ impl ProbeKind {
         matches!(self.facts().transport, Transport::Udp | Transport::Icmp)
     }
 
-    /// Whether it is an ICMP echo, as they go beside other kinds.
+    /// Whether it is an ICMP echo, as it runs alongside other kinds.
     pub const fn is_echo(self) -> bool {
         matches!(self.facts().transport, Transport::Icmp)
     }

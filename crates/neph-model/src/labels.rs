@@ -1,4 +1,4 @@
-//! Labels of an agent: what its site is, in the words of who runs it.
+//! Labels of an agent: what its site is, in the words of its operator.
 
 use std::collections::BTreeMap;
 use std::fmt;

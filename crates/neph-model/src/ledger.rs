@@ -9,13 +9,13 @@ use crate::{ClockOffset, Instant, Marks, OneWay, Own, Span, Stage, StageSet};
 /// One line of a ledger: the stages it covers and the time they took together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// One stage, or several where a mark between them is absent.
+    /// One stage, or several where a timestamp between them is missing.
     pub stages: StageSet,
     time: Span,
 }
 
 impl Entry {
-    /// How long they took; never negative: marks that contradict each other are as good as absent
+    /// How long they took; never negative: contradictory timestamps count as missing
     /// ([`Marks::without_contradictions`]).
     pub const fn time(&self) -> Span {
         self.time
@@ -74,8 +74,8 @@ impl Ledger {
             .map(|entry| entry.time)
     }
 
-    /// The network's two directions, told apart with the clock offset; `None` if one of the four
-    /// marks at the interfaces is absent.
+    /// The network's two directions, separated with the clock offset; `None` if one of the four
+    /// timestamps at the interfaces is missing.
     pub fn directions(marks: &Marks, offset: ClockOffset) -> Option<(OneWay, OneWay)> {
         let there = offset.there(marks.nic_tx?, marks.peer.rx?);
         let back = offset.back(marks.peer.nic_tx?, marks.nic_rx?);
@@ -83,7 +83,7 @@ impl Ledger {
     }
 }
 
-/// Walks along the marks; stages whose end mark is absent wait in `open` for the next one.
+/// Walks along the timestamps. Stages without an end timestamp wait in `open` for the next one.
 struct Builder {
     entries: [Entry; Stage::ALL.len()],
     len: usize,
@@ -110,7 +110,7 @@ impl Builder {
         self.len += 1;
     }
 
-    /// Ends `stage`, and whatever is open before it, at `at`.
+    /// Ends `stage`, and all stages that are open before it, at `at`.
     fn close(&mut self, stage: Stage, at: Instant<Own>) {
         let stages = self.open.with(stage);
         self.push(stages, at - self.from);
@@ -143,8 +143,8 @@ impl Builder {
         self.close_or_open(Stage::SendQueue, marks.nic_tx);
     }
 
-    /// From our last mark before the network to our first one after it: the peer's stages are
-    /// differences on its own clock, the network is what they leave.
+    /// From the last local timestamp before the network to the first one after it: the peer's stages are
+    /// differences on its own clock, the network is the rest.
     fn the_crossing(&mut self, marks: &Marks, end: Instant<Own>) {
         let after = marks.nic_rx.unwrap_or(end);
         let whole = after - self.from;

@@ -1,6 +1,6 @@
 //! The vocabulary of Nephoscope as types: one noun per file.
 //!
-//! Owns what a word means (units, identities, marks, the ledger, outcomes, warnings). Does no
+//! Owns what a word means (units, identities, timestamps, the ledger, outcomes, warnings). Does no
 //! input or output, reads no clock and knows no format but the ones serde derives.
 
 mod agent_name;

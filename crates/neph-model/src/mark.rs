@@ -1,21 +1,21 @@
-//! Marks: the points in a message's life at which a clock was read.
+//! Timestamps: the points in a message's life at which a clock was read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, Peer, Span};
 
-/// The name of a mark, in the order in which a message passes them. `Acked` stands beside the
+/// The name of a timestamp, in the order in which a message passes them. `Acked` is not part of the
 /// order: the peer's TCP confirms the request independently of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// When the schedule said the message should go.
+    /// The scheduled send time of the message.
     Intended,
     /// When the connection for this message was begun (a new connection per message only).
     Dialled,
     /// When that connection stood.
     Connected,
-    /// When its handshakes above TCP were done: TLS, the WebSocket upgrade, our own hello.
+    /// When its handshakes above TCP were done: TLS, the WebSocket upgrade, the hello of neph.
     Opened,
     /// When the program handed the request to its kernel.
     AppSend,
@@ -25,15 +25,15 @@ pub enum Mark {
     NicTx,
     /// When the peer's kernel received the request's last byte.
     PeerRx,
-    /// When the peer's program had read it.
+    /// When the server application had read it.
     PeerAppRx,
-    /// When the peer's program handed the reply to its kernel.
+    /// When the server application handed the reply to its kernel.
     PeerAppTx,
     /// When the reply's last byte left the peer's kernel.
     PeerNicTx,
-    /// When our kernel received the reply's last byte.
+    /// When the local kernel received the reply's last byte.
     NicRx,
-    /// When our program had read it.
+    /// When the client application had read it.
     AppRecv,
     /// When the peer's TCP had acknowledged the request's last byte (`TX_ACK`).
     Acked,
@@ -115,15 +115,15 @@ impl Marks {
         Some(self.acked? - self.nic_tx?)
     }
 
-    /// Both directions of the network: between our two kernel stamps, less what lies between the
-    /// peer's two. `None` unless all four are known: what the peer did is never part of it.
+    /// Both directions of the network: between the two local kernel timestamps, less the time between the
+    /// peer's two. `None` unless all four are known: time at the peer is never part of it.
     pub fn network_round_trip(&self) -> Option<Span> {
         let whole = self.nic_rx? - self.nic_tx?;
         Some(whole - (self.peer.nic_tx? - self.peer.rx?))
     }
 
-    /// The network and the peer together: between our two kernel stamps, where the peer gives no
-    /// marks.
+    /// The network and the peer together: between the two local kernel timestamps, where the peer gives no
+    /// timestamps.
     pub fn network_and_peer_round_trip(&self) -> Option<Span> {
         let peer = &self.peer;
         let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
@@ -131,8 +131,8 @@ impl Marks {
         marks.iter().all(Option::is_none).then_some(whole)
     }
 
-    /// A copy without contradictory marks. A local mark is dropped if it is earlier than the one before
-    /// it or later than `app_recv`. The peer's marks are dropped together if they are not in order or
+    /// A copy without contradictory timestamps. A local one is dropped if it is earlier than the one
+    /// before it or later than `app_recv`. The peer's are dropped together if they are not in order or
     /// exceed the round trip.
     #[must_use]
     pub fn without_contradictions(&self) -> Self {
@@ -157,7 +157,7 @@ impl Marks {
         kept
     }
 
-    /// Whether the peer's marks are in order and within the round trip that was measured here.
+    /// Whether the peer's timestamps are in order and within the round trip that was measured here.
     pub fn is_peer_possible(&self) -> bool {
         let peer = &self.peer;
         let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];

@@ -60,7 +60,7 @@ pub enum TransactionKind {
 pub struct ThroughputMeasure {
     /// What carries the data.
     pub transport: TransferTransport,
-    /// Who sends.
+    /// Which side sends.
     pub direction: TransferDirection,
     /// Streams for each direction, 1 to 64.
     pub streams: u16,
@@ -100,8 +100,8 @@ impl ThroughputMeasure {
     /// The lowest rate.
     pub const LEAST_RATE: BitRate = BitRate(1_000);
 
-    /// What the site that measures sends, and what it asks its endpoint to send, in bits a second; `None` for as
-    /// much as goes.
+    /// What the site that measures sends, and what it asks its endpoint to send, in bits a second; `None` for
+    /// as much as goes.
     pub fn asked(&self) -> Option<BitRate> {
         let both = self.direction == TransferDirection::Both;
         let times = if both { 2 } else { 1 };
@@ -119,7 +119,7 @@ impl Measure {
         !matches!(self, Self::Messages)
     }
 
-    /// What both ends send, as far as it is asked for and known, in bits a second; `None` where the path decides.
+    /// What both ends send, as far as requested and known, in bits a second; `None` if the path decides.
     pub fn asked(&self) -> Option<BitRate> {
         match self {
             Self::Messages | Self::Transactions(_) => None,

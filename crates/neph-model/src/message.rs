@@ -1,4 +1,4 @@
-//! A message: one exchange of a probe, with its outcome, marks and TCP states.
+//! A message: one exchange of a probe, with its outcome, timestamps and TCP states.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Orders: what one executor is to do, as values that cross processes as JSON.
 //!
-//! Owns which orders there are. Who carries one out, and where, is not known here.
+//! Owns which orders there are. Does not know which executor carries one out, nor where.
 
 mod block;
 mod capture;
@@ -72,7 +72,7 @@ impl Order {
 }
 
 impl Order {
-    /// The same by another clock, which is so much ahead: its moments are those of who gave it.
+    /// The same order by another clock that is `ahead`: its times are those of the sender's clock.
     #[must_use]
     pub fn by_clock_ahead(mut self, ahead: Span) -> Self {
         match &mut self {

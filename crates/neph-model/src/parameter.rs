@@ -96,7 +96,7 @@ macro_rules! parameters {
 parameters! {
     /// Of a report: the address at which experiments found the endpoint, where there were several.
     Address, address = "address": IpAddr;
-    /// A file (PEM) with certificate authorities that are trusted beside the public ones.
+    /// A file (PEM) with certificate authorities that are trusted in addition to the public ones.
     CaFile, ca_file = "ca_file": String;
     /// The two sites between which the endpoint is measured, by a name that is the same over all networks.
     Circuit, circuit = "circuit": String;

@@ -1,7 +1,7 @@
 //! Where a process may send, and how much: what an agent's own policy allows, as its sockets ask it.
 //!
-//! Owns the rule for an address and the budgets. Reads no clock and no file; what kinds of orders are allowed, and
-//! when, is the agent's.
+//! Owns the rule for an address and the budgets. Reads no clock and no file; what kinds of orders are
+//! allowed, and when, is the agent's.
 
 mod bucket;
 mod network;
@@ -149,8 +149,8 @@ impl Permit {
         limits.map_or(0, |limits| limits.forbidden.load(Ordering::Relaxed))
     }
 
-    /// Takes a message of so many bytes from the budget at `now` (nanoseconds of `CLOCK_MONOTONIC_RAW`); 0 bytes where
-    /// they are paid for by [`Self::spend`] as they go. Whether it may go.
+    /// Takes a message of so many bytes from the budget at `now` (nanoseconds of `CLOCK_MONOTONIC_RAW`); 0
+    /// bytes where they are paid for by [`Self::spend`] as they go. Whether it may go.
     pub fn message(&self, bytes: u64, now: i64) -> bool {
         let Some(limits) = &self.0 else {
             return true;

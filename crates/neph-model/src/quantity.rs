@@ -1,6 +1,6 @@
-//! Quantities: what a transfer comes to as numbers, one row each.
+//! Quantities: the results of a transfer as numbers, one row each.
 //!
-//! Owns the names, the units and which way is better. Who measures them is neph-load's.
+//! Owns the names, the units and which direction is better. Measuring them is neph-load's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum QuantityUnit {
     Count,
 }
 
-/// Which way is better.
+/// Whether higher or lower values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// More.
@@ -46,7 +46,7 @@ pub struct QuantityFacts {
     pub title: &'static str,
     /// Its unit.
     pub unit: QuantityUnit,
-    /// Which way is better.
+    /// Whether higher or lower values are better.
     pub better: Better,
 }
 

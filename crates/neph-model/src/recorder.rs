@@ -35,7 +35,7 @@ pub trait Recorder: Debug + Send {
     fn sample(&mut self, sample: &Sample) -> Result<(), RecordError>;
 }
 
-/// A recorder could not keep a record. It prints as the error of whatever keeps the records.
+/// A recorder could not keep a record. It prints as the error of the store or file behind it.
 #[derive(Debug)]
 pub struct RecordError {
     source: Box<dyn Error + Send + Sync>,

@@ -127,8 +127,8 @@ impl Scenario {
         if others.is_empty() { Vec::new() } else { parts }
     }
 
-    /// What the label consists of: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's size, and each level
-    /// of what else varies; of a transfer its seconds in the place of interval and size.
+    /// The parts of the label: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's size, and
+    /// each level of other variables. A transfer has its seconds instead of interval and size.
     pub fn label_parts(&self) -> Vec<String> {
         let mut parts = vec![self.endpoint.clone()];
         parts.extend(self.flows().map(|flows| format!("{flows} flows")));

@@ -1,15 +1,14 @@
 //! A TCP segment: how many of them a message takes.
 //!
-//! Owns what one carries where nobody knows better. Neither the stamps' TCP statistics nor the
-//! store hold a connection's own segment size, so that all that is calculated from sizes (what fits
-//! into a segment, into the first window, what headers add) is calculated with this one. Behind a
-//! tunnel or over IPv6 a segment carries some dozen bytes less, over loopback 64 KiB: what rests on
-//! it leaves room for that.
+//! Owns the default size of a segment. Neither the TCP statistics of timestamps nor the store hold a
+//! connection's own segment size. Everything that is calculated from sizes uses this default: segments of
+//! a message, the first window, overhead of headers. Behind a tunnel or over IPv6 a segment carries some
+//! dozen bytes less, over loopback 64 KiB: results that depend on it allow for that.
 
 use crate::ByteSize;
 
-/// What a full segment carries: Ethernet's 1500 bytes less the headers of IPv4 and TCP with time
-/// stamps.
+/// What a full segment carries: Ethernet's 1500 bytes less the headers of IPv4 and TCP with the
+/// timestamps option.
 pub const SEGMENT: ByteSize = ByteSize(1448);
 
 /// What a connection may send before anything was acknowledged: ten segments (RFC 6928).

@@ -51,7 +51,7 @@ impl LoadEnd {
         }
     }
 
-    /// Who is there.
+    /// The name of the counted items.
     const fn who(self) -> &'static str {
         match self {
             Self::Sent => "sender",

@@ -1,7 +1,7 @@
 //! What a site of a lab does while something is measured.
 //!
-//! Owns what a load is, and its text: `vm1 80%, vm2 flow 10.0.0.1:8080 max`. Who makes it is not known
-//! here.
+//! Owns what a load is, and its text: `vm1 80%, vm2 flow 10.0.0.1:8080 max`. Does not generate
+//! it.
 
 use std::fmt;
 
@@ -126,7 +126,7 @@ pub enum NoLoad {
     /// It is not written so.
     #[error("\"{0}\" is no load")]
     Text(String),
-    /// It says twice what a site does.
+    /// One site has two entries for the same load.
     #[error("site '{0}' is named twice for the same load")]
     DuplicateFilter(String),
 }

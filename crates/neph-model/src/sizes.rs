@@ -1,12 +1,12 @@
-//! What a kind of probe really sends where a size is asked for.
+//! What a kind of probe really sends where a size is requested.
 //!
-//! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. The bytes
-//! themselves are built elsewhere.
+//! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. Does not
+//! build the bytes.
 
 use crate::{ByteSize, ProbeKind, RequestSize};
 
-/// The shortest reply of a reflector of ours with marks in its payload, bytes. neph-probe holds this and
-/// the sizes of STAMP against those of neph-wire.
+/// The shortest reply of a neph reflector with timestamps in its payload, bytes. neph-probe compares this
+/// and the sizes of STAMP to those of neph-wire.
 pub const LEAST_REPLY: u64 = 68;
 /// STAMP packets without a tag, bytes.
 const STAMP_OPEN: StampSizes = StampSizes {
@@ -24,7 +24,7 @@ const STAMP_KEYED: StampSizes = StampSizes {
 pub struct StampSizes {
     /// The bare packet.
     pub bare: u64,
-    /// The smallest request with room for a reflector's marks (and the tag that guards them).
+    /// The smallest request with room for a reflector's timestamps (and the tag that guards them).
     pub with_marks: u64,
 }
 
@@ -49,8 +49,8 @@ impl Authenticated {
 }
 
 /// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes: the
-/// bare packet, if exactly that is asked for, and the packet with room for a reflector's marks. 0 where the
-/// protocol decides.
+/// bare packet, if exactly that is requested, and the packet with room for a reflector's timestamps.
+/// 0 where the protocol decides.
 pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated) -> ByteSize {
     let bytes = match kind.facts().request_size {
         RequestSize::AtLeast(least) => asked.bytes().max(least),
@@ -96,8 +96,8 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
     })
 }
 
-/// The payload of each reply of a reflector of ours: `asked`, raised where marks stand in the payload and
-/// need more. HTTP has them in a header, and datagrams come back as long as they went.
+/// The payload of each reply of a neph reflector: `asked`, raised if timestamps in the payload need
+/// more. HTTP has them in a header, and datagrams come back as long as they went.
 pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
     let least = if kind.facts().has_marks_in_payload {
         LEAST_REPLY
@@ -107,8 +107,8 @@ pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
     ByteSize(asked.bytes().max(least))
 }
 
-/// A reply's payload for tables and labels, nothing rounded: what was asked for, and what a reflector of
-/// ours sends where that is more. Others send what they like, so both are named.
+/// A reply's payload for tables and labels, nothing rounded: the requested size, and that of a neph
+/// reflector if larger. Third-party servers choose their own, so both are named.
 pub fn reply_size_in_words(kind: ProbeKind, asked: ByteSize) -> String {
     let sent = reply_size(kind, asked);
     if sent == asked {
@@ -117,7 +117,7 @@ pub fn reply_size_in_words(kind: ProbeKind, asked: ByteSize) -> String {
     format!("{} (neph reflector: {})", asked.exact(), sent.exact())
 }
 
-/// Why replies of a reflector of ours are longer than asked, in a sentence; `None` if they are not.
+/// Why replies of a neph reflector are longer than asked, in a sentence; `None` if they are not.
 /// Datagrams come back as long as they went.
 pub fn why_replies_are_raised(kind: ProbeKind, asked: ByteSize) -> Option<String> {
     let sent = reply_size(kind, asked);

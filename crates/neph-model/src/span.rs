@@ -76,8 +76,8 @@ impl Span {
     pub const fn times(self, n: i64) -> Self {
         Self(self.0.saturating_mul(n))
     }
-    /// Every digit and no trailing zero: `25 ms`, `2.5 ms`, `33.333333 ms`. For labels, which have to
-    /// tell apart what differs.
+    /// Every digit and no trailing zero: `25 ms`, `2.5 ms`, `33.333333 ms`. For labels, which must
+    /// distinguish different values.
     pub fn exact(self) -> String {
         let (unit, digits, name) = match self.0.unsigned_abs() {
             1_000_000_000.. => (1_000_000_000, 9, "s"),

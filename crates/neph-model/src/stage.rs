@@ -1,4 +1,4 @@
-//! Stages: the time between two neighbouring marks, each with its name on screen.
+//! Stages: the time between two neighbouring timestamps, each with its name on screen.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// The stages that one entry of a ledger covers: several where a mark between them is absent.
+/// The stages that one entry of a ledger covers: several where a timestamp between them is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StageSet(u16);
 
@@ -106,13 +106,13 @@ impl StageSet {
             .into_iter()
             .filter(move |stage| self.contains(*stage))
     }
-    /// Whether a mark is missing inside, so that several stages are told as one.
+    /// Whether a timestamp is missing inside, so that several stages are reported as one.
     pub const fn is_merged(self) -> bool {
         self.0.count_ones() > 1
     }
 }
 
-/// `network`, or `network + peer send` where the mark between them is absent.
+/// `network`, or `network + peer send` where the timestamp between them is absent.
 impl fmt::Display for StageSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.iter().map(Stage::name).collect();

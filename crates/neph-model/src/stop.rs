@@ -1,4 +1,4 @@
-//! A flag that ends what runs: set once, by ctrl-C or by whoever has measured enough.
+//! A flag that ends what runs: set once, by ctrl-C or by a caller that has measured enough.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use crate::Span;
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
-/// Shares a flag that somebody else made.
+/// Shares an existing flag.
 impl From<Arc<AtomicBool>> for Stop {
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)

@@ -1,4 +1,4 @@
-//! What is measured: `scheme://host:port/path`, in plans and on the command line alike.
+//! What is measured: `scheme://host:port/path`, in plans and on the command line.
 //!
 //! Owns the text and its meaning. Its host is `host`'s; nothing is resolved or opened here.
 
@@ -55,7 +55,7 @@ impl Target {
         Self::under("icmp", host)
     }
 
-    /// Our framing on TCP, at a port of a host.
+    /// neph's own framing on TCP, at a port of a host.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -74,7 +74,7 @@ impl Target {
     /// `host[:port]` under this scheme, at `port` unless one is written.
     ///
     /// # Errors
-    /// As [`Self::parse`], about the text without the scheme, which nobody wrote.
+    /// As [`Self::parse`], about the text without the scheme, which the user did not write.
     pub fn with_port(scheme: &str, text: &str, port: u16) -> Result<Self, NoTarget> {
         let wrong = |mistake| NoTarget {
             text: without_credentials(text),
@@ -205,7 +205,7 @@ impl Target {
     pub fn authorization(&self) -> Option<String> {
         self.credentials.as_ref().map(Credentials::header)
     }
-    /// What a Host header says: the port only where it is not the scheme's own, and no zone, which
+    /// The value of a Host header: the port only if it is not the scheme's own, and no zone, which
     /// means nothing to another host (RFC 6874, section 3).
     pub fn host_header(&self) -> String {
         let host = bracketed(bare(&self.host));

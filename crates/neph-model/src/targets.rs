@@ -17,7 +17,7 @@ pub struct Targets(Aim);
 enum Aim {
     /// Of one kind: one, or those that a fleet without a plan asks in turn. Not empty.
     Known(Vec<Target>),
-    /// What files of another program call it, which name no address: the kind stands beside the name.
+    /// The name that files of another program use, without an address; and its kind.
     Called(String, ProbeKind),
 }
 

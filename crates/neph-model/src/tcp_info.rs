@@ -11,7 +11,7 @@ pub struct TcpField(u8);
 struct Row {
     /// As linux/tcp.h calls it, without `tcpi_`.
     name: &'static str,
-    /// The unit, as names of series end with it; empty for codes, and where the name says it.
+    /// The unit, as names of series end with it; empty for codes, and where the name contains it.
     unit: &'static str,
     /// The first byte within the structure.
     offset: usize,
@@ -35,8 +35,8 @@ const fn row(
     }
 }
 
-/// The fields in the order of the structure. The bit fields of bytes 6 and 7 (window scales and flags) are one
-/// number each. Kernels append fields: what an older one does not give is absent.
+/// The fields in the order of the structure. The bit fields of bytes 6 and 7 (window scales and flags) are
+/// one number each. Kernels append fields: what an older one does not give is absent.
 const FIELDS: &[Row] = &[
     row(
         ("state", ""),

@@ -1,4 +1,4 @@
-//! A TCP connection's state at one moment, as the kernel told it with a send stamp (`OPT_STATS`).
+//! A TCP connection's state at one moment, as the kernel reports it with a send timestamp (`OPT_STATS`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

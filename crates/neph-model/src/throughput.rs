@@ -44,8 +44,8 @@ pub struct Throughput {
 }
 
 /// How many bulk flows share a link of this capacity with one that has `own` of it, if all have the
-/// same: `floor(capacity / own) - 1` (`LaCurts` and others; the second source, section 4.2.1). None
-/// where the flow had nothing, or more than the capacity.
+/// same: `floor(capacity / own) - 1` (`LaCurts` and others; source 2, section 4.2.1). `None` if the
+/// flow had nothing, or more than the capacity.
 pub fn cross_flows(capacity: BitRate, own: BitRate) -> Option<u64> {
     let ways = capacity.0.checked_div(own.0)?;
     ways.checked_sub(1)

@@ -1,7 +1,7 @@
 //! Time, in integers of nanoseconds, on clocks that cannot be mixed.
 //!
-//! [`Instant`] is a reading of somebody's `CLOCK_MONOTONIC_RAW`; the type says whose. Instants of
-//! two sites cannot be subtracted, and neither meets [`Wall`] except through an [`Anchor`].
+//! [`Instant`] is a reading of a `CLOCK_MONOTONIC_RAW`; its type names the clock. Instants of two
+//! sites cannot be subtracted. Only an [`Anchor`] converts between an instant and [`Wall`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -135,7 +135,7 @@ pub struct Anchor<C: Clock> {
 }
 
 impl<C: Clock> Anchor<C> {
-    /// The monotonic instant of a wall-clock stamp taken near this anchor.
+    /// The monotonic instant of a wall-clock timestamp taken near this anchor.
     pub const fn to_instant(self, stamp: Wall) -> Instant<C> {
         Instant::from_nanos(
             self.at
@@ -152,17 +152,17 @@ impl<C: Clock> Anchor<C> {
         Span::from_nanos(self.wall.0.saturating_sub(self.at.0))
     }
 
-    /// Whether the wall clock was not stepped between two anchors: it moved against the monotonic one
-    /// by 1 ms at most, and with time as clocks do that are slewed gently (100 ppm).
+    /// Whether the wall clock was not stepped between two anchors. Against the monotonic clock it may
+    /// move by 1 ms, plus 100 ppm of the time for gentle slewing.
     pub const fn is_steady(self, other: Self) -> bool {
         let moved = other.offset().nanos().saturating_sub(self.offset().nanos());
         let apart = other.at.0.saturating_sub(self.at.0);
         moved.unsigned_abs() <= STEADY + apart.unsigned_abs() / SLEWED
     }
 
-    /// The wall-clock time of an instant between this anchor and a later one: along the line between
-    /// them if the clock was steady, as a clock that runs fast moves by seconds in days; else by the
-    /// nearer one, so that a step spoils the instants near it only.
+    /// The wall-clock time of an instant between this anchor and a later one. If the clock was steady, it
+    /// is on the line between them, since a fast clock moves by seconds in days. Otherwise the nearer
+    /// anchor counts, so that a step affects only the instants near it.
     pub fn wall_between(self, later: Self, at: Instant<C>) -> Wall {
         if self.is_steady(later) {
             self.along(later, at)

@@ -1,5 +1,5 @@
-//! A route that was traced while its flow was measured, and what it says of the path change that it
-//! was traced for.
+//! A route that was traced while its flow was measured, and its result for the path change that
+//! caused the trace.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,14 @@ pub struct TracedRoute {
     pub change: Option<TracedChange>,
 }
 
-/// What tells a path change of a fleet from the others; ordered by time.
+/// The identity of a path change within its fleet; ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangeId {
     /// When the first message of the new latency was sent.
     pub at: Instant<Own>,
     /// The flow's place in the fleet.
     pub slot: Slot,
-    /// Our port: with [`Fleet::lifetime`] a slot has several flows, one after the other.
+    /// Local source port: with [`Fleet::lifetime`] a slot has several flows, one after the other.
     pub source_port: u16,
 }
 

@@ -35,8 +35,8 @@ impl ByteSize {
         const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
         UNITS.into_iter().find(|(unit, _)| self.0 >= *unit)
     }
-    /// As it prints, but never rounded: `1.5 KiB`, `100 kB`, `1472 B`. For labels, which have to
-    /// tell apart what differs.
+    /// As it prints, but never rounded: `1.5 KiB`, `100 kB`, `1472 B`. For labels, which must
+    /// distinguish different values.
     pub fn exact(self) -> String {
         const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
         // Below 1 KiB too: 1000 B are 1 kB.
@@ -130,7 +130,7 @@ impl FromStr for BitRate {
     }
 }
 
-/// `3 Mbit/s`, `19.8 Mbit/s`: powers of ten, as network rates are told.
+/// `3 Mbit/s`, `19.8 Mbit/s`: powers of ten, as network rates are written.
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut large = Self::UNITS.iter().filter(|(unit, _)| *unit > 1);

@@ -1,10 +1,10 @@
-//! A wall clock beside the raw clock of its machine, over weeks: how far apart they are at any moment,
-//! and when it was set. The wall clock is set and steered meanwhile: a time is on the line between the
-//! readings around it, and goes by the nearer one where the clock was set between them.
+//! A wall clock against the raw clock of its machine, over weeks: their difference at any moment, and
+//! when the wall clock was set. It is set and steered meanwhile. A time is on the line between the
+//! readings around it. If the clock was set between them, the nearer reading counts.
 //!
-//! Each machine reads its own two clocks at one moment, so that no network is in between: a step shows
-//! to the microsecond. Readings that lie on the line between others are not kept, so that weeks take
-//! no more room than the bound. Owns which ones are kept; the line itself is [`Anchor`]'s.
+//! Each machine reads its own two clocks at one moment, with no network in between: a step shows to
+//! the microsecond. Readings on the line between others are not kept, so that memory is bounded even
+//! over weeks. Owns which readings are kept; the line itself is [`Anchor`]'s.
 
 use crate::{Anchor, Clock, Instant, Span, Wall};
 
@@ -30,7 +30,7 @@ pub struct WallStep<C: Clock> {
     pub by: Span,
 }
 
-/// The wall clock of one machine beside its raw one.
+/// The wall clock of one machine against its raw one.
 #[derive(Clone, Debug)]
 pub struct WallCourse<C: Clock> {
     knots: Vec<Knot<C>>,
@@ -113,7 +113,7 @@ impl<C: Clock> WallCourse<C> {
         Some(Span::from_nanos(wall.saturating_sub(at.nanos())))
     }
 
-    /// How far what is told may be from what was read, at most.
+    /// Largest difference between a reported time and the reading.
     pub const fn doubt(&self) -> Span {
         self.within
     }
@@ -166,7 +166,7 @@ impl<C: Clock> WallCourse<C> {
     }
 }
 
-/// From one reading to a later one: how far the wall clock moved against ours in how long.
+/// From one reading to a later one: how far the wall clock moved against the raw clock, in how long.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     moved: i64,
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::Own;
 
-    /// As the times of flows are told.
+    /// The precision of reported times of flows.
     const SAME: Span = Span::from_micros(1);
     const SECOND: i64 = 1_000_000_000;
 

@@ -1,20 +1,20 @@
-//! When a flow's loop ends: everything is known that can be, or somebody stopped it.
+//! When a flow's loop ends: everything possible is known, or it was stopped.
 //!
-//! Time is an argument. Does not know sessions: their drivers say how far they are.
+//! Time is an argument. Does not know sessions: their drivers report their state.
 
 use neph_model::{Instant, Own, Span, Stop};
 
-/// How long replies to what is under way are still taken once nothing more is sent: a message that
-/// was sent just before the end is not lost.
+/// How long replies to messages in flight are accepted after the last send: a message that was sent just
+/// before the end is not lost.
 const LAST_REPLIES: Span = Span::from_secs(1);
 
-/// One flow's way to its end.
+/// The end of one flow.
 #[derive(Debug)]
 pub(crate) struct Finish<'s> {
     stop: &'s Stop,
-    /// How long the reflector's last stamp is waited for.
+    /// How long to wait for the reflector's last timestamp.
     tail: Span,
-    /// When a flow that was stopped takes no more replies.
+    /// When a stopped flow accepts no more replies.
     latest: Option<Instant<Own>>,
     done_since: Option<Instant<Own>>,
 }
@@ -29,8 +29,8 @@ impl<'s> Finish<'s> {
         }
     }
 
-    /// Whether the flow was stopped and has had its time for last replies. `end_schedule` is
-    /// called once, when the stop is noticed.
+    /// Whether the flow was stopped and had its time for last replies. `end_schedule` is called once, when
+    /// the stop is noticed.
     pub(crate) fn is_cut_off(&mut self, now: Instant<Own>, end_schedule: impl FnOnce()) -> bool {
         if !self.stop.is_set() {
             return false;

@@ -1,8 +1,8 @@
-//! Both halves of a connection, a fleet and a trace without sockets, for the fuzz targets in the
-//! repository's `fuzz/`.
+//! Client and reflector side of a connection, a fleet and a trace without sockets, for the fuzz targets in
+//! the repository's `fuzz/`.
 //!
-//! Not part of the crate's interface. Compiled always, so that no change of the state machines can
-//! leave it behind.
+//! Not part of the crate's interface. Always compiled, so that changes of the state machines cannot break it
+//! unnoticed.
 
 mod answer;
 mod ask;

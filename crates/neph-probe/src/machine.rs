@@ -1,4 +1,4 @@
-//! The machine as the probes see it: its clocks, its interfaces, its namespaces.
+//! The host's properties that matter for probes: clocks, interfaces, namespaces.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use neph_sys::{awake, clock, offload};
 use crate::ProbeError;
 use crate::stamp_clock::StampClock;
 
-/// Both clocks, now.
+/// The current reading of both clocks.
 pub fn anchor() -> Anchor<Own> {
     StampClock::new().anchor()
 }
 
-/// What the kernel believes of its wall clock, in words.
+/// The kernel's state of its wall clock, in words.
 pub fn clock_sync() -> String {
     match clock::sync_status() {
         None => "unknown: adjtimex is forbidden here".to_owned(),
@@ -22,7 +22,7 @@ pub fn clock_sync() -> String {
     }
 }
 
-/// An error of 16 s is none: the kernel writes it where it knows nothing (`NTP_PHASE_LIMIT`).
+/// An error of 16 s means unknown (`NTP_PHASE_LIMIT`).
 fn believed(status: &clock::SyncStatus) -> String {
     const UNKNOWN_US: i64 = 16_000_000;
     let is = if status.synchronised {
@@ -38,8 +38,7 @@ fn believed(status: &clock::SyncStatus) -> String {
     format!("{is}, estimated error {estimated}, at most {most}")
 }
 
-/// How long a core may take to wake, as whoever asked the kernel has it, as a setting with its name;
-/// none where that cannot be read.
+/// The permitted wake-up time of a core, as a setting with its name; `None` where it cannot be read.
 pub fn core_wake() -> Option<(String, String)> {
     let reported = match awake::permitted_us().ok()? {
         0 => "0 us: cores are kept awake".to_owned(),
@@ -57,7 +56,7 @@ pub fn offloads() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Does `work` at that place, or right here.
+/// Runs `work` at that place, or at the current one.
 ///
 /// # Errors
 /// When the place cannot be entered.

@@ -1,21 +1,21 @@
-//! Whose a datagram's send stamp is: the kernel numbers a socket's datagrams from 0.
+//! Assignment of send timestamps to datagrams: the kernel numbers a socket's datagrams from 0.
 //!
-//! Owns the count on our side. Does not read stamps.
+//! Owns the local count. Does not read timestamps.
 
 use std::collections::VecDeque;
 
-/// Datagrams that wait for their stamps, oldest first, and what each of them was.
+/// Datagrams that wait for their timestamps, oldest first, with their data.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     /// The number of the oldest.
     first: u32,
-    /// What was taken leaves its place until all before it are gone: numbers need no search.
+    /// A taken entry leaves its place empty until all before it are gone, so numbers need no search.
     waiting: VecDeque<Option<T>>,
     room: usize,
 }
 
 impl<T> Numbered<T> {
-    /// Remembers the latest `room`: stamps come within microseconds, an older one will not.
+    /// Remembers the latest `room`: timestamps come within microseconds, an older one will not.
     pub(crate) fn new(room: usize) -> Self {
         Self {
             first: 0,
@@ -24,7 +24,7 @@ impl<T> Numbered<T> {
         }
     }
 
-    /// The next datagram goes.
+    /// The next datagram is sent.
     pub(crate) fn count(&mut self, what: T) {
         if self.waiting.len() == self.room {
             self.forget_first();
@@ -37,7 +37,7 @@ impl<T> Numbered<T> {
         self.waiting.get(self.place(number))?.as_ref()
     }
 
-    /// The datagram of this number, of which no more is to come.
+    /// Removes the datagram of this number.
     pub(crate) fn take(&mut self, number: u32) -> Option<T> {
         let place = self.place(number);
         let what = self.waiting.get_mut(place)?.take();
@@ -47,8 +47,8 @@ impl<T> Numbered<T> {
         what
     }
 
-    /// The kernel counts from 0 again. The stamps of what left just before are not known any more:
-    /// better none than another datagram's.
+    /// The kernel counts from 0 again. The timestamps of datagrams that just left are dropped, as they could
+    /// be assigned to others.
     pub(crate) fn restart(&mut self) {
         self.waiting.clear();
         self.first = 0;

@@ -1,7 +1,7 @@
-//! The secret of authenticated STAMP: where it comes from, and that it is shown nowhere.
+//! The secret of authenticated STAMP: its source, and its protection.
 //!
-//! Owns reading it, and the one place where it becomes a key. A secret is never an argument of a
-//! command: `ps` shows those to every user of a host.
+//! Owns reading it, and the one place where it becomes a key. A secret is never an argument of a command:
+//! `ps` shows those to every user of a host.
 
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
@@ -15,15 +15,15 @@ use neph_text::FileKind;
 
 use crate::private_file::{PrivateFileError, read_private};
 
-/// A secret that both sides of authenticated STAMP know; never empty. Its memory is zeroed when it
-/// is dropped, and `Debug` shows nothing of it.
+/// A shared secret of authenticated STAMP; never empty. Its memory is zeroed when it is dropped, and `Debug`
+/// shows nothing of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 /// Why there is no secret. No variant holds any part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// It was given itself.
+    /// The secret itself was given instead of its source.
     #[error(transparent)]
     Bare(#[from] BareSecret),
     /// Its file cannot be used.
@@ -32,7 +32,7 @@ pub enum SecretError {
     /// The variable is not set.
     #[error("the environment variable {0} is not set: export it, or write file:PATH")]
     Unset(String),
-    /// Nothing is in it.
+    /// The source is empty.
     #[error("{0} is empty: it must hold the secret that both sides know")]
     Empty(String),
 }
@@ -41,15 +41,15 @@ impl Secret {
     /// Reads the secret that `file:PATH` or `env:NAME` names.
     ///
     /// # Errors
-    /// When it names neither, or what it names is not there, is exposed or is empty.
+    /// When it names neither, or the source is missing, exposed or empty.
     pub fn find(source: &str) -> Result<Self, SecretError> {
         Self::read(&source.parse()?)
     }
 
-    /// Reads the secret that is there.
+    /// Reads the secret from this source.
     ///
     /// # Errors
-    /// When it is not there, is exposed or is empty.
+    /// When the source is missing, exposed or empty.
     pub fn read(source: &SecretSource) -> Result<Self, SecretError> {
         match source {
             SecretSource::File(path) => Self::in_file(Path::new(path)),
@@ -57,8 +57,7 @@ impl Secret {
         }
     }
 
-    /// Reads a secret from a file that nobody but its owner can read; one newline at its end is no
-    /// part of it.
+    /// Reads a secret from a file that only its owner can read. One newline at its end is removed.
     ///
     /// # Errors
     /// When the file cannot be read, is exposed or is empty.
@@ -87,7 +86,7 @@ impl Secret {
         (!bytes.is_empty()).then_some(Self(bytes))
     }
 
-    /// The key of STAMP that is made of it.
+    /// The STAMP key that is derived from it.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.0).expect("a secret is not empty")
     }

@@ -1,16 +1,16 @@
-//! Identifiers of STAMP sessions (RFC 8972, 3): a reply that has another one is not ours.
+//! Identifiers of STAMP sessions (RFC 8972, 3): a reply with another one belongs to another session.
 //!
-//! Owns making and comparing them; packets are in `neph_wire::stamp`.
+//! Owns making and comparing them. Does not own packets (`neph_wire::stamp`).
 
 use crate::unguessable::unguessable_bytes;
 
-/// The identifier of a session: nobody who does not see its packets knows it.
+/// The identifier of a session: it cannot be guessed without its packets.
 pub(crate) fn new_ssid() -> u16 {
     u16::from_le_bytes(unguessable_bytes()).max(1)
 }
 
-/// Whether a reply with this identifier is of the session with that one: a reflector of RFC 8762 alone leaves
-/// the field zero (RFC 8972, 3).
+/// Whether a reply with this identifier belongs to the session with that one. A reflector of RFC 8762 alone
+/// leaves the field zero (RFC 8972, 3).
 pub(crate) const fn is_of_session(replied: u16, asked: u16) -> bool {
     replied == asked || replied == 0
 }

@@ -1,11 +1,11 @@
-//! Numbers that nobody who does not see our packets can guess: tokens of flows, identifiers of sessions and
+//! Numbers that cannot be guessed without seeing the packets: tokens of flows, identifiers of sessions and
 //! transactions.
 //!
-//! Not for keys: the standard library promises no more than that hash maps cannot be attacked.
+//! Not for keys: the standard library guarantees only that hash maps cannot be attacked.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Such a number. Two calls give two.
+/// Such a number. Two calls return different ones.
 pub(crate) fn unguessable() -> u64 {
     RandomState::new().hash_one(0)
 }

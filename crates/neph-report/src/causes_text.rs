@@ -6,8 +6,8 @@ use neph_analysis::{Diagnoses, Diagnosis, Seen};
 /// Where a cause begins on its line.
 const INDENT: usize = 2;
 
-/// Each cause and its remedy, `width` columns wide; where no rule speaks that, and which could not
-/// look.
+/// Each root cause and its remedy, `width` columns wide; a sentence where no rule reports one; and
+/// which rules were not evaluated.
 pub fn diagnoses_in_brief(reported: &Diagnoses, width: usize) -> String {
     let mut out = verdict(reported, width);
     for (place, one) in reported.causes.iter().enumerate() {
@@ -19,7 +19,7 @@ pub fn diagnoses_in_brief(reported: &Diagnoses, width: usize) -> String {
     out + &notes(reported, width)
 }
 
-/// Everything about each cause, `width` columns wide, and which rules could not look.
+/// Everything about each root cause, `width` columns wide, and which rules were not evaluated.
 pub fn diagnoses_in_full(reported: &Diagnoses, width: usize) -> String {
     if reported.causes.is_empty() {
         return diagnoses_in_brief(reported, width);

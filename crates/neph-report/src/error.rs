@@ -23,7 +23,7 @@ pub enum ReportError {
         /// Why.
         source: std::io::Error,
     },
-    /// What stands in the folder is somebody else's.
+    /// The folder has files that do not belong to a report.
     #[error("{folder} contains '{stranger}', which is not part of a report: name a new folder, or an empty one", folder = .folder.display())]
     NotOurs {
         /// The folder.

@@ -1,7 +1,7 @@
 //! From an analysis to figures and a page.
 //!
 //! Owns how a report looks: figures (marks, not pixels), the page that joins them with sentences and
-//! tables, and the same as text. What is said is `neph-analysis`'. Everything here is a pure function of a
+//! tables, and the same as text. `neph-analysis` owns the results. Everything here is a pure function of a
 //! [`CampaignData`](neph_analysis::CampaignData) and
 //! [`PlotSettings`](neph_analysis::PlotSettings), except [`write_report`] and [`write_figures`].
 

@@ -1,7 +1,6 @@
-//! Colours that the colour-blind can tell apart and that differ in lightness for grey print.
-//!
-//! Stages: the network family (window, queue, network) is blue, the peer's orange, our own host's
-//! green, what sets up a connection purple. Within a family, darker means nearer to the network.
+//! Colours that people with colour vision deficiency can distinguish and that differ in lightness for
+//! grey print. Stages: the network family (window, queue, network) is blue, the peer's orange, the client
+//! host's green, connection setup purple. Within a family, darker means nearer to the network.
 //! Lines: the palette of Okabe and Ito (2008), then the same with dashes.
 
 use neph_model::{Stage, StageSet};
@@ -25,8 +24,8 @@ pub(crate) const fn stage(stage: Stage) -> Colour {
     })
 }
 
-/// The colour of a ledger entry; several stages told as one take the colour of the one that
-/// usually weighs most.
+/// The colour of a ledger entry; several stages that are reported as one take the colour of the one
+/// that is usually the longest.
 pub(crate) fn entry(set: StageSet) -> Colour {
     const WEIGHT: [Stage; 5] = [
         Stage::Network,

@@ -1,8 +1,8 @@
 //! Texts that are too long for their place.
 //!
-//! Owns what is left out. Of labels that stand together first what they share is left out, never what differs
-//! (see `distinguishing`). Where that is not enough room they are cut so that they stay distinct: labels of one
-//! figure begin alike and differ at their end, or the other way round.
+//! Owns what is left out. Of labels that are shown together, the common parts are left out first, never the
+//! differences (see `distinguishing`). If that is not enough, the texts are cut and stay distinct. Labels of
+//! one figure have the same beginning and differ at their end, or the other way round.
 
 mod distinguishing;
 
@@ -14,8 +14,8 @@ pub(crate) fn shortened(text: &str, fits: impl Fn(&str) -> bool) -> String {
     reported(&ends(text, &fits))
 }
 
-/// As [`shortened`], for a text that stands among others: what is left of it is left of no other one
-/// that is too long as well. Those that cannot be told apart in so little room are numbered.
+/// As [`shortened`], for one of several texts: the result differs from every other shortened text.
+/// Texts that are equal after shortening are numbered.
 pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) -> bool) -> String {
     if fits(text) {
         return text.to_owned();
@@ -51,7 +51,7 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
     }
 }
 
-/// The cut of a text that is nobody else's: as ever; between words; with a third piece; anywhere.
+/// The cut of a text that equals no other one: as usual; between words; with a third piece; anywhere.
 fn clear(
     text: &str,
     fits: &impl Fn(&str) -> bool,
@@ -67,7 +67,7 @@ fn clear(
         let good = cuts
             .into_iter()
             .filter(|pieces| fits(&reported(pieces)) && is_clear(pieces));
-        // The most that fits; of those with as much the one whose ends are the most alike.
+        // The longest that fits; of equal ones, the one with the most similar length of both ends.
         let best = good.max_by_key(|pieces| {
             let long = pieces.iter().map(|piece| piece.len()).sum::<usize>();
             let uneven = pieces[0].len().abs_diff(pieces[pieces.len() - 1].len());

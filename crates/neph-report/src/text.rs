@@ -1,5 +1,5 @@
-//! A report for a terminal: a conclusion of three sentences and one line per scenario with its
-//! box plot, as wide as the terminal; of fleets a line for each pair.
+//! A report for a terminal, as wide as the terminal: a conclusion of three sentences, one line with a
+//! box plot per scenario, and for fleets a line per pair.
 
 mod fleets;
 mod layers;
@@ -15,7 +15,7 @@ use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
 
-/// Numbers beside the box: median, p99, n and loss.
+/// Columns of the numbers next to the box: median, p99, n and loss.
 const NUMBERS: usize = 11 + 11 + 9 + 9;
 /// And, where there are any, messages that could not be sent.
 const NOT_SENT: usize = 10;
@@ -23,7 +23,7 @@ const NOT_SENT: usize = 10;
 const ERRORS: usize = 9;
 /// Labels are cut down to this; in narrower terminals they stand above their numbers.
 const SHORTEST: usize = 20;
-/// The narrowest box that tells anything.
+/// The narrowest useful box.
 const NARROWEST: usize = 16;
 
 /// The conclusion and the table, `width` columns wide (at least 40), with a final line break.
@@ -53,8 +53,8 @@ pub fn text(
     out
 }
 
-/// What was measured, what stands out most beside the causes that were found (each alarm of the plan,
-/// where any was raised), and every kind of flag.
+/// What was measured, the largest result besides the root causes (each alarm of the plan, if any was
+/// raised), and every kind of flag.
 pub fn conclusion(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -71,7 +71,7 @@ pub fn conclusion(
     .flat_map(|kind| {
         let mut of_kind = found.iter().filter(move |finding| finding.kind == kind);
         let first = of_kind.next();
-        // Whoever set several rules asked for each of them.
+        // A user with several rules wants the result of each.
         let is_alarm = first.is_some_and(|finding| finding.topic == ALARM);
         // Every kind of warning is shown: one that is left out makes the numbers look better than they are.
         let is_flagged = kind == FindingKind::Flagged;
@@ -112,7 +112,7 @@ pub(crate) fn indented(text: &str, indent: usize, width: usize) -> String {
 struct Line {
     label: String,
     latencies: Latencies,
-    /// Share lost; nothing where nobody knows it.
+    /// Share lost; `None` if it is not known.
     loss: Option<f64>,
 }
 
@@ -289,7 +289,7 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
     cells.into_iter().collect()
 }
 
-/// Cut or filled to so many columns, told apart from the others.
+/// Cut or filled to so many columns, and different from the others.
 fn padded(text: &str, all: &[String], columns: usize) -> String {
     let out = shortened_among(text, all, |short| short.width() <= columns);
     let missing = columns.saturating_sub(out.width());

@@ -23,12 +23,12 @@ const PAGE: &str = "index.html";
 /// A page's title stands within so many bytes: names of campaigns are lines.
 const LONGEST_HEAD: u64 = 1 << 16;
 
-/// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
-/// are replaced, [others' never](check_folder). Returns the files, the page first. `reported` is what
-/// [`diagnose`](neph_analysis::diagnose) says of the same.
+/// Writes everything into `folder`, and creates it if it does not exist. Files of an earlier report
+/// are replaced, [others' never](check_folder). Returns the files, the page first. `reported` is the
+/// result of [`diagnose`](neph_analysis::diagnose) for the same data.
 ///
 /// # Errors
-/// [`ReportError`] with the file or folder that could not be written, or that is not ours.
+/// [`ReportError`] with the file or folder that could not be written, or that is not part of a report.
 pub fn write_report(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -77,7 +77,7 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
     };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        // A file in its place is told by whoever makes what belongs below it.
+        // If a file is in its place, creating the content of the folder reports it.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -108,7 +108,7 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
     Ok(())
 }
 
-/// Whether there is a report's page: its title says whose it is, near the beginning.
+/// Whether the file is a report's page: its title names neph, near the beginning.
 fn is_page(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     // A pipe would be waited for.
@@ -167,7 +167,7 @@ fn make(path: PathBuf) -> Result<PathBuf, ReportError> {
     }
 }
 
-/// Names in it are from outside: whoever reads the file in a terminal is safe.
+/// Names in it are from outside: control characters are removed, so that a terminal is safe.
 fn write_text(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
     write(path, visible_file(text).as_bytes(), Existing::Replace)
 }

@@ -48,8 +48,8 @@ impl Beginning {
         self.is_over
     }
 
-    /// Adds a batch of samples sent in this interval, with young bases. Returns since when to measure again
-    /// if all samples so far were in a queue; `known` returns whether a path has that latency.
+    /// Adds a batch of samples sent in this interval, with young bases. If all samples so far were in a
+    /// queue, returns when the withdrawn ones begin; `known` returns whether a path has that latency.
     pub(crate) fn was_queued(
         &mut self,
         (from, until): (i64, i64),

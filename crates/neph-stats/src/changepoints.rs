@@ -27,8 +27,8 @@ pub struct Price {
 }
 
 impl Price {
-    /// A change costs 8 tolerances, a value at most 2, and levels are a quarter apart: a change pays off once
-    /// at least four values lie at the new level.
+    /// A change costs 8 tolerances, a value at most 2, and levels are a quarter apart. So a change pays off
+    /// once at least four values lie at the new level.
     pub fn of(detection: &Detection) -> Self {
         let tolerance = detection.tolerance();
         Self {

@@ -95,9 +95,9 @@ pub struct ClockFit {
     /// [`clock_fit`] at the moment, from a [`ClockCourse`] the mean over the limits within the horizon.
     pub rate: f64,
     /// Error bound of `rate`. From a [`ClockCourse`] it is valid for that mean while the rate changes by at
-    /// most 0.05 ppm within the horizon. If the rate changes more, or an undetected step exceeds the shortest
-    /// round trip, the mean may be off by a further round trip within the time of the limits: 0.25 ppm for 50
-    /// us in 200 s. The rate at the moment differs from the mean by up to the wander.
+    /// most 0.05 ppm within the horizon. Otherwise, or if an undetected step exceeds the shortest round trip,
+    /// the mean may be off by more. The excess is a further round trip within the time of the limits: 0.25
+    /// ppm for 50 us in 200 s. The rate at the moment differs from the mean by up to the wander.
     pub rate_bound: f64,
     /// Number of messages used.
     pub n: usize,

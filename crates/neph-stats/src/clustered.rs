@@ -1,5 +1,5 @@
-//! Shares and quantiles of messages that are not independent: messages of one experiment share its path, its
-//! host and its minute, and neighbours share a queue or a burst of loss.
+//! Shares and quantiles of messages that are not independent. Messages of one experiment share its path, host
+//! and time. Neighbours share a queue or a burst of loss.
 //!
 //! The unit is the group: an experiment, or a stretch of it if there is only one. The differences between
 //! groups give the number of independent messages with as much information (Kish's effective size). Student's

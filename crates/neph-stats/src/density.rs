@@ -1,9 +1,9 @@
 //! The density of a sample as steps (Bayesian blocks), and the valleys between its peaks.
 //!
-//! The steps explain the counts best when each further one has a fixed cost (Scargle, Norris, Jackson and
-//! Chiang, "Studies in astronomical time series analysis VI: Bayesian block representations", 2013). So their
-//! widths follow the noise of the sample: narrow where values repeat, wide where they scatter. A random gap
-//! is no separate step.
+//! The steps explain the counts best when each further one has a fixed cost. The method is that of Scargle,
+//! Norris, Jackson and Chiang ("Studies in astronomical time series analysis VI: Bayesian block
+//! representations", 2013). The widths follow the noise of the sample: narrow where values repeat, wide where
+//! they scatter. A random gap is no step.
 
 use crate::real::real;
 

@@ -1,10 +1,10 @@
 //! Hartigan's dip test of unimodality: whether a sample has more than one mode.
 //!
 //! The dip is the largest distance between the sample's distribution function and the nearest unimodal one
-//! (Hartigan and Hartigan 1985). It is computed as they describe (and as in algorithm AS 217 and R's
-//! `diptest`): by the greatest convex minorant and the least concave majorant over an interval that narrows
-//! around the mode. p is the share of uniform samples of the same size with a dip at least as large, as the
-//! uniform distribution has the largest dips.
+//! (Hartigan and Hartigan 1985). The algorithm is theirs (AS 217, R's `diptest`): the greatest convex
+//! minorant and the least concave majorant over an interval that narrows around the mode. p is the share of
+//! uniform samples of the same size with a dip at least as large, as the uniform distribution has the largest
+//! dips.
 
 use crate::error::StatsError;
 use crate::random::Random;
@@ -14,8 +14,8 @@ use crate::sorted::{Sorted, refuse_fewer};
 /// The largest sample size for draws.
 const LARGEST_NULL: usize = 1000;
 /// Root n times the dip of n uniform values approaches its limit as 1 - 0.53 / root n. At 200, 1,000 and
-/// 4,096 values it is 3.8, 1.7 and 0.8 % below it (medians, 95 % and 99 % quantiles, from 4,000 to 40,000
-/// samples of Python's diptest).
+/// 4,096 values it is 3.8, 1.7 and 0.8 % below it. That is from medians, 95 % and 99 % quantiles of 4,000 to
+/// 40,000 samples (Python's diptest).
 const APPROACH: f64 = 0.53;
 
 /// The dip of a sample: from 1 / (2 n) for the most unimodal to below 1 / 4.

@@ -11,15 +11,15 @@
 use crate::congestion::LEAST_FLOWS;
 use crate::real::{nanos, real_nanos};
 
-/// Least length of a window, in nanoseconds. It also lasts until its flows have this many samples each on
-/// average: a sample is used once the next ones have come, and a loop must be slow compared to its delay.
+/// Least length of a window, in nanoseconds, and least mean number of samples per flow. A sample is used once
+/// the next ones have come, and a loop must be slow compared to its delay.
 const LOOK: i64 = 1_000_000_000;
 const OF_EACH: usize = 4;
-/// Windows until a new slope is followed: this many if windows differ by the tolerance, fewer if they differ
-/// less, but at least the second number.
+/// Windows until a new slope is followed: this many if windows differ by the tolerance, else fewer, at least
+/// the second number.
 const NOISIEST_LOOP: f64 = 60.0;
 const SHORTEST_LOOP: f64 = 3.0;
-/// If windows differ by more than this part of the tolerance, no slope is followed: it would be the jitter of
+/// If windows differ by more than this part of the tolerance, no slope is followed: it may be jitter of
 /// single flows.
 const NOISIEST: f64 = 1.0 / 8.0;
 /// Windows over which the noise is averaged.
@@ -67,8 +67,7 @@ struct Look {
     flows: usize,
     /// How many samples were far from their flow's level.
     astray: usize,
-    /// Number of used samples, and sums of their distances in nanoseconds from their flow's level and of the
-    /// squares.
+    /// Used samples: number, sum of distances in nanoseconds from the flow's level, and sum of squares.
     used: f64,
     sum: f64,
     squares: f64,

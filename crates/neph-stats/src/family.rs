@@ -112,8 +112,8 @@ pub fn simultaneous(family: usize) -> f64 {
 
 /// Evaluates all comparisons of a report, in the order given.
 ///
-/// The p value of a comparison is twice the smallest of its three one-sided ones: at most two of the three
-/// statements are false at a time, and where both are, each has half of the level.
+/// The p value of a comparison is twice the smallest of its three one-sided ones. At most two of the three
+/// statements are false at a time, and then each has half of the level.
 pub fn judge(family: &[Claim]) -> Vec<Judgement> {
     let strongest: Vec<Strongest> = family.iter().map(Claim::strongest).collect();
     let p_values: Vec<f64> = strongest.iter().map(|one| (2.0 * one.p).min(1.0)).collect();
@@ -137,8 +137,8 @@ pub fn judge(family: &[Claim]) -> Vec<Judgement> {
         .collect()
 }
 
-/// The fewest blocks with which a family of that size can reach a verdict: all differences of a comparison
-/// then lie on one side, which one arrangement of 2^n does.
+/// The fewest blocks with which a family of that size can reach a verdict. All differences of a comparison
+/// then lie on one side, which is one arrangement of 2^n.
 pub fn blocks_needed(family: usize) -> usize {
     let tests = real(family.max(1));
     let mut blocks = 1;

@@ -377,13 +377,9 @@ impl FlowLevel {
         self.leave(ground.levels, at);
         self.held = Some(held.moved(candidate.base, candidate.since, samples));
         self.candidate = None;
-        let finding = if correction {
-            Finding::Correction
-        } else {
-            Finding::Change
-        };
+        let kinds = [Finding::Change, Finding::Correction];
         Some(LevelDetection {
-            finding,
+            finding: kinds[usize::from(correction)],
             at: candidate.since,
             certain: at,
             before: Some(held.base),

@@ -73,8 +73,8 @@ impl Histogram {
         })
     }
 
-    /// The histogram with these buckets, least number and largest number. Invalid buckets are ignored; the
-    /// ends are moved into the first and the last bucket if necessary.
+    /// The histogram with these buckets, least number and largest number. Empty buckets are ignored; the ends
+    /// are moved into the first and the last bucket if necessary.
     pub fn restore(
         precision: Precision,
         least: u64,

@@ -1,5 +1,5 @@
-//! The difference of two scenarios that were measured in the same blocks: one procedure for p values against
-//! any limit and for intervals of any level, so they never contradict each other.
+//! The difference of two scenarios that were measured in the same blocks. One procedure gives p values
+//! against any limit and intervals of any level, so they never contradict each other.
 //!
 //! It is Wilcoxon's signed-rank test by counts of Walsh averages (Tukey 1949). Without ties its statistic is
 //! the number of averages above the limit. Averages equal to the limit count for neither side, which is

@@ -94,8 +94,8 @@ impl Arrangements {
         (2.0 * below.min(above) / total).min(1.0)
     }
 
-    /// How many of the smallest sums have together at most `tail`: the rank, from 1, of the pair that ends
-    /// the interval; 0 if even the smallest sum is too likely.
+    /// How many of the smallest sums have together at most `tail`. That is the rank, from 1, of the pair that
+    /// ends the interval; 0 if even the smallest sum is too likely.
     pub(crate) fn interval_rank(&self, tail: f64) -> usize {
         let total: f64 = self.0.iter().sum();
         let reached = |so_far: &mut f64, count: &f64| {

@@ -1,22 +1,22 @@
-//! Stretches of time, joined where they lie close together, so that their number stays bounded.
+//! Intervals of time, joined where they are close together, so that their number stays bounded.
 
-/// More are not kept apart: a queue each ten seconds for a week.
+/// Most separate intervals: a queue each ten seconds for a week.
 const MOST: usize = 65_536;
 
-/// Stretches of time in order, each from its first moment to its last, nanoseconds.
+/// Intervals in order, each from its first moment to its last, in nanoseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Stretches {
     known: Vec<(i64, i64)>,
-    /// What lies closer together is one.
+    /// Intervals closer together than this are one.
     gap: i64,
-    /// More are not kept apart.
+    /// Most separate intervals.
     most: usize,
     /// Whether there were more.
     joined: bool,
 }
 
 impl Stretches {
-    /// None yet; what lies closer together than `gap` will be one.
+    /// Empty; intervals closer together than `gap` will be one.
     pub(crate) fn new(gap: i64) -> Self {
         Self {
             known: Vec::new(),
@@ -26,7 +26,7 @@ impl Stretches {
         }
     }
 
-    /// Adds one that does not begin before the one that was added last.
+    /// Adds an interval that does not begin before the last one.
     pub(crate) fn add(&mut self, from: i64, until: i64) {
         match self.known.last_mut() {
             Some(last) if from.saturating_sub(last.1) < self.gap => last.1 = last.1.max(until),
@@ -37,8 +37,8 @@ impl Stretches {
         }
     }
 
-    /// Joins neighbours, those that lie closest together first, and none twice: a few long
-    /// stretches would say less than many short ones.
+    /// Joins neighbours, the closest first, and none twice: many short intervals show more than a few long
+    /// ones.
     fn join_some(&mut self) {
         let gap = |left: usize| self.known[left + 1].0.saturating_sub(self.known[left].1);
         let mut order: Vec<usize> = (0..self.known.len() - 1).collect();
@@ -56,7 +56,7 @@ impl Stretches {
             is_right[left + 1] = true;
         }
         let mut is_right = is_right.into_iter();
-        // `dedup_by` asks of the second first.
+        // `dedup_by` calls the closure with the second one first.
         is_right.next();
         self.known.dedup_by(|right, left| {
             let joins = is_right.next() == Some(true);
@@ -68,7 +68,7 @@ impl Stretches {
         self.joined = true;
     }
 
-    /// What was added from `since` on was wrong.
+    /// Removes everything that was added from `since` on.
     pub(crate) fn cut(&mut self, since: i64) {
         self.known.retain(|&(from, _)| from < since);
         if let Some((_, until)) = self.known.last_mut() {
@@ -80,7 +80,7 @@ impl Stretches {
         &self.known
     }
 
-    /// Whether there were so many that some were joined with what lies between them.
+    /// Whether there were so many that some were joined, with the time between them.
     pub(crate) const fn is_joined(&self) -> bool {
         self.joined
     }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(stretches.known(), known);
     }
 
-    /// What a rate leaves out is the queues' own time, not the time between them.
+    /// A rate excludes the queues' own time, not the time between them.
     #[test]
     fn a_queue_each_minute_for_a_week_is_kept_as_it_was() {
         let second = 1_000_000_000;

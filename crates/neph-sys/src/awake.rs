@@ -1,10 +1,10 @@
 //! Keeping the cores of this machine awake.
 //!
 //! Owns a request to the kernel's power management (quality of service, `/dev/cpu_dma_latency`): no core may
-//! take time to wake. An idle core then polls instead of halting. In a virtual machine this is what
-//! keeps the hypervisor from giving a halted core to somebody else: a timer of 8 ms fired 105 us
-//! late at the median and 6 ms at p99 without, 46 us and 0.12 ms with it (measured, 2 cores). It
-//! counts as idle, costs power, and ends with the process, however that ends.
+//! take time to wake. An idle core then polls instead of halting. In a virtual machine the hypervisor
+//! then does not give a halted core to another guest. Measured on 2 cores: a timer of 8 ms fired 46 us late
+//! at the median and 0.12 ms at p99; without the request 105 us and 6 ms. The request counts as idle,
+//! costs power, and ends with the process, even if that is killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const REQUEST: &str = "/dev/cpu_dma_latency";
 
-/// Requests of this process that stand: what the device says of them, for a process that has given up the
+/// Open requests of this process: replaces reading the device, for a process that has given up the
 /// right to read it.
 static STANDING: AtomicUsize = AtomicUsize::new(0);
 
@@ -42,8 +42,8 @@ impl Drop for Awake {
     }
 }
 
-/// How many microseconds a core of this machine may take to wake, as everybody's requests have it
-/// now; 2,000,000,000 where nobody asked.
+/// How many microseconds a core of this machine may take to wake, by the requests of all processes;
+/// 2,000,000,000 without a request.
 ///
 /// # Errors
 /// As [`Awake::keep`], unless a request of this process stands.
@@ -82,7 +82,7 @@ mod tests {
         };
         assert_eq!(permitted_us().expect("it could be written"), 0);
         drop(awake);
-        // Where others (labs beside this test) asked for nothing of the kind, nobody does now.
+        // If no other process (a lab next to this test) made a request, there is none now.
         let before = before.expect("it could be written");
         let deadline = Deadline::after(Duration::from_secs(30));
         while before > 0 && permitted_us().expect("it could be written") == 0 {

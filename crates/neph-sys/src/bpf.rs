@@ -28,7 +28,7 @@ pub(crate) const LINK_CREATE: libc::c_long = 28;
 /// A kind of map.
 pub(crate) const ARRAY: u32 = 2;
 
-/// What the verifier says of a program is seldom longer.
+/// Size of the verifier's log for a program; the log is seldom longer.
 const LOG_BYTES: u32 = 1 << 20;
 
 /// The argument of bpf(2): a union of structures, here as bytes.
@@ -61,8 +61,8 @@ impl Attributes {
     /// # Safety
     /// Pointers that were written must point at what the command reads or writes, alive for the call.
     pub(crate) unsafe fn call(&self, command: libc::c_long) -> io::Result<libc::c_int> {
-        // SAFETY: the kernel reads the attributes, whose true size is told; the caller vouches for
-        // what they point at.
+        // SAFETY: the kernel reads the attributes, whose true size is passed; the caller guarantees the
+        // pointers in them.
         let outcome =
             unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_ptr(), self.0.len()) };
         libc::c_int::try_from(outcome)
@@ -76,7 +76,7 @@ impl Attributes {
     pub(crate) unsafe fn open(&self, command: libc::c_long) -> io::Result<OwnedFd> {
         // SAFETY: the caller vouches for the pointers.
         let fd = unsafe { self.call(command)? };
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and has no other owner.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }
@@ -89,11 +89,11 @@ pub(crate) fn create_map(kind: u32, value_size: u32, flags: u32) -> io::Result<O
         .word(8, value_size)
         .word(12, 1)
         .word(16, flags);
-    // SAFETY: no pointer is told.
+    // SAFETY: no pointer is passed.
     unsafe { attributes.open(MAP_CREATE) }
 }
 
-/// What a program is, and where it is to be attached, where its kind has it told before.
+/// The kind of a program, and its attachment point, if that is passed at load time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) program: u32,
@@ -114,7 +114,7 @@ pub(crate) fn load(kind: Kind, instructions: &[u64]) -> io::Result<OwnedFd> {
             0 => attributes,
             room => (attributes.word(24, 1).word(28, room)).pointer(32, log.as_ptr()),
         };
-        // SAFETY: instructions, license and log live for the call; their sizes are told (the license
+        // SAFETY: instructions, license and log live for the call; their sizes are passed (the license
         // ends with a zero). The log was borrowed to be written.
         unsafe { attributes.open(PROG_LOAD) }
     };

@@ -2,8 +2,8 @@
 //! data that is discarded without a copy.
 //!
 //! Owns the socket options and control messages of udp(7), tcp(7) and socket(7) for that. Measured over
-//! veth on 2 cores: 1448-byte datagrams one at a time 2 Gbit/s, 45 of them in each call 70 Gbit/s; TCP
-//! with 128 KiB copied on both sides 31 Gbit/s, discarded 49 Gbit/s.
+//! veth on 2 cores: 1448-byte datagrams one at a time 2 Gbit/s, 45 per call 70 Gbit/s. TCP with
+//! 128 KiB copied on both sides 31 Gbit/s, discarded 49 Gbit/s.
 
 #![expect(
     unsafe_code,
@@ -21,7 +21,7 @@ use crate::stamp::{Family, set_option};
 const UDP_GRO: libc::c_int = 104;
 /// `UDP_SEGMENT` of linux/udp.h.
 const UDP_SEGMENT: libc::c_int = 103;
-/// Room for a stamp (32) and a segment size (24).
+/// Room for a timestamp (32) and a segment size (24).
 const CONTROL: usize = 128;
 
 /// Datagrams of one size that the kernel takes in one call, at most (`UDP_MAX_SEGMENTS` of the oldest
@@ -47,7 +47,7 @@ pub fn join_datagrams(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, UDP_GRO, 1)
 }
 
-/// Asks for a receive stamp with each call.
+/// Asks for a receive timestamp with each call.
 ///
 /// # Errors
 /// None known on Linux.
@@ -65,7 +65,7 @@ pub fn make_send_room(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
     force.or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes))
 }
 
-/// Marks what is sent with a differentiated services code point (RFC 2474), 0 to 63.
+/// Sends packets with a differentiated services code point (RFC 2474), 0 to 63.
 ///
 /// # Errors
 /// None known on Linux.
@@ -132,7 +132,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Burst> {
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = CONTROL as _;
     // SAFETY: the header points at one iovec over `buffer` and at `control`, all alive for the call, and
-    // their true lengths are told.
+    // their true lengths are passed.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_DONTWAIT) };
     let Ok(len) = usize::try_from(count) else {
         return Err(io::Error::last_os_error());

@@ -1,7 +1,7 @@
 //! The clocks of this machine, and sleeping until a moment of one of them.
 //!
-//! The only module that reads clocks and sleeps: clippy.toml holds it. Durations are measured on `CLOCK_MONOTONIC_RAW`, which no
-//! daemon slews; the kernel stamps packets in `CLOCK_REALTIME`; [`pair`] reads both at one moment.
+//! The only module that reads clocks and sleeps, as clippy.toml enforces. Durations use
+//! `CLOCK_MONOTONIC_RAW`, which no daemon slews, kernel timestamps `CLOCK_REALTIME`; [`pair`] reads both.
 
 #![expect(
     unsafe_code,
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RawNanos(pub i64);
 
-/// A reading of `CLOCK_REALTIME` in nanoseconds since 1970: what kernel stamps are given in.
+/// A reading of `CLOCK_REALTIME` in nanoseconds since 1970: what kernel timestamps are given in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WallNanos(pub i64);
 
@@ -30,7 +30,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The monotonic moment of a wall-clock stamp taken near this pair.
+    /// The monotonic moment of a wall-clock timestamp taken near this pair.
     pub const fn to_raw(self, stamp: WallNanos) -> RawNanos {
         RawNanos(
             self.raw
@@ -56,8 +56,8 @@ pub fn wall() -> WallNanos {
     WallNanos(read(libc::CLOCK_REALTIME))
 }
 
-/// How far atomic time is ahead of the wall's, nanoseconds: whole seconds, 0 where nobody has told the
-/// kernel.
+/// How far atomic time (TAI) is ahead of the wall clock, nanoseconds: whole seconds, 0 if the kernel
+/// has no value.
 pub fn leap() -> i64 {
     const SECOND: i64 = 1_000_000_000;
     // Between the two readings the thread may be held up.
@@ -126,7 +126,7 @@ fn read(clock: libc::clockid_t) -> i64 {
 pub struct Spin(pub Duration);
 
 impl Spin {
-    /// Sleeps to the end: cheap, and late by the wake-up (12 us at the median here).
+    /// Sleeps to the end: uses no CPU, and is late by the wake-up (12 us at the median here).
     pub const NONE: Self = Self(Duration::ZERO);
     /// Reads the clock for the last 60 us (0.1 to 0.5 us late at the median here).
     pub const SHORT: Self = Self(Duration::from_micros(60));
@@ -134,8 +134,8 @@ impl Spin {
 
 /// Sleeps until `until`, the last part of it spinning; returns the first reading at or after it.
 ///
-/// The kernel cannot sleep on the raw clock, and the two monotonic clocks drift apart while one is
-/// slewed (up to 0.05 %): long sleeps stop short by 0.1 % and look again.
+/// The kernel cannot sleep on the raw clock. The other monotonic clock drifts against it while that is
+/// slewed (up to 0.05 %). Long sleeps therefore stop early by 0.1 % and read the clock again.
 pub fn sleep_until(until: RawNanos, spin: Spin) -> RawNanos {
     let spin = i64::try_from(spin.0.as_nanos()).unwrap_or(i64::MAX);
     loop {
@@ -155,8 +155,8 @@ pub fn sleep_until(until: RawNanos, spin: Spin) -> RawNanos {
     }
 }
 
-/// Sleeps once for about so long: for who looks at the clock afterwards anyway. Late by the
-/// wake-up, or early by what the clocks drift apart meanwhile.
+/// Sleeps once for about this time: for callers that read the clock afterwards. Late by the
+/// wake-up, or early by the drift between the clocks.
 pub fn nap(length: Duration) {
     sleep(i64::try_from(length.as_nanos()).unwrap_or(i64::MAX));
 }
@@ -185,7 +185,7 @@ fn sleep(nanos: i64) {
 /// What the kernel believes of its wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncStatus {
-    /// Somebody (NTP, PTP) keeps it synchronised.
+    /// A daemon (NTP, PTP) keeps it synchronised.
     pub synchronised: bool,
     /// The kernel's estimate of its error, microseconds.
     pub estimated_error_us: i64,
@@ -206,7 +206,7 @@ pub fn sync_status() -> Option<SyncStatus> {
         synchronised: timex.status & libc::STA_UNSYNC == 0,
         estimated_error_us: timex.esterror,
         max_error_us: timex.maxerror,
-        // A tick is 10,000 us unless somebody changes it; the frequency has 16 bits of fraction.
+        // A tick is 10,000 us by default; the frequency has 16 bits of fraction.
         rate_ppm: (timex.tick - 10_000) * 100 + timex.freq / 65_536,
     })
 }

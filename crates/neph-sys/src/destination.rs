@@ -1,7 +1,7 @@
-//! To which of our addresses a datagram came, and replying from that address.
+//! To which local address a datagram came, and replying from that address.
 //!
-//! A socket that listens on all addresses leaves the choice of the sender's address to the routes,
-//! and a peer that asked another one of ours drops the reply. Owns `IP_PKTINFO` and
+//! A socket that listens on all addresses leaves the choice of the sender's address to the routes.
+//! A peer that asked another local address drops the reply. Owns `IP_PKTINFO` and
 //! `IPV6_RECVPKTINFO` (ip(7), RFC 3542). On an IPv6 socket both serve IPv4 peers too, as mapped
 //! addresses.
 
@@ -29,12 +29,12 @@ pub fn enable(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     }
 }
 
-/// The address of ours that a control message names. Of a datagram to a group or to everybody it
-/// is the interface's own one (IPv4), or none.
+/// The local address that a control message names. For a multicast or broadcast datagram it is the
+/// interface's own one (IPv4), or none.
 pub(crate) fn named(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Option<IpAddr> {
     match (level, kind) {
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-            // struct in_pktinfo: interface, our address, destination in the header.
+            // struct in_pktinfo: interface, local address, destination in the header.
             let ours: [u8; 4] = data.get(4..8)?.try_into().ok()?;
             Some(Ipv4Addr::from(ours).into())
         }
@@ -48,19 +48,19 @@ pub(crate) fn named(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Optio
     }
 }
 
-/// Whether a datagram's departure is stamped.
+/// Whether a datagram gets a send timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamping {
-    /// Where the socket was asked for stamps.
+    /// Where the socket was asked for timestamps.
     AsAsked,
-    /// Whatever the socket was asked for; it is not counted among those that are stamped.
+    /// Never, for any setting of the socket; the datagram is not counted among those with timestamps.
     Never,
 }
 
-/// Sends a datagram from this address of ours; the routes choose where it is `None`.
+/// Sends a datagram from this local address; the routes choose one if it is `None`.
 ///
 /// # Errors
-/// As sendmsg(2): `InvalidInput` or `AddrNotAvailable` where `from` is not ours (any more).
+/// As sendmsg(2): `InvalidInput` or `AddrNotAvailable` if `from` is not a local address (any more).
 pub fn send(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
@@ -105,7 +105,7 @@ pub fn send(
         header.msg_controllen = reported as _;
     }
     // SAFETY: the header points at an address, a vector, the caller's bytes (only read) and a
-    // control message, all alive for the call, and tells their true sizes.
+    // control message, all alive for the call, and has their true sizes.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::stamp::{self, Batch, Carrier, Notice};
 
-    /// Asks `asked` of a socket that listens on `all`; who answers.
+    /// Asks `asked` of a socket that listens on `all`; returns the answering address.
     fn answers(all: &str, asked: &str, family: Family) -> io::Result<IpAddr> {
         let theirs = UdpSocket::bind((all, 0))?;
         enable(theirs.as_fd(), family)?;

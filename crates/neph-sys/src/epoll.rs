@@ -37,7 +37,7 @@ pub struct Happening {
     pub has_notice: bool,
 }
 
-/// What a descriptor is watched for; errors are always told.
+/// What a descriptor is watched for; errors are always reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Something to read.
@@ -57,7 +57,7 @@ impl Epoll {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { fd })
     }

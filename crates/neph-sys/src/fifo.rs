@@ -1,16 +1,16 @@
 //! Named pipes to programs that may be gone.
 //!
-//! Owns opening them without waiting for somebody who never comes. Does not make them.
+//! Owns opening them without waiting for a reader that never comes. Does not make them.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens the named pipe at `path` to write to it; a write that finds it full says `WouldBlock`.
+/// Opens the named pipe at `path` to write to it; a write to a full pipe returns `WouldBlock`.
 ///
 /// # Errors
-/// There is no such pipe, or nobody has it open to read from it (`ENXIO`, see [`is_unread`]).
+/// There is no such pipe, or no process has it open to read from it (`ENXIO`, see [`is_unread`]).
 pub fn writer(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -18,7 +18,7 @@ pub fn writer(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Whether this says that nobody reads from the pipe.
+/// Whether the error means that no process reads from the pipe.
 pub fn is_unread(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENXIO)
 }

@@ -37,7 +37,7 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(limit.rlim_cur.saturating_sub(open))
 }
 
-/// Whether this says that the process, or the whole system, has as many files open as it may
+/// Whether the error means that the process, or the whole system, has reached its limit of open files
 /// (`EMFILE`, `ENFILE`).
 pub fn is_limit(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))

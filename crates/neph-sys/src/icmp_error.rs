@@ -1,6 +1,6 @@
 //! What routers and hosts answer to a socket's datagrams with ICMP errors, without privilege.
 //!
-//! Owns `IP_RECVERR` and its entries in the error queue (ip(7)). On a socket that asks for stamps
+//! Owns `IP_RECVERR` and its entries in the error queue (ip(7)). On a socket that asks for timestamps
 //! too, both kinds of notice share the queue and come out in order.
 
 use std::io;
@@ -15,7 +15,7 @@ use crate::stamp::{
 /// `SO_EE_ORIGIN_ICMP` and `SO_EE_ORIGIN_ICMP6` of linux/errqueue.h.
 const ORIGIN_V4: u8 = 2;
 const ORIGIN_V6: u8 = 3;
-/// `struct sock_extended_err`; the address of whoever sent the error follows it.
+/// `struct sock_extended_err`; the address of the error's sender follows it.
 const ENTRY: usize = 16;
 
 /// An ICMP error that one of the socket's datagrams met.
@@ -23,13 +23,13 @@ const ENTRY: usize = 16;
 pub struct IcmpError {
     /// Where that datagram was sent to.
     pub to: Option<SocketAddr>,
-    /// Who sent the error.
+    /// The sender of the error.
     pub from: Option<IpAddr>,
     /// ICMP type: 11 (v4) or 3 (v6) is "time exceeded".
     pub kind: u8,
     /// ICMP code.
     pub code: u8,
-    /// When the error arrived, if the socket asks for receive stamps.
+    /// When the error arrived, if the socket asks for receive timestamps.
     pub at: Option<WallNanos>,
 }
 
@@ -38,7 +38,7 @@ pub struct IcmpError {
 pub enum Queued {
     /// An ICMP error.
     Icmp(IcmpError),
-    /// A stamp, or something else.
+    /// A timestamp, or something else.
     Notice(Notice),
 }
 
@@ -61,8 +61,8 @@ pub fn take(socket: BorrowedFd<'_>) -> io::Result<Option<Queued>> {
     Ok(take_quoted(socket, &mut [])?.map(|(queued, _)| queued))
 }
 
-/// As [`take`]; puts into `quoted` what the error quotes of the datagram's payload (on a datagram
-/// socket of ICMP: of its message), and tells how many bytes that are.
+/// As [`take`]; also copies into `quoted` what the error quotes of the datagram's payload (on a datagram
+/// socket of ICMP: of its message), and returns its length in bytes.
 ///
 /// # Errors
 /// As recvmsg(2).
@@ -155,7 +155,7 @@ mod tests {
             // Kernels limit how many errors they send: one that is not sent is not made up for.
             if due.has_passed() {
                 due = Deadline::after(Duration::from_millis(200));
-                // The error of the one before may be what sending says.
+                // Sending may return the error of the datagram before.
                 let _ = ours.send_to(b"hello", to);
             }
             let mut quoted = [0; 16];

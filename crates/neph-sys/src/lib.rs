@@ -1,7 +1,7 @@
 //! What Nephoscope asks of the kernel: the only crate with `unsafe`.
 //!
-//! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
-//! namespaces, scheduling, power management, giving up privileges, and reports to a service
+//! Owns system calls and their errors: clocks, sockets with timestamps, TCP state, packet rings,
+//! network namespaces, scheduling, power management, giving up privileges, and reports to a service
 //! manager. Knows no Nephoscope type and decides nothing.
 
 pub mod awake;

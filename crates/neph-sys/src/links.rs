@@ -1,4 +1,4 @@
-//! Interfaces that go down or away, or come up, as rtnetlink tells them (rtnetlink(7)).
+//! Interfaces that go down or away, or come up, as rtnetlink reports them (rtnetlink(7)).
 //!
 //! Owns the netlink socket and which interfaces there are. Does not change any, and needs no privilege.
 
@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 const NEW: u16 = 16;
 const GONE: u16 = 17;
 const GET: u16 = 18;
-/// `NLMSG_DONE` of linux/netlink.h: all interfaces were told that were asked for.
+/// `NLMSG_DONE` of linux/netlink.h: all requested interfaces were reported.
 const DONE: u16 = 3;
 /// `RTMGRP_LINK`.
 const ALL_LINKS: u32 = 1;
@@ -28,8 +28,8 @@ const TORN: u16 = 0x12;
 const NAME: u16 = 3;
 /// `IFF_UP`.
 const UP: u32 = 1;
-/// `AF_UNSPEC`: said of the interface itself. A bridge says of a port that leaves it (`AF_BRIDGE`) that
-/// it is gone, and it stays up.
+/// `AF_UNSPEC`: a message about the interface itself. A bridge reports with `AF_BRIDGE` that a port has
+/// left it, although the port stays up.
 const ITSELF: u8 = 0;
 /// Bytes of a `struct nlmsghdr` and of a `struct ifinfomsg`.
 const HEADER: usize = 16;
@@ -43,7 +43,7 @@ pub struct Links {
     socket: OwnedFd,
     /// By number.
     there: BTreeMap<u32, Link>,
-    /// Which were heard of since all were asked for, until all are told.
+    /// Interfaces that were reported since all were requested, until the reply is complete.
     incoming: Option<BTreeSet<u32>>,
     /// Whether some of the news did not fit the socket's memory.
     has_missed: bool,
@@ -66,12 +66,12 @@ struct Link {
     is_up: bool,
 }
 
-/// What the kernel says of an interface.
+/// What the kernel reports about an interface.
 #[derive(Debug, PartialEq, Eq)]
 enum Reported {
     There(u32, Link),
     Gone(u32),
-    /// All that are there were told.
+    /// All existing interfaces were reported.
     All,
     /// The answer to what was asked may lack some.
     Torn,
@@ -84,12 +84,12 @@ impl Links {
     /// The kernel has no netlink, or no memory.
     pub fn listen() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes no memory of ours.
+        // SAFETY: takes no memory of this process.
         let number = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the socket was just made, and nobody else has it.
+        // SAFETY: the socket was just made, and it has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(number) };
         bind(&socket)?;
         let mut links = Self {
@@ -104,14 +104,14 @@ impl Links {
         Ok(links)
     }
 
-    /// The number of the interface with this name, where it is up as far as was heard.
+    /// The number of the interface with this name, if it is up by the latest report.
     pub fn number_of_up(&self, name: &str) -> Option<u32> {
         let is_it = |link: &Link| link.is_up && link.name == name;
         let found = self.there.iter().find(|(_, link)| is_it(link));
         found.map(|(number, _)| *number)
     }
 
-    /// Whether the interface with this number is there, as far as was heard.
+    /// Whether the interface with this number exists, by the latest report.
     pub fn has(&self, number: u32) -> bool {
         self.there.contains_key(&number)
     }
@@ -142,8 +142,8 @@ impl Links {
     /// What became of interfaces since the last question. Never waits.
     pub fn changes(&mut self) -> Vec<Change> {
         let mut changes = self.take();
-        // Only now: the kernel tells no news until what it has told already was taken. Who cannot be
-        // asked now is asked the next time.
+        // Only now: the kernel sends no news until its earlier messages were read. If the request fails,
+        // the next call repeats it.
         if self.has_missed && self.incoming.is_none() && self.ask().is_ok() {
             changes.extend(self.take());
         }
@@ -208,7 +208,7 @@ impl Links {
     /// Takes a datagram, if there is one; notes where some did not fit the socket's memory.
     fn receive(&mut self, room: &mut [u8]) -> Option<usize> {
         loop {
-            // SAFETY: the kernel writes no more than the room's bytes, which is ours until it returns.
+            // SAFETY: the kernel writes no more than the room's bytes; only this call uses it meanwhile.
             let received = unsafe {
                 libc::recv(
                     self.socket.as_raw_fd(),
@@ -250,7 +250,7 @@ fn bind(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// What a datagram of rtnetlink says of interfaces.
+/// The reports about interfaces in a datagram of rtnetlink.
 fn links(mut datagram: &[u8]) -> Vec<Reported> {
     let mut links = Vec::new();
     while let Some(header) = datagram.get(..HEADER) {
@@ -270,7 +270,7 @@ fn links(mut datagram: &[u8]) -> Vec<Reported> {
     links
 }
 
-/// What a message says of an interface itself; nothing of one that is there and has no name.
+/// The report of a message about an interface itself; `None` for an existing one without a name.
 fn link(kind: u16, message: &[u8]) -> Option<Reported> {
     let is_of_link = kind == NEW || kind == GONE;
     if !is_of_link || message.len() < ABOUT || message[0] != ITSELF {

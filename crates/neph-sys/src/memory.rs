@@ -1,7 +1,7 @@
 //! Memory that may run out: a reserve for what cannot be refused, and large blocks that go back to the
 //! system.
 //!
-//! Owns the allocator of the program. Whoever can refuse something asks for memory in a way that may fail
+//! Owns the allocator of the program. Code that can refuse work asks for memory in a way that may fail
 //! (`try_reserve`); this is for the small allocations that cannot.
 
 #![expect(
@@ -66,7 +66,7 @@ fn or_with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     allocate()
 }
 
-/// Holds the reserve from here on, or once more; whether it is held.
+/// Reserves the memory, also after a release; returns whether it is reserved.
 pub fn keep_reserve() -> bool {
     if is_reserved() {
         return true;
@@ -82,7 +82,7 @@ pub fn keep_reserve() -> bool {
     true
 }
 
-/// Whether the reserve is held. It is not where memory ran out, and before [`keep_reserve`].
+/// Whether the memory is reserved. It is not after memory ran out, and before [`keep_reserve`].
 pub fn is_reserved() -> bool {
     !HELD.load(Ordering::Acquire).is_null()
 }
@@ -115,7 +115,7 @@ fn map(bytes: usize) -> Option<*mut c_void> {
 }
 
 fn unmap(mapped: *mut c_void, bytes: usize) {
-    // SAFETY: `mapped` came from `map` with as many bytes, and nobody else has it: it was not published, or
+    // SAFETY: `mapped` came from `map` with as many bytes. It has no other owner: it was not published, or
     // was taken out of `HELD`. A failure leaves address space taken, nothing else.
     let _ = unsafe { libc::munmap(mapped, bytes) };
 }
@@ -138,7 +138,7 @@ pub fn return_large_blocks() {
 mod tests {
     use super::*;
 
-    /// Fails while the reserve is held, as if it had taken the last of the memory.
+    /// Fails while the memory is reserved, as if it had taken the last of the memory.
     fn scarce() -> *mut u8 {
         if is_reserved() {
             ptr::null_mut()

@@ -211,9 +211,9 @@ fn c_path(path: &std::path::Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_encoded_bytes())?)
 }
 
-/// Makes the folder a shared mount of its own, exactly as `ip netns add` does. Whoever comes first
-/// must: `ip` would otherwise bind the folder over itself later, and names mounted before that
-/// could never be unlinked again (`EBUSY`, seen here).
+/// Makes the folder a shared mount of its own, exactly as `ip netns add` does. The first user must do
+/// this: `ip` would otherwise bind the folder over itself later. Names that were mounted before could
+/// then never be unlinked again (`EBUSY`, seen here).
 fn share_folder() -> io::Result<()> {
     let share = libc::MS_SHARED | libc::MS_REC;
     match mount_folder(share) {

@@ -1,4 +1,4 @@
-//! Reports to the service manager that started this process, as `sd_notify` of systemd does, without its library.
+//! Reports to the service manager that started this process, as systemd's `sd_notify`, without its library.
 //!
 //! Owns the socket (`NOTIFY_SOCKET`) and the interval of the watchdog (`WATCHDOG_USEC`). When something is
 //! reported, the caller decides. Other service managers and container engines speak the same protocol:

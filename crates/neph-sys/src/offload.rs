@@ -1,8 +1,8 @@
-//! What a network interface does on the kernel's behalf: telling it, and switching it off.
+//! Work that a network interface does for the kernel: reading the settings, and switching it off.
 //!
-//! Owns the `ETHTOOL` calls for checksum and segmentation offload. Why it is needed: a packet
-//! whose checksum was left to the device is lost when it passes through a packet socket, and a
-//! segmented one is 64 KiB long where the wire would show 45 packets (both measured on veth).
+//! Owns the `ETHTOOL` calls for checksum and segmentation offload. A packet whose checksum was left to
+//! the device is lost when it passes through a packet socket. A segmented one is 64 KiB long where the
+//! wire would show 45 packets. Both were measured on veth.
 
 #![expect(
     unsafe_code,
@@ -36,7 +36,7 @@ const SWITCHES: [(u32, &str); 5] = [
 /// `ETHTOOL_GTSO`: whether TCP segmentation offload is on.
 const GET_TSO: u32 = 0x0000_001e;
 
-/// The get commands beside them, with the short names of the ethtool program.
+/// The matching get commands, with the short names of the ethtool program.
 const STATES: [(u32, &str); 5] = [
     (0x0000_0016, "tx"),
     (0x0000_0014, "rx"),

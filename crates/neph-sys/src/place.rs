@@ -1,9 +1,9 @@
-//! A place where something can run: a network namespace, and the control groups that limit whatever
-//! runs there.
+//! A place where something can run: a network namespace, and the control groups that limit what runs
+//! there.
 //!
 //! Owns going there: a thread, what it starts from then on, or a program that is about to begin.
-//! Does not make namespaces or groups. Version 1 of control groups moves single threads; version 2
-//! whole processes only, so that a thread stays where it is there.
+//! Does not make namespaces or groups. Version 1 of control groups moves single threads. Version 2
+//! moves whole processes only, so that a thread stays where it is there.
 
 use std::fs;
 use std::io;
@@ -42,7 +42,7 @@ impl PlaceError {
     }
 }
 
-/// A network namespace with a name, and what limits those who run there.
+/// A network namespace with a name, and the limits of what runs there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     namespace: String,
@@ -95,8 +95,8 @@ impl Place {
         self.enter_namespace()
     }
 
-    /// Moves the calling thread into the namespace only: for whoever becomes a program there that
-    /// was arranged by [`Self::arrange`].
+    /// Moves the calling thread into the namespace only: for a process that becomes a program there,
+    /// arranged by [`Self::arrange`].
     ///
     /// # Errors
     /// The namespace is not there, or may not be entered.
@@ -104,10 +104,10 @@ impl Place {
         Ok(netns::enter(&NetNs::open(&self.namespace)?)?)
     }
 
-    /// Has `command` begin within the groups. Its namespace is that of the thread which starts it.
+    /// Makes `command` start within the groups. Its namespace is that of the thread which starts it.
     ///
     /// # Errors
-    /// A control group's name cannot be told to the kernel.
+    /// A control group's name cannot be passed to the kernel.
     pub fn arrange(&self, birth: Birth, command: &mut Command) -> Result<(), PlaceError> {
         let mut birth = birth;
         for group in &self.groups {
@@ -119,8 +119,8 @@ impl Place {
         Ok(())
     }
 
-    /// Whether threads here have a share of CPU time only. It holds for ordinary threads: one with
-    /// real-time priority would take whatever it likes.
+    /// Whether threads here have a share of CPU time only. It applies to ordinary threads: one with
+    /// real-time priority is not limited.
     pub fn is_rationed(&self) -> bool {
         let rationed = |group: &PathBuf| {
             let read = |file| fs::read_to_string(group.join(file)).unwrap_or_default();

@@ -25,14 +25,14 @@ const JUMP_IF_LEAST: u16 = 0x35;
 const JUMP_IF_ABOVE: u16 = 0x25;
 /// `BPF_RET | BPF_K`
 const RETURN: u16 = 0x06;
-/// Where the destination port stands in a TCP header.
+/// Offset of the destination port in a TCP header.
 const DESTINATION: u32 = 2;
 /// What is kept of a segment: the longest IPv4 header and the longest TCP header.
 const KEPT: u32 = 120;
 /// Instructions of the program.
 const STEPS: u16 = 6;
 
-/// Lets only segments to these ports of ours through, and of those the headers only.
+/// Lets only segments to these local ports through, and of those the headers only.
 ///
 /// # Errors
 /// As setsockopt(2): `ENOMEM` where the kernel has no room for the program.
@@ -49,7 +49,7 @@ pub fn attach(
         filter: program.as_mut_ptr(),
     };
     // SAFETY: the option reads a sock_fprog and the instructions that it points at, all alive for
-    // the call, and their true sizes are told.
+    // the call, and their true sizes are passed.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

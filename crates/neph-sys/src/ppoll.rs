@@ -38,7 +38,7 @@ impl Awaited {
         })
     }
 
-    /// Waits until `fd` can be written to, whatever there is to read.
+    /// Waits until `fd` can be written to, even if there is data to read.
     pub fn writable(fd: BorrowedFd<'_>) -> Self {
         Self(libc::pollfd {
             fd: fd.as_raw_fd(),
@@ -52,7 +52,7 @@ impl Awaited {
         self.0.revents & libc::POLLOUT != 0
     }
 
-    /// Whether the last wait found something in the error queue: send stamps, or a fault.
+    /// Whether the last wait found something in the error queue: send timestamps, or a fault.
     pub fn has_notice(&self) -> bool {
         self.0.revents & libc::POLLERR != 0
     }
@@ -90,8 +90,8 @@ pub fn wait(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()
     });
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = awaited.len() as libc::nfds_t;
-    // SAFETY: Awaited is a transparent pollfd, the slice gives `count` of them, the timeout is
-    // null or lives on this stack frame, and a null signal mask leaves the mask alone.
+    // SAFETY: Awaited is a transparent pollfd, and the slice gives `count` of them. The timeout is
+    // null or lives on this stack frame. A null signal mask leaves the mask alone.
     let outcome =
         unsafe { libc::ppoll(awaited.as_mut_ptr().cast(), count, limit, std::ptr::null()) };
     if outcome >= 0 {

@@ -1,4 +1,4 @@
-//! Programs that end with whoever started them, and an exact way to wait for their end.
+//! Programs that end with the process that started them, and an exact way to wait for their end.
 //!
 //! The only module that starts programs. Owns what is done between fork and exec, signals, and
 //! process descriptors. Does not decide which programs run.
@@ -35,7 +35,7 @@ pub struct Birth {
 
 impl Birth {
     /// The program is killed (SIGKILL) when the thread that starts it ends, and does not begin
-    /// at all if that is gone by then. Its own children are not told.
+    /// at all if that is gone by then. Its own children get no signal.
     #[must_use]
     pub fn dies_with_thread(mut self) -> Self {
         self.dies_with_thread = true;
@@ -49,8 +49,8 @@ impl Birth {
         self
     }
 
-    /// A ctrl-C at the terminal does not end the program (SIGINT is ignored, also by its children,
-    /// unless they handle it), though the terminal stays its own: it may ask for a password.
+    /// A ctrl-C at the terminal does not end the program: SIGINT is ignored, also by children that do
+    /// not handle it. The program keeps the terminal, so that it may ask for a password.
     #[must_use]
     pub fn ignores_ctrl_c(mut self) -> Self {
         self.ignores_ctrl_c = true;
@@ -77,7 +77,7 @@ impl Birth {
                 unsafe { libc::setsid() };
             }
             if self.ignores_ctrl_c {
-                // SAFETY: signal touches no memory of ours; it fails only for signals that are none.
+                // SAFETY: signal touches no memory of this process; it fails only for signals that are none.
                 unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
             }
             if self.dies_with_thread {
@@ -110,10 +110,10 @@ fn join(group: &CString) -> io::Result<()> {
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: one byte is read from a constant; "0" stands for whoever writes it.
+    // SAFETY: one byte is read from a constant; "0" means the writing process.
     let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
     let error = io::Error::last_os_error();
-    // SAFETY: the descriptor was opened above and is used by nobody else.
+    // SAFETY: the descriptor was opened above and has no other user.
     unsafe { libc::close(file) };
     if written == 1 { Ok(()) } else { Err(error) }
 }
@@ -179,7 +179,7 @@ pub fn descriptor(pid: u32) -> io::Result<OwnedFd> {
     let Ok(fd @ 0..) = libc::c_int::try_from(fd) else {
         return Err(io::Error::last_os_error());
     };
-    // SAFETY: the kernel has just given this descriptor to nobody but us.
+    // SAFETY: the kernel has just created this descriptor, and it has no other owner.
     let owned = unsafe { OwnedFd::from_raw_fd(fd) };
     debug_assert!(owned.as_raw_fd() >= 0);
     Ok(owned)

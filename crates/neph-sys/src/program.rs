@@ -1,6 +1,6 @@
 //! The pages of the program's own code that a process has in memory.
 //!
-//! Owns where they are, and giving them back. They are the file's, and shared with all who run it.
+//! Owns where they are, and giving them back. They are the file's, and shared by all its processes.
 
 #![expect(
     unsafe_code,
@@ -17,7 +17,7 @@ use std::ptr;
 pub struct Code(Range<usize>);
 
 impl Code {
-    /// As /proc says; `None` where it cannot be read.
+    /// As /proc reports it; `None` where it cannot be read.
     pub fn of_this_process() -> Option<Self> {
         let program = fs::read_link("/proc/self/exe").ok()?;
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
@@ -35,12 +35,12 @@ impl Code {
         Some(Self(address(from)?..address(until)?))
     }
 
-    /// Takes the pages out of the process: those that run again come back from the page cache, one by one. What only
-    /// the start needed stays away.
+    /// Takes the pages out of the process: those that run again come back from the page cache, one by one.
+    /// What only the start needed stays away.
     pub fn give_back(&self) {
         let from = ptr::without_provenance_mut::<c_void>(self.0.start);
-        // SAFETY: the range is one mapping of the program's file, private and never writable: whatever is read of it
-        // again is the same bytes.
+        // SAFETY: the range is one mapping of the program's file, private and never writable: reading it
+        // again gives the same bytes.
         unsafe {
             // What is locked into memory stays.
             libc::madvise(from, self.0.len(), libc::MADV_DONTNEED);

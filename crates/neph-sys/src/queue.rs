@@ -1,7 +1,7 @@
 //! Whether an interface holds packets back before they leave.
 //!
-//! Owns the question for its queueing discipline (netlink). What listens before the queue and what
-//! listens behind it tell different times of the same packet.
+//! Owns the netlink request for its queueing discipline. Capture points before and behind the queue
+//! have different timestamps for the same packet.
 
 #![expect(
     unsafe_code,
@@ -13,15 +13,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::ring::interface_index;
 
-/// `RTM_GETLINK` of `linux/rtnetlink.h` and what it is answered by, `IFLA_QDISC`, and where a message's own header, the link's
-/// and its attributes are.
+/// `RTM_GETLINK` of `linux/rtnetlink.h` and what it is answered by, `IFLA_QDISC`, and where a message's own
+/// header, the link's and its attributes are.
 const GET_LINK: u16 = 18;
 const NEW_LINK: u16 = 16;
 const QDISC: u16 = 6;
 const HEADER: usize = 16;
 const ATTRIBUTES_AT: usize = 32;
 
-/// The name of the interface's queueing discipline, as `ip link` tells it: `noqueue` where packets leave
+/// The name of the interface's queueing discipline, as `ip link` shows it: `noqueue` where packets leave
 /// as they are sent.
 ///
 /// # Errors
@@ -47,9 +47,9 @@ fn ask(request: &[u8], answer: &mut [u8]) -> io::Result<usize> {
     if raw < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+    // SAFETY: the kernel just gave us this descriptor and it has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    // SAFETY: the request lives for the call and its length is told.
+    // SAFETY: the request lives for the call and its length is passed.
     let sent = unsafe {
         libc::send(
             socket.as_raw_fd(),
@@ -61,7 +61,7 @@ fn ask(request: &[u8], answer: &mut [u8]) -> io::Result<usize> {
     if sent < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the answer lives for the call, is borrowed to be written, and its length is told. The
+    // SAFETY: the answer lives for the call, is borrowed to be written, and its length is passed. The
     // kernel has answered before `send` returned.
     let received = unsafe {
         libc::recv(

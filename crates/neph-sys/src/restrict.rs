@@ -66,7 +66,7 @@ pub struct Restriction {
     pub calls: Vec<Extra>,
     /// Files that may be opened.
     pub files: Files,
-    /// TCP connections may be opened, and TCP ports bound. Landlock before ABI 4 (Linux 6.7) cannot forbid it.
+    /// TCP connections and binding TCP ports are permitted. Landlock before ABI 4 (Linux 6.7) allows all.
     pub connects: bool,
 }
 
@@ -101,11 +101,11 @@ pub struct InForce {
 impl Restriction {
     /// Takes away everything else, and the right to ever get it back (`no_new_privs`).
     ///
-    /// Where seccomp or Landlock is missing the rest is done all the same: [`InForce`] reports it.
+    /// If seccomp or Landlock is missing, the rest is still done: [`InForce`] reports it.
     ///
     /// # Errors
-    /// The user or the capabilities cannot be changed; [`RestrictError::NoAccess`] where a user was named
-    /// who may not read or write what is needed: it gets no capability to do so all the same.
+    /// The user or the capabilities cannot be changed. [`RestrictError::NoAccess`] if the named user may not
+    /// read or write what is needed: it gets no capability to do so.
     pub fn apply(&self) -> Result<InForce, RestrictError> {
         let mut kept = self.capabilities.clone();
         if let Some(user) = &self.user {

@@ -1,8 +1,8 @@
 //! A packet socket on one interface with a memory-mapped receive ring (`TPACKET_V2`).
 //!
 //! Owns the socket, its ring and the order of frames in it. Does not look into packets and does
-//! not wait: poll the descriptor ([`AsFd`]). Sending goes through the same socket. Who only listens
-//! takes a [`BlockRing`], which is woken by many packets at a time.
+//! not wait: poll the descriptor ([`AsFd`]). Sending goes through the same socket. To listen only,
+//! use a [`BlockRing`], which is woken by many packets at a time.
 
 #![expect(
     unsafe_code,
@@ -70,7 +70,7 @@ impl RingError {
 pub enum Seat {
     /// On the wire: only what arrives is seen; what is sent skips the queueing discipline.
     Wire,
-    /// Beside a host: both what arrives and what the host sends is seen.
+    /// Alongside a host: both received and sent packets are seen.
     Tap,
 }
 
@@ -171,7 +171,7 @@ impl PacketRing {
     /// `NetworkDown` when the interface went away, `WouldBlock` or `ENOBUFS` when the kernel has
     /// no room.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
-        // SAFETY: the buffer is a live slice and its length is told.
+        // SAFETY: the buffer is a live slice and its length is passed.
         let sent = unsafe {
             libc::send(
                 self.socket.as_raw_fd(),
@@ -190,14 +190,14 @@ impl PacketRing {
     /// What the kernel counted since the last call (asking resets it).
     ///
     /// # Errors
-    /// None in practice: the socket is ours.
+    /// None in practice: this value owns the socket.
     pub fn counts(&self) -> io::Result<RingCounts> {
         let mut stats = libc::tpacket_stats {
             tp_packets: 0,
             tp_drops: 0,
         };
         let mut length = socklen::<libc::tpacket_stats>();
-        // SAFETY: PACKET_STATISTICS writes one tpacket_stats, whose size is told.
+        // SAFETY: PACKET_STATISTICS writes one tpacket_stats, whose size is passed.
         let outcome = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),

@@ -1,8 +1,8 @@
-//! How the kernel schedules threads: real-time priority, times that are idle, timer slack, CPUs, memory.
+//! How the kernel schedules threads: real-time priority, idle periods, timer slack, CPUs, memory.
 //!
-//! Owns the system calls and their errors. Does not decide who deserves a priority: callers do,
-//! and they must sleep. `SCHED_FIFO` at full duty stalls for 50 ms in each second
-//! (`sched_rt_runtime_us`, measured), so a real-time thread never busy-polls without a budget.
+//! Owns the system calls and their errors. Callers decide which threads get a priority, and those
+//! must sleep. `SCHED_FIFO` at full duty stalls for 50 ms in each second (`sched_rt_runtime_us`,
+//! measured), so a real-time thread never busy-polls without a budget.
 
 #![expect(
     unsafe_code,
@@ -40,7 +40,7 @@ pub fn use_fifo(priority: u8) -> Result<(), SchedError> {
 /// Gives the calling thread the ordinary time-sharing policy back.
 ///
 /// # Errors
-/// Whatever the kernel says; leaving a real-time policy is always permitted.
+/// The error of the kernel; leaving a real-time policy is always permitted.
 pub fn use_normal() -> Result<(), SchedError> {
     Thread(0).use_normal()
 }
@@ -63,8 +63,8 @@ impl Thread {
         policy == libc::c_long::from(libc::SCHED_OTHER)
     }
 
-    /// Lets it run only where nobody of the ordinary policy wants the processor (`SCHED_IDLE`): it
-    /// wakes without taking it from one who works. Beside those who never rest it has 3 parts of 1027.
+    /// Lets it run only where no thread of the ordinary policy wants the processor (`SCHED_IDLE`): its
+    /// wake-up does not preempt a running one. Against threads that never sleep it has 3 parts of 1027.
     ///
     /// # Errors
     /// Leaving the ordinary policy so is always permitted; `ESRCH` where the thread is gone.
@@ -109,7 +109,7 @@ pub fn set_timer_slack(slack: Duration) -> Result<(), SchedError> {
     let nanos = libc::c_ulong::try_from(slack.as_nanos())
         .unwrap_or(libc::c_ulong::MAX)
         .max(1);
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory of ours.
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory of this process.
     match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanos, 0, 0, 0) } {
         0 => Ok(()),
         _ => Err(refused(format!("set the timer slack to {nanos} ns"))),
@@ -144,7 +144,7 @@ pub fn pin_to_cpus(cpus: &[usize]) -> Result<(), SchedError> {
         // SAFETY: the number was just checked to lie inside the mask.
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
-    // SAFETY: the mask is alive for the call and its true size is told; 0 is the calling thread.
+    // SAFETY: the mask is alive for the call and its true size is passed; 0 is the calling thread.
     match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) } {
         0 => Ok(()),
         _ => Err(refused(format!("pin this thread to the CPUs {cpus:?}"))),
@@ -154,7 +154,7 @@ pub fn pin_to_cpus(cpus: &[usize]) -> Result<(), SchedError> {
 /// The CPU that the calling thread is on at this moment (about 20 ns, no system call where the C library
 /// has restartable sequences or a vDSO).
 pub fn current_cpu() -> Option<u32> {
-    // SAFETY: it takes no argument and touches no memory of ours.
+    // SAFETY: it takes no argument and touches no memory of this process.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
@@ -166,7 +166,7 @@ pub fn permitted_cpus() -> Result<usize, SchedError> {
     // SAFETY: cpu_set_t is a plain bit mask for which all zeros is the empty set.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
     let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: the mask is alive for the call and its true size is told; 0 is the calling thread.
+    // SAFETY: the mask is alive for the call and its true size is passed; 0 is the calling thread.
     if unsafe { libc::sched_getaffinity(0, size, &raw mut set) } != 0 {
         return Err(refused("count the CPUs that may be used"));
     }
@@ -209,7 +209,7 @@ mod tests {
         assert!(thread.is_normal());
         thread.use_idle().expect("always permitted");
         assert!(!thread.is_normal() && Thread::this().is_normal());
-        // Not everybody may fetch it back; then it says so.
+        // Not every user may leave idle priority; then an error is returned.
         assert_eq!(thread.use_normal().is_ok(), thread.is_normal());
         drop(end);
         other.join().expect("the thread ends");

@@ -1,9 +1,9 @@
-//! Sockets whose packets the kernel stamps: when received, queued, sent and acknowledged.
+//! Sockets with kernel timestamps of their packets: when received, queued, sent and acknowledged.
 //!
 //! Owns `SO_TIMESTAMPING` and its control messages (Documentation/networking/timestamping.rst).
-//! Stamps are software stamps in `CLOCK_REALTIME`; hardware clocks are not asked. Needs no
-//! privilege. The first milliseconds after the first socket of a machine asked may lack receive
-//! stamps (a static key is switched on by a work queue): [`KeepAwake`] avoids that.
+//! Uses software timestamps in `CLOCK_REALTIME`, no hardware clocks. Needs no privilege. For some
+//! milliseconds after the first such socket of a machine, receive timestamps may be missing: a work
+//! queue switches on a static key. [`KeepAwake`] avoids that.
 
 #![expect(
     unsafe_code,
@@ -37,7 +37,7 @@ const ACKED_INFO: u32 = 2;
 /// Control messages are named after the option that asks for them (asm-generic/socket.h).
 const SCM_TIMESTAMPING: libc::c_int = libc::SO_TIMESTAMPING;
 const SCM_TIMESTAMPING_OPT_STATS: libc::c_int = 54;
-/// Room for a stamp (64), an error queue entry with addresses (48), statistics (about 400), TTL.
+/// Room for a timestamp (64), an error queue entry with addresses (48), statistics (about 400), TTL.
 pub(crate) const CONTROL: usize = 1024;
 
 /// What one receive call brought.
@@ -47,11 +47,11 @@ pub struct Received {
     pub len: usize,
     /// When the kernel received the packet (on a stream: the last one this call took from).
     pub stamp: Option<WallNanos>,
-    /// Who sent it (unconnected datagram sockets only).
+    /// The sender (unconnected datagram sockets only).
     pub from: Option<SocketAddr>,
-    /// Which address of ours it was sent to, if asked for with [`destination::enable`].
+    /// The local address it was sent to, if asked for with [`destination::enable`].
     pub to: Option<IpAddr>,
-    /// Which port of ours it was sent to, if asked for with [`enable_port`].
+    /// The local port it was sent to, if asked for with [`enable_port`].
     pub port: Option<u16>,
     /// TTL or hop limit, if asked for with [`enable_ttl`].
     pub ttl: Option<u8>,
@@ -70,7 +70,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     Ok(describe(&call.header, &call.name, len))
 }
 
-/// What the kernel told of a datagram of `len` bytes.
+/// What the kernel reported about a datagram of `len` bytes.
 fn describe(header: &libc::msghdr, name: &libc::sockaddr_storage, len: usize) -> Received {
     let mut received = Received {
         len,
@@ -96,7 +96,7 @@ fn describe(header: &libc::msghdr, name: &libc::sockaddr_storage, len: usize) ->
     received
 }
 
-/// At which point a packet on its way out was stamped.
+/// The point of the send path at which a timestamp was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// Entered the queueing discipline.
@@ -107,7 +107,7 @@ pub enum Point {
     Acked,
 }
 
-/// A stamp of something that was sent.
+/// A timestamp of something that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendStamp {
     /// At which point.
@@ -123,9 +123,9 @@ pub struct SendStamp {
 /// What waited in a socket's error queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A send stamp.
+    /// A send timestamp.
     Stamp(SendStamp),
-    /// Anything else (an ICMP error, an unknown stamp): taken off the queue.
+    /// Anything else (an ICMP error, an unknown timestamp): taken off the queue.
     Other,
 }
 
@@ -162,7 +162,7 @@ fn notice(header: &libc::msghdr) -> Notice {
     }
 }
 
-/// `struct scm_timestamping` is three timespecs; the first is the software stamp.
+/// `struct scm_timestamping` is three timespecs; the first is the software timestamp.
 pub(crate) fn software_stamp(data: &[u8]) -> Option<WallNanos> {
     let word = |at: usize| -> Option<i64> {
         Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?))
@@ -228,8 +228,8 @@ impl<'a> Call<'a> {
         self.header.msg_iovlen = 1;
         self.header.msg_name = (&raw mut self.name).cast();
         self.header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        // SAFETY: the header points at an address, a vector, a buffer and a control buffer whose
-        // true sizes it tells; self owns or exclusively borrows all of them during the call.
+        // SAFETY: the header points at an address, a vector, a buffer and a control buffer, and has their
+        // true sizes. self owns or exclusively borrows all of them during the call.
         let len = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut self.header, flags) };
         usize::try_from(len).map_err(|_| io::Error::last_os_error())
     }
@@ -269,25 +269,25 @@ fn sender(header: &libc::msghdr, name: &libc::sockaddr_storage) -> Option<Socket
     let name = std::ptr::from_ref(name);
     match libc::c_int::from(family) {
         libc::AF_INET => {
-            // SAFETY: the family says that the storage holds a sockaddr_in.
+            // SAFETY: the family shows that the storage holds a sockaddr_in.
             let v4 = unsafe { &*name.cast::<libc::sockaddr_in>() };
             let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
             Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says that the storage holds a sockaddr_in6.
+            // SAFETY: the family shows that the storage holds a sockaddr_in6.
             let v6 = unsafe { &*name.cast::<libc::sockaddr_in6>() };
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             let port = u16::from_be(v6.sin6_port);
-            // The scope tells the interface of a link-local peer: no reply goes without it.
+            // The scope is the interface of a link-local peer: no reply is sent without it.
             Some(SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into())
         }
         _ => None,
     }
 }
 
-/// Writes to a stream; the end of a message is marked, so that the kernel does not append the next
-/// message to the same packet and every message keeps stamps of its own.
+/// Writes to a stream. The end of a message is marked: the kernel then does not append the next
+/// message to the same packet, and every message has its own timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// More of this message follows.
@@ -306,7 +306,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], ending: Ending) -> io::Result<
         Ending::Message => libc::MSG_EOR,
     };
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | end;
-    // SAFETY: send reads `bytes`, whose true length is told.
+    // SAFETY: send reads `bytes`, whose true length is passed.
     let sent = unsafe {
         libc::send(
             socket.as_raw_fd(),

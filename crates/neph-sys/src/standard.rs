@@ -1,8 +1,8 @@
-//! Whether standard output was there when the process began.
+//! Whether standard output was open when the process began.
 //!
-//! Owns a look at it before anything else runs: where it is closed, Rust's runtime opens `/dev/null`
-//! in its place before `main` (so that no other file gets its number), and whatever is written
-//! vanishes without an error. Afterwards nothing tells the two apart.
+//! Owns a check before anything else runs. If standard output is closed, Rust's runtime opens `/dev/null`
+//! instead before `main`, so that no other file gets its number. Output then vanishes without an
+//! error. After `main` begins, the two cases cannot be distinguished.
 
 #![expect(
     unsafe_code,

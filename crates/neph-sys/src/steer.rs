@@ -99,7 +99,7 @@ fn link(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         .fd(0, program)
         .fd(4, namespace.as_fd())
         .word(8, SK_LOOKUP.attach);
-    // SAFETY: no pointer is told.
+    // SAFETY: no pointer is passed.
     unsafe { attributes.open(LINK_CREATE) }
 }
 

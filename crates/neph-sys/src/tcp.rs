@@ -1,6 +1,6 @@
-//! What the kernel tells of a TCP connection, and the choice of its congestion control.
+//! What the kernel reports about a TCP connection, and the choice of its congestion control.
 //!
-//! Owns `TCP_INFO`, `TCP_CONGESTION` and the statistics that come with a send stamp
+//! Owns `TCP_INFO`, `TCP_CONGESTION` and the statistics that come with a send timestamp
 //! (`SCM_TIMESTAMPING_OPT_STATS`, attributes `TCP_NLA_*` of linux/tcp.h).
 
 #![expect(
@@ -12,7 +12,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// A connection's state at one moment. 0 where the kernel did not tell.
+/// A connection's state at one moment. 0 where the kernel did not report a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
     /// Congestion window, segments.
@@ -47,7 +47,7 @@ const NLA_SND_SSTHRESH: u16 = 15;
 const NLA_DSACK_DUPS: u16 = 20;
 const NLA_SRTT: u16 = 22;
 
-/// Reads the netlink attributes of a send stamp: length u16, type u16, value, padded to 4 bytes.
+/// Reads the netlink attributes of a send timestamp: length u16, type u16, value, padded to 4 bytes.
 pub(crate) fn from_netlink(mut data: &[u8]) -> TcpStats {
     let mut stats = TcpStats::default();
     while let Some((kind, value, rest)) = next_attribute(data) {
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!((stats.retransmissions, stats.dsack_duplicates), (7, 5));
     }
 
-    /// The kernel keeps eight times the value, and reports it divided by eight (`tcp_get_timestamping_opt_stats`).
+    /// The kernel keeps eight times the value, and divides it by eight (`tcp_get_timestamping_opt_stats`).
     #[test]
     fn the_smoothed_round_trip_is_in_microseconds_as_it_comes() {
         let mut data = Vec::new();

@@ -1,6 +1,6 @@
 //! TUN interfaces: packets that the kernel routes into one are read here, and the other way round.
 //!
-//! Owns attaching to an interface that somebody made (`ip tuntap add dev NAME mode tun`). Does not
+//! Owns attaching to an existing interface (`ip tuntap add dev NAME mode tun`). Does not
 //! make or remove interfaces, and knows nothing of what is in a packet.
 
 #![expect(
@@ -30,9 +30,9 @@ pub struct Tun(File);
 
 impl Tun {
     /// Attaches to `interface` of the calling thread's network namespace, which must be a TUN
-    /// interface that nobody else is attached to. It makes one where there is none, which then
-    /// goes with this value. Attach before the interface is set up: the kernel tells an interface
-    /// that is up of its new carrier up to a second later, and drops what is sent until then.
+    /// interface without another user. If there is none, it creates one that is removed with this
+    /// value. Attach before the interface is set up: an interface that is up gets its new carrier
+    /// up to a second later, and the kernel drops what is sent until then.
     ///
     /// # Errors
     /// Not permitted, busy, of another kind, or the kernel has no TUN.

@@ -1,8 +1,8 @@
 //! `neph agent`: carries out orders of a controller at this host, until ctrl-C.
 //!
-//! Owns the command: which controller, when to dial it, and the privileges that its policy needs. What an agent does
-//! is neph-agent's. It dials out, and listens only for metrics and for reflectors that it is ordered and its policy
-//! allows.
+//! Owns the command: which controller, when to dial it, and the privileges that its policy needs. What an
+//! agent does is neph-agent's. It dials out, and listens only for metrics and for reflectors that it is
+//! ordered and its policy allows.
 
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     identity.tls().map_err(Failure::usage)?;
     let policy = policy(args)?;
     let metrics = args.metrics.bind("neph agent")?;
-    // Nobody may look into /proc afterwards.
+    // The process may lose its access to /proc afterwards.
     let code = Code::of_this_process();
     privileges::give_up(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         name: identity.name().map_err(Failure::usage)?,
         status: worker.status().clone(),
     })?;
-    // Ready before its controller answers: a start that waited for it would fail where the controller is
-    // away, and what was measured would wait for an agent that is ended and started in turns.
+    // Ready before its controller answers: waiting for it would make the start fail while the controller is
+    // away. The service manager would then restart the agent in a loop, and results would wait.
     service.ready("looks for its controller", vec![worker.pulse().clone()]);
     let served = serve_all(
         args,

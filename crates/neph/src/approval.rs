@@ -34,10 +34,10 @@ pub(crate) struct Approval {
 
 impl Approval {
     /// Returns when the commands of these topologies may run: there are none, they were approved, or
-    /// somebody approves them now. `file` names them.
+    /// the user approves them now. `file` names them.
     ///
     /// # Errors
-    /// Exit 2 where nobody can be asked, 1 where the answer is no.
+    /// Exit 2 if there is no terminal to ask at, 1 if the answer is no.
     pub(crate) fn ask<'t>(
         &self,
         file: &str,

@@ -15,7 +15,7 @@ const ORDERS: &str = "captures";
 /// What has the points at agents captured, over the controller in this folder; none where no point is at one.
 ///
 /// # Errors
-/// That is too long, no controller is named or runs there, or an agent is not known to it or measures for another.
+/// That is too long, no controller is named or runs there, or an agent is unknown or measures for another.
 pub(crate) fn agents(
     points: &[Point],
     control: Option<&Path>,

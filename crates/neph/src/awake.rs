@@ -38,7 +38,7 @@ fn reported(kept: Result<(), &std::io::Error>) -> String {
     }
 }
 
-/// Whether no core may sleep at the moment, whoever asked for it; none where that cannot be read.
+/// Whether no core may sleep at the moment, by the request of any process; `None` if it cannot be read.
 pub(crate) fn is_kept() -> Option<bool> {
     awake::permitted_us().ok().map(|permitted| permitted == 0)
 }

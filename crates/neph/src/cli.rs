@@ -1,7 +1,7 @@
 //! The commands, in the order in which a new user needs them.
 //!
-//! Owns their names and first lines. The options of a command are in its own file. Help, man pages and completions
-//! are generated from both.
+//! Owns their names and first lines. The options of a command are in its own file. Help, man pages and
+//! completions are generated from both.
 
 use clap::{Parser, Subcommand};
 

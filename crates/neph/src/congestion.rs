@@ -10,7 +10,7 @@ use neph_sys::tcp::set_congestion_control;
 /// What the kernel has loaded; others may be loaded on demand.
 const LOADED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// A congestion control that no socket of ours can have.
+/// A congestion control that no socket of this process can have.
 #[derive(Debug)]
 pub(crate) struct Unusable {
     pub(crate) why: io::Error,

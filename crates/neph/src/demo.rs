@@ -1,8 +1,8 @@
 //! `neph demo`: a lab, a campaign over it and its report, in about 90 seconds.
 //!
-//! The plan and the topology are written into the workspace, to be read and changed: what somebody
-//! changed there is kept. Without root there is no lab: the same plan runs over loopback, and what
-//! is lost is said.
+//! neph writes the plan and the topology into the workspace, to be read and changed. Changed files
+//! there are kept. Without root there is no lab: the same plan runs over loopback, and neph reports
+//! what is missing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const TOPOLOGY: &str = include_str!("../../neph-lab/topologies/demo.toml");
 const SHIPPED_AT: &str = "../crates/neph-lab/topologies/demo.toml";
 const PLAN_FILE: &str = "plan.toml";
 const TOPOLOGY_FILE: &str = "demo.lab.toml";
-/// The plan without its lab. Its ports are good for one run, so it is written anew by each.
+/// The plan without its lab. Its ports are valid for one run, so each run writes it.
 const LOOPBACK_FILE: &str = "plan.loopback.toml";
 /// The endpoints' addresses in the lab.
 const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:8080"];
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// The shipped plan, which finds its topology beside itself.
+/// The shipped plan, which finds its topology in the same folder.
 fn demo_plan() -> String {
     let in_the_source = SHIPPED_AT.trim_start_matches("../");
     PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE)

@@ -15,10 +15,10 @@ use neph_documents::diagnosed::DiagnosesDocument;
 use neph_documents::{Format, rows};
 use neph_store::find::{self};
 
-/// Without a report a run ends in bounded memory, some 100 MB: of more messages it does not tell the
-/// causes.
+/// Without a report a run ends in bounded memory, some 100 MB. With more messages it does not report
+/// the root causes.
 const MESSAGES_AFTER_A_RUN: u64 = 250_000;
-/// What diagnosis holds of a message, its own and the rules' part, with the echo beside it.
+/// Memory that diagnosis needs per message: its own part, the rules' part, and the echo.
 const BYTES_A_MESSAGE: u64 = 400;
 
 /// Options of `neph diagnose`.
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Tells the causes that the rules see in a campaign.
+/// Reports the root causes that the rules find in a campaign.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     let campaign = find::campaign(store.as_ref(), &args.campaign)?;
@@ -84,8 +84,8 @@ fn later(messages: u64) -> Option<String> {
     })
 }
 
-/// Tells the causes of a campaign that has just ended and gets no report. One that is too long to be
-/// held in memory beside what a run needs is left for `neph diagnose`.
+/// Reports the root causes of a campaign that has just ended and gets no report. A campaign that is
+/// too large for the memory of a run is left for `neph diagnose`.
 pub(crate) fn after_run(store: &dyn Store, campaign: &Campaign) -> Result<(), Failure> {
     let experiments = store.experiments(campaign.id)?;
     let messages: u64 = experiments.iter().map(|one| one.tally.messages).sum();

@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Alarmed,
     /// Ctrl-C ended it; what was measured is kept and was shown.
     Interrupted,
-    /// A program that was run elsewhere ended with this status.
+    /// A program that neph ran for the user ended with this status.
     Status(u8),
 }
 
@@ -41,11 +41,11 @@ pub(crate) enum Failure {
     Usage(String),
     /// A file that was given has mistakes, each with its place.
     Text(Source, Vec<Problem>),
-    /// The machine or somebody else refused.
+    /// The machine or the peer refused.
     Refused(String),
     /// Ctrl-C came before there was anything to keep or to show.
     Interrupted(String),
-    /// Nobody reads our output any more.
+    /// The reader of the output has closed it.
     OutputClosed,
 }
 
@@ -152,16 +152,16 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         output::report_clap(&error.render());
         return ExitCode::from(2);
     }
-    // Help for a closed pipe helps nobody.
+    // If the pipe is closed, help text is of no use.
     let _ = error.print();
     ExitCode::SUCCESS
 }
 
-/// Options whose value is not repeated: it may be a secret by mistake, or our sentence has it.
+/// Options whose value is not repeated: it may be a secret by mistake, or neph's sentence has it.
 const OWN_WORDS: [&str; 2] = ["--stamp-key", "--pin"];
 
-/// Numbers that cannot be read, in our words: clap's are those of the parser, and of one below zero
-/// it says to write it as a target.
+/// A replacement for clap's message about numbers that cannot be read: clap shows the parser's
+/// wording, and for a negative number it suggests to write it as a target.
 fn plain(error: &clap::Error) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -239,7 +239,7 @@ fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
     ))
 }
 
-/// Our command line.
+/// The command line of neph.
 fn typed() -> Vec<String> {
     let typed = std::env::args_os();
     typed
@@ -247,7 +247,7 @@ fn typed() -> Vec<String> {
         .collect()
 }
 
-/// The option behind which this stands on our command line.
+/// The option before this argument on the command line.
 fn before(argument: &str) -> Option<String> {
     let typed = typed();
     let mut pairs = typed.windows(2);
@@ -255,7 +255,7 @@ fn before(argument: &str) -> Option<String> {
     found[0].starts_with('-').then(|| found[0].clone())
 }
 
-/// What clap says of a number outside of its range, `0 is not in 1..=50000`, in our words.
+/// A replacement for clap's message about a number out of range, `0 is not in 1..=50000`.
 fn within(clap: &str) -> Option<String> {
     let (_, range) = clap.split_once(" is not in ")?;
     let (least, most) = range.split_once("..")?;
@@ -266,7 +266,7 @@ fn within(clap: &str) -> Option<String> {
     }
 }
 
-/// Says why a command failed, and gives its exit status.
+/// Reports why a command failed, and gives its exit status.
 pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -286,7 +286,7 @@ pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
     }
 }
 
-/// Says why a command, or a part of it, failed.
+/// Reports why a command, or a part of it, failed.
 pub(crate) fn say(failure: &Failure) {
     match failure {
         Failure::Usage(sentence) | Failure::Refused(sentence) | Failure::Interrupted(sentence) => {
@@ -301,7 +301,7 @@ pub(crate) fn say(failure: &Failure) {
     }
 }
 
-/// Shows a mistake with the line it stands in.
+/// Shows a mistake with its line of the file.
 fn show(source: &Source, problem: &Problem) {
     let excerpt = Excerpt::of(source, problem);
     let diagnostic = MietteDiagnostic::new(format!(

@@ -32,8 +32,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let sections: Vec<Section> = sections().collect();
     let Some(asked) = &args.code else {
         for Section { code, name, text } in sections {
-            let first = text.split(". ").next().unwrap_or(text);
-            output::line(&format!("{code}  {name:20}  {}", plain(first)))?;
+            let first = text.lines().next().unwrap_or(text);
+            let first = first.split(". ").next().unwrap_or(first);
+            output::line(&format!(
+                "{code}  {name:20}  {}",
+                plain(first.trim_end_matches('.'))
+            ))?;
         }
         return Ok(Outcome::Done);
     };
@@ -43,9 +47,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let Some(Section { code, name, text }) = found else {
         let names = sections.iter().flat_map(|one| [one.code, one.name]);
         let meant = nearest(asked, names);
-        let meant = meant.map_or_else(String::new, |name| format!("; did you mean '{name}'?"));
+        let meant = meant.map_or_else(
+            || ":".to_owned(),
+            |name| format!(": did you mean '{name}'?"),
+        );
         return Err(Failure::usage(format!(
-            "there is no warning '{asked}'{meant}; neph explain lists all"
+            "there is no warning '{asked}'{meant} neph explain lists all"
         )));
     };
     output::line(&format!("{code} {name}\n\n{}", plain(text)))?;
@@ -67,7 +74,7 @@ fn sections() -> impl Iterator<Item = Section> {
     })
 }
 
-/// Text without the marks of Markdown.
+/// Text without the markup of Markdown.
 fn plain(text: &str) -> String {
     text.replace("**", "").replace('`', "")
 }

@@ -110,7 +110,7 @@ struct Wanted {
 struct Chosen {
     campaign: Campaign,
     experiments: Vec<Experiment>,
-    /// How many are not complete, and nobody asked for them.
+    /// How many were left out, as they are not complete and were not asked for.
     left_out: usize,
 }
 
@@ -196,7 +196,7 @@ impl Args {
         Err(Failure::usage(why))
     }
 
-    /// A Latency Tester's rows do not tell whose they are: each experiment has a file of its own.
+    /// A Latency Tester's rows do not name their experiment: each experiment has a file of its own.
     fn is_folder(&self) -> bool {
         self.format == FileFormat::LatencyTester && self.experiment.is_none()
     }
@@ -326,7 +326,7 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
                 _ => fs::rename(&partial, path).map_err(refused).map(|()| rows),
             });
     if !matches!(written, Ok(1..)) {
-        // It is ours: nobody else had a folder of that name when we made it.
+        // This process created it: no folder of that name existed before.
         let _ = fs::remove_dir_all(&partial);
     }
     written

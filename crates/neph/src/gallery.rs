@@ -1,8 +1,8 @@
-//! `neph gallery`: published findings, each with the network that shows it, what neph says of it,
+//! `neph gallery`: published findings, each with the network that shows it, neph's result,
 //! and a control without the cause.
 //!
-//! Owns the command: which entries, in which order, what is shown of them. An entry is a campaign
-//! as any other (`carry.rs`) whose sentences are held against what was calculated (`neph_analysis::gallery`).
+//! Owns the command: which entries, in which order, and what is shown of them. An entry is an ordinary
+//! campaign (`carry.rs`). `neph_analysis::gallery` compares its results with calculated values.
 
 mod carry;
 mod show;

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
             let asking = Asking {
                 tls_version: None,
-                // It is asked whether something answers, not who it is: made certificates are the rule here.
+                // The check needs an answer, not an identity: self-made certificates are the rule here.
                 trust: Trust::Anything,
                 patience,
                 site: None,

@@ -16,7 +16,7 @@ use crate::output;
 use crate::workspace::Workspace;
 use neph_text::counted::counted;
 
-/// Problems told one by one; the rest is counted.
+/// Problems that are reported one by one; the rest is counted.
 const REPORTED: usize = 10;
 
 /// Options of `neph import`.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What the settings file says of its results; nothing, and a line about it, where it cannot be read.
+/// The settings that the file has for its results. If it cannot be read: none, and a line about it.
 fn settings(path: &Path, text: &str) -> ImportedSettings {
     let name = path.display().to_string();
     let plan = match settings::parse(&Source::new(name.clone(), text.to_owned())) {

@@ -17,12 +17,12 @@ use crate::output;
 /// What a second ctrl-C exits with.
 const INTERRUPTED: i32 = 130;
 
-/// What is said when a second ctrl-C ends neph: where that leaves what was measured.
+/// The message when a second ctrl-C ends neph: what happens to the results so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastWords(Arc<Mutex<Option<String>>>);
 
 impl LastWords {
-    /// Says this from now on, or nothing.
+    /// Sets the message, or removes it.
     pub(crate) fn are(&self, words: Option<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
@@ -75,8 +75,8 @@ fn refused(signal: i32) -> impl Fn(std::io::Error) -> Failure {
 }
 
 fn stop_when_terminal_closes(stop: &Stop) -> Result<(), Failure> {
-    // What nohup starts is to go on. A closed terminal is told by the kernel and by the shell, so
-    // that its second signal is nobody's impatience.
+    // Processes under nohup go on. The kernel and the shell each send a signal for a closed terminal,
+    // so the second one does not come from an impatient user.
     if !process::outlives_terminal() {
         flag::register(SIGHUP, stop.flag()).map_err(refused(SIGHUP))?;
     }

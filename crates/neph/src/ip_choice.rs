@@ -1,4 +1,4 @@
-//! `-4` and `-6`, as every command that asks somebody has them.
+//! `-4` and `-6`, for every command that contacts a peer.
 
 use clap::Args as ClapArgs;
 use neph_model::IpVersion;

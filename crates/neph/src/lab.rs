@@ -141,7 +141,7 @@ fn down(args: &DownArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Everything is tried, whatever becomes of each.
+/// Takes down all labs; a failure of one does not stop the others.
 fn all_down() -> Result<Outcome, Failure> {
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
     if labs.is_empty() {
@@ -166,7 +166,7 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     Ok(outcome(report(&others)))
 }
 
-/// Says what is wrong with each entry; whether there is none.
+/// Reports what is wrong with each entry; whether there is none.
 fn report(others: &[LabError]) -> bool {
     let sentences: BTreeSet<String> = others.iter().map(LabError::to_string).collect();
     for sentence in sentences {
@@ -203,7 +203,7 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
     }
 }
 
-/// Says which guests this machine could not run, and why.
+/// Reports which guests this machine could not run, and why.
 pub(crate) fn report_fallbacks(lab: &Lab) {
     for stand_in in lab.stand_ins() {
         output::say(&format!("neph lab: {stand_in}"));

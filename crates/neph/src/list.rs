@@ -100,7 +100,7 @@ pub(crate) fn campaign_status(
     Ok((CampaignStatus::Interrupted.name(), Some(way_on)))
 }
 
-/// How many messages of these experiments are kept, whatever became of them.
+/// How many messages of these experiments are kept, with any outcome.
 pub(crate) fn kept<'e>(
     store: &dyn Store,
     experiments: impl IntoIterator<Item = &'e Experiment>,

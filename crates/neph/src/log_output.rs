@@ -1,7 +1,7 @@
-//! What the libraries tell beside their results: warnings, and what they wait for.
+//! What the libraries report besides their results: warnings, and what they wait for.
 //!
-//! Owns the subscriber, which says it at the terminal. A sentence is said once: of a hundred links
-//! each has the same to tell.
+//! Owns the subscriber, which prints it on the terminal. A sentence is printed once: each of a hundred
+//! links may have the same one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::output;
 
-/// Says from now on what is told.
+/// Prints events from now on.
 pub(crate) fn begin() {
     // Refused where there is a subscriber already: a test's.
     let _ = tracing::subscriber::set_global_default(LogSubscriber::default());
@@ -26,7 +26,7 @@ struct LogSubscriber {
 }
 
 impl LogSubscriber {
-    /// The sentence, unless it was said before.
+    /// The sentence, unless it was printed before.
     fn events(&self, event: &Event<'_>) -> Option<String> {
         let mut sentence = Sentence(match *event.metadata().level() {
             Level::INFO => "neph: ".to_owned(),
@@ -53,7 +53,7 @@ impl Subscriber for LogSubscriber {
         }
     }
 
-    // Nobody of ours has spans.
+    // No crate of neph has spans.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }
@@ -63,7 +63,7 @@ impl Subscriber for LogSubscriber {
     fn exit(&self, _: &Id) {}
 }
 
-/// What an event says, behind who says it.
+/// The text of an event, after the name of its source.
 struct Sentence(String);
 
 impl Visit for Sentence {

@@ -12,8 +12,8 @@ use clap::builder::StyledStr;
 use neph_sys::standard;
 use neph_text::{LONGEST_SENTENCE, Visible, coloured, one_line, several_lines};
 
-/// Bytes of data that are written at once, where nobody waits for a line: a call for each 8 KiB took a
-/// thirtieth of what reading a large capture takes.
+/// Bytes of data that are written at once, if no reader waits for a line. One call for each 8 KiB took
+/// 1/30 of the time to read a large capture.
 const ROOM: usize = 128 << 10;
 /// Characters of a text in several lines, at most.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -28,12 +28,12 @@ pub(crate) fn report_lines(text: &str) {
     print(&several_lines(text, LONGEST_TEXT));
 }
 
-/// Prints text in several lines, in which a library of ours has put colours.
+/// Prints text in several lines, in which a library of neph has put colours.
 pub(crate) fn report_coloured(text: &str) {
     print(&coloured(text));
 }
 
-/// Prints why clap refused a command line: what was typed stands in it.
+/// Prints why clap refused a command line. The message contains the user's input.
 pub(crate) fn report_clap(why: &StyledStr) {
     // A line break that was typed is none of clap's: all is one line then.
     if std::env::args_os().any(|typed| typed.as_encoded_bytes().contains(&b'\n')) {
@@ -49,7 +49,7 @@ pub(crate) fn report_clap(why: &StyledStr) {
 }
 
 fn print(text: &str) {
-    // Where standard error is closed nobody listens.
+    // If standard error is closed, there is no reader.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn is_read_by_people() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether there is a standard output, so that nothing is measured for nobody.
+/// Fails without a standard output, so that no measurement runs without a reader.
 ///
 /// # Errors
 /// It was closed when neph began.

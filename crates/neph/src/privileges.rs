@@ -66,8 +66,8 @@ pub(crate) struct Needs {
     connects: bool,
 }
 
-/// What every command of the row may read, and what settings of name resolution in it link to: some systems
-/// keep those elsewhere.
+/// Files that every command of the row may read, and the targets of links in the settings of name
+/// resolution: some systems keep these in another folder.
 fn readable(row: &Row) -> impl Iterator<Item = PathBuf> {
     const LINKED: [&str; 4] = ["resolv.conf", "hosts", "nsswitch.conf", "localtime"];
     let etc = row.reads.iter().filter(|folder| **folder == "/etc");
@@ -107,7 +107,7 @@ impl Needs {
         self
     }
 
-    /// The kernel runs programs of ours.
+    /// The kernel runs BPF programs of neph.
     pub(crate) fn bpf(mut self) -> Self {
         self.calls.push(Extra::Bpf);
         self
@@ -164,7 +164,7 @@ impl Needs {
     pub(crate) fn restrict(mut self, user: &UserChoice) -> Result<InForce, Failure> {
         let user = user.find()?;
         if let Some(site) = &self.site {
-            // Where it cannot be entered, whoever needs it reports that.
+            // If it cannot be entered, the code that needs it reports that.
             let entered = NetNs::open(site).and_then(|ns| netns::enter(&ns));
             if entered.is_err() {
                 self.calls.push(Extra::EnterNamespace);

@@ -28,7 +28,7 @@ use neph_documents::Format;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
 
-/// How often what was refused is told, while it grows.
+/// How often the number of refusals is reported, while it grows.
 const REPORT: Duration = Duration::from_secs(10);
 /// Files that are no connections: sockets, standard ones, /proc; and connections that are about to end.
 const FILES_KEPT: u64 = 64;

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if data.experiments.is_empty() {
         let kept = list::kept(store.as_ref(), &data.left_out)?;
         if kept > 0 {
-            // A page that says that nothing was measured would be wrong.
+            // A page without any measurement would be wrong.
             return Err(Failure::Refused(format!(
                 "nothing to report is complete; {} of {} that did not end are kept: \
                  neph report {} --everything shows them",
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-/// Writes the report of a campaign that has just ended, and tells its conclusion.
+/// Writes the report of a campaign that has just ended, and prints its conclusion.
 pub(crate) fn after_run(
     store: &dyn Store,
     campaign: &Campaign,
@@ -142,8 +142,8 @@ pub(crate) fn after_run(
     write(&data, &settings, &folder_of(workspace, campaign))
 }
 
-/// What is to be said where none of the blocks to show was measured; says what is missing where
-/// some were.
+/// The message where none of the chosen blocks was measured. Prints what is missing where some
+/// were.
 fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let (wanted, measured) = (settings.blocks_to_plot.as_ref()?, data.blocks());
     let missing: BTreeSet<u32> = wanted.difference(&measured).copied().collect();
@@ -162,7 +162,7 @@ fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String
     None
 }
 
-/// Where a campaign's report goes unless told otherwise.
+/// The default folder of a campaign's report.
 pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
     workspace
         .folder()
@@ -254,8 +254,8 @@ fn margin(compare: &ComparePlan) -> Margin {
     }
 }
 
-/// The figures that a plan asks for. A campaign's plan that was stored with other names is told of,
-/// not refused: what was measured is to be shown.
+/// The figures that a plan asks for. Unknown names in the stored plan of a campaign are reported,
+/// not refused: the results must still be shown.
 fn figures_of(plot: &PlotPlan) -> Option<BTreeSet<String>> {
     let names = plot.figures.iter().map(|figure| &figure.value);
     let (known, unknown): (BTreeSet<String>, BTreeSet<String>) =

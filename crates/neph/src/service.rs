@@ -1,7 +1,7 @@
 //! A command that a service manager runs: when it is ready, what it does, and that it still does it.
 //!
-//! Owns the thread that answers the watchdog. It does so only while every loop that does the command's work
-//! turns: a process that hangs is ended by the service manager and started anew. How it is reported is
+//! Owns the thread that answers the watchdog. It does so only while every loop of the command's work
+//! runs: the service manager ends and restarts a process that hangs. How it is reported is
 //! neph-sys' `notify`.
 
 use std::sync::Arc;

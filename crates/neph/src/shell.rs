@@ -42,7 +42,7 @@ pub(crate) fn completions(args: &CompletionArgs, mut neph: Command) -> Result<Ou
 
 /// Writes the man pages of `neph`, the whole command.
 pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
-    // clap's own `help` would get a page, and each command below it one more, all saying the same.
+    // clap's own `help` would get a page, and each of its commands another one with the same content.
     let mut command = without_help(neph);
     command.build();
     match &args.output {

@@ -8,7 +8,7 @@ use neph_text::{FileError, FileKind, Source, read_text};
 
 use crate::output;
 
-/// Writes a shipped file, unless there is one that somebody changed: that one is kept and used.
+/// Writes a shipped file, unless there is one that the user changed: that one is kept and used.
 pub(crate) fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
     let name = path.display().to_string();
     let text = match read_text(FileKind::Plan, path) {

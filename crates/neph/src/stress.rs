@@ -1,7 +1,7 @@
 //! `neph stress`: load for machines and networks that are measured.
 //!
-//! Owns the words; each kind of load is a file of its own. The loads are made by neph-agent, for this command,
-//! for orders and for executors alike.
+//! Owns the words; each kind of load has its own file. neph-agent generates the loads, for this command,
+//! for orders and for executors.
 
 mod aim;
 mod cpu;

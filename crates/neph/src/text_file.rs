@@ -20,8 +20,8 @@ pub(crate) const TRACE: Noun = Noun("trace", FileKind::Frames);
 /// The text of a file, named by its path.
 ///
 /// # Errors
-/// What the file is (`noun`), why it cannot be read, and what to do; `where_it_is` says how to name a
-/// file that exists.
+/// What the file is (`noun`), why it cannot be read, and what to do. `where_it_is` explains how to name
+/// a file that exists.
 pub(crate) fn read(noun: Noun, path: &Path, where_it_is: &str) -> Result<Source, Failure> {
     let Noun(noun, kind) = noun;
     let text = read_text(kind, path).map_err(|error| {

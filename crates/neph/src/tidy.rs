@@ -1,4 +1,4 @@
-//! `neph tidy`: what was kept long enough goes, as a policy says.
+//! `neph tidy`: removes what is older than a policy allows.
 
 use std::io::Write;
 use std::path::PathBuf;

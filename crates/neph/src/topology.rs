@@ -18,12 +18,12 @@ pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
     understand(source).map(|(topology, _)| topology)
 }
 
-/// A topology file's text, or a sentence that says why there is none.
+/// A topology file's text, or a sentence about why there is none.
 pub(crate) fn load(path: &Path) -> Result<Source, String> {
     text_file::load(text_file::TOPOLOGY, path)
 }
 
-/// What a topology file's text means, beside the text.
+/// The topology of a file's text, and the text.
 pub(crate) fn understand(source: Source) -> Result<(Topology, Source), Failure> {
     match Topology::parse(&source) {
         Ok(topology) => Ok((topology, source)),

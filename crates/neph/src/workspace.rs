@@ -8,7 +8,7 @@ use neph_store::{Access, Store, StoreError, open};
 
 use crate::exit::Failure;
 
-/// Names the workspace of whoever names none.
+/// Names the workspace if the command line names none.
 const VARIABLE: &str = "NEPH_WORKSPACE";
 const USUAL: &str = ".neph";
 
@@ -26,13 +26,13 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Whether this very command named it: neither the environment nor nobody.
+    /// Whether the command line named it, not the environment and not a default.
     pub(crate) fn is_asked_for(&self) -> bool {
         let usual = std::env::var(VARIABLE);
         self.place != usual.as_deref().unwrap_or(USUAL)
     }
 
-    /// The folder for files beside the store, such as reports.
+    /// The folder next to the store for other files, such as reports.
     pub(crate) fn folder(&self) -> PathBuf {
         let folder = self.place.strip_prefix("file:").unwrap_or(&self.place);
         PathBuf::from(folder)

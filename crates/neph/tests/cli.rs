@@ -39,6 +39,8 @@ mod dns;
 mod edges;
 #[path = "cli/executes.rs"]
 mod executes;
+#[path = "cli/explains.rs"]
+mod explains;
 #[path = "cli/files.rs"]
 mod files;
 #[path = "cli/fleets.rs"]

@@ -17,7 +17,7 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
     let (desk, _updates) = desk();
     let mut course = Course::begin(&order, ready, &desk).expect("it starts");
     let fleet = course.fleet.take().expect("a fleet");
-    // As where a flow beside it has no thread: whoever began it is told of an error.
+    // As if a flow alongside it has no thread: the caller that began it gets an error.
     drop(course);
     let latest = neph_probe::now() + Span::from_secs(30);
     loop {

@@ -68,7 +68,7 @@ pub(crate) fn add(records: &mut Records, mut more: Records) {
     records.samples.append(&mut more.samples);
 }
 
-/// Has experiments carried out at the same time; cancels them where `enough` says so.
+/// Has experiments carried out at the same time; cancels them when `enough` returns true.
 pub(crate) fn carry_out(
     executor: &mut LocalExecutor,
     orders: &[ExperimentOrder],
@@ -166,7 +166,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     );
 }
 
-/// An order for a fleet of 16 flows that ask our reflector 20 times each.
+/// An order for a fleet of 16 flows that ask the local reflector 20 times each.
 pub(crate) fn fleet_order(url: &str) -> ExperimentOrder {
     let mut order = order(url);
     let flows = NonZeroU32::new(16).expect("some");

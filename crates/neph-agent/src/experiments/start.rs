@@ -14,8 +14,8 @@ const GUARD: Span = Span::from_millis(250);
 /// The longest nap: a stop is noticed within it, and a clock that is set.
 const NAP: Span = Span::from_millis(20);
 
-/// What is ready, at the start of its order; what was not ready by then has missed it. All orders of one list have
-/// the same start.
+/// What is ready, at the start of its order; what was not ready by then has missed it. All orders of one list
+/// have the same start.
 pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop) -> Each<T> {
     let Some(start) = orders.iter().find_map(|order| order.start) else {
         return ready;

@@ -1,4 +1,4 @@
-//! What runs beside a main flow: ICMP echo to its host and to the destinations that the plan names.
+//! What runs alongside a main flow: ICMP echo to its host and to the destinations that the plan names.
 
 use std::net::SocketAddr;
 

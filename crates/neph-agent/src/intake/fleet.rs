@@ -1,4 +1,4 @@
-//! What a running fleet tells.
+//! The reports of a running fleet.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -13,7 +13,7 @@ const LEAST: u64 = 16;
 /// How the main flow, or the fleet in its place, fares while it runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SoFar {
-    /// Messages that ended, in whatever way.
+    /// Messages that ended, with any outcome.
     ended: u64,
     /// The endpoint answered one of them.
     pub(super) answered: bool,
@@ -34,7 +34,7 @@ impl SoFar {
 }
 
 impl Intake {
-    /// Takes in what the fleet told; whether it may tell more.
+    /// Takes in the reports of the fleet; whether more may follow.
     pub(crate) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
         loop {
             match reports.try_recv() {
@@ -98,7 +98,7 @@ impl Intake {
         }
     }
 
-    /// Whether each of so many flows had its chance, and nobody replied to any.
+    /// Whether each of so many flows had its chance, and none got a reply.
     pub(crate) const fn is_unseen(&self, flows: u32) -> bool {
         let enough = if flows as u64 > LEAST {
             flows as u64

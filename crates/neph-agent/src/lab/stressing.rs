@@ -15,7 +15,7 @@ use crate::LoadsDone;
 use guest_cpu::GuestCpu;
 use running::Running;
 
-/// It is ended when the experiment is over; should nobody be left to do that, by itself.
+/// It is ended when the experiment is over; if no process is left to do that, by itself.
 const LONGEST: Span = Span::from_secs(24 * 3600);
 /// How long loads may take until they work.
 const WITHIN: Span = Span::from_secs(3);

@@ -9,7 +9,7 @@ use crate::executor::tests::{carry_out, order, reflector};
 use crate::flows::main_flow;
 use crate::{Ground, LinkCount, LocalExecutor};
 
-/// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
+/// Takes one connection, reads a question, and sends `answer`, if any, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -23,7 +23,7 @@ fn stranger(answer: &'static str) -> SocketAddr {
     address
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 fn nobody() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
@@ -52,7 +52,7 @@ fn where_nobody_can_be_asked_the_experiment_fails_and_says_so() {
         );
         assert!(reported.contains("refused"), "{reported}");
     }
-    // A reflector of STAMP that is not ours listens on UDP alone.
+    // A STAMP reflector of another vendor listens on UDP alone.
     let udp = prepared(&order(&format!("udp://{}", nobody())));
     assert!(!udp.expect("it runs").flows[0].reflector);
 }
@@ -126,7 +126,7 @@ fn the_labs_own_reflector_must_answer() {
     found.expect("others may be strangers");
 }
 
-/// The flow towards a stranger.
+/// The flow towards a third-party server.
 fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
     let mut order = order(url);
     order.scenario.request_size = ByteSize(request as u64);

@@ -1,7 +1,7 @@
-//! What an agent may do for its controller, whatever that asks.
+//! What an agent may do for its controller, for any order.
 //!
-//! Owns the policy as a value, its file (`agent.toml`) and the judgement of an order before it begins. What leaves a
-//! socket is limited by the [`Permit`] that it makes; who may order is the guard's.
+//! Owns the policy as a value, its file (`agent.toml`) and the judgement of an order before it begins. The
+//! [`Permit`] that it makes limits what leaves a socket. The guard checks who may order.
 
 mod hours;
 mod kind;
@@ -29,7 +29,7 @@ pub const DEFAULT_POLICY: &str = include_str!("default.toml");
 
 /// The largest request or reply: the agent holds it in memory.
 const LARGEST: ByteSize = ByteSize(64 << 20);
-/// Bytes of each packet that a capture keeps, at most: all that neph hops needs, so that no controller reads along.
+/// Most bytes of each packet that a capture keeps: enough for neph hops, too few to read the payload.
 const MOST_KEPT: u32 = 256;
 /// The largest capture: it lies on the agent's disk until the controller has it.
 pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
@@ -243,7 +243,7 @@ fn is_modest(caps: &ReflectorCaps) -> bool {
         && caps.bulk <= usual.bulk
 }
 
-/// What a load sends, bits a second, both ways; `None` is as much as goes.
+/// What a load sends in both directions, bits a second; `None` is without a limit.
 fn rate_of(work: &LoadWork) -> Option<u64> {
     match work {
         LoadWork::Cpu { .. } => Some(0),

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use super::Policy;
 
 impl Policy {
-    /// What stands in it, by the keys of its file. A key whose list is empty is left out: that is no limit of
-    /// targets, ports, hours and controllers, and nothing of the rest.
+    /// Its contents, by the keys of its file. A key with an empty list is left out. Empty targets, ports,
+    /// hours and controllers mean no limit; any other empty list permits nothing.
     pub fn summary(&self) -> BTreeMap<String, String> {
         let budgets = &self.budgets;
         let all = [

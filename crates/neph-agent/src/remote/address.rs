@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// `wss://HOST:PORT`, the controller's own port, or `nats://HOST:PORT`, a bus; of a bus several, separated by commas.
+/// `wss://HOST:PORT`, the controller's own port, or `nats://HOST:PORT`, a bus; several need commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControllerAddress {
     /// Host name or address, IPv6 in brackets, with a port.

@@ -1,8 +1,8 @@
-//! Signs of life: what an agent is doing, and how far its clock is from the controller's.
+//! Heartbeats: what an agent is doing, and its clock offset to the controller.
 //!
-//! Owns when one is due and what follows from its answer for the clock. The controller reads its clock between our
-//! sending and our hearing its answer, so the offset is known to within half of that time, whatever the ways
-//! there and back take (RFC 5905, 8, uses the same four moments).
+//! Owns when one is due and how its answer updates the clock offset. The controller reads its clock between
+//! the agent's sending and receiving. The offset is therefore known to within half of that time, for any
+//! forward and reverse delay (RFC 5905, 8, uses the same four timestamps).
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Beats {
         })
     }
 
-    /// How far our clock is from the controller's, as far as that is known by now.
+    /// The clock offset to the controller's clock, as far as it is known by now.
     pub(super) fn clock(&self, now: RawNanos) -> Option<ClockApart> {
         self.best.map(|known| known.now(now))
     }
@@ -110,7 +110,7 @@ mod tests {
         Wall::from_unix_nanos(nanos)
     }
 
-    /// Our clock is 3 s ahead of the controller's; the ways take so long.
+    /// The agent's clock is 3 s ahead of the controller's; the directions take this long.
     fn exchanged(beats: &mut Beats, at: i64, there: i64, back: i64) {
         let ours = wall(at + 3 * SECOND);
         let beat = beats.due(RawNanos(at), ours, 0).expect("it is due");

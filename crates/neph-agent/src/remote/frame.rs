@@ -1,5 +1,5 @@
-//! Messages to bytes and back: the length of the head as four bytes (little-endian), the head as JSON, and
-//! the bytes of a [`Part`](super::Part) or of a sample of packets behind it.
+//! Messages to bytes and back: the length of the head as four bytes (little-endian), the head as JSON. The
+//! bytes of a [`Part`](super::Part) or of a sample of packets follow.
 //!
 //! Bytes come from outside: what is too long, cut off or of no message is refused, and nothing panics.
 

@@ -1,7 +1,7 @@
 //! An order as a controller signs it, and the agent's check of that.
 //!
-//! Owns the signed bytes. A bus may be anybody's: what makes an order one of the controller's is the key of the
-//! authority that the agent got with its invitation.
+//! Owns the signed bytes. A bus may belong to a third party. An order is one of the controller's by the
+//! key of the authority that the agent got with its invitation.
 
 use std::collections::BTreeMap;
 
@@ -123,8 +123,8 @@ impl Signer {
         Self(None)
     }
 
-    /// Signs an order that came without a signature, if it is for this agent and has this id. Its lease ends at
-    /// `latest` of the order, if not before.
+    /// Signs an order that came without a signature, if it is for this agent and has this id. Its lease ends
+    /// at `latest` of the order, if not before.
     ///
     /// # Errors
     /// It is another one or cannot be understood, or the key cannot sign.

@@ -99,8 +99,8 @@ impl Guard {
         &self.policy
     }
 
-    /// The guard of the agent of this name, whose controller's authority has this certificate (PEM). What was spent
-    /// today is in `folder`.
+    /// The guard of the agent of this name, whose controller's authority has this certificate (PEM). What was
+    /// spent today is in `folder`.
     ///
     /// # Errors
     /// The certificate is none, or the disk refuses.

@@ -1,6 +1,6 @@
-//! Who an agent is to its controller: its key, its certificate, and the authority that it trusts.
+//! The identity of an agent towards its controller: its key, its certificate, and its trusted authority.
 //!
-//! Owns the files in the agent's folder (`key.pem` for its owner alone), and TLS as the agent speaks it. The
+//! Owns the files in the agent's folder (`key.pem` for its owner alone), and the agent's side of TLS. The
 //! key never leaves the folder.
 
 use std::fs;
@@ -16,7 +16,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::role::Role;
 
-/// The name in every controller's certificate, whatever its address is: agents trust its authority.
+/// The name in every controller's certificate, for any address: agents trust its authority.
 pub const CONTROLLER_NAME: &str = "controller.neph";
 
 const KEY: &str = "key.pem";

@@ -1,4 +1,4 @@
-//! State of our own as JSON files.
+//! Local state as JSON files.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -18,8 +18,8 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DiskError> 
     written.map_err(DiskError::of("write", path))
 }
 
-/// The value in a file; `None` if there is no such file. One that is there is whole: what cannot be understood
-/// is of another version, and is kept.
+/// The value in a file; `None` if there is no such file. One that is there is whole: what cannot be
+/// understood is of another version, and is kept.
 ///
 /// # Errors
 /// The disk refuses, or the file is of another version.

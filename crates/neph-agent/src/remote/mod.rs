@@ -1,7 +1,7 @@
 //! Orders from another process: what a controller and an agent send each other, and the agent's side of it.
 //!
-//! Owns the messages, what an agent keeps of an order until the controller has stored its result, and the
-//! worker that joins these to an executor. A [`Link`] carries messages, and may lose any of them. Whatever is lost is asked for by the controller a second time; nothing is done twice.
+//! Owns the messages, the orders that an agent keeps until the controller has stored their results, and the
+//! worker. A [`Link`] may lose any message: the controller asks again, and nothing is done twice.
 
 mod address;
 mod beat;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Who was invited. An agent's certificate is never accepted as an operator's, nor an operator's as an agent's.
+/// The role of the invited party. A certificate is never accepted for the other role.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

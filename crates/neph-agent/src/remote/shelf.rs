@@ -1,8 +1,8 @@
 //! What an agent keeps of its orders on its disk, until their results are stored.
 //!
-//! Owns the folder: one below `orders` for each order, the journals of all, and the list of orders that were
-//! stored, so that one that comes late is not carried out a second time. A kill at any moment leaves an
-//! order that is not here, one that is here without a result, or one with it.
+//! Owns the folder: one below `orders` for each order, the journals of all, and the list of stored orders.
+//! With the list, an order that arrives late is not carried out a second time. A kill at any moment leaves
+//! an order that is not here, one that is here without a result, or one with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};

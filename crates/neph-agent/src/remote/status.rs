@@ -1,7 +1,7 @@
-//! What an agent is doing, for those who ask on its own host: metrics.
+//! What an agent is doing, for programs on the same host: metrics.
 //!
-//! Owns the copy that they read. The agent writes it between two messages of its controller, and never waits for a
-//! reader.
+//! Owns the copy that they read. The agent writes it between two messages of its controller, and never
+//! waits for a reader.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -31,8 +31,8 @@ pub struct AgentStatus {
 }
 
 impl AgentStatus {
-    /// How far its clock is from the controller's by now, once that is known: the bound grows while no controller
-    /// answers.
+    /// How far its clock is from the controller's by now, once that is known: the bound grows while no
+    /// controller answers.
     pub fn clock(&self) -> Option<ClockApart> {
         let (clock, at) = self.clock?;
         let age = Span::from_nanos(clock::raw().0.saturating_sub(at.0));

@@ -1,8 +1,8 @@
 //! What an agent reports, by its controller's clock.
 //!
-//! Owns which times of a report are times of day. Agents whose clocks differ by seconds have their experiments
-//! in the right order in the store, to within the error of the offset. What is measured from an experiment's
-//! start on needs no change.
+//! Owns which times of a report are times of day. Agents whose clocks differ by seconds have their
+//! experiments in the right order in the store, to within the error of the offset. What is measured from an
+//! experiment's start on needs no change.
 
 use neph_model::{
     ExperimentResult, FlowTrace, OrderResult, PingBetween, Prepared, Span, Update, Wall,
@@ -10,8 +10,8 @@ use neph_model::{
 
 use super::ClockApart;
 
-/// The update of an order that was admitted while the agent's clock was so far from the controller's. One offset
-/// holds for the whole order, so that a clock which is set meanwhile still shows.
+/// The update of an order that was admitted while the agent's clock was so far from the controller's. One
+/// offset holds for the whole order, so that a clock which is set meanwhile still shows.
 pub(super) fn by_controllers_clock(update: Update, apart: ClockApart) -> Update {
     let times = Times(-apart.offset);
     match update {

@@ -121,7 +121,7 @@ impl WebSocketLink {
     /// Connects an enrolled agent.
     ///
     /// # Errors
-    /// No controller is there, or one of the two is not who the other expects.
+    /// No controller is there, or one of the two is not the one that the other expects.
     pub fn connect(address: &ControllerAddress, identity: &Identity) -> Result<Self, EnrolError> {
         let socket = dial(address, "/agent", &identity.tls()?)?;
         Ok(Self { socket })

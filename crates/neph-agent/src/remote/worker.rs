@@ -62,8 +62,8 @@ struct Running {
 
 impl<E: Executor> Worker<E> {
     /// One that keeps orders and results in `folder`. What an earlier one left there without a result, since
-    /// it was killed, is over now, with what it had recorded. `version` is the program's. `guard` decides what may begin
-    /// and go on.
+    /// it was killed, is over now, with what it had recorded. `version` is the program's. `guard` decides
+    /// what may begin and go on.
     ///
     /// # Errors
     /// The disk refuses, or another agent has the folder.
@@ -111,7 +111,7 @@ impl<E: Executor> Worker<E> {
         &self.status
     }
 
-    /// Writes its status for those who ask, when that is due.
+    /// Writes its status for readers, when that is due.
     fn report(&mut self, now: RawNanos) {
         let is_due = self
             .status_at
@@ -225,7 +225,7 @@ impl<E: Executor> Worker<E> {
         true
     }
 
-    /// The controller has answered a sign of life: what runs is told how far the clock is from the controller's.
+    /// The controller has answered a heartbeat: running orders get the clock offset to the controller.
     pub(super) fn set_clock(&mut self, clock: ClockApart) {
         let now = Moment::now();
         self.guard.set_clock(clock, now);

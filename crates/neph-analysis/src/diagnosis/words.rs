@@ -18,8 +18,7 @@ impl Diagnoses {
         }
     }
 
-    /// Rules that were not evaluated and the data that they need, a sentence each; empty if all were
-    /// evaluated.
+    /// Rules that were not evaluated and their missing data, a sentence each; empty if all were evaluated.
     pub fn not_evaluated_text(&self) -> Vec<String> {
         NotEvaluated::in_words(&self.not_evaluated)
     }

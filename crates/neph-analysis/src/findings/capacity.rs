@@ -1,7 +1,7 @@
 //! The capacity of a pair's link, from its throughput checks and messages.
 //!
-//! Owns when a check's result is the capacity, and when it is a lower limit: if messages achieved more, or if
-//! the check ended before it had filled the link.
+//! Owns when a check's result is the capacity and when it is a lower limit. The limit applies if messages
+//! achieved more, or if the check ended before it had filled the link.
 
 use neph_model::{SEGMENT, Span, Throughput};
 

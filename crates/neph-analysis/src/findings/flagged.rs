@@ -9,7 +9,7 @@ use super::{Finding, FindingKind};
 use crate::words::{first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
 
-/// The experiments with one kind of warning; those of a busy host are separate where the plan generates a load.
+/// The experiments with one kind of warning. A busy host is separate if the plan generates a load.
 struct Flagged<'a> {
     worst: &'a Warning,
     /// Where it was at its worst.
@@ -112,8 +112,7 @@ fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
     found
 }
 
-/// The text of a warning, and its reason where that is a sentence of its own: it comes last, because no place can
-/// follow it.
+/// The text of a warning, and its reason if that is a sentence of its own; the reason comes last.
 fn reported(warning: &Warning) -> (String, String) {
     let why = warning
         .why()

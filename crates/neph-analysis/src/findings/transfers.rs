@@ -25,8 +25,7 @@ const COMPARED: [Quantity; 6] = [
     Quantity::DownGoodput,
 ];
 
-/// Every level of each factor against the first. If circuits are compared over networks, those comparisons
-/// replace these.
+/// Every level of each factor against the first; comparisons of circuits over networks replace these.
 pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,

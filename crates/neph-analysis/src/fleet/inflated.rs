@@ -14,15 +14,14 @@ const TAIL: f64 = 0.05;
 /// From so many pairs on, 5 % of them is one pair or more.
 const TAILED: usize = 20;
 
-/// Pairs that were measured alike, with their inflation (0.32 is 32 %), the least first.
+/// Pairs that were measured in the same way, with their inflation (0.32 is 32 %), smallest first.
 #[derive(Clone, Debug)]
 pub struct Inflated<'a> {
     pub pairs: Vec<(f64, &'a Pair<'a>)>,
 }
 
 impl<'a> Inflated<'a> {
-    /// One for each way of measuring that has two pairs or more: a pair in two seasons is no distribution over
-    /// pairs.
+    /// One for each way of measuring with at least two pairs: two seasons of one pair are no distribution.
     pub fn all(apart: &[Pooled<'a>]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for one in apart {

@@ -95,7 +95,7 @@ fn several_reply_sizes_show_in_labels() {
         scenarios.last().expect("some").label(),
         "b · every 100 ms · 1 KiB"
     );
-    // Sizes that round alike are several all the same.
+    // Sizes that round to the same text are still several.
     let scenarios = self::scenarios(&plan(
         &TWO.replace("duration", "response_size = [1472, 1473]\nduration"),
     ));
@@ -107,7 +107,7 @@ fn several_reply_sizes_show_in_labels() {
     );
 }
 
-/// What is asked for apart and sent alike is measured once, under its true size.
+/// Different requested sizes with one size on the wire are measured once, under the true size.
 #[test]
 fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
     let text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 10\n\

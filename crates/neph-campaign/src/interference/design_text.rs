@@ -1,6 +1,6 @@
-//! The plan that a design is.
+//! The plan of a design.
 //!
-//! An endpoint for each circuit alone, and for each circuit beside each other one. Links are declared so that the two
+//! An endpoint for each circuit alone, and for each pair of circuits. Links are declared so that the two
 //! endpoints of a pair exclude all others and not each other, so that a timetable has them in one round.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::plan::{Plan, PlannedCircuit};
 /// An endpoint of the design.
 struct Part {
     circuit: usize,
-    /// The circuit beside it, if there is one.
+    /// The circuit that is measured at the same time, if there is one.
     alongside: Option<usize>,
     /// Its pair, and which of both it is.
     side: Option<(usize, bool)>,
@@ -120,8 +120,8 @@ fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table
 }
 
 /// Links that are used in the mode load, so that two endpoints with a link in common exclude each other. Both
-/// endpoints of a pair are on different sides of each link; two of different pairs share one of them, since the
-/// numbers of their pairs differ in a digit.
+/// endpoints of a pair are on different sides of each link; two of different pairs share one of them, since
+/// the numbers of their pairs differ in a digit.
 fn links(design: &Design, parts: &[Part]) -> Vec<Table> {
     let digits = usize::BITS - design.pairs.len().saturating_sub(1).leading_zeros();
     let by_digit = (0..digits).flat_map(|digit| [(Some(digit), false), (Some(digit), true)]);

@@ -36,7 +36,7 @@ pub struct Reading {
     pub goodput: f64,
 }
 
-/// What a circuit gets beside another one, as a share of what it gets alone.
+/// What a circuit gets while another one is measured, as a share of what it gets alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// The circuit.
@@ -45,7 +45,7 @@ pub struct Share {
     pub blocks: usize,
     /// The centre (Hodges-Lehmann, of the logarithms); absent without any block.
     pub estimate: Option<f64>,
-    /// An interval that holds together with all others of the answer in 95 %; absent where there are too few blocks.
+    /// A simultaneous 95 % interval, together with all others of the answer; `None` with too few blocks.
     pub interval: Option<Interval>,
     /// The median goodput alone, bit/s.
     pub alone: f64,
@@ -60,7 +60,7 @@ pub enum Answer {
     Independent,
     /// Neither is shown.
     Unknown {
-        /// How many more blocks show it, as far as can be said.
+        /// How many more blocks would show it, as far as known.
         more: Option<usize>,
     },
 }
@@ -84,9 +84,9 @@ struct Side {
     alone: f64,
 }
 
-/// Whether the circuits of each pair disturb each other, all pairs judged together. A circuit is disturbed where
-/// its share is shown to be below 1 - `margin`, and not disturbed where it is shown to be within the margin. A block
-/// counts for a pair if both transfers were at the same time.
+/// Whether the circuits of each pair disturb each other, all pairs judged together. A circuit is disturbed
+/// where its share is shown to be below 1 - `margin`, and not disturbed where it is shown to be within the
+/// margin. A block counts for a pair if both transfers were at the same time.
 pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
     let mut of: BTreeMap<(&str, &str), Blocks<'_>> = BTreeMap::new();
     for one in readings {
@@ -262,8 +262,8 @@ fn deviation(values: &[f64]) -> f64 {
     (squares / (count - 1.0)).sqrt().max(1e-6)
 }
 
-/// The circuits of each link that has to be declared: all that disturb each other, each with each, on one link;
-/// else a link for each pair.
+/// The circuits of each link that has to be declared: all that disturb each other, each with each, on one
+/// link; else a link for each pair.
 pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
     let found: Vec<[&str; 2]> = findings
         .iter()

@@ -43,7 +43,7 @@ fn names(design: &Design) -> Vec<[String; 2]> {
 }
 
 /// A mesh of four has three pairs of circuits without a common end. Its design has six circuits alone and
-/// each pair in one round, whatever the timetable does otherwise.
+/// each pair in one round, for any other part of the timetable.
 #[test]
 fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
     let design = design(&mesh(), &ASKED).expect("a design");
@@ -133,7 +133,7 @@ fn what_a_plan_keeps_apart_is_not_measured_and_what_is_too_much_is_refused() {
     );
 }
 
-/// Readings of two circuits in each block: what each gets alone and beside the other, Mbit/s.
+/// Readings of two circuits in each block: what each gets alone and while the other runs, Mbit/s.
 fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
     let mut found = Vec::new();
     for (block, (alone, both)) in (0..).zip(blocks) {

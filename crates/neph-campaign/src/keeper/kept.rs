@@ -5,7 +5,7 @@ use neph_store::Store;
 
 use crate::run::{RunError, storing};
 
-/// The experiment has ended; the workspace is held until [`Self::end`]. A kill before leaves an
+/// The experiment has ended; the workspace stays locked until [`Self::end`]. A kill before leaves an
 /// interrupted campaign with everything that was recorded.
 #[derive(Debug)]
 pub struct FleetKept {

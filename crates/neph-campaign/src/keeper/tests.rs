@@ -208,7 +208,7 @@ fn what_was_recorded_before_a_kill_is_there_after_it() {
         .routes(vec![traced(origin())])
         .expect("a store that works");
     drop(keeper);
-    // The next who writes finds it, and ends what was cut off.
+    // The next writer finds it, and ends what was cut off.
     let next = begin(folder.path(), origin());
     let (campaign, experiment, messages) = read(folder.path());
     assert_eq!(campaign.status, CampaignStatus::Interrupted);

@@ -11,8 +11,8 @@ use super::typed::{TypedAxes, TypedPlan, Written};
 use crate::alarm::parse;
 use crate::judge::{Judged, SUBJECTS};
 
-/// Reads `alarm`, a rule or a list. An empty list is no mistake here: it says that there are none,
-/// and so takes those of the top away from an endpoint.
+/// Reads `alarm`, a rule or a list. An empty list is valid: the endpoint then has no alarms, and does
+/// not take those of the top.
 pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
     let entry = fields.entry("alarm")?;
     if matches!(&entry.node.value, Value::List(rules) if rules.is_empty()) {
@@ -61,7 +61,7 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
     }
 }
 
-/// Where it holds for none, a mistake elsewhere has left none, or each has its own.
+/// If it applies to no endpoint, another mistake has left none, or each has its own.
 fn check_one(rule: &Placed<Rule<Judged>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
     let mut faults = endpoints
         .iter()
@@ -151,11 +151,11 @@ mod tests {
         let rule = "alarm = \"round_trip > 2ms p99\"";
         let plan = read(rule, "alarm = []").expect("a good plan");
         assert_eq!(texts(&plan), [vec!["round_trip > 2ms p99"], vec![]]);
-        // What is too short for the others is told, whatever the one without would allow.
+        // A duration too short for the others is reported, although this endpoint has no rule.
         let long = "alarm = \"round_trip > 2ms p99 for 2min\"";
         let reported = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
         assert!(reported[0].contains("needs 120.000 s"), "{reported:?}");
-        // At the top it says what is so without it.
+        // At the top an empty list means the default: no alarms.
         let plan = read("alarm = []", rule).expect("a good plan");
         assert_eq!(texts(&plan), [vec![], vec!["round_trip > 2ms p99"]]);
     }

@@ -25,10 +25,10 @@ pub struct ComparePlan {
 /// What is to be equivalent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComparedLayer {
-    /// From when the schedule said to the reply: what an application waits.
+    /// From the scheduled send time to the reply: what an application waits.
     #[default]
     Response,
-    /// The network's round trip by kernel stamps, which neither end's programs have a part in.
+    /// The network's round trip by kernel timestamps, without the time of the applications at both ends.
     Network,
 }
 

@@ -73,8 +73,8 @@ pub(crate) fn lifetime(node: &Node) -> Result<Parameter, Fault> {
     }
 }
 
-/// What contradicts itself among the values of one endpoint, and what to do; with the parameter at
-/// whose place it is told.
+/// Contradictory values of one endpoint, and what to do; with the parameter at which the mistake is
+/// reported.
 pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
     let lifetime = ParameterName::FlowLifetime;
     let Some(flows) = most_flows(axes) else {

@@ -1,4 +1,4 @@
-//! From what was typed to what is meant: defaults are filled in, what contradicts itself is told.
+//! From the typed values to their meaning: fills in defaults and reports contradictions.
 
 mod circuits;
 mod places;
@@ -23,7 +23,7 @@ use crate::{expand, stress};
 use scope::Scope;
 use throughput::throughput;
 
-/// The most scenarios a plan may have: a report of more says nothing, and a typing mistake in five
+/// The most scenarios a plan may have: a larger report is of no use, and a typing mistake in five
 /// lists must not fill the memory.
 pub(crate) const MOST_SCENARIOS: u64 = 10_000;
 /// The most experiments a campaign may have.
@@ -123,7 +123,7 @@ fn check_blocks(plan: &Plan, written_at: &Range<usize>, problems: &Problems<'_>)
     }
 }
 
-/// What the endpoints are called, whatever is wrong with them.
+/// The names of the endpoints, even if they have mistakes.
 fn names(typed: &TypedPlan) -> Vec<String> {
     let names = typed.endpoints.iter().filter_map(|one| one.name.as_ref());
     names.map(|name| name.value.clone()).collect()
@@ -169,7 +169,7 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
     value.value.max(1)
 }
 
-/// What the top of a plan can get wrong whatever the endpoints are.
+/// Mistakes at the top of a plan that do not depend on the endpoints.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     stress::check_names(&written(typed, Parameter::stress), problems);
     season::check(&typed.sections, &all_axes(typed), problems);

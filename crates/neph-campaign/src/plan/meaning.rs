@@ -42,13 +42,13 @@ pub struct Plan {
     pub order: BlockOrder,
     /// How fleets take their pairs.
     pub pairs: PairOrder,
-    /// Decides every shuffle; drawn anew for each campaign if absent.
+    /// Decides every shuffle; if absent, each campaign draws its own.
     pub seed: Option<u64>,
     /// After how long a message counts as lost.
     pub timeout: Span,
     /// How often an experiment may fail before its scenario is given up in its block; at least 1.
     pub tries: u32,
-    /// The interval of the ICMP echo beside each main flow, if there is one.
+    /// The interval of the ICMP echo that runs alongside each main flow, if there is one.
     pub companion: Option<Span>,
     /// Further destinations of ICMP echo.
     pub pings: Vec<Placed<EchoTo>>,
@@ -142,7 +142,7 @@ pub(crate) fn hash_of(text: &str) -> String {
 /// How the fleets of one flow set take their pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PairOrder {
-    /// All at the same time, so that what is told of one moment is told of all.
+    /// All at the same time, so that a result of one moment applies to all.
     #[default]
     AtOnce,
     /// One after the other, so that none is in the way of another.
@@ -164,7 +164,7 @@ pub struct Endpoint {
     pub mode: Mode,
     /// Its scenarios are all combinations of these.
     pub axes: Axes,
-    /// What is told while one of them is measured.
+    /// The alarms that are evaluated while one of them is measured.
     pub alarms: Vec<Rule<Judged>>,
 }
 
@@ -301,16 +301,16 @@ pub struct Limits {
     pub steal_percent: f64,
     /// Highest share of CPU time not idle, percent.
     pub busy_percent: f64,
-    /// Highest share of replied messages without their kernel stamps, percent.
+    /// Highest share of replied messages without their kernel timestamps, percent.
     pub stamps_missing_percent: f64,
     /// Fewest replies: below it, the report's quantiles have no ground.
     pub fewest_replies: u64,
 }
 
-/// 1 ms of lateness is what the issue names. Steal: this project's machines lose 2-10 ms once a
-/// second or two to the hypervisor, 1 % at most, so 5 % is trouble. Busy: beyond 90 % of all cores
-/// some thread waits for one. Stamps: a few messages around a reconnect lack them; more than 1 %
-/// is a property of the path. Replies: a median's 95 % interval exists from 6 on.
+/// 1 ms of lateness is what the issue names. Steal: this project's machines lose 2-10 ms to the hypervisor
+/// once in one or two seconds, 1 % at most, so 5 % is trouble. Busy: beyond 90 % of all cores some thread
+/// waits for one. Timestamps: a few messages around a reconnect lack them; more than 1 % is a property of
+/// the path. Replies: a median's 95 % interval exists from 6 on.
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The plan's `[plot]` section: the plot settings of the Latency Tester, and ours.
+//! The plan's `[plot]` section: the plot settings of the Latency Tester, and those of neph.
 //!
 //! Plain values: the binary turns them into the report's own settings.
 

@@ -1,5 +1,5 @@
-//! The plan's `[[season]]`: times of the week, by name, within which experiments run, so that the
-//! same is measured when a network is used little and when it is used much. All times are UTC.
+//! The plan's `[[season]]`: named times of the week in which experiments run. The same is measured
+//! while a network has little load and while it has much. All times are UTC.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl Season {
             .find(|moment| self.holds(*moment, length))
     }
 
-    /// Whether nobody ever waits for it.
+    /// Whether experiments never wait for it.
     pub fn is_always_open(&self) -> bool {
         self.hours.is_none() && self.days == [true; 7]
     }
@@ -193,8 +193,8 @@ pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problem
     }
 }
 
-/// A season's own topology is one of a lab, and what is measured once per block would be of one
-/// season, nobody knows which.
+/// A season's own topology needs a lab. What is measured once per block would be of one season, and
+/// it is not known of which.
 fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
     let own = |season: &Season| season.topology.clone();
     let Some(topology) = sections.seasons.iter().find_map(own) else {

@@ -21,14 +21,14 @@ use super::word::word;
 
 /// iperf3's own port.
 pub(crate) const IPERF3_PORT: u16 = 5201;
-/// How long a throughput check takes unless the plan says otherwise.
+/// Default duration of a throughput check.
 pub(crate) const THROUGHPUT_DURATION: Span = Span::from_secs(5);
-/// So many flows are traced unless the plan says otherwise: 28 are enough to miss one of four
-/// equal paths less than once in a hundred times.
+/// Default number of traced flows: 28 are enough to miss one of four equal paths with a probability
+/// below 1 %.
 const TRACED: u32 = 32;
 /// The most flows that are traced: routers answer few questions a second.
 const MOST_TRACED: u32 = 1024;
-/// How often the companion echo goes unless the plan says otherwise: as `ping` does.
+/// Default interval of the companion echo: as `ping` does.
 const COMPANION_INTERVAL: Span = Span::from_secs(1);
 
 /// One `[[ping]]`.
@@ -54,7 +54,7 @@ pub(crate) struct Sections {
     pub(crate) throughput: Option<TypedThroughput>,
     pub(crate) traceroute: Option<TraceLimits>,
     pub(crate) flow_trace: Option<Placed<FlowTraceOrder>>,
-    /// Where it says how many flows are traced, if it does.
+    /// Where the plan sets the number of traced flows, if it does.
     pub(crate) traced_span: Option<Range<usize>>,
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
@@ -121,7 +121,7 @@ fn enabled(fields: &mut Fields<'_>) -> bool {
     fields.optional("enabled").is_none_or(|on| on.value)
 }
 
-/// There unless switched off: without an ICMP round trip beside it, a slow message has no
+/// There unless switched off: without an ICMP round trip of the same time, a slow message has no
 /// reference.
 fn companion(fields: Option<Fields<'_>>) -> Option<Span> {
     let Some(mut fields) = fields else {

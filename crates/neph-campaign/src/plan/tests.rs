@@ -144,7 +144,7 @@ fn our_own_throughput_check_goes_to_each_reflector_once() {
     assert_eq!(check.servers[0].value.name, "metro");
 }
 
-/// Lines at the top, lines in the endpoint, and what is said.
+/// Lines at the top, lines in the endpoint, and the message.
 const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "intervall = 1",

@@ -11,7 +11,7 @@ const PARAMETERS: [ParameterName; 3] = [
     ParameterName::CaFile,
     ParameterName::Pin,
 ];
-/// How the note of a settings file begins whose certificates nobody verifies.
+/// Start of the note for a settings file without verification of certificates.
 pub(crate) const ANY_CERTIFICATE: &str = "WARNING: any certificate is accepted";
 
 /// Which certificates are trusted.
@@ -26,7 +26,7 @@ pub enum Certificates {
 }
 
 impl Plan {
-    /// Makes all TLS endpoints trust `certificates`, whatever the plan says. Returns their number.
+    /// Makes all TLS endpoints trust `certificates`, for any settings of the plan. Returns their number.
     pub fn trust(&mut self, certificates: &Certificates) -> usize {
         let own = match certificates {
             Certificates::Any => Parameter::Insecure(true),

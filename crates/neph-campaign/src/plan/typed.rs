@@ -62,7 +62,7 @@ pub(crate) struct TypedSkip {
     pub(crate) axes: TypedAxes,
 }
 
-/// Everything that stands at the top of a plan beside the axes.
+/// Everything at the top of a plan except the axes.
 #[derive(Debug, Default)]
 pub(crate) struct TypedCourse {
     pub(crate) blocks: Option<Placed<u32>>,

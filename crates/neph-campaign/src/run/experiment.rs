@@ -55,7 +55,7 @@ struct Begun {
 }
 
 impl Run<'_, '_> {
-    /// Carries out experiments at the same time, stores and notes each, whatever became of it.
+    /// Carries out experiments at the same time, stores and notes each with its outcome.
     pub(super) fn experiments(&mut self, slots: &[Slot]) -> Result<(), RunError> {
         let orders: Vec<_> = slots.iter().map(|slot| self.order(*slot)).collect();
         let ticket = self.submit(Order::Experiments(orders.clone()));
@@ -292,7 +292,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Tells what an experiment's alarms found since the last time.
+/// Reports what an experiment's alarms found since the last call.
 fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &Mutex<Meter>) {
     let unreported = lock(meter).judge().unreported();
     for change in &unreported {

@@ -1,7 +1,7 @@
-//! Where what an experiment measures goes: record by record into the store, or whole when it is over.
+//! Where results of an experiment go: record by record into the store, or all at its end.
 //!
-//! Owns the difference. Of an experiment whose journals come from another host the store has nothing before
-//! all of it is here, so that a kill between leaves either all of it or nothing.
+//! Owns the difference. If the journals of an experiment come from another host, the store gets nothing
+//! before all are here. A kill in between leaves either all of them or nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -64,7 +64,7 @@ impl Recording {
         })
     }
 
-    /// What alarms, and whatever else is found here, is recorded with.
+    /// The recorder for alarms and other findings of this process.
     pub(super) const fn recorder(&mut self) -> &mut MeteredRecorder {
         match self {
             Self::Live(recorder) => recorder,

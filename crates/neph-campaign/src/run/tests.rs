@@ -97,8 +97,8 @@ impl Lab {
         neph_store::open(path, Access::Write).expect("a workspace")
     }
 
-    /// Starts, or goes on with the only campaign, in a process of its own as far as the store can
-    /// tell.
+    /// Starts, or goes on with the only campaign. For the store, it is a process of its
+    /// own.
     fn go(&mut self) -> Result<(Campaign, Standing), RunError> {
         let mut store = Self::store(self.folder.path());
         let time = self.fake.time.clone();

@@ -13,8 +13,8 @@ pub struct CircuitRoute {
     pub from: String,
     /// Where it ends: the name of the other site, or of the endpoint.
     pub to: String,
-    /// By distance: who answered; `None` where no router did, or several, so that it is not known who
-    /// forwards. The destination is no hop.
+    /// By distance: the router that answered. `None` if none did, or several, so that the forwarding one is
+    /// not known. The destination is no hop.
     pub hops: Vec<Option<IpAddr>>,
 }
 

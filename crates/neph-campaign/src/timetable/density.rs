@@ -18,8 +18,8 @@ pub(super) struct Density {
     pub(super) ends: Vec<usize>,
 }
 
-/// The ends that were found to need the most. The busiest end, and sets of ends from which the one with
-/// the least to do was taken away, one by one: not every set is looked at, so a timetable may need more.
+/// The ends with the largest known need: the busiest end, and sets from which the end with the least
+/// work was removed, one by one. Not every set is checked, so a timetable may need more.
 pub(super) fn densest(circuits: &[Weighed], ends: usize) -> Density {
     let mut of_end: Vec<Vec<Weighed>> = vec![Vec::new(); ends];
     for one in circuits {

@@ -70,10 +70,10 @@ impl Mode {
     /// | quiet | yes | yes | on a host | no |
     /// | background | yes | no | no | no |
     ///
-    /// Two latency measurements of one host share its cores: next to seven busy threads the p99 of a
-    /// round trip that a program reads rises from 45 us to 1.1 ms (measured on a veth, 2 cores). So they
-    /// exclude each other there. On a link a small packet delays another by its transmission time, 0.5 us
-    /// at 1 Gbit/s, which is less than clocks are read with: there they do not.
+    /// Two latency measurements of one host share its cores, so they exclude each other there. Next to
+    /// seven busy threads the p99 of a round trip that a program reads rises from 45 us to 1.1 ms (measured
+    /// on a veth, 2 cores). On a link a small packet delays another by its transmission time, 0.5 us at
+    /// 1 Gbit/s. This is below the precision of clock readings, so there they do not.
     pub const fn excludes(self, other: Self, resource: &Resource) -> bool {
         match (self, other) {
             (Self::Alone, _) | (_, Self::Alone) => true,

@@ -80,8 +80,8 @@ pub(super) fn rounds(demand: &Demand<'_>, tasks: &[usize]) -> Vec<Vec<usize>> {
     best
 }
 
-/// A search for a number of rounds: tasks that have no place take one, what is in their way loses its own
-/// and must not come back for a while (`PartialCol`: Blöchliger and Zufferey 2008).
+/// A search for a number of rounds. Tasks without a place take one. Tasks in conflict lose theirs, which
+/// they may not take back for a while (`PartialCol`: Blöchliger and Zufferey 2008).
 struct Search<'d> {
     demand: &'d Demand<'d>,
     rounds: usize,

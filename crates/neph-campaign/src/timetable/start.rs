@@ -3,8 +3,8 @@
 //!
 //! Two state machines without clock or messages of their own. [`Agreement`] decides: it is with the
 //! controller, or with the party that sends, so that slots need no controller once they are planned.
-//! [`Party`] is with each end, and alone keeps the promise that slots do not overlap: it begins and stops by
-//! its own clock, and only while the error bound of that clock is within the guard.
+//! [`Party`] is with each end, and alone ensures that slots do not overlap. It begins and stops by its
+//! own clock, and only while the error bound of that clock is within the guard.
 
 mod party;
 
@@ -64,7 +64,7 @@ pub enum Report {
 /// Why a slot was not carried out by a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
-    /// Nothing was heard of it.
+    /// It sent nothing.
     Silent,
     /// It reported ready too late, by so much.
     Late(Span),
@@ -149,7 +149,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// A slot of which nothing was heard.
+    /// A slot without any report so far.
     pub fn new(times: SlotTimes, guard: Guard, parties: impl IntoIterator<Item = String>) -> Self {
         let unseen = parties.into_iter().map(|party| (party, Standing::Unheard));
         Self {

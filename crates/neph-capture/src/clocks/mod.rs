@@ -1,7 +1,7 @@
-//! What the packets of two captures, or the messages of two machines, say of their clocks.
+//! The clocks of two captures from their packets, or of two hosts from their messages.
 //!
-//! Owns the offset's course, its drift and steps, and which captures cannot be compared. The fit itself is
-//! `neph-stats`'.
+//! Owns the course of the offset, its drift and steps, and which captures cannot be compared. Does not own
+//! the fit (neph-stats).
 
 pub mod active_time;
 pub mod added;
@@ -16,7 +16,7 @@ pub mod words;
 
 use neph_stats::ClockNature;
 
-/// Clocks whose rates wander by so many parts per million, or by as much as is usual.
+/// The nature of clocks with this wander, in ppm, or with the usual one.
 pub fn nature(wander: Option<f64>) -> ClockNature {
     let usual = ClockNature::default();
     ClockNature {

@@ -1,7 +1,7 @@
 //! Questions and answers of one pair whose directions travel in different VLANs or tunnels.
 //!
-//! Owns when two directions are joined to one pair: an answer fits a waiting question, or QUIC packets fit a
-//! connection seen in one direction, and no other pair fits. The module flow does the same for TCP.
+//! Owns when two directions are joined to one pair. An answer must fit a waiting question, or QUIC packets a
+//! connection seen in one direction, and no other pair may fit. The module flow does the same for TCP.
 
 use super::{Between, ExchangeEvent, Exchanges, Pair};
 

@@ -1,7 +1,7 @@
 //! Questions and answers outside of TCP: ICMP echo, DNS over UDP, and QUIC's spin bit.
 //!
-//! Owns which packet answers which. A pair is who asks and who answers, whatever the asker's port; of
-//! QUIC it is one connection. Does not own packets sent twice, nor what is asked.
+//! Owns the assignment of answers to questions. A pair is a client and a server, with any client port; for
+//! QUIC it is one connection. Does not own duplicates in the capture, nor the content of questions.
 
 mod counted;
 mod mirror;
@@ -30,15 +30,15 @@ use part::part_of;
 use quic::QuicPorts;
 use waiting::Numbered;
 
-/// What is asked and answered.
+/// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Question {
-    /// ICMP echo: what ping sends.
+    /// ICMP echo, as sent by ping.
     Ping,
     /// A query to UDP port 53.
     Dns,
-    /// The spin bit of QUIC: at UDP port 443, at ports that were named, and of connections whose handshake
-    /// passed at any port.
+    /// The spin bit of QUIC: at UDP port 443, at given ports, and of connections whose handshake was captured
+    /// at any port.
     Quic,
 }
 
@@ -50,24 +50,24 @@ impl Question {
 /// A round trip outside of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// When the answer passed the point of capture.
+    /// When the answer passed the capture point.
     pub at: Wall,
-    /// Which part of the path: between the point of capture and the end behind it.
+    /// The part of the path: between the capture point and the end behind it.
     pub half: Half,
     /// From the question to the answer.
     pub round_trip: Span,
 }
 
-/// Is told of exchanges as packets come.
+/// Receives exchanges as packets come.
 pub trait Asking {
-    /// A round trip. Of QUIC when its spin bit is believed: the first ones are told then.
+    /// A round trip. The first ones of QUIC are reported once its spin bit is trusted.
     fn trip(&mut self, _of: &Between, _trip: Answered) {}
 
     /// A pair is over.
     fn ended(&mut self, pair: &Pair);
 }
 
-/// Is told of pairs that are over alone.
+/// Receives only pairs that are over.
 struct Over<F>(F);
 
 impl<F: FnMut(&Pair)> Asking for Over<F> {
@@ -76,14 +76,14 @@ impl<F: FnMut(&Pair)> Asking for Over<F> {
     }
 }
 
-/// Who asks whom, and in what.
+/// Client and server, and the kind of their exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Between {
-    /// What.
+    /// The kind.
     pub question: Question,
-    /// Who asks; the port is 0 but for QUIC.
+    /// The client; the port is 0 except for QUIC.
     pub client: SocketAddr,
-    /// Who answers; the port is 0 for ICMP.
+    /// The server; the port is 0 for ICMP.
     pub server: SocketAddr,
     /// The outermost VLAN.
     pub vlan: Option<u16>,
@@ -91,7 +91,7 @@ pub struct Between {
     pub tunnel: Option<Tunnel>,
 }
 
-/// What a packet says to those it is between.
+/// The meaning of a packet for its pair.
 #[derive(Debug, Clone, Copy)]
 enum ExchangeEvent {
     Asks(Numbered),
@@ -99,13 +99,13 @@ enum ExchangeEvent {
     Spins(Side, u8),
 }
 
-/// Pairs that ask and answer.
+/// All pairs of client and server.
 #[derive(Debug)]
 pub struct Exchanges {
     most: usize,
     idle: Span,
     places: HashMap<Between, u32, RandomState>,
-    /// Those of pairs in VLANs or tunnels, by who they are without these.
+    /// Pairs in VLANs or tunnels, by client and server without these.
     tagged: HashMap<Between, Vec<u32>, RandomState>,
     /// Answers that may belong to several others.
     ambiguous: u64,
@@ -115,14 +115,13 @@ pub struct Exchanges {
     now: i64,
     crowded_out: u64,
     quic: QuicPorts,
-    /// What was counted in the running period of pairs that ended in it, by question; none where
-    /// nobody looks at periods.
+    /// Counts of pairs that ended in the current period, by question; `None` if periods are not used.
     ended: Option<Box<[Counted; Question::ALL.len()]>>,
 }
 
 impl Exchanges {
-    /// At most so many pairs at a time: one more ends the one that was silent the longest; and one that
-    /// is silent for longer than `idle` is over.
+    /// At most this many pairs: beyond it the longest silent one is evicted. A pair that is silent for longer
+    /// than `idle` is over.
     pub fn new(most: usize, idle: Span) -> Self {
         Self {
             most: most.max(1),
@@ -140,24 +139,24 @@ impl Exchanges {
         }
     }
 
-    /// Servers at these ports of UDP speak QUIC too, also where the handshake is not seen.
+    /// Servers at these UDP ports use QUIC too, even without a captured handshake.
     #[must_use]
     pub fn with_quic_ports(mut self, ports: &[u16]) -> Self {
         self.quic.name(ports);
         self
     }
 
-    /// A packet was captured at `at`. Tells whether it was part of an exchange; pairs that are over
-    /// are handed to `ended`.
+    /// Adds a packet that was captured at `at`. Returns whether it belongs to an exchange. Pairs that are
+    /// over are passed to `ended`.
     pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&Pair)) -> bool {
         self.hear(at, packet, &mut Over(ended))
     }
 
-    /// The same, where round trips are told too as they are found.
+    /// The same, with reports of round trips as they are found.
     #[inline]
     pub fn hear(&mut self, at: Wall, packet: &Dissected<'_>, reported: &mut impl Asking) -> bool {
         match packet.transport {
-            // Nearly all packets.
+            // True for nearly all packets.
             Transport::Tcp { .. } => false,
             _ => self.take_in(at, packet, reported),
         }
@@ -184,7 +183,7 @@ impl Exchanges {
         true
     }
 
-    /// It is `now`: ends the pairs that are silent for too long.
+    /// Ends the pairs that are silent for too long at `now`.
     pub fn silence(&mut self, now: Wall, ended: impl FnMut(&Pair)) {
         self.quiet(now, &mut Over(ended));
     }
@@ -197,9 +196,8 @@ impl Exchanges {
         }
     }
 
-    /// Ends a period: hands out each pair that had a packet since the last look, in no order, and gives
-    /// what was counted of all, those included that ended meanwhile, by question. Periods are counted
-    /// from the first look on.
+    /// Ends a period. Passes on each pair with a packet since the last look, in no order. Returns the counts
+    /// of all pairs by question, including those that ended meanwhile. Periods count from the first look on.
     pub fn look(
         &mut self,
         mut take: impl FnMut(&Pair, &Counted),
@@ -214,7 +212,7 @@ impl Exchanges {
         all
     }
 
-    /// No more packets come: all pairs are over, the longest silent first.
+    /// Ends all pairs, the longest silent first.
     pub fn end(&mut self, ended: impl FnMut(&Pair)) {
         let mut reported = Over(ended);
         while let Some(place) = self.recency.oldest() {
@@ -222,7 +220,7 @@ impl Exchanges {
         }
     }
 
-    /// Pairs that were ended for others, because there were too many.
+    /// Pairs that were evicted, because there were too many.
     pub const fn crowded_out(&self) -> u64 {
         self.crowded_out
     }

@@ -68,17 +68,16 @@ impl Scene {
     }
 
     /// The only pair.
-    fn end(mut self) -> ConversationListener {
+    fn end(mut self) -> Seen {
         let mut reported = Vec::new();
-        self.exchanges
-            .end(|pair| reported.push(ConversationListener::of(pair)));
+        self.exchanges.end(|pair| reported.push(Seen::of(pair)));
         assert_eq!(reported.len(), 1);
         reported.remove(0)
     }
 }
 
 #[derive(Debug)]
-struct ConversationListener {
+struct Seen {
     between: Between,
     asked: (u64, u64),
     trips: Option<(u64, i64, i64)>,
@@ -86,7 +85,7 @@ struct ConversationListener {
     deviation: Option<(Span, Span)>,
 }
 
-impl ConversationListener {
+impl Seen {
     fn of(pair: &Pair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
         let all = pair.counted();
@@ -237,7 +236,7 @@ fn spinning(turns: u8) -> Scene {
 fn the_spin_bit_tells_both_halves() {
     let reported = spinning(20).end();
     assert_eq!(reported.between.client.port(), 4000);
-    // The first turn is from nothing to something, and tells nothing.
+    // The first change has none before it, and gives no round trip.
     assert_eq!(reported.trips, Some((19, 30, 30)));
     assert_eq!(reported.clients, Some(10));
 }

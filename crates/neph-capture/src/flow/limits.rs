@@ -1,16 +1,16 @@
-//! How much a table of flows may take.
+//! Limits of a table of flows.
 
 use neph_model::Span;
 
-/// What a table may take.
+/// Limits of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows at once: one more ends the one that was silent the longest.
+    /// Maximum number of flows; beyond it the longest silent one is evicted.
     pub flows: usize,
     /// A flow that is silent for longer is over.
     pub idle: Span,
-    /// Bytes of segments and time stamps that await their answers, of all flows. From half of it on
-    /// each flow follows 256 segments of a window, beyond it 8, and counts those that it does not.
+    /// Bytes of segments and timestamps that await their answers, of all flows. Above half of it each flow
+    /// follows 256 segments of a window, above it 8. The others are counted.
     pub waiting: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Flows: a connection each, with what was counted of it.
+//! Flows: a connection each, with its counts.
 //!
-//! Owns which packet belongs to which flow, which end is the client, and when a flow is over. Reads no
-//! clock: time is that of the packets.
+//! Owns which packet belongs to which flow, which end is the client, and when a flow is over. Reads no clock:
+//! time is that of the packets.
 
 mod batch;
 mod key;
@@ -33,7 +33,7 @@ pub(crate) use recency::Recency;
 pub use table::{Listener, Table};
 pub use tally::{LaidOut, Quantiles, Sent, Trips};
 
-/// Who speaks with whom, and in what.
+/// The two ends of a flow, its VLAN and its tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name {
     key: Key,
@@ -42,7 +42,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// By the first segment that was seen.
+    /// From the first segment that was seen.
     fn of(key: Key, sender: End, first: &Segment) -> Self {
         let (client, is_client_known) = if first.opens() {
             (sender, true)
@@ -58,17 +58,17 @@ impl Name {
         }
     }
 
-    /// Who opened the connection, or probably did.
+    /// The end that opened the connection, or probably did.
     pub fn client(&self) -> SocketAddr {
         self.key.end(self.client)
     }
 
-    /// Who answered.
+    /// The end that accepted it.
     pub fn server(&self) -> SocketAddr {
         self.key.end(self.client.other())
     }
 
-    /// Whether SYN or SYN-ACK came first; else the end with the lower port is taken for the server.
+    /// Whether SYN or SYN-ACK came first. Otherwise the end with the lower port is assumed to be the server.
     pub const fn is_client_known(&self) -> bool {
         self.is_client_known
     }
@@ -92,18 +92,18 @@ impl Name {
     }
 }
 
-/// A TCP connection and what was counted of it.
+/// A TCP connection and its counts.
 #[derive(Debug)]
 pub struct Flow {
     name: Name,
     /// The key of the other direction, where that travels in another VLAN or tunnel.
     other: Option<Box<Key>>,
-    /// Who sent its first segment.
+    /// The sender of its first segment.
     first: Side,
     began: Wall,
     last: Wall,
     connection: Connection,
-    /// Bytes of memory of what awaits its answer, as the table counted them last.
+    /// Memory in bytes of what awaits its answer, at the table's last count.
     awaiting: u32,
     sent: [Sent; 2],
     /// Since the last look, if there was one.
@@ -112,7 +112,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// One whose first segment was captured at `at`.
+    /// A flow whose first segment was captured at `at`.
     fn begin(at: Wall, name: Name, first: Side) -> Self {
         Self {
             name,
@@ -128,7 +128,7 @@ impl Flow {
         }
     }
 
-    /// None: where a flow may be.
+    /// A vacant place.
     fn vacant() -> Self {
         let name = Name {
             key: Key::default(),
@@ -142,7 +142,7 @@ impl Flow {
         self.name.key.is_none()
     }
 
-    /// Whether `segment` is no longer of this flow, although its addresses and ports are the same.
+    /// Whether `segment` begins another flow with the same addresses and ports.
     fn is_followed_by(&self, sender: End, segment: &Segment) -> bool {
         self.connection
             .is_followed_by(self.name.side(sender), segment)
@@ -172,13 +172,13 @@ impl Flow {
         }
     }
 
-    /// Counts the bytes of what awaits its answer anew.
+    /// Updates the memory of what awaits its answer.
     #[inline]
     fn count_awaiting(&mut self) {
         self.awaiting = u32::try_from(self.connection.heap()).unwrap_or(u32::MAX);
     }
 
-    /// The next segment will need each of its parts: see [`crate::ahead`].
+    /// Prefetches all parts that the next segment needs: see [`crate::ahead`].
     #[inline]
     fn fetch(&self) {
         fetch(&self.trips[0]);
@@ -190,7 +190,7 @@ impl Flow {
         self.connection.fetch();
     }
 
-    /// It will need what those parts point to, if `sender` sends it.
+    /// Prefetches what those parts point to, for a segment of `sender`.
     #[inline]
     fn fetch_far(&self, sender: End) {
         let side = self.name.side(sender);
@@ -198,12 +198,12 @@ impl Flow {
         self.connection.fetch_far();
     }
 
-    /// It is over.
+    /// Prepares the counts of a flow that is over.
     fn settle(&mut self) {
         self.trips.iter_mut().for_each(Trips::settle);
     }
 
-    /// Who speaks with whom.
+    /// The two ends.
     pub const fn name(&self) -> &Name {
         &self.name
     }
@@ -223,7 +223,7 @@ impl Flow {
         &self.sent[side as usize]
     }
 
-    /// Round trips between the point of capture and the end behind `half`.
+    /// Round trips between the capture point and the end behind `half`.
     pub fn trips(&self, half: Half) -> Cow<'_, Trips> {
         let latest = &self.trips[half as usize];
         match &self.before {
@@ -237,7 +237,7 @@ impl Flow {
         }
     }
 
-    /// Bytes of memory beside itself.
+    /// Memory that it points to, in bytes.
     fn heap(&self) -> usize {
         let sent: usize = self.sent.iter().map(Sent::heap).sum();
         let trips: usize = self.trips.iter().map(Trips::heap).sum();
@@ -256,7 +256,7 @@ struct Passed {
     segment: Segment,
 }
 
-/// Counts what a connection shows, and hands it on.
+/// Counts what a connection shows, and passes it on.
 struct Counting<'a, L> {
     name: &'a Name,
     sent: &'a mut [Sent; 2],

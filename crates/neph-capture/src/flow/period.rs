@@ -1,42 +1,42 @@
-//! What flows showed since the last look: for those who watch while packets come.
+//! What flows showed since the last look, for live views.
 //!
-//! Owns what had been counted at the last look, and what of a period belongs to no flow any more. Each
-//! round trip is counted once, in the running period; what came before is set aside at each look.
+//! Owns the counts at the last look, and those of a period whose flow has ended. Each round trip is counted
+//! once, in the current period; earlier ones are set aside at each look.
 
 use super::Flow;
 use super::tally::{Sent, Trips};
 use crate::sample::Half;
 use crate::tcp::Side;
 
-/// What a flow had counted at the last look.
+/// Counts of a flow at the last look.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     sent: [Sent; 2],
     trips: [Trips; 2],
 }
 
-/// What a flow showed in a period.
+/// Counts of a flow in a period.
 #[derive(Debug)]
 pub struct Recent {
     sent: [Sent; 2],
     trips: [Trips; 2],
 }
 
-/// The round trips of the running period that no flow has any more: of flows that ended in it.
+/// The round trips in the current period of flows that ended in it.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     trips: [Trips; 2],
-    /// Whether anybody looks at periods.
+    /// Whether periods are used.
     is_wanted: bool,
 }
 
 impl Recent {
-    /// What `side` sent; the most in flight is that of the flow's whole life.
+    /// Counts of `side`; the maximum in flight is that of the flow's whole life.
     pub const fn sent(&self, side: Side) -> &Sent {
         &self.sent[side as usize]
     }
 
-    /// Round trips between the point of capture and the end behind `half`.
+    /// Round trips between the capture point and the end behind `half`.
     pub const fn trips(&self, half: Half) -> &Trips {
         &self.trips[half as usize]
     }
@@ -55,7 +55,7 @@ impl Before {
 }
 
 impl Flow {
-    /// What it showed since the last look; `None` if no packet came.
+    /// Counts since the last look; `None` without packets.
     fn look(&mut self) -> Option<Recent> {
         let before = self.before.get_or_insert_default();
         let sent = [Side::Client, Side::Server]
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::sample::Method;
 
-    /// Of the flow that ended last: round trips to the server.
+    /// For the flow that ended last: round trips to the server.
     #[derive(Default)]
     struct Whole(Option<u64>);
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(look(&mut table), (vec![], None));
         see(40, &packet(true, 16, (100, 500)), &mut table, &mut whole);
         assert_eq!(look(&mut table), (vec![(1, None)], None));
-        // A new connection of the same ports: the old one ends, and its counts are not the new one's.
+        // A new connection of the same ports: the old one ends, and its counts do not belong to the new one.
         see(60_000, &packet(true, 2, (9, 0)), &mut table, &mut whole);
         assert_eq!(whole.0, Some(1), "of its whole life");
         assert_eq!(look(&mut table), (vec![(1, None)], None));

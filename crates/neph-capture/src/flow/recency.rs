@@ -1,9 +1,8 @@
-//! Who was seen longest ago.
+//! The order of a table's places by their last use.
 //!
-//! Owns the order of places in a table by when they were last touched, apart from what is in the
-//! places. A touch is only noted: the order is made up for when somebody asks who is the oldest, which
-//! is far less often. What is in the queue is never later than the truth, so that its first is the
-//! oldest as soon as it is true.
+//! Does not own the content of the places. A use is only recorded; the order is corrected when the oldest
+//! place is requested, which is far less frequent. Times in the queue are never later than the real ones. So
+//! its first place is the oldest as soon as its time is correct.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +10,7 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::ahead::fetch;
 
-/// The touches of a table are numbered from 1 on.
+/// The uses of a table, numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Touch {
     number: u64,
@@ -19,35 +18,35 @@ struct Touch {
     at: i64,
 }
 
-/// Of a place that is not in use.
+/// For a place that is not in use.
 const NEVER: Touch = Touch { number: 0, at: 0 };
 
-/// Places in the order of their last touch.
+/// Places in the order of their last use.
 #[derive(Debug, Default)]
 pub(crate) struct Recency {
-    /// The last touch of each place.
+    /// The last use of each place.
     touches: Vec<Touch>,
-    /// Touches so far.
+    /// Number of uses so far.
     count: u64,
-    /// An earlier touch of each place, or its last.
+    /// An earlier use of each place, or its last.
     queue: BinaryHeap<Reverse<(Touch, u32)>>,
-    /// Which places are in the queue: those that are no more in use stay there until they are the first.
+    /// Which places are in the queue. Unused ones stay in it until they are the first.
     is_queued: Vec<bool>,
 }
 
 impl Recency {
-    /// The place that was touched longest ago.
+    /// The place with the oldest last use.
     pub(crate) fn oldest(&mut self) -> Option<u32> {
         self.oldest_if(|_| true)
     }
 
-    /// The same, if it was touched before `until`.
+    /// The same, if it was used before `until`.
     #[inline]
     pub(crate) fn oldest_before(&mut self, until: i64) -> Option<u32> {
         self.oldest_if(|at| at < until)
     }
 
-    /// Looks no further than `is_due` holds.
+    /// Searches only while `is_due` is true.
     #[inline]
     fn oldest_if(&mut self, is_due: impl Fn(i64) -> bool) -> Option<u32> {
         while let Some(Reverse((queued, _))) = self.queue.peek()
@@ -60,7 +59,8 @@ impl Recency {
         None
     }
 
-    /// The first of the queue, if it is there by its last touch; else it is from now on, or is gone.
+    /// The first place of the queue if its time is correct. Otherwise corrects the time, or removes an unused
+    /// place.
     fn correct_first(&mut self) -> Option<u32> {
         let mut first = self.queue.peek_mut()?;
         let Reverse((queued, place)) = *first;
@@ -77,7 +77,7 @@ impl Recency {
         None
     }
 
-    /// A place that is in use from now on.
+    /// Adds a place.
     pub(crate) fn insert(&mut self, place: u32, at: i64) {
         let index = place as usize;
         if index >= self.touches.len() {
@@ -90,7 +90,7 @@ impl Recency {
         }
     }
 
-    /// A place in use was touched, not earlier than any other before.
+    /// Records a use of a place, not earlier than any before.
     #[inline]
     pub(crate) fn touch(&mut self, place: u32, at: i64) {
         self.count += 1;
@@ -100,7 +100,7 @@ impl Recency {
         };
     }
 
-    /// A touch of the place will come.
+    /// Prefetches a place for its next use.
     #[inline]
     pub(super) fn fetch(&self, place: u32) {
         if let Some(touch) = self.touches.get(place as usize) {
@@ -108,7 +108,7 @@ impl Recency {
         }
     }
 
-    /// A place in use is so no more.
+    /// Removes a place.
     pub(crate) fn remove(&mut self, place: u32) {
         self.touches[place as usize] = NEVER;
         let first = self.queue.peek();
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Held against a list that is searched.
+        /// Compared with a list that is searched.
         #[test]
         fn the_oldest_is_who_was_touched_longest_ago(
             steps in prop::collection::vec((0_u32..8, any::<bool>()), 0..80),
@@ -153,7 +153,7 @@ mod tests {
                 if !(was_there && removes) {
                     plain.push((place, at));
                 }
-                // Asked seldom the same is true as asked each time.
+                // The result must not depend on how often it is requested.
                 if at % 3 == 0 {
                     let oldest = plain.first().copied();
                     for until in [at - 20, at - 5, at + 1] {

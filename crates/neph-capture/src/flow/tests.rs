@@ -13,7 +13,7 @@ use crate::sample::{Answer, Method};
 const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 
-/// What a listener was told.
+/// Records what a listener received.
 #[derive(Default)]
 struct Received {
     ended: Vec<(SocketAddr, SocketAddr, u64, u64)>,

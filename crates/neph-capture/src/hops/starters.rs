@@ -54,7 +54,7 @@ impl Followed {
                 Kind::Reply | Kind::Piece => {}
                 _ if there == NONE => {}
                 Kind::Other if asked_from_far.contains(&there) => {
-                    started.count(Direction::Reverse, 1)
+                    started.count(Direction::Reverse, 1);
                 }
                 Kind::Other => started.count(Direction::Forward, 1),
                 Kind::Segment | Kind::Acknowledging => {

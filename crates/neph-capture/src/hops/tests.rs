@@ -123,7 +123,7 @@ fn of_copies_the_first_that_came_is_the_packet() {
 
 #[test]
 fn hosts_of_whom_only_copied_packets_passed_have_crossed() {
-    // Which way is told by another, which the last point did not see.
+    // Another packet, which the last point did not see, shows the direction.
     let both = |at: i64| [(at, datagram(0, 1, 2)), (at + 1, datagram(1, 1, 2))];
     let copied = [(10, datagram(0, 1, 2)), (14, datagram(0, 1, 2))];
     let followed = follow(&[&both(0), &both(5), &copied]);
@@ -189,7 +189,7 @@ fn pieces_with_stamps_from_end_to_end_of_time_are_as_far_apart_as_can_be_told() 
 
 #[test]
 fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_alike_by_chance() {
-    // Beside what passes, ten from another port that do not.
+    // In addition to the packets that pass, ten from another port that do not.
     let other_port = |number: u16| {
         let mut packet = datagram(number, 1, 2);
         packet[21] = 99;
@@ -277,7 +277,7 @@ fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
 
 #[test]
 fn a_datagram_that_others_are_like_is_no_piece_of_one() {
-    // The fuzzer found its stamp told twice: as a piece's and as its own.
+    // Found by fuzzing: its timestamp was reported twice, for a piece and for the whole.
     let whole = message(1, 1, 1_200);
     let (first, last) = (message(1, 1, 1_000), message(2, 9, 200));
     let followed = follow(&[
@@ -352,7 +352,7 @@ fn requests_that_are_under_way_together_have_their_own_replies() {
 }
 
 proptest! {
-    /// Whatever is cut off, repeated or out of order: nothing is told twice, and all is accounted for.
+    /// With any truncation, repetition or reordering: nothing is reported twice, and everything is counted.
     #[test]
     fn every_stamp_is_told_once_or_left_out(
         seen in prop::collection::vec(prop::collection::vec((0_u16..6, any::<bool>()), 0..30), 2..5),

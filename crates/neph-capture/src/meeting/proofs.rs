@@ -22,8 +22,8 @@ pub struct SetBack {
 }
 
 impl Met {
-    /// Limits that packets give for the second clock minus the first one, in steady time: from above and from
-    /// below, each ascending in time, at any resolution of the timestamps.
+    /// Limits that packets give for the second clock minus the first one, in steady time. First those from
+    /// above, then those from below, each ascending in time, at any resolution of the timestamps.
     pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
         let wider = |point: &Point| {
             if point.resolution > 1 {

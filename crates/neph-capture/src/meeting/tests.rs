@@ -7,7 +7,7 @@ use crate::packets::{UDP, body, datagram, packets};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// What is exchanged between hosts 1 and 2: when it left and came by the true time, and which way.
+/// Packets between hosts 1 and 2: departure and arrival by the true time, and direction.
 #[derive(Debug, Clone, Copy)]
 struct Packet {
     left: i64,
@@ -201,7 +201,7 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
     let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let once = [(1_000, 0), (5_000, 1)];
     let twice = [(2_000, 0), (2_300, 0), (4_000, 1), (4_300, 1)];
-    // As it stands in a capture that was appended to itself.
+    // As in a capture that was appended to itself.
     let appended = [(2_500, 0), (3_500, 1), (2_500, 0), (3_500, 1)];
     for (here, there) in [
         (&once[..], &twice[..]),

@@ -1,6 +1,6 @@
-//! Alarms on segments: which delays a rule counts, judged in the order of time.
+//! Alarms on segments: the delays of each rule, evaluated in the order of time.
 //!
-//! Owns the names of the subjects. Rules and their states are neph-model's.
+//! Owns the names of the subjects. Does not own rules and their states (neph-model).
 
 use neph_model::alarm::{Alarm, Change, Paced, Rule};
 use neph_model::{Span, Wall};
@@ -8,17 +8,17 @@ use neph_model::{Span, Wall};
 use super::passages::{Passages, segment_names};
 use crate::Direction;
 
-/// Which delays; each segment and way that it names is judged by itself.
+/// The delays of a rule. Each of its segments and directions is evaluated separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Any, if none.
+    /// `None`: any.
     segment: Option<usize>,
-    /// Each, if none.
+    /// `None`: both.
     direction: Option<Direction>,
 }
 
 impl Subject {
-    /// Whether a segment and way are meant.
+    /// Whether a segment and direction are included.
     pub fn is_of(self, segment: usize, direction: Direction) -> bool {
         self.segment.is_none_or(|one| one == segment)
             && self.direction.is_none_or(|one| one == direction)
@@ -32,15 +32,15 @@ pub struct Rules(Vec<Rule<Subject>>);
 /// A delay in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delay {
-    /// When its packet came into the segment, in nanoseconds since the beginning.
+    /// When its packet entered the segment, in nanoseconds since the beginning.
     pub since: i64,
     /// In nanoseconds.
     pub took: i64,
-    /// The most that it may be off.
+    /// Its error bound.
     pub bound: i64,
 }
 
-/// A rule about one segment and way, and how it stands.
+/// A rule for one segment and direction, with its state.
 #[derive(Clone, Debug)]
 pub struct Standing {
     segment: usize,
@@ -48,11 +48,11 @@ pub struct Standing {
     /// `a - b`
     name: String,
     alarm: Paced<Subject>,
-    /// The most that a delay that was counted may be off.
+    /// Largest error bound of its delays.
     bound: i64,
 }
 
-/// What a rule found in a segment.
+/// A change of a rule in a segment.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub at: Wall,
@@ -60,21 +60,21 @@ pub struct Found {
     /// `a - b`
     pub segment: String,
     pub direction: Direction,
-    /// The most that a delay in this segment may be off.
+    /// Largest error bound of a delay in this segment.
     pub bound: i64,
 }
 
-/// What whole captures say.
+/// The result for whole captures.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
     /// By time.
     pub found: Vec<Found>,
-    /// Rules of which no segment had as many packets as they need.
+    /// Messages about rules for which no segment had enough packets.
     pub unjudged: Vec<String>,
 }
 
 impl Rules {
-    /// These.
+    /// From these rules.
     pub const fn of(rules: Vec<Rule<Subject>>) -> Self {
         Self(rules)
     }
@@ -84,8 +84,7 @@ impl Rules {
         &self.0
     }
 
-    /// Each rule for each segment and way that it names, of the segments that are meant; nothing is
-    /// counted yet.
+    /// Each rule for each of its segments and directions, of the included segments, without counts.
     pub fn standings(&self, points: &[String], is_meant: impl Fn(usize) -> bool) -> Vec<Standing> {
         let mut all = Vec::new();
         for (segment, name) in segment_names(points).iter().enumerate() {
@@ -106,13 +105,13 @@ impl Rules {
         all
     }
 
-    /// Whether any is about this segment.
+    /// Whether any rule is about this segment.
     pub fn are_about(&self, segment: usize) -> bool {
         let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
         subjects.any(|about| about.is_none_or(|one| one == segment))
     }
 
-    /// What these packets raised and ended.
+    /// The alarms that these packets raised and ended.
     pub fn judge(&self, passages: &Passages) -> Judged {
         let mut judged = Judged::default();
         let mut standings = self.standings(&passages.names, |_| true);
@@ -152,7 +151,7 @@ impl Standing {
         self.segment
     }
 
-    /// One more delay, in the order of time; what that changes, where everything began at `began`.
+    /// Adds a delay, in the order of time. Returns the resulting change; everything began at `began`.
     pub fn count(&mut self, delay: Delay, began: i64) -> Option<Found> {
         let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
         self.bound = self.bound.max(delay.bound);
@@ -160,13 +159,13 @@ impl Standing {
         change.map(|change| self.found(change, began))
     }
 
-    /// No more come.
+    /// Ends the delays.
     fn finish(&mut self, began: i64) -> Option<Found> {
         let change = self.alarm.finish();
         change.map(|change| self.found(change, began))
     }
 
-    /// What all of these delays say, which are in the order of time.
+    /// Evaluates all of these delays, which are in the order of time.
     pub fn judge(&mut self, delays: &[Delay], began: i64) -> Vec<Found> {
         self.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
         let changes = delays.iter().filter_map(|delay| self.count(*delay, began));
@@ -209,7 +208,7 @@ fn too_few(rule: &Rule<Subject>) -> String {
     format!("--alarm '{text}' was not evaluated: no segment has {needs} delays, which {name} needs")
 }
 
-/// Those of a segment and way, in the order of time; without those that have none.
+/// Delays of a segment and direction, in the order of time, without packets that have none.
 fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Delay> {
     let rows = passages.rows().filter(|row| row.direction == direction);
     let mut delays: Vec<Delay> = rows

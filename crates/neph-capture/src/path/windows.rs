@@ -150,10 +150,10 @@ mod tests {
     }
 
     /// A delay: segment, direction, time of entry and delay in milliseconds.
-    type ConversationListener = (usize, Direction, i64, i64);
+    type Delayed = (usize, Direction, i64, i64);
 
     /// The delays that a window reports.
-    fn crossed(window: &Window, points: &[&Seen]) -> Vec<ConversationListener> {
+    fn crossed(window: &Window, points: &[&Seen]) -> Vec<Delayed> {
         let mut hops = Hops::at(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_there) in *packets {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// The packets that each point sees, in the order of time, and the delays that [`crossed`] must report.
-    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<ConversationListener>) {
+    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Delayed>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
             let [first, second] = packet.took;
@@ -317,7 +317,7 @@ mod tests {
             prop_assert!(reported.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
             reported.sort_unstable();
             meant.sort_unstable();
-            let is_waited_for = |(.., took): &ConversationListener| *took <= SECOND / MILLI;
+            let is_waited_for = |(.., took): &Delayed| *took <= SECOND / MILLI;
             let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
             prop_assert_eq!(waited(&reported), waited(&meant));
             // Each matches one of the expected ones.

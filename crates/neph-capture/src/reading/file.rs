@@ -1,4 +1,4 @@
-//! A capture that was read: how much of it, and when its packets passed.
+//! A capture that was read: its counts, and the times of its packets.
 
 use crate::Account;
 use neph_model::Span;
@@ -8,13 +8,13 @@ use neph_model::Span;
 pub struct File {
     pub name: String,
     pub account: Account,
-    /// Packets without IP, or of a link that is not known.
+    /// Packets without IP, or of an unknown link type.
     pub not_ip: u64,
-    /// A link type that is not known, of some of them.
+    /// The unknown link type of some of them.
     pub unread: Option<u32>,
     /// When its packets passed.
     pub times: Option<Times>,
-    /// Packets that the file keeps no time of.
+    /// Packets without a time in the file.
     pub without_time: u64,
 }
 
@@ -25,19 +25,19 @@ pub struct Times {
     pub first: i64,
     /// The latest.
     pub last: i64,
-    /// Packets that lay before the latest until then.
+    /// Packets with an earlier time than the latest before them.
     late: u64,
-    /// The furthest that one did, nanoseconds.
+    /// The largest such step back, in nanoseconds.
     back: i64,
-    /// The longest time without a packet, nanoseconds.
+    /// The longest time without a packet, in nanoseconds.
     silence: i64,
 }
 
 impl Times {
-    /// Packets of several processors and interfaces stand out of order by less than this.
+    /// Packets of several processors and interfaces are out of order by less than this.
     const DISORDER: Span = Span::from_nanos(5_000_000_000);
 
-    /// Few captures have nothing to show for so long, and clocks that are set start far away.
+    /// Few captures are without packets for so long, and a clock that is set usually jumps further.
     const SILENCE: Span = Span::from_secs(86_400);
 
     pub const fn from(at: i64) -> Self {
@@ -61,12 +61,12 @@ impl Times {
         }
     }
 
-    /// Whether both passed at the same time, for a while.
+    /// Whether both have packets in a common interval.
     pub const fn overlaps(self, other: Self) -> bool {
         self.first < other.last && other.first < self.last
     }
 
-    /// How far they go back at once, where that is more than disorder.
+    /// The largest step back, if it is more than disorder.
     pub fn jump(self) -> Option<Span> {
         Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
     }
@@ -76,7 +76,7 @@ impl Times {
         Some(Span::from_nanos(self.silence)).filter(|silence| *silence > Self::SILENCE)
     }
 
-    /// Packets that stand behind later ones; none where the times jump.
+    /// Packets that are out of order; 0 if the times jump.
     pub const fn out_of_turn(self) -> u64 {
         if self.back > Self::DISORDER.nanos() {
             0

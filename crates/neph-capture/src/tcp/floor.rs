@@ -1,42 +1,41 @@
-//! The shortest round trip of late, and whether what takes longer waited for a timer or in a queue.
+//! The recent shortest round trip, and whether longer ones waited for a timer or in a queue.
 //!
-//! Owns how an acknowledgement that was held back is known: by the time that stacks hold them back for.
-//! Reads no clock.
+//! Owns the detection of delayed acknowledgements, by the usual timers of stacks. Reads no clock.
 
 use neph_model::Wall;
 
-/// Ticks of 2^30 ns, a little more than a second, of a stretch: the floor is that of the running stretch and
-/// of the one before.
+/// Length of a stretch in ticks of 2^30 ns, a little more than a second. The floor is that of the current
+/// stretch and of the one before.
 const STRETCH: u32 = 10;
 /// Nanoseconds of a tick, as a power of two.
 const TICK: u32 = 30;
-/// Whoever acknowledges later than this waited for something (nanoseconds).
+/// A later acknowledgement waited for something, in nanoseconds.
 const LATE: i64 = 25_000_000;
-/// For how long stacks hold acknowledgements back: 40 ms (Linux, FreeBSD, Windows since 10) and 200 ms (older
-/// Windows and BSD). Timers end with a tick of up to 10 ms, never early; a part of a millisecond is left for
-/// the path.
+/// Timers for delayed acknowledgements: 40 ms (Linux, FreeBSD, Windows since 10) and 200 ms (older Windows
+/// and BSD). Timers end with a tick of up to 10 ms, never early; a part of a millisecond is added for the
+/// path.
 const TIMERS: [std::ops::Range<i64>; 2] = [38_000_000..52_000_000, 195_000_000..215_000_000];
 /// Late acknowledgements that count for or against a timer.
 const SURE: i8 = 4;
-/// A side that was silent for so long, and two round trips, acknowledges at once if it ever does: Linux after
-/// its retransmission timeout, which is no shorter. Others hold back each time.
+/// After this silence, and two round trips, a side acknowledges at once if it ever does: Linux after its
+/// retransmission timeout, which is no shorter. Others delay each time.
 const IDLE: i64 = 250_000_000;
 /// No round trip.
 const NONE: u32 = u32::MAX;
 
-/// Of the round trips to one side, in nanoseconds; 4 s stand for longer ones.
+/// Floor of the round trips to one side, in nanoseconds; longer ones count as 4 s.
 #[derive(Debug, Clone)]
 pub(super) struct Floor {
-    /// The shortest of the path, in the running stretch and in the one before.
+    /// The shortest of the path, in the current stretch and in the one before.
     now: u32,
     before: u32,
-    /// The shortest that a timer seemed to hold back in the running stretch.
+    /// The shortest that a timer seemed to delay in the current stretch.
     held: u32,
     /// The tick in which the stretch began.
     since: u32,
-    /// Above 0 late acknowledgements come when timers end; below, whenever a queue lets them.
+    /// Above 0: late acknowledgements match timers. Below 0: they match a queue.
     timer: i8,
-    /// Whether the other side acknowledged at once when it had been idle.
+    /// Whether the other side acknowledged at once after an idle period.
     is_prompt_after_idle: bool,
 }
 
@@ -65,15 +64,15 @@ impl Floor {
         (least != NONE).then(|| i64::from(least))
     }
 
-    /// A round trip of the path took so many nanoseconds.
+    /// Adds a round trip of the path.
     #[inline]
     pub(super) fn path(&mut self, at: Wall, nanos: i64) {
         self.turn(at);
         self.now = self.now.min(short(nanos));
     }
 
-    /// One took so long that a timer may have held it back. Where nothing else is seen for a stretch it is
-    /// the path that takes so long.
+    /// Adds a round trip that a timer may have delayed. If a stretch has no others, the path itself takes so
+    /// long.
     pub(super) fn held_back(&mut self, at: Wall, nanos: i64) {
         self.turn(at);
         self.held = self.held.min(short(nanos));
@@ -100,9 +99,9 @@ impl Floor {
         (self.now, self.held, self.since) = (NONE, NONE, tick);
     }
 
-    /// Whether an acknowledgement that nothing forced was held back, by a round trip of so many nanoseconds:
-    /// it is late by what a timer takes, as most late ones are. `quiet` is for how long the other side had
-    /// sent nothing: all that it sends acknowledges what it has, so that a timer begins behind that.
+    /// Whether an acknowledgement that was not due at once was delayed, by its round trip: it is late by the
+    /// time of a timer, like most late ones. `quiet` is how long the other side had sent nothing. Everything
+    /// that it sends acknowledges all data, so a timer begins after that.
     pub(super) fn is_held_back(&mut self, at: Wall, nanos: i64, quiet: Option<i64>) -> bool {
         self.turn(at);
         let floor = self.get().unwrap_or(0);
@@ -135,7 +134,7 @@ mod tests {
         Wall::from_unix_nanos(1_700_000_000_000_000_000 + millis * MILLISECOND)
     }
 
-    /// How many of round trips of these milliseconds, one each half a second, were held back.
+    /// How many of these round trips in milliseconds, one each 500 ms, were delayed.
     fn held(trips: impl IntoIterator<Item = i64>) -> usize {
         let mut floor = Floor::default();
         let mut held = 0;
@@ -159,7 +158,7 @@ mod tests {
     #[test]
     fn a_path_that_becomes_longer_is_no_timer() {
         assert_eq!(held([10; 5].into_iter().chain([70; 15])), 0);
-        // By as much as a timer takes: until nothing shorter was seen for two stretches.
+        // By the time of a timer: until nothing shorter was seen for two stretches.
         let held = held([10; 5].into_iter().chain([50; 60]));
         assert!((30..45).contains(&held), "{held}");
     }
@@ -188,7 +187,7 @@ mod tests {
         assert!(!floor.is_held_back(at(0), 10 * MILLISECOND, pause));
         floor.path(at(0), 10 * MILLISECOND);
         assert!(!floor.is_held_back(at(500), 50 * MILLISECOND, pause));
-        // Who never did may hold back each time.
+        // A side that never did may delay each time.
         let mut floor = Floor::default();
         floor.path(at(0), 10 * MILLISECOND);
         assert!(floor.is_held_back(at(500), 50 * MILLISECOND, pause));

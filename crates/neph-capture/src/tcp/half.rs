@@ -83,30 +83,28 @@ impl Sender {
     pub(super) fn only_opens(&self) -> bool {
         let ends = self.mark(Mark::First).zip(self.mark(Mark::Next));
         ends.is_some_and(|(first, next)| first.plus(1) == next)
-            && self.mark(Mark::Reported).is_none()
+            && self.mark(Mark::LatestAck).is_none()
     }
 
     /// The other side reported a gap.
     pub(super) fn gap_reported(&mut self) {
         if let Some(next) = self.mark(Mark::Next) {
-            self.marks.set(Mark::ConversationListener, next);
+            self.marks.set(Mark::GapReported, next);
         }
     }
 
     /// Forgets reported gaps once they are filled, as sequence numbers repeat.
     pub(super) fn forget_filled(&mut self) {
-        let ends = self
-            .mark(Mark::ConversationListener)
-            .zip(self.mark(Mark::Acked));
+        let ends = self.mark(Mark::GapReported).zip(self.mark(Mark::Acked));
         if ends.is_some_and(|(reported, acked)| !reported.is_after(acked)) {
-            self.marks.forget(Mark::ConversationListener);
+            self.marks.forget(Mark::GapReported);
         }
     }
 
     /// Whether `segment` may lie in a gap that the other side reported. Gaps are filled one by one: an
     /// acknowledgement that fills the first does not cancel the report of the next.
     pub(super) fn is_reported(&self, segment: &Segment) -> bool {
-        self.mark(Mark::ConversationListener)
+        self.mark(Mark::GapReported)
             .is_some_and(|reported| reported.is_after(segment.seq))
     }
 

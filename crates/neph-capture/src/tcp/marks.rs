@@ -15,11 +15,11 @@ pub(super) enum Mark {
     /// The highest number that the other side acknowledged.
     Acked,
     /// The number that it acknowledged last.
-    Reported,
+    LatestAck,
     /// Its latest timestamp option.
     NewestStamp,
     /// The number after the highest that it had sent when the other side reported a gap.
-    ConversationListener,
+    GapReported,
 }
 
 /// The numbers of one side.

@@ -20,7 +20,7 @@ impl Connection {
             return false;
         };
         let is_near = |one: Serial, another: Serial| one.since(another).unsigned_abs() <= NEAR;
-        match other.mark(Mark::Reported) {
+        match other.mark(Mark::LatestAck) {
             Some(printed) => is_near(next, ack) && is_near(segment.seq, printed),
             None => ack == next,
         }

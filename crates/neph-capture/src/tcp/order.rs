@@ -54,12 +54,12 @@ pub(super) fn look(
         sender.repeated_at = Nanos::at(at);
         receiver.gap_reported();
         report(Event::RepeatedAcknowledgement);
-    } else if segment.ack != sender.mark(Mark::Reported) {
+    } else if segment.ack != sender.mark(Mark::LatestAck) {
         sender.repeated = 0;
         receiver.forget_filled();
     }
     if let Some(ack) = segment.ack {
-        sender.marks.set(Mark::Reported, ack);
+        sender.marks.set(Mark::LatestAck, ack);
     }
     sender.window = Some(segment.window);
     placed
@@ -149,7 +149,7 @@ fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
         && sender.window == Some(segment.window)
         && sender.mark(Mark::Next) == Some(segment.seq)
         && segment.ack.is_some()
-        && segment.ack == sender.mark(Mark::Reported)
+        && segment.ack == sender.mark(Mark::LatestAck)
         && segment.ack == receiver.mark(Mark::Acked)
         && is_awaited(receiver)
 }

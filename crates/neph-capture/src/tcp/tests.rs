@@ -17,14 +17,14 @@ const SYN: u8 = TcpHeader::SYN;
 const ACK: u8 = TcpHeader::ACK;
 
 #[derive(Default)]
-struct ConversationListener {
+struct Seen {
     samples: Vec<Sample>,
     events: Vec<(Side, Event)>,
-    /// Retransmissions that turned out to be spurious, as what they were told.
+    /// Spurious retransmissions, as they were reported before.
     spurious: Vec<(Side, Event)>,
 }
 
-impl Sink for ConversationListener {
+impl Sink for Seen {
     fn sample(&mut self, sample: Sample) {
         self.samples.push(sample);
     }
@@ -36,7 +36,7 @@ impl Sink for ConversationListener {
     }
 }
 
-impl ConversationListener {
+impl Seen {
     /// Half, milliseconds, answer of what this method found.
     fn by(&self, method: Method) -> Vec<(Half, i64, Answer)> {
         let samples = self.samples.iter().filter(|one| one.method == method);
@@ -46,11 +46,11 @@ impl ConversationListener {
     }
 }
 
-/// A connection that is told millisecond by millisecond.
+/// A connection with one step per millisecond.
 #[derive(Default)]
 struct Scene {
     connection: Connection,
-    reported: ConversationListener,
+    reported: Seen,
 }
 
 impl Scene {
@@ -110,7 +110,7 @@ fn an_answer_with_data_is_told_apart_from_a_bare_acknowledgement() {
     let mut scene = opened();
     scene.reported.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
-    // The server thinks for 20 ms.
+    // The server takes 20 ms.
     scene.see(150, Server, stamped(data(500, 20, 110), 5120, 1100));
     scene.see(160, Client, stamped(data(110, 0, 520), 1160, 5120));
     let expected = [(Half::Server, 50, WithData), (Half::Client, 10, Bare)];
@@ -229,7 +229,7 @@ fn three_like_acknowledgements_ask_for_what_is_sent_again() {
     scene.see(170, Server, data(500, 0, 140));
     // One more, although its acknowledgement has passed.
     scene.see(171, Client, data(110, 10, 500));
-    // The first repeats what the SYN-ACK said.
+    // The first repeats the acknowledgement of the SYN-ACK.
     let expected = [
         (Server, RepeatedAcknowledgement),
         (Server, RepeatedAcknowledgement),

@@ -1,5 +1,5 @@
-//! Flows and exchanges as lines of one table for spreadsheets: a header, then a line each as they end. Times are
-//! nanoseconds; what one of them does not have is empty.
+//! Flows and exchanges as lines of one table for spreadsheets: a header, then a line each as they end. Times
+//! are nanoseconds; what one of them does not have is empty.
 
 use neph_capture::{Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, Side};
 use neph_text::csv_field;
@@ -14,7 +14,7 @@ const TRIPS: [&str; 4] = [
     "server_delayed",
     "client_path",
 ];
-/// What is told of each.
+/// Columns of each distribution of round trips.
 const OF_TRIPS: [&str; 9] = [
     "n",
     "estimated_n",

@@ -57,7 +57,7 @@ fn end(between: &Between, end: End) -> String {
     }
 }
 
-/// Who asked, and who answered.
+/// The side that asked, and the side that answered.
 pub(super) fn ends(between: &Between) -> [String; 2] {
     [End::Client, End::Server].map(|one| end(between, one))
 }

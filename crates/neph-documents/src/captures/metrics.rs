@@ -29,7 +29,7 @@ pub struct Metrics {
     histograms: Histograms<(IpAddr, IpAddr), Labels>,
 }
 
-/// What else is told.
+/// Other totals of the metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
     pub seen: Seen,

@@ -50,7 +50,7 @@ pub struct Lately {
 /// What was retransmitted, and what was not followed; each only grows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Repairs {
-    /// Of whatever kind.
+    /// Of any kind.
     pub retransmissions: u64,
     /// Those of them that were spurious, as they or what came later showed.
     pub spurious: u64,

@@ -1,4 +1,4 @@
-//! A flow as a line of the table: path and programs told apart, and what cannot be told said.
+//! A flow as a line of the table: path and server application separated, with reasons for what is unknown.
 
 use std::collections::BTreeMap;
 
@@ -43,12 +43,12 @@ pub const fn columns(
     ]
 }
 
-/// By what flows are ordered, and what is told of them.
+/// The order of flows, and what is shown of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// More comes first; a flow without comes last.
     by: Option<i64>,
-    /// Of those that are alike the earlier one comes first.
+    /// Of equal ones the earlier one comes first.
     began: std::cmp::Reverse<i64>,
     name: String,
 }

@@ -72,7 +72,7 @@ pub struct Sending<'n> {
     pub name: &'n Name,
     /// When.
     pub at: Wall,
-    /// Who sent it.
+    /// The sender.
     pub side: Side,
 }
 

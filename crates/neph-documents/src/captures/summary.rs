@@ -30,7 +30,7 @@ pub struct Summary {
     one_direction: u64,
     packets: u64,
     bytes: u64,
-    /// Retransmissions of whatever kind, and those of them that were spurious.
+    /// Retransmissions of any kind, and the number of spurious ones.
     retransmitted_segments: u64,
     spurious: u64,
     out_of_order: u64,
@@ -50,13 +50,13 @@ pub struct Summary {
     /// Answers to nothing that was asked here, and questions whose answers were not waited for.
     unasked: u64,
     requests_not_tracked: u64,
-    /// Connections of QUIC whose spin bit did not tell a round trip.
+    /// QUIC connections whose spin bit did not show a round trip.
     without_spin: u64,
     /// Those of them of which one side alone was captured.
     quic_one_direction: u64,
     /// Answers stamped before what they answer.
     pub backwards: u64,
-    /// Answers with the stamp of what they answer.
+    /// Answers with the same timestamp as their request.
     pub of_no_time: u64,
 }
 
@@ -152,7 +152,7 @@ impl Summary {
         Ok(())
     }
 
-    /// What of flows and of who asked is not as one expects: how many of what, and what of them.
+    /// Unusual properties of flows and senders: how many have which property, and of how many.
     const fn incomplete(&self) -> [Oddity; 8] {
         [
             (
@@ -202,7 +202,7 @@ impl Summary {
     fn misleading(&self, seen: &Conversations, files: &[File]) -> [Oddity; 8] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
-        // They mislead only where anything is told of the order of segments.
+        // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);
         [
@@ -333,7 +333,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// Round trips of one half of the path: the path's, and beside them those that a timer held back.
+/// Round trips of one half of the path: the path's, and those that a timer delayed.
 fn classes(whose: &str, trips: &LaidOut, method: Method, out: &mut dyn Write) -> io::Result<()> {
     let by = if method == Method::Echo {
         ", by echo"

@@ -20,7 +20,7 @@ use crate::format::Format;
 use crate::rows::json_line;
 use crate::table::Table;
 
-/// What is told of flows, and how.
+/// What is shown of flows, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     /// The format.
@@ -31,7 +31,7 @@ pub struct Shown {
     pub top: usize,
     /// Which round trips the table shows.
     pub method: Method,
-    /// Whether each round trip and each event is told too.
+    /// Whether each round trip and each event is shown too.
     pub samples: bool,
 }
 
@@ -70,7 +70,7 @@ impl<W: Write> CaptureWriter<W> {
         writer
     }
 
-    /// Whether nobody takes the output any more.
+    /// Whether the reader of the output is gone.
     pub const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
@@ -85,7 +85,7 @@ impl<W: Write> CaptureWriter<W> {
         &mut self.out
     }
 
-    /// All flows were told.
+    /// All flows were written.
     pub fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -172,7 +172,7 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
             Format::Csv => self.text_line(&csv::pair(pair)),
             Format::Json => {
                 let between = if self.documents.is_empty() { "" } else { "," };
-                // A string takes whatever is written.
+                // Writing to a string never fails.
                 let _ = write!(
                     self.documents,
                     "{between}{}",

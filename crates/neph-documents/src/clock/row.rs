@@ -22,7 +22,7 @@ pub struct Row {
     pub round_trip: Option<i64>,
     /// Exchanges so far, or packets.
     pub n: u64,
-    /// None of them since the line before: what is told is of the last one, with the doubt that has
+    /// No exchange since the line before: the values are of the last one, with the error bound that has
     /// grown since.
     pub is_old: bool,
 }

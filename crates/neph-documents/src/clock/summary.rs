@@ -1,4 +1,4 @@
-//! What is told at the end: offset, drift, steps, wander, and the formula's word beside them.
+//! The summary at the end: offset, drift, steps, wander, and the result of the formula.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ pub struct Summary {
     /// The peer, or both captures.
     pub of: String,
     pub clocks: Clocks,
-    /// On our clock, in nanoseconds.
+    /// On the local clock, in nanoseconds.
     pub began: i64,
     /// The clocks at the end.
     pub row: Row,
@@ -38,15 +38,15 @@ pub struct Summary {
 /// Which clocks were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clocks {
-    /// Raw ones, and those on the wall beside them.
+    /// Raw clocks, and the wall clocks as well.
     Raw,
-    /// The peer's on the wall with our raw one: it tells no other.
+    /// The peer's wall clock and the local raw clock: the peer reports no other.
     PeersWall,
     /// Those of two captures.
     Captures,
 }
 
-/// What the formula says, in nanoseconds.
+/// The result of the formula, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Means {
     pub(super) offset: i64,
@@ -79,7 +79,7 @@ pub struct StepOf {
 }
 
 impl StepOf {
-    /// Of one machine's wall clock, which it tells itself.
+    /// Of one machine's wall clock, which the machine reports itself.
     pub const fn wall(step: &Step) -> Self {
         Self {
             clock: if step.is_peers {

@@ -16,7 +16,7 @@ use crate::rows;
 pub struct Methods {
     /// What all messages of both directions leave possible.
     pub hulls: bool,
-    /// The mean of four time stamps.
+    /// The mean of four timestamps.
     pub four_stamps: bool,
 }
 

@@ -5,7 +5,7 @@ use neph_model::Span;
 
 use neph_text::counted::counted;
 
-/// Whether the flows are one group; what lies nearer than the tolerance is, whatever the test says.
+/// Whether the flows are one group; differences below the tolerance are one group, for any result.
 pub(super) fn text(test: &Bimodality, tolerance: Span) -> String {
     let verdict = if test.spread <= tolerance {
         format!(

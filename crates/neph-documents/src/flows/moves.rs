@@ -43,7 +43,7 @@ pub(super) fn text(
     text
 }
 
-/// What traces said of the changes, and of how many they could say nothing.
+/// The results of traces of the changes, and the number of traces without a result.
 fn compared(compared: Compared, uncompared: Uncompared) -> String {
     let all = compared.all();
     if all + uncompared.all() == 0 {
@@ -121,8 +121,8 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     }
 }
 
-/// Whether each flow was watched, after its first level was known, for less than the `least` that
-/// tells another.
+/// Whether each flow was watched, after its first level was known, for less than the `least` time that
+/// shows another level.
 fn is_too_short(least: Span, pair: &PairView) -> bool {
     pair.clear() < least.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
 }
@@ -163,8 +163,8 @@ fn drift(pair: &PairView, tolerance: Span) -> String {
     )
 }
 
-/// That a rate is of a part of the time: what is left out at the beginning of flows, where that is
-/// more than a hundredth, and what a queue hid.
+/// A sentence that a rate covers only a part of the time. It names the time that is left out at the
+/// beginning of flows, if above 1 %, and the time that a queue hid.
 fn left_out(pair: &PairView, learning: Span) -> String {
     let share = |part: Span| part.secs_f64() / pair.watched.secs_f64().max(1e-9);
     let mut reported = Vec::new();

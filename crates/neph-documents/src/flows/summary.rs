@@ -16,7 +16,7 @@ use neph_text::counted::counted;
 /// Ports that are shown of a class.
 const SHOWN: usize = 5;
 
-/// Why nothing is said of paths.
+/// Why paths are not evaluated.
 const MOSTLY_LOST: &str = "classes, inflation and path changes not evaluated: more than half of the messages were lost or late\n";
 
 /// All of it.
@@ -216,7 +216,7 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     text
 }
 
-/// How targets answered SYNs: whether anybody listens there.
+/// How targets answered SYNs: whether they have a listener.
 fn answers(probe: ProbeKind, own: &FleetTally) -> String {
     if !probe.is_segment() || own.replies == 0 {
         return String::new();
@@ -225,7 +225,7 @@ fn answers(probe: ProbeKind, own: &FleetTally) -> String {
     format!("\n{text}\n")
 }
 
-/// The warnings that say something: where nobody answered at all, it is not because this host was busy.
+/// The warnings that explain the result: a busy host is not the reason if no target answered at all.
 fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] {
     if own.replies + own.late > 0 {
         warnings

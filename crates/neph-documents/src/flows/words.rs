@@ -57,7 +57,7 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> Str
     line.trim_end().to_owned()
 }
 
-/// Which change a trace is about, and what it says, against the route of which time.
+/// Which change a trace is about, its result, and the time of the route that it is compared to.
 pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
     let printed = match verdict.printed {
         Ok(printed) if printed.others => {
@@ -130,7 +130,7 @@ pub fn status(status: &Status) -> String {
     )
 }
 
-/// That nobody answers any more at an endpoint, and since when; nothing where somebody does.
+/// That an endpoint does not answer any more, and since when; nothing if it does.
 pub fn silent(pair: &PairView, clock: &WallCourse<Own>) -> Option<String> {
     let (since, messages) = pair.silence?;
     Some(format!(
@@ -177,8 +177,8 @@ pub fn lasting(span: Span) -> String {
     format!("{short} {unit}")
 }
 
-/// Why nobody answered where nobody did, which may have been `found` while it ran; and who fell
-/// silent, since when.
+/// Why no target answered, if none did (the reason may have been `found` while it ran); and which
+/// endpoints stopped answering, since when.
 pub fn why_silent(
     silence: &Silence,
     view: &FleetView,

@@ -62,7 +62,7 @@ impl FlowsWriter {
         self.clock.read(anchor);
     }
 
-    /// Times of the day as they were told.
+    /// Times of the day as they were reported.
     pub const fn clock(&self) -> &WallCourse<Own> {
         &self.clock
     }
@@ -112,8 +112,8 @@ impl FlowsWriter {
         Ok(())
     }
 
-    /// A flow whose path changed was traced: whether it met other routers than before, or why nobody
-    /// can tell.
+    /// A flow whose path changed was traced: whether it met other routers than before, or why this is
+    /// not known.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,5 +1,5 @@
-//! Packets of which something cannot be told, how many and why: whether those that were not seen again
-//! were lost, and which way others went.
+//! Packets with an unknown property, their number and the reason: whether missing ones were lost, and
+//! the direction of others.
 //!
 //! Owns the counts and their words. Does not own the reason of one packet (passages).
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 
-/// Who sent to whom.
+/// Sender and receiver.
 type Hosts = (IpAddr, IpAddr);
 
 fn hosts(passage: &Passage) -> Hosts {
@@ -247,7 +247,7 @@ impl UnknownDirection {
         self.one_direction + self.either + self.even + self.alone + self.timeless
     }
 
-    /// How many, why, and what helps.
+    /// How many, why, and the remedy.
     pub(super) fn words(&self) -> Vec<(u64, String)> {
         [
             (

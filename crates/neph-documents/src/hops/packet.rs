@@ -1,4 +1,4 @@
-//! A packet that was followed over the points: a line of marks. Times are integers of nanoseconds.
+//! A packet that was followed over the points: a line of timestamps. Times are integers of nanoseconds.
 
 use std::net::SocketAddr;
 

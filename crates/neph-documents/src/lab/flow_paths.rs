@@ -177,7 +177,7 @@ impl PathsOfFlows {
         table
     }
 
-    /// A row for each path: who was on it, and who left it.
+    /// A row for each path: which flows were on it, and which left it.
     fn paths(&self) -> Table {
         let mut table = Table::new([
             Heading::left("DIRECTION"),
@@ -237,7 +237,7 @@ impl PathsOfFlows {
 fn without_flows(steps: u64) -> String {
     match steps {
         0 => "nothing on record".to_owned(),
-        // The file of routers that spread flows anew holds nothing else.
+        // The file of routers that change the hashing of flows has nothing else.
         steps => format!(
             "no flows: it records {} of a schedule or of routes; the flows of a link are in its \
              LINK.truth",

@@ -12,7 +12,7 @@ use crate::cell::{Cell, OrDash};
 use crate::table::{Heading, Table};
 use crate::when::utc;
 
-/// What is told of delays, in thousandths.
+/// The quantiles of delays that are reported, in thousandths.
 const REPORTED: [u64; 3] = [500, 990, 999];
 
 /// The file that was read.

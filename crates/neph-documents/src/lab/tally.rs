@@ -34,7 +34,7 @@ pub struct Way {
 /// What passed a path, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Passed {
-    /// From the kernel's stamp on arrival to leaving.
+    /// From the kernel's timestamp on arrival to leaving.
     pub delay: Histogram,
     /// From being due to leaving.
     pub lateness: Histogram,

@@ -1,4 +1,4 @@
-//! What the peer answered beside its times, and who answered: lines of the summary.
+//! The contents of the peer's answers, and which server answered: lines of the summary.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -17,7 +17,7 @@ pub fn causes(found: &PlannedFlows, watched: &PingResult) -> Diagnoses {
     diagnose(&campaign(found, watched), &PlotSettings::default())
 }
 
-/// A scenario for each flow that was asked for, with the echo beside all of them.
+/// A scenario for each flow that was asked for, with the echo alongside all of them.
 fn campaign(found: &PlannedFlows, watched: &PingResult) -> CampaignData {
     let flows = || found.flows.iter().zip(&watched.flows);
     let echo = flows().find(|(planned, _)| !planned.is_asked_for());

@@ -13,7 +13,7 @@ pub(super) enum Column {
     Tcp,
     /// Both directions of the network, where they are known apart from the peer.
     Network,
-    /// The network and the peer, where the peer gives no marks.
+    /// The network and the peer, where the peer gives no timestamps.
     NetworkAndPeer,
 }
 

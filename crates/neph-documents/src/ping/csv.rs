@@ -5,7 +5,7 @@ use neph_text::csv_field;
 
 use super::Planned;
 
-/// Each mark's name and its time, on its own side's clock.
+/// Each timestamp's name and its time, on its own side's clock.
 fn each_mark(marks: &Marks) -> [(&'static str, Option<i64>); 14] {
     let own = |at: Option<Instant<Own>>| at.map(Instant::nanos);
     let peer = |at: Option<Instant<Peer>>| at.map(Instant::nanos);

@@ -125,7 +125,7 @@ mod tests {
         assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{all:?}");
         let sum: f64 = all.iter().map(|one| one.1).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{all:?}");
-        // Those without the peer's stamp have a row of their own.
+        // Those without the peer's timestamp have a row of their own.
         assert!(of("network") > 0.0 && of("network + peer kernel") > 0.0);
         assert_eq!(entries.merged().count(), 1);
         let shown = percents(&all.iter().map(|one| one.1).collect::<Vec<_>>());

@@ -31,7 +31,7 @@ pub struct FlowMeasured {
     pub(super) last: Option<Message>,
     /// The latest messages, replied to or not.
     pub(super) recent: VecDeque<Message>,
-    /// Who answers behind the address.
+    /// The servers that answer behind the address.
     pub(super) backends: Backends,
     /// What the messages prove of the peer's clock.
     clock: PeerClock,
@@ -76,12 +76,12 @@ impl FlowMeasured {
         }
     }
 
-    /// Replies that were a RST to our SYN.
+    /// Replies that were a RST to a SYN of neph.
     pub fn refused(&self) -> u64 {
         self.answers.of(Answer::Syn(SynAnswer::Rst))
     }
 
-    /// The peer's clock minus ours when the latest message left, as far as the messages prove it.
+    /// The peer's clock minus the local one when the latest message left, as far as the messages prove it.
     /// Several machines behind the address have no one clock.
     pub(super) fn offset(&self) -> Option<ClockOffset> {
         if self.backends.several().is_some() {

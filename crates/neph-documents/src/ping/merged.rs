@@ -1,4 +1,4 @@
-//! Merged rows of the summary: which they are, and which mark is absent inside of each.
+//! Merged rows of the summary: which they are, and which timestamp is absent inside of each.
 
 use neph_model::{ProbeKind, Stage, StageSet};
 use neph_probe::{ConnectionUse, FlowSpec};
@@ -20,7 +20,7 @@ pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec)
     lines.collect()
 }
 
-/// Why the marks inside of a merged entry are absent.
+/// Why the timestamps inside of a merged entry are absent.
 fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
     use Stage::{Network, OwnKernel, PeerApp, PeerKernel, PeerSend, SendQueue, SendWindow};
     let has = |stages: &[Stage]| stages.iter().all(|stage| set.contains(*stage));

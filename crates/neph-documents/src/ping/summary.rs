@@ -33,7 +33,7 @@ pub fn title(planned: &Planned) -> String {
     )
 }
 
-/// Whom it is measured with: nothing is claimed of somebody who said nothing.
+/// The peer of the measurement: no claim about a peer that did not identify itself.
 fn who(planned: &Planned) -> String {
     let (spec, discovery) = (&planned.spec, &planned.discovery);
     let is_silent = discovery.silence.is_some();
@@ -269,8 +269,8 @@ fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
     )
 }
 
-/// TCP's own view. A message that the window holds is gone before the path could set a rate: what
-/// TCP calls its delivery rate then is the message's size over some time, and is not told.
+/// TCP's own view. A message within the window is sent before the path can limit its rate. TCP's
+/// delivery rate is then only the message's size over some time, and is not shown.
 fn tcp(planned: &Planned, watched: &FlowMeasured) -> String {
     let Some(state) = watched
         .last

@@ -164,7 +164,7 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// The order in which scenarios will run, where it is known already, and what runs beside what.
+/// The order in which scenarios will run, if it is known already, and what runs at the same time.
 fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
     const SHOWN: u32 = 10;
     let groups = groups(plan, scenarios);
@@ -198,8 +198,8 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
     Ok(())
 }
 
-/// `3, then 1 and 2 at the same time, then 4`; where nothing runs beside anything, `3 1 2 4`. Of what
-/// runs at the same time the order says nothing, so that it is told as the plan lists it.
+/// `3, then 1 and 2 at the same time, then 4`; where nothing runs at the same time, `3 1 2 4`. Scenarios
+/// that run at the same time have no order, so they are in the order of the plan.
 fn in_words(order: &[u32], groups: &[u32]) -> String {
     let turns = together::in_groups(order, groups);
     let alone = turns.iter().all(|turn| turn.len() == 1);

@@ -132,7 +132,7 @@ crate::rows! {
         ; shown
         /// The label without what all scenarios share.
         label_shown: String,
-        /// The size of a reply, with that of our reflector where it differs.
+        /// The size of a reply, with that of a neph reflector if it differs.
         reply_shown: String,
     }
 }

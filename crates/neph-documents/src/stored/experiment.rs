@@ -301,7 +301,7 @@ fn series(samples: &[Sample]) -> Vec<SeriesRow> {
 fn provenance(known: &Provenance) -> ProvenanceFacts {
     let host = &known.host;
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    // Nobody measured how busy the host of an imported experiment was.
+    // An imported experiment has no data about the load of its host.
     let number = |value: f64| Some(value).filter(|value| value.is_finite());
     ProvenanceFacts {
         neph: format!("{} ({})", known.version, known.commit),

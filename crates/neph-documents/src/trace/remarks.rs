@@ -1,4 +1,4 @@
-//! What a reader of a trace should know beside its tables.
+//! What a reader of a trace should know in addition to its tables.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +50,8 @@ pub(super) fn remarks(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> Ve
     remarks
 }
 
-/// Whether there may be paths that the flows did not take. Of routers that nobody heard of nothing
-/// is said.
+/// Whether there may be paths that the flows did not take. Routers without any answer are not
+/// considered.
 fn further(reported: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
     let percent = 100.0 * confidence;
     let mut nodes = drawn.hops.iter().flat_map(|hop| &hop.nodes);
@@ -85,7 +85,7 @@ fn further(reported: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<Str
     }
 }
 
-/// What so many given flows leave open. Who asks for one flow asks for its path.
+/// What so many given flows leave open. A user who asks for one flow asks for its path.
 fn given(drawn: &Diamond, confidence: f64) -> Option<String> {
     let needed = flows_needed(drawn, confidence);
     (drawn.flows > 1 && needed > drawn.flows).then(|| {

@@ -259,7 +259,7 @@ PATH              ";
         for enough in [over(&[10], 8), over(&[10, 11], 16), over(&[10], 1)] {
             assert!(!enough.contains("more paths"), "{enough}");
         }
-        // A hole where others of the same distance answer says nothing of who is there.
+        // A missing answer where others of the same distance answer is no evidence about the router.
         let mut routes: Vec<FlowRoute> = (1..=8)
             .map(|port| route(port, &[1, 10, 9], TraceEnd::Reached))
             .collect();

@@ -10,9 +10,9 @@ use neph_stats::flows_to_rule_out;
 /// A router, by its distance and address; distance 0 is ourselves.
 type Router = (u8, Option<IpAddr>);
 
-/// The least number of flows that rule out a further next hop behind each router with this
-/// confidence, if further ones spread over the routers as these did; at least as many as there are.
-/// Where anybody answers at a distance, flows that got no answer there tell nothing of it.
+/// The least number of flows that rule out a further next hop behind each router with this confidence,
+/// and at least the flows of the trace. Assumes that further ones spread over the routers as these did.
+/// At a distance with any answer, flows without an answer give no information.
 pub(super) fn flows_needed(drawn: &Diamond, confidence: f64) -> u32 {
     let answering: BTreeSet<u8> = drawn
         .hops

@@ -40,7 +40,7 @@ pub struct Treatment {
     pub corrupt: Option<u64>,
     /// It arrives twice, the copy immediately behind it.
     pub duplicate: bool,
-    /// It skips its delay and overtakes packets that do not.
+    /// It skips its delay and arrives before packets that do not.
     pub early: bool,
 }
 

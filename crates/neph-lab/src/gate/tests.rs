@@ -303,8 +303,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         (1_u32..200).prop_map(QueueLimit::Packets),
     ];
     let loss = (0_u32..1_000_000_000).prop_map(Share::from_billionths);
-    let target = Span::from_micros(500);
-    let interval = Span::from_millis(10);
+    let (target, interval) = (Span::from_micros(500), Span::from_millis(10));
     let discipline = prop_oneof![
         Just(Discipline::DropTail),
         Just(Discipline::CoDel(CoDel { target, interval })),
@@ -336,9 +335,9 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut gate = Gate::new(shape.clone(), seed);
-        let mut anew = Gate::new(shape.clone(), seed);
+        let mut twin = Gate::new(shape.clone(), seed);
         let first = outcomes(&mut gate, &packets);
-        prop_assert_eq!(&first, &outcomes(&mut anew, &packets));
+        prop_assert_eq!(&first, &outcomes(&mut twin, &packets));
         let mut last = Moment(i64::MIN);
         for (now, outcome) in first {
             if let PacketOutcome::Leaves(Departure { due, .. }) = outcome {

@@ -110,8 +110,7 @@ pub(super) struct Rerouting {
 }
 
 impl Rerouting {
-    /// Changes routes on schedule after each `cue`, and records it if there is a folder for records; `None`
-    /// without changes.
+    /// Changes routes on schedule after each `cue`, with an optional record; `None` without changes.
     pub(super) fn start(
         plan: &Plan<'_>,
         cue: Arc<Cue>,

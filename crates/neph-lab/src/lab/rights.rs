@@ -8,8 +8,7 @@ use super::LabError;
 /// `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_SYS_ADMIN`, by their numbers in capability.h.
 const NEEDED: [u32; 3] = [12, 13, 21];
 
-/// Whether this process has the needed capabilities. If the kernel does not report them, bringing up a lab
-/// will show it.
+/// Checks that this process has the needed capabilities; succeeds if the kernel does not report them.
 pub(super) fn check() -> Result<(), LabError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if may(&status).unwrap_or(true) {

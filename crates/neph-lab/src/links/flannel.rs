@@ -159,8 +159,7 @@ impl Weave for Leases {
         for host in &hosts {
             let namespace = pods.namespace(*host);
             if let Some(link) = self.outside(pods, *host) {
-                // The daemon reads the interface's address; the host's own address is on its loopback
-                // interface too.
+                // The daemon reads the interface's address; the host has it on loopback too.
                 let line = format!("address add {}/32 dev {link}", pods.address(*host));
                 operations.push(Operation::ip(namespace, line));
             }
@@ -236,8 +235,7 @@ impl Leases {
     }
 }
 
-/// Whether a daemon has written its lease. After the last one, each host has routes to the pods of all
-/// others.
+/// Whether a daemon has written its lease. After the last one, each host has routes to all pods.
 fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
     let mut check = format!("grep -q FLANNEL_MTU {lease}");
     let hosts = pods.hosts();

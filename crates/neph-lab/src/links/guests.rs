@@ -2,7 +2,7 @@
 //! If they cannot run, [`super::namespace`] replaces them.
 //!
 //! Owns the first process of a guest. IPv4 only, like pods. A guest runs within its site's share of the host,
-//! but its tap is at its host: a capture there has each packet at the host's link, the bridge and the tap.
+//! but its tap is at its host. A capture there has each packet at the host's link, the bridge and the tap.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -1,5 +1,5 @@
 //! Macvlan: each pod has an address of its own on its host's link. There is no forwarding and no
-//! encapsulation, but a pod and its own host cannot communicate.
+//! encapsulation, but a pod and its host cannot communicate.
 
 use neph_text::{Fault, Fields};
 

@@ -1,5 +1,5 @@
-//! A link of the kernel: one veth pair between the sites, with netem (delay, jitter, loss, corruption,
-//! duplicates, reordering), tbf (rate, queue), pfifo (a queue in packets) and codel on both ends. It keeps no
+//! A link of the kernel: one veth pair between the sites. Both ends have netem (delay, jitter, loss,
+//! corruption, duplicates, reordering), tbf (rate, queue), pfifo (a queue in packets) and codel. It keeps no
 //! record.
 
 use neph_model::Span;

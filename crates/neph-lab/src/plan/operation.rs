@@ -1,33 +1,33 @@
-//! One step inside a namespace, and by what it is done.
+//! One step inside a namespace, and the program that runs it.
 
 use super::Step;
 
 /// One step inside a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// Where.
+    /// The namespace.
     pub(crate) namespace: String,
-    /// By what.
+    /// The program.
     pub(crate) program: Program,
-    /// What it is told: one line, except for rules and files.
+    /// Its input: one line, except for rules and files.
     pub(crate) line: String,
 }
 
-/// What carries operations out.
+/// A program that runs operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     Ip,
     Tc,
     Bridge,
-    /// `nft -f -`, with a whole file of rules.
+    /// `nft -f -`, with a complete file of rules.
     Nft,
-    /// The setting of this dotted name is written.
+    /// Writes the setting of this dotted name.
     Sysctl(String),
-    /// The file of this name in the lab's folder is written.
+    /// Writes the file of this name in the lab's folder.
     File(String),
     /// `openssl`, for certificates.
     OpenSsl,
-    /// An image that guests start from, of this name in the lab's folder.
+    /// Creates a boot image for guests, of this name in the lab's folder.
     Image(String),
 }
 
@@ -62,22 +62,22 @@ impl Operation {
         Self::by(Program::Sysctl(setting.to_owned()), namespace, value)
     }
 
-    /// A file in the lab's folder, which goes with the lab; `namespace` only says whose it is.
+    /// A file in the lab's folder, which is removed with the lab; `namespace` is only a label.
     pub(crate) fn file(namespace: &str, name: &str, text: impl Into<String>) -> Self {
         Self::by(Program::File(name.to_owned()), namespace, text)
     }
 
-    /// An image that guests start from, in the lab's folder; its first process is `script`.
+    /// A boot image for guests in the lab's folder; its first process is `script`.
     pub(crate) fn image(namespace: &str, name: &str, script: impl Into<String>) -> Self {
         Self::by(Program::Image(name.to_owned()), namespace, script)
     }
 
-    /// A certificate; arguments have no blanks in them.
+    /// A certificate; arguments must not contain blanks.
     pub(crate) fn openssl(namespace: &str, line: impl Into<String>) -> Self {
         Self::by(Program::OpenSsl, namespace, line)
     }
 
-    /// The operation as one would type it.
+    /// The operation as a shell command.
     pub(crate) fn step(&self) -> Step {
         let (namespace, line) = (&self.namespace, &self.line);
         let typed = match &self.program {

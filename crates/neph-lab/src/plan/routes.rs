@@ -1,7 +1,6 @@
-//! The routes of a site: to each address by way of a neighbour, or of several equal ones.
+//! The routes of a site: to each address through one neighbour, or several equal ones.
 //!
-//! Owns the wording of a route and the seeds of the kernel's hash. Which next hops are equal is
-//! found in [`crate::route`].
+//! Owns the text of a route and the seeds of the kernel's hash. [`crate::route`] finds equal next hops.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,8 +10,8 @@ use crate::gate::mixed;
 use crate::route::{self, Hop};
 use crate::topology::{Site, Topology};
 
-/// The weights of links as next hops of one router, by the link's index; 1 where nothing is said. A
-/// next hop of weight 0 is not used, unless all are 0: then the first is.
+/// The weights of links as next hops of one router, by the link's index; the default is 1. A next hop of
+/// weight 0 is not used, unless all are 0: then the first is.
 pub(crate) type Weights = BTreeMap<usize, u32>;
 
 /// A route to one address.
@@ -20,11 +19,11 @@ pub(crate) type Weights = BTreeMap<usize, u32>;
 pub(crate) struct Route {
     /// The address with the length of its prefix.
     to: String,
-    /// The longest packet, where a link allows less than its interface.
+    /// The longest packet, if a link allows less than its interface.
     mtu: Option<u32>,
-    /// What holds whichever way it takes.
+    /// The options that are common to all next hops.
     rest: String,
-    /// Where it may leave: a link's index, and what one types. Never empty.
+    /// The next hops: a link's index, and text for `ip`. Never empty.
     steps: Vec<(usize, String)>,
 }
 
@@ -34,12 +33,12 @@ impl Route {
         self.steps.len() > 1
     }
 
-    /// Whether one of its next hops is over the link with this index.
+    /// Whether one of its next hops uses the link with this index.
     pub(crate) fn may_use(&self, link: usize) -> bool {
         self.steps.iter().any(|(step, _)| *step == link)
     }
 
-    /// What `ip` is told to `add` or `replace` it with these weights.
+    /// The line for `ip` that has to `add` or `replace` it with these weights.
     pub(crate) fn line(&self, verb: &str, weights: &Weights) -> String {
         let weight = |link: &usize| weights.get(link).copied().unwrap_or(1);
         let mut used = self.steps.iter().map(|(link, step)| (step, weight(link)));
@@ -61,8 +60,8 @@ impl Route {
     }
 }
 
-/// The routes from the site with index `index` to all others, one for each address family that
-/// both and the neighbours in between have.
+/// The routes from the site with index `index` to all others, one for each address family that both and the
+/// neighbours in between have.
 pub(crate) fn routes(topology: &Topology, index: usize) -> Vec<Route> {
     let hops = route::all_first_hops(topology, index);
     let towards = hops.iter().enumerate().flat_map(|(target, hops)| {
@@ -74,8 +73,8 @@ pub(crate) fn routes(topology: &Topology, index: usize) -> Vec<Route> {
     towards.collect()
 }
 
-/// The route from the site with index `index` to an address that is reached through the site with
-/// index `through`; none where that is the site itself.
+/// The route from the site with index `index` to an address that is reached through the site with index
+/// `through`; `None` if both are the same site.
 pub(crate) fn through(
     topology: &Topology,
     (index, through): (usize, usize),
@@ -86,7 +85,7 @@ pub(crate) fn through(
     towards(topology, index, &hops, address)
 }
 
-/// The route from a site to `address` over these first hops; none without any of its family.
+/// The route from a site to `address` over these first hops; `None` without its address family.
 fn towards(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> Option<Route> {
     let own = &topology.sites[index];
     let same_family = |site: &Site| {
@@ -116,15 +115,15 @@ fn towards(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> 
     })
 }
 
-/// Locked: an application cannot choose another one, so the topology says what happens. In a
-/// namespace the sysctl takes only what the namespace may choose freely, and CUBIC is not.
+/// Locked: an application cannot choose another one, so the topology decides. In a namespace the sysctl only
+/// accepts unprivileged algorithms, and CUBIC is not one.
 pub(crate) fn congestion(site: &Site) -> String {
     let name = site.congestion_control.as_ref();
     name.map_or_else(String::new, |name| format!(" congctl lock {name}"))
 }
 
-/// The MTU of a link in the direction that leaves this site, where its interface allows more: that
-/// is for what comes in.
+/// The MTU of a link in the direction that leaves this site, if its interface allows more for incoming
+/// packets.
 fn narrower(topology: &Topology, index: usize, link: usize) -> Option<u32> {
     let link = &topology.links[link];
     let shape = if link.a == index {
@@ -135,8 +134,8 @@ fn narrower(topology: &Topology, index: usize, link: usize) -> Option<u32> {
     shape.mtu.filter(|mtu| link.interface_mtu() > Some(*mtu))
 }
 
-/// The seed of the hash at a site after so many reshuffles: another at each site, or routers one
-/// after the other would all choose alike. Never 0, which the kernel takes for no seed.
+/// The seed of the hash at a site after this many reshuffles. It differs between sites, or consecutive
+/// routers would all choose alike. Never 0, which the kernel takes for no seed.
 pub(crate) fn hash_seed(site: usize, reshuffles: u64) -> u32 {
     let site = u64::try_from(site).unwrap_or(u64::MAX).wrapping_add(1);
     let seed = mixed(mixed(site).wrapping_add(reshuffles));

@@ -1,6 +1,6 @@
-//! A plan in words: each step as a person would type it.
+//! A plan as text: each step as a shell command.
 //!
-//! Owns the wording only. What is done is decided elsewhere, and told here from the same values.
+//! Owns the text only. Other modules decide what is done; the text uses the same values.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use crate::plan::{HASH_SEED, Operation, Plan, Step, WIRE_SETTINGS, settings};
 use crate::topology::{Ready, ReadyCheck, Reroute, Rerouted, Service, Topology, Traffic};
 
 impl Plan<'_> {
-    /// Making the lab's own namespace.
+    /// Creates the lab's own namespace.
     pub(crate) fn wire_steps(&self) -> Vec<Step> {
         let mut steps = vec![make(&self.wire)];
         steps.extend(WIRE_SETTINGS.map(|setting| set(&self.wire, setting)));
         steps
     }
 
-    /// Making the namespace and the groups of the site with this index.
+    /// Creates the namespace and the groups of the site with this index.
     pub(crate) fn site_steps(&self, index: usize, groups: &[Group]) -> Vec<Step> {
         let namespace = &self.sites[index];
         let mut steps = vec![make(namespace)];
@@ -41,7 +41,7 @@ impl Plan<'_> {
         steps
     }
 
-    /// Switching offloads off.
+    /// Disables offloads.
     pub(crate) fn offload_steps(&self) -> Vec<Step> {
         let offloads = self.offloads().into_iter();
         let steps = offloads.flat_map(|(namespace, interfaces)| {
@@ -53,7 +53,7 @@ impl Plan<'_> {
         steps.collect()
     }
 
-    /// The links that neph carries itself, and where they are recorded.
+    /// The links of engines, and where they are recorded.
     pub(crate) fn carrying_steps(&self, record: Option<&Path>) -> Vec<Step> {
         let mut steps = Vec::new();
         for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
@@ -70,7 +70,7 @@ impl Plan<'_> {
         steps
     }
 
-    /// What neph carries in user space, and what is routed into it.
+    /// The tunnels in user space, and their routes.
     pub(crate) fn tunnel_steps(&self) -> Vec<Step> {
         let steps = self.tunnels().flat_map(|end| {
             let (interface, listen) = (&end.config.interface, end.config.listen);
@@ -81,7 +81,7 @@ impl Plan<'_> {
         steps.collect()
     }
 
-    /// Starting the services, each when the one before it is ready.
+    /// Starts the services, each when the previous one is ready.
     pub(crate) fn service_steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for service in self.services() {
@@ -94,7 +94,7 @@ impl Plan<'_> {
         steps
     }
 
-    /// What is sent once the lab is up, and the cue that it waits for.
+    /// The traffic after the lab is up, and the cue that it waits for.
     pub(crate) fn traffic_steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for traffic in &self.topology.traffic {
@@ -174,8 +174,8 @@ fn started(service: &Service) -> String {
     all.join(" ")
 }
 
-/// A word as a shell needs it, quoted only where it would read more into it. Of a command's first word a
-/// shell may read more: an assignment, a keyword.
+/// A word for a shell, quoted only if needed. The first word of a command may need quotes more often: it may
+/// look like an assignment or a keyword.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,8 +1,8 @@
-//! What is built upon a network of sites and links: overlays, boxes in the path, and guests.
+//! Objects on top of sites and links: overlays, balancers, and guests.
 //!
-//! Owns the frame that their kinds hang on: a kind reads its own table, so that a mistake points
-//! at the token, and says by which operations and services it is built. Each kind is one file
-//! below [`crate::links`] and one line in a table there; none of them is known here.
+//! Owns the interface of their kinds. A kind reads its own table, so that faults have a place, and lists the
+//! operations and services that build it. Each kind is one file below [`crate::links`] and one line in a
+//! table there; this module knows none of them.
 
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -16,72 +16,72 @@ use crate::guest::Guest;
 use crate::plan::Operation;
 use crate::tunnel::TunnelConfig;
 
-/// A kind of overlay or box.
+/// A kind of overlay, balancer or guest.
 pub(crate) trait FixtureKind: Sync + Debug {
     /// Its name in a topology (`kind = "..."`).
     fn name(&self) -> &'static str;
-    /// Reads what it needs to know from its own table; `kind` and `name` are read already, and
-    /// the caller reports what nobody asked for. None where there is a mistake.
+    /// Reads its own table; `kind` and `name` are read already, and the caller reports unknown keys. `None`
+    /// after a fault.
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>>;
 }
 
-/// An overlay or box as a topology asks for it.
+/// An overlay, balancer or guest as a topology describes it.
 pub(crate) trait Build: Debug + Send + Sync {
-    /// How it is built. Links, addresses and routes of all sites are there by then; services run
-    /// after all operations of all fixtures, before those of the topology.
+    /// How to build it. Links, addresses and routes of all sites exist by then. Services start after all
+    /// operations of all fixtures, before those of the topology.
     fn build(&self, ground: &Ground<'_>) -> Built;
-    /// The sites inside others that it gives an interface, by their indices.
+    /// The indices of the pods that it gives an interface.
     fn pods(&self) -> Vec<usize> {
         Vec::new()
     }
-    /// Those of them that are guests.
+    /// Those pods that are guests.
     fn guests(&self) -> Vec<Guest> {
         Vec::new()
     }
-    /// Lines of the shell that its table names, for its guests.
+    /// Shell lines of its table, for its guests.
     fn lines(&self) -> &[String] {
         &[]
     }
-    /// How to tell whether it can be built on this machine, where not every machine can.
+    /// How to check whether this host can build it; `None` if every host can.
     fn trial(&self) -> Option<Trial> {
         None
     }
 }
 
-/// Whether this machine can have something, and what it has else.
+/// A check of this host's abilities, and the fallback.
 #[derive(Debug)]
 pub(crate) struct Trial {
-    /// Programs that must be there.
+    /// Programs that must exist.
     pub(crate) programs: Vec<&'static str>,
-    /// Those that must run without any other file.
+    /// Programs that must run without other files.
     pub(crate) lone: Vec<&'static str>,
-    /// A line of the shell that ends with status 0 where it can be; else the last line that it writes
-    /// says why not. It may leave files in its working directory.
+    /// A shell line that exits with status 0 if it can be built; else its last line is the reason. It may
+    /// create files in its working directory.
     pub(crate) line: String,
-    /// What takes its place; if nothing does, what to do about it.
+    /// The fallback; if there is none, the remedy.
     pub(crate) instead: Result<Arc<dyn Build>, &'static str>,
 }
 
-/// What a fixture is built of.
+/// The parts of a fixture.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     /// In order.
     pub(crate) operations: Vec<Operation>,
     /// In order; each is ready before the next is started.
     pub(crate) services: Vec<Service>,
-    /// Programs that its services run beside the one that each names.
+    /// Programs that its services run in addition to the one that each names.
     pub(crate) programs: Vec<&'static str>,
-    /// Programs that must run without any other file, such as a library.
+    /// Programs that must run without other files, such as libraries.
     pub(crate) lone: Vec<&'static str>,
-    /// Control groups that its services make for themselves, by their name below every mount:
-    /// they go with the lab.
+    /// Control groups that its services create, by their name below every mount: they are removed with the
+    /// lab.
     pub(crate) groups: Vec<String>,
-    /// Carried by threads of the lab, from after the operations on.
+    /// Tunnels, run by threads of the lab after the operations.
     pub(crate) tunnels: Vec<TunnelEnd>,
 }
 
 impl Built {
-    /// Of operations only.
+    /// With operations only.
     pub(crate) fn of(operations: Vec<Operation>) -> Self {
         Self {
             operations,
@@ -95,9 +95,9 @@ impl Built {
 pub(crate) struct TunnelEnd {
     /// The index of its site.
     pub(crate) site: usize,
-    /// What it is told.
+    /// Its configuration.
     pub(crate) config: TunnelConfig,
-    /// What is done once it listens: its interface must not be up before.
+    /// Operations after it listens: its interface must not be up before.
     pub(crate) afterwards: Vec<Operation>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct TunnelEnd {
 pub(crate) struct Ground<'t> {
     /// The fixture's own name.
     pub(crate) name: &'t str,
-    /// Its place among the topology's fixtures.
+    /// Its index among the topology's fixtures.
     pub(crate) number: usize,
     /// The network.
     pub(crate) topology: &'t Topology,
@@ -117,19 +117,19 @@ pub(crate) struct Ground<'t> {
 }
 
 impl Ground<'_> {
-    /// What is called by the fixture's name and a site's: a service there, its files. Both have no
-    /// underscore, so nothing else of the lab is called so.
+    /// The name of a service or file of the fixture at a site. Neither part has an underscore, so the name is
+    /// unique.
     pub(crate) fn name_at(&self, site: usize) -> String {
         format!("{}_{}", self.name, self.topology.sites[site].name)
     }
 
-    /// A file of the fixture itself, by what it is: names have no dot, so no service has such a one.
+    /// A file of the fixture itself: names have no dot, so no service has such a file.
     pub(crate) fn own_file(&self, what: &str) -> String {
         format!("{}.{what}", self.name)
     }
 }
 
-/// An overlay or box of a topology.
+/// An overlay, balancer or guest of a topology.
 #[derive(Clone, Debug)]
 pub struct Fixture {
     /// Its name, unique among the fixtures.
@@ -140,7 +140,7 @@ pub struct Fixture {
 }
 
 impl PartialEq for Fixture {
-    /// By what is asked for, of which a kind's `Debug` tells everything.
+    /// Compares `Debug` output, which contains everything of a kind.
     fn eq(&self, other: &Self) -> bool {
         format!("{self:?}") == format!("{other:?}")
     }
@@ -153,7 +153,7 @@ pub(crate) struct Nodes<'s> {
     pub(crate) sites: &'s [Site],
     /// The links between them.
     pub(crate) links: &'s [Link],
-    /// Whether these are all. If not, a name that is missing may be one of the others.
+    /// Whether these are all. If not, an unknown name may be one of the others.
     pub(crate) complete: bool,
 }
 
@@ -175,7 +175,7 @@ impl Nodes<'_> {
         }
     }
 
-    /// The index of the site called `name`; none where it may be one that could not be read.
+    /// The index of the site called `name`; `None` if it may be one that could not be read.
     fn index(self, name: &str) -> Result<Option<usize>, Fault> {
         let found = self.sites.iter().position(|site| site.name == name);
         match found {

@@ -1,6 +1,6 @@
-//! What a link can be asked for, and within which range: delays, rates, queues, shares, jitter.
+//! The quantities of a link and their ranges: delays, rates, queues, shares, jitter.
 //!
-//! Owns the ranges. Units are read by `neph-text`.
+//! Owns the ranges. `neph-text` reads the units.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::gate::{Jitter, QueueLimit, Share, Trace};
 
 pub(super) const LONGEST_DELAY: Span = Span::from_secs(60);
 const RATES: RangeInclusive<u64> = 1_000..=100_000_000_000;
-/// From one full frame on: less could never hold anything.
+/// At least one full frame, or it could never contain anything.
 const QUEUES: RangeInclusive<u64> = 1514..=1_073_741_824;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
-/// From what every IPv4 host must take to what a frame here can carry.
+/// From the minimum of every IPv4 host to the maximum of a frame here.
 const MTUS: RangeInclusive<u32> = 576..=1500;
 
 /// A delay from 0 to 60 s.
@@ -61,7 +61,7 @@ pub(super) fn queue(node: &Node) -> Result<QueueLimit, Fault> {
     Ok(QueueLimit::Bytes(ByteSize(bytes)))
 }
 
-/// Times that CoDel works with: from 10 us, about what an engine can hold, to 60 s.
+/// Times of CoDel: from 10 us, about the accuracy of an engine, to 60 s.
 pub(super) fn codel_time(node: &Node) -> Result<Span, Fault> {
     let text = text(node, "5ms")?;
     let span = delay_of(&text)?;
@@ -84,7 +84,7 @@ pub(super) fn mtu(node: &Node) -> Result<u32, Fault> {
     Err(out_of_range(&bytes.to_string(), wanted))
 }
 
-/// A share from 0 % to 100 %, exact to one in 10^9.
+/// A share from 0 % to 100 %, exact to 10^-9.
 pub(super) fn share(node: &Node) -> Result<Share, Fault> {
     let percent = parse_percent(&text(node, "0.1%")?)?;
     #[expect(
@@ -121,7 +121,7 @@ pub(super) fn jitter(
     }
 }
 
-/// The text of `node`; anything else has lost its quotes or its unit.
+/// The text of `node`; other values lack their quotes or unit.
 fn text(node: &Node, example: &str) -> Result<String, Fault> {
     String::take(node).map_err(|fault| {
         let remedy = format!("write a text in quotes such as \"{example}\"");

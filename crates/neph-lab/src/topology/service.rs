@@ -14,30 +14,30 @@ pub struct Service {
     pub site: usize,
     /// The program and its arguments; never empty.
     pub command: Vec<String>,
-    /// What is set in its environment beside what neph itself has.
+    /// Additions to the environment of neph.
     pub environment: BTreeMap<String, String>,
-    /// How it is known to be ready; none for as soon as it runs.
+    /// The ready check; `None`: ready as soon as it runs.
     pub ready: Option<Ready>,
-    /// Where its output goes; none for `/run/neph/LAB/NAME.log`, which goes with the lab.
+    /// The file for its output; `None`: `/run/neph/LAB/NAME.log`, which is removed with the lab.
     pub log: Option<PathBuf>,
-    /// How long it has to end by itself before it is killed.
+    /// How long it may take to end before it is killed.
     pub grace: Span,
 }
 
-/// How a service is known to be ready.
+/// The ready check of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// What is asked again and again.
+    /// The check, which is repeated.
     pub check: ReadyCheck,
-    /// How long at most.
+    /// The timeout.
     pub timeout: Span,
 }
 
-/// What is asked to know whether a service is ready.
+/// How to check whether a service is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadyCheck {
-    /// A TCP port at one of the site's own addresses or its loopback takes a connection.
+    /// A TCP port at an address of the site or its loopback accepts a connection.
     Tcp(u16),
-    /// A program at the site ends with status 0.
+    /// A command at the site exits with status 0.
     Command(Vec<String>),
 }

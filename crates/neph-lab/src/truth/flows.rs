@@ -1,23 +1,22 @@
-//! From a link's records to its flows: which was on which path when, and what overtook what.
+//! Evaluates a link's records by flow: paths over time, and reordering.
 //!
-//! Owns the order of things: records stand in the order in which the link was done with packets, so
-//! one on a long path stands behind others that came later. Packets wait here until nothing that
-//! came before them can follow; memory is bounded by flows, their changes of path, and what comes
-//! within the longest delay.
+//! Owns the order of packets. Records are in the order in which the link finished packets, so a packet on a
+//! long path may be behind later ones. Packets wait here until no earlier packet can follow. Memory is
+//! limited by flows, path changes, and arrivals within the longest delay.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{Record, Verdict};
 
-/// How long packets wait at least for others that came before them: longer than most links keep one.
+/// Minimum time in nanoseconds that packets wait for earlier ones: longer than the delay of most links.
 const LEAST_STAY: i64 = 1_000_000_000;
 
-/// What a record knows a flow by. It has no addresses: two pairs of sites that use the same ports
-/// over one link are taken for one flow.
+/// Identity of a flow in records. Without addresses, two pairs of sites with the same ports on one link count
+/// as one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// 0 for `a` to `b`, 1 for the way back.
+    /// 0 for `a` to `b`, 1 for `b` to `a`.
     pub direction: u8,
     /// IP protocol: 6 TCP, 17 UDP; others have no ports here and are one flow each.
     pub protocol: u8,
@@ -28,7 +27,7 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The same flow's way back.
+    /// The reverse direction of the same flow.
     #[must_use]
     pub const fn reverse(self) -> Self {
         Self {
@@ -43,12 +42,12 @@ impl FlowKey {
 /// A flow in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTruth {
-    /// Its paths, one after the other: two neighbours differ.
+    /// Its paths over time; adjacent ones differ.
     pub segments: Vec<PathSegment>,
-    /// Packets that were dropped before they took a path.
+    /// Packets that were dropped before they had a path.
     pub refused: u64,
-    /// Packets that came on record too late to be told a segment: the link kept them longer than
-    /// anything before, and longer than a second.
+    /// Packets that were recorded too late for a segment: the link delayed them longer than all others, and
+    /// by more than a second.
     pub unplaced: u64,
 }
 
@@ -57,20 +56,20 @@ pub struct FlowTruth {
 pub struct PathSegment {
     /// The path's index.
     pub path: u8,
-    /// When its first packet came; wall nanoseconds.
+    /// When its first packet arrived; wall-clock nanoseconds.
     pub from: i64,
-    /// When its last packet came; wall nanoseconds.
+    /// When its last packet arrived; wall-clock nanoseconds.
     pub until: i64,
-    /// Packets that took the path, copies aside.
+    /// Packets on the path, without copies.
     pub packets: u64,
-    /// Of those, how many never left.
+    /// Of those, packets that never departed.
     pub lost: u64,
-    /// Of those, how many left after one of the same flow that came later (RFC 4737).
+    /// Of those, packets that departed after a later one of the same flow (RFC 4737).
     pub reordered: u64,
 }
 
 impl FlowTruth {
-    /// How often it changed its path.
+    /// Number of path changes.
     pub fn changes(&self) -> u64 {
         u64::try_from(self.segments.len().saturating_sub(1)).unwrap_or(u64::MAX)
     }
@@ -80,12 +79,12 @@ impl FlowTruth {
         self.refused + self.unplaced + self.on_paths(|segment| segment.packets)
     }
 
-    /// Packets that left after one that came later.
+    /// Packets that departed after a later one.
     pub fn reordered(&self) -> u64 {
         self.on_paths(|segment| segment.reordered)
     }
 
-    /// Packets that took a path and never left.
+    /// Packets that had a path and never departed.
     pub fn lost(&self) -> u64 {
         self.on_paths(|segment| segment.lost)
     }
@@ -94,8 +93,8 @@ impl FlowTruth {
         self.segments.iter().map(of).sum()
     }
 
-    /// The path that it was on at a moment, as far as its packets tell: none before its first, after
-    /// its last, and between the last on one path and the first on the next.
+    /// The path at a moment, as far as packets show it. `None` before the first packet, after the last one,
+    /// and between two paths.
     pub fn path_at(&self, at: i64) -> Option<u8> {
         let next = self.segments.partition_point(|segment| segment.until < at);
         let segment = self.segments.get(next)?;
@@ -103,8 +102,8 @@ impl FlowTruth {
     }
 }
 
-/// The flows of a link, each direction by itself, from its records in the order of the file.
-/// Copies are left out. Only of a record of every packet is it told what was reordered.
+/// The flows of a link, separate for each direction, from its records in the order of the file. Copies are
+/// left out. Reordering requires a record of every packet.
 pub fn flows_of(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, FlowTruth> {
     let mut flows = Flows::default();
     for record in records {
@@ -113,12 +112,12 @@ pub fn flows_of(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, 
     flows.finish()
 }
 
-/// Flows while records are read: for whoever reads a file that may be damaged.
+/// Flows while records are read, for files that may be damaged.
 #[derive(Debug, Default)]
 pub struct Flows {
     known: BTreeMap<FlowKey, Known>,
     waiting: BinaryHeap<Reverse<Waiting>>,
-    /// The latest moment that any record is about.
+    /// The latest time of any record.
     now: i64,
     longest_stay: i64,
 }
@@ -126,13 +125,13 @@ pub struct Flows {
 #[derive(Debug, Default)]
 struct Known {
     truth: FlowTruth,
-    /// When the latest of those that left came.
+    /// Arrival of the latest packet that departed.
     latest: Option<i64>,
-    /// When the last that was told a segment came.
+    /// Arrival of the last packet that was assigned to a segment.
     placed: Option<i64>,
 }
 
-/// A packet whose turn has not come: by arrival first.
+/// A packet that waits for its turn, ordered by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     arrival: i64,
@@ -143,7 +142,7 @@ struct Waiting {
 }
 
 impl Flows {
-    /// Takes the next record.
+    /// Adds the next record.
     pub fn take(&mut self, record: &Record) {
         let Record::Packet {
             passing,
@@ -189,14 +188,14 @@ impl Flows {
         self.place(self.now.saturating_sub(stay).saturating_sub(1));
     }
 
-    /// What came of all of them.
+    /// Ends the input and returns the flows.
     pub fn finish(mut self) -> BTreeMap<FlowKey, FlowTruth> {
         self.place(i64::MAX);
         let flows = self.known.into_iter();
         flows.map(|(key, known)| (key, known.truth)).collect()
     }
 
-    /// Tells each packet that came until `until`, then included, its segment.
+    /// Assigns all packets that arrived by `until` to segments.
     fn place(&mut self, until: i64) {
         while let Some(Reverse(packet)) = self.waiting.peek().copied() {
             if packet.arrival > until {
@@ -246,7 +245,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A packet of a flow that came at `at` and took a path of `delay` milliseconds.
+    /// A packet of a flow that arrived at `at` and used a path of `delay` milliseconds.
     fn packet(port: u16, at: i64, (path, delay): (u8, i64)) -> Record {
         Record::Packet {
             passing: Passing {
@@ -277,7 +276,7 @@ mod tests {
         }
     }
 
-    /// As a link writes them down.
+    /// In the order in which a link writes them.
     fn as_written(mut records: Vec<Record>) -> Vec<Record> {
         records.sort_by_key(left);
         records
@@ -294,8 +293,8 @@ mod tests {
 
     #[test]
     fn a_change_to_a_shorter_path_is_told_with_what_it_overtook() {
-        // Every 5 ms; 43 ms until 20 ms, then 35 ms: the packet sent at 20 leaves at 55, before that of
-        // 15 (58).
+        // Every 5 ms; 43 ms until 20 ms, then 35 ms: the packet sent at 20 departs at 55, before that of 15
+        // (58).
         let records = (0..10).map(|number| {
             let at = number * 5;
             let path = if at < 20 { (3, 43) } else { (0, 35) };
@@ -367,7 +366,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the delays of the paths: the segments are those of the order of arrival.
+        /// For any delays of the paths, the segments are those of the order of arrival.
         #[test]
         fn the_order_of_the_file_does_not_matter(
             choices in prop::collection::vec((0_u8..4, 0_u16..3), 1..300),

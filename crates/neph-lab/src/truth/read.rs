@@ -1,4 +1,4 @@
-//! The records of a truth file, one after the other.
+//! Reads the records of a truth file in order.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,30 +11,30 @@ use super::{HEADER_BYTES, MAGIC, RECORD_BYTES, Record};
 /// A truth file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TruthError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("read the truth file {path}: {source}")]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The bytes are not what this version writes.
+    /// The file has another format.
     #[error("{path} is no truth file: {what}")]
     Strange {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong.
         what: &'static str,
     },
-    /// A record in it is not what this version writes.
+    /// A record has another format.
     #[error(
         "the truth file {path} is damaged: at byte {at} stands no record; the records before are complete"
     )]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where the record begins, in bytes from the file's beginning.
+        /// The offset of the record in bytes.
         at: u64,
     },
     /// Another version of neph wrote it.
@@ -43,22 +43,22 @@ pub enum TruthError {
          record again, or read it with the neph that wrote it", char::from(MAGIC[7])
     )]
     Version {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The version it has.
+        /// Its version.
         found: char,
     },
 }
 
-/// A truth file being read: an iterator over its records, which needs no more memory for a long
-/// file than for a short one. A record that was cut short by a crash ends the iteration.
+/// An iterator over the records of a truth file; its memory does not depend on the length. An incomplete last
+/// record (after a crash) ends the iteration.
 #[derive(Debug)]
 pub struct TruthFile<R = BufReader<File>> {
     file: R,
     path: PathBuf,
     link: String,
     every: u32,
-    /// Where the next record begins.
+    /// The offset of the next record.
     at: u64,
     cut_off: usize,
     over: bool,
@@ -68,7 +68,7 @@ impl TruthFile {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or is something else.
+    /// The file cannot be read, or has another format.
     pub fn open(path: &Path) -> Result<Self, TruthError> {
         let file = File::open(path).map_err(|source| TruthError::Unreadable {
             path: path.into(),
@@ -79,7 +79,7 @@ impl TruthFile {
 }
 
 impl<R: Read> TruthFile<R> {
-    /// Reads the header of what `file` holds; `path` is for messages.
+    /// Reads the header from `file`; `path` is for messages.
     ///
     /// # Errors
     /// As [`TruthFile::open`].
@@ -125,13 +125,13 @@ impl<R: Read> TruthFile<R> {
         &self.link
     }
 
-    /// One in how many packets was recorded.
+    /// One in this many packets was recorded.
     pub fn every(&self) -> u32 {
         self.every
     }
 
-    /// Bytes of a last record that was cut short, known when the iteration has ended: its writer
-    /// was killed. 0 when the file ends with a whole one.
+    /// Bytes of an incomplete last record, known at the end of the iteration: its writer was killed. 0
+    /// without one.
     pub fn cut_off(&self) -> usize {
         self.cut_off
     }
@@ -158,7 +158,7 @@ impl<R: Read> TruthFile<R> {
 impl<R: Read> Iterator for TruthFile<R> {
     type Item = Result<Record, TruthError>;
 
-    /// What cannot be read is told once and ends it.
+    /// An error is returned once and ends the iteration.
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
             return None;
@@ -169,7 +169,7 @@ impl<R: Read> Iterator for TruthFile<R> {
     }
 }
 
-/// Reads until `bytes` is full or nothing comes any more; says how many came.
+/// Reads until `bytes` is full or the file ends; returns the number of bytes.
 fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < bytes.len() {

@@ -1,4 +1,4 @@
-//! One line of the truth, and its 56 bytes.
+//! One record of the truth file, and its 56 bytes.
 
 use super::{Identity, RECORD_BYTES, Verdict};
 use crate::gate::Turn;
@@ -10,64 +10,62 @@ const KIND_CUE: u8 = 4;
 
 const TURNS: [Turn; 4] = [Turn::Begins, Turn::Ends, Turn::Reshuffles, Turn::Rebalances];
 
-/// A packet on its way over a link: when it came, and what it can be recognised by.
+/// A packet on a link: its arrival and its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passing {
-    /// 0 for `a` to `b`, 1 for the way back.
+    /// 0 for `a` to `b`, 1 for `b` to `a`.
     pub direction: u8,
     /// Bytes, Ethernet header included.
     pub length: u32,
-    /// The kernel's stamp when it came; wall nanoseconds.
+    /// Kernel timestamp of its arrival; wall-clock nanoseconds.
     pub arrival: i64,
-    /// What it can be recognised by elsewhere: of the packet as it came, whatever the link did to
-    /// its bytes.
+    /// Its identity in other captures, from its bytes on arrival, before the link changed any.
     pub identity: Identity,
 }
 
-/// What the link did to a packet on the way, beside delaying it.
+/// What the link did to a packet other than delaying it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
-    /// The index of the path it took; none when it was dropped before it took one.
+    /// The index of its path; `None` if it was dropped before it had one.
     pub path: Option<u8>,
-    /// The bit that was flipped, counted from the frame's first (the highest of its byte comes
-    /// first).
+    /// The bit that was flipped, counted from the start of the frame (the highest of a byte comes first).
     pub flipped: Option<u16>,
-    /// Whether this is the copy of a packet that arrived twice.
+    /// Whether it is the copy of a duplicated packet.
     pub copy: bool,
-    /// Whether it skipped its delay and so overtook others.
+    /// Whether it skipped its delay, and so was reordered.
     pub early: bool,
 }
 
-/// One line of the truth.
+/// One record of the truth file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// What happened to a packet.
     Packet {
-        /// Which one.
+        /// Its identity and arrival.
         passing: Passing,
         /// What was done to it.
         handling: Handling,
-        /// What became of it.
+        /// Its outcome.
         verdict: Verdict,
-        /// When it should have left; wall nanoseconds, 0 if never.
+        /// When it should have departed; wall-clock nanoseconds, 0 if never.
         due: i64,
-        /// When it left: read right before it was handed to the kernel; 0 if never.
+        /// When it departed: read just before it was passed to the kernel; 0 if never.
         left: i64,
     },
-    /// An entry of the link's schedule came about.
+    /// An entry of the link's schedule was applied.
     Step {
-        /// 0 for `a` to `b`, 1 for the way back.
+        /// 0 for `a` to `b`, 1 for `b` to `a`.
         direction: u8,
         /// The entry's index in the link's schedule.
         number: u16,
-        /// Which way it turned.
+        /// Whether it begins or ends.
         turn: Turn,
-        /// When; wall nanoseconds.
+        /// When; wall-clock nanoseconds.
         at: i64,
     },
-    /// The schedule began anew.
+    /// The schedule was restarted.
     Cue {
-        /// When; wall nanoseconds.
+        /// When; wall-clock nanoseconds.
         at: i64,
     },
     /// One moment on both clocks, once a second.
@@ -79,7 +77,7 @@ pub enum Record {
     },
 }
 
-/// Where each field of a packet stands in its record.
+/// The offset of each field of a packet in its record.
 mod at {
     pub(super) const LENGTH: usize = 4;
     pub(super) const ARRIVAL: usize = 8;
@@ -160,7 +158,7 @@ impl Record {
         bytes
     }
 
-    /// The record in `bytes`; none when its kind, direction or verdict is not known.
+    /// The record in `bytes`; `None` if its kind, direction or verdict is unknown.
     pub(crate) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let time = |at| i64::from_le_bytes(take(bytes, at));
         match bytes[0] {

@@ -1,9 +1,8 @@
-//! From the engines to their files, without any of them ever waiting for the disk.
+//! Writes records of engines to files, so that no engine waits for the disk.
 //!
-//! Owns the bounded queue between them and the one thread that writes, for all links of a lab. An
-//! engine that hands a record over never allocates and never makes a system call: the writer looks
-//! for itself instead of being woken, the more seldom the longer nothing came. A record that finds
-//! the queue full is counted as missed.
+//! Owns the bounded queue and the single writer thread of a lab. An engine that adds a record never allocates
+//! and makes no system call. The writer polls instead of being woken, less often after longer pauses. A
+//! record that finds the queue full counts as missed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,23 +20,23 @@ use neph_sys::clock;
 use super::{HEADER_BYTES, Identity, MAGIC, RECORD_BYTES, Record};
 use crate::gate::mixed;
 
-/// Records that may wait for the disk, of all links together: 0.8 s at 150,000 packets/s.
+/// Capacity of the queue for all links: 0.8 s at 150,000 packets/s.
 const QUEUE: usize = 131_072;
-/// How soon the writer looks again after the last record, and at most: the queue holds what comes
-/// meanwhile at a million packets a second.
+/// Initial and maximum interval of polling: the queue has room for the arrivals at a million packets a
+/// second.
 const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// What a file keeps back at most until the writer has nothing else to do.
+/// Maximum buffer of a file while the writer is busy.
 const KEPT_BACK: usize = 1 << 16;
 
-/// The writer of all truth files of a lab: a thread that ends when all who know it are gone.
+/// The writer of all truth files of a lab: a thread that ends when all its users have ended.
 #[derive(Clone, Debug)]
 pub struct Scribe {
     words: SyncSender<Word>,
     opened: Arc<AtomicU32>,
 }
 
-/// What the writer is told, each about the file with a number.
+/// A message to the writer, with the number of a file.
 #[derive(Debug)]
 enum Word {
     Opens(u32, String, BufWriter<File>),
@@ -45,7 +44,7 @@ enum Word {
     Closes(u32, Sender<io::Result<()>>),
 }
 
-/// An engine's side.
+/// The engine's side.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     words: SyncSender<Word>,
@@ -53,7 +52,7 @@ pub(crate) struct Recorder {
     every: NonZeroU32,
 }
 
-/// The means to wait until a file is whole.
+/// Waits until a file is complete.
 #[derive(Debug)]
 pub(crate) struct TruthWriter {
     words: SyncSender<Word>,
@@ -64,7 +63,7 @@ impl Scribe {
     /// Starts the thread.
     ///
     /// # Errors
-    /// There can be no further thread.
+    /// No thread could be created.
     pub fn start() -> io::Result<Self> {
         let (words, reported) = sync_channel(QUEUE);
         thread::Builder::new()
@@ -76,7 +75,7 @@ impl Scribe {
         })
     }
 
-    /// Makes the file at `path` for one in `every` packets of `link`.
+    /// Creates the file at `path` for one in `every` packets of `link`.
     pub(crate) fn open(
         &self,
         path: &Path,
@@ -91,7 +90,7 @@ impl Scribe {
         header[16..16 + name.len().min(48)].copy_from_slice(&name[..name.len().min(48)]);
         let mut writer = BufWriter::with_capacity(KEPT_BACK, File::create_new(path)?);
         writer.write_all(&header)?;
-        // Whoever looks at once finds a record without packets, no strange file.
+        // An immediate reader finds a file without records, not an invalid one.
         writer.flush()?;
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
         let words = self.words.clone();
@@ -107,20 +106,20 @@ impl Scribe {
 }
 
 impl Recorder {
-    /// Whether a packet is among those recorded. Its own bytes decide: a packet that one link
-    /// records is recorded by every link on its way that records as many.
+    /// Whether a packet is recorded. Its bytes decide, so all links on its path with the same sampling record
+    /// the same packets.
     pub(crate) fn wants(&self, identity: &Identity) -> bool {
         mixed(identity.hash).is_multiple_of(u64::from(self.every.get()))
     }
 
-    /// Hands a record over; false when it was missed.
+    /// Adds a record; false if it was missed.
     pub(crate) fn record(&self, record: Record) -> bool {
         self.words.try_send(Word::Record(self.file, record)).is_ok()
     }
 }
 
 impl TruthWriter {
-    /// Waits until everything that was handed over is in the file.
+    /// Waits until all records are in the file.
     ///
     /// # Errors
     /// The first write that failed.
@@ -136,11 +135,11 @@ fn gone() -> io::Error {
     io::Error::other("the thread that writes it has ended")
 }
 
-/// What the writer's thread has open.
+/// The open files of the writer thread.
 #[derive(Debug, Default)]
 struct Files(BTreeMap<u32, Written>);
 
-/// A file, and how writing it went.
+/// A file, and the first error of writing it.
 #[derive(Debug)]
 struct Written {
     link: String,
@@ -158,12 +157,12 @@ impl Files {
                     pause = PAUSE;
                 }
                 Err(TryRecvError::Empty) => {
-                    // What is known so far survives a kill -9.
+                    // The data so far survives a kill -9.
                     self.0.values_mut().for_each(Written::flush);
                     clock::nap(pause);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
-                // Dropping a file writes what is left of it.
+                // Dropping a file writes the rest of it.
                 Err(TryRecvError::Disconnected) => return,
             }
         }
@@ -193,7 +192,7 @@ impl Files {
                     written.flush();
                     written.outcome
                 });
-                // Nobody listens only if the engine's thread is gone.
+                // There is no receiver only if the engine's thread has ended.
                 let _ = report.send(outcome);
             }
         }
@@ -205,7 +204,7 @@ impl Written {
         self.attempt(BufWriter::flush);
     }
 
-    /// Does it, unless something failed before: a file with a hole in it would lie.
+    /// Writes, unless an earlier write failed: a file with a hole would be wrong.
     fn attempt(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         if self.outcome.is_ok() {
             self.outcome = work(&mut self.file);

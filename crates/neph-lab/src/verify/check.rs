@@ -1,4 +1,4 @@
-//! What verification says of one direction of one link.
+//! The result of verification for one direction of a link.
 
 use neph_model::{BitRate, ByteSize};
 
@@ -6,10 +6,10 @@ use super::{DelayCheck, LossCheck};
 use crate::counters::DirectionCount;
 use crate::gate::Reserved;
 
-/// One packet in so many may be late, as in a campaign.
+/// One packet in this many may be late, as in a campaign.
 const LATE_SHARE: u64 = 100;
 
-/// One direction of one link: asked, measured, and whether they agree.
+/// One direction of a link: requested and measured values, and verdicts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkCheck {
     /// The link's name.
@@ -18,35 +18,34 @@ pub struct LinkCheck {
     pub from: String,
     /// The site that receives.
     pub to: String,
-    /// Which of several paths.
+    /// The path, if there are several.
     pub path: Option<String>,
     /// The one-way delay of small packets.
     pub delay: DelayCheck,
     /// Packets lost out of those sent.
     pub loss: LossCheck,
-    /// The rate at which a stream came out; none where no rate was asked, or more than this
-    /// machine sends.
+    /// The output rate of a stream; `None` without a requested rate, or above the maximum rate of this host.
     pub rate: Option<Check<BitRate>>,
-    /// The queue that a stream filled; none where no rate was asked, or where it is so long or so
-    /// fast that it is not filled and drained in time.
+    /// The queue that a stream filled; `None` without a requested rate, or if the queue cannot be filled and
+    /// drained in time.
     pub queue: Option<Check<ByteSize>>,
-    /// What the link itself counted as late meanwhile; none where it does not count.
+    /// Packets that the link counted as late meanwhile; `None` if it does not count.
     pub late: Option<Lateness>,
 }
 
-/// Packets that a link sent on late.
+/// Packets that a link forwarded late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// How many left later than [`crate::tolerance`] after they were due.
+    /// Packets that departed later than [`crate::tolerance`] after their due time.
     pub late: u64,
-    /// Of how many.
+    /// The number of all packets.
     pub carried: u64,
-    /// Packets that it lost without being asked to.
+    /// Packets that it lost without being configured to.
     pub broken: u64,
 }
 
 impl Lateness {
-    /// Whether at most one packet in a hundred was late, and none lost without being asked to.
+    /// Whether at most 1 % of the packets were late, and none lost without being configured to.
     pub const fn is_ok(self) -> bool {
         self.late * LATE_SHARE <= self.carried && self.broken == 0
     }
@@ -61,7 +60,7 @@ impl Lateness {
 }
 
 impl LinkCheck {
-    /// Whether everything that was measured is as asked.
+    /// Whether all measured values are within tolerance.
     pub fn is_ok(&self) -> bool {
         self.delay.ok
             && self.loss.ok
@@ -69,19 +68,19 @@ impl LinkCheck {
             && self.queue.is_none_or(|queue| queue.ok)
     }
 
-    /// Whether the link itself counted so many late packets that an experiment on it would be
-    /// flagged: the machine is too busy, whatever the median says.
+    /// Whether the link counted so many late packets that an experiment on it would be flagged. The host is
+    /// then too busy, independent of the median.
     pub fn is_late(&self) -> bool {
         self.late.is_some_and(|late| !late.is_ok())
     }
 }
 
-/// A quantity as asked and as measured.
+/// A quantity as requested and as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check<T> {
-    /// What the topology says.
+    /// The value in the topology.
     pub asked: T,
-    /// What the link does.
+    /// The measured value.
     pub measured: T,
     /// Whether they agree within the tolerance.
     pub ok: bool,
@@ -96,19 +95,19 @@ pub struct NotMet {
     pub from: String,
     /// The site that receives.
     pub to: String,
-    /// Which path.
+    /// The path.
     pub path: String,
-    /// Its weight while the schedule has not begun.
+    /// Its weight before the schedule begins.
     pub weight: u32,
-    /// The only protocol that it is for, if it is for one.
+    /// The only protocol on it, if it is reserved.
     pub only: Option<Reserved>,
 }
 
-/// What verification says of a link.
+/// The result of verification for a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
-    /// Each direction and each path that was measured to its end.
+    /// Each direction and path that was measured completely.
     pub checks: Vec<LinkCheck>,
-    /// The paths that no flow of verification's took: they carry none, or none of UDP.
+    /// Paths that no flow of the verification used: they have no flows, or none of UDP.
     pub not_met: Vec<NotMet>,
 }

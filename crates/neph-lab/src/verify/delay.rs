@@ -1,4 +1,4 @@
-//! The delays of small packets, and their distribution where there is jitter.
+//! The delays of small packets, and their distribution with jitter.
 
 use neph_model::Span;
 
@@ -6,29 +6,29 @@ use super::exchange::Sighting;
 use super::replay::Asked;
 use super::{DELAY_TOLERANCE, PROBE_BYTES};
 
-/// Two samples of one distribution are this far apart at most in 99 % of cases, times the root of
-/// (n + m) / n m (Kolmogorov 1933, Smirnov 1948).
+/// Distance of two samples of one distribution that 99 % do not exceed, times the root of (n + m) / n m
+/// (Kolmogorov 1933, Smirnov 1948).
 const KOLMOGOROV_99: f64 = 1.628;
 
-/// By how much a measured sample may be farther off than the farthest of twenty draws: one right
-/// link in a hundred is (by simulation of jitters that make packets wait for each other).
+/// Factor by which a measured sample may exceed the largest distance of twenty draws. One correct link in a
+/// hundred does (by simulation of jitter that makes packets wait for each other).
 const BEYOND_DRAWS: f64 = 1.25;
 
 /// One-way delays of small packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayCheck {
-    /// What they should be, transmission and what they had to wait for each other included.
+    /// The requested delays, including transmission and waits for each other.
     pub asked: Quantiles,
-    /// What they are; none where nothing arrived.
+    /// The measured delays; `None` if nothing arrived.
     pub measured: Option<Quantiles>,
-    /// How the distribution compares; none where it has no width.
+    /// The comparison of distributions; `None` without jitter.
     pub jitter: Option<JitterCheck>,
-    /// Whether the median is within 50 us of what was asked; with jitter, whether the
-    /// distribution is.
+    /// Whether the median is within 50 us of the requested one; with jitter, whether the distribution is
+    /// within tolerance.
     pub ok: bool,
 }
 
-/// A median and a 99th percentile, by nearest rank.
+/// The median and p99, by nearest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantiles {
     /// Half of the packets took at most this long.
@@ -37,23 +37,23 @@ pub struct Quantiles {
     pub p99: Span,
 }
 
-/// The greatest distance between two distribution functions, up to a shift of 50 us.
+/// The greatest distance between two distribution functions, after a shift of up to 50 us.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JitterCheck {
     /// Between 0 and 1.
     pub distance: f64,
-    /// What 99 of 100 samples of the asked distribution stay below.
+    /// 99 of 100 samples of the requested distribution stay below this.
     pub allowed: f64,
 }
 
 impl JitterCheck {
-    /// Whether the jitter may well be as asked.
+    /// Whether the jitter is consistent with the requested one.
     pub fn is_ok(self) -> bool {
         self.distance <= self.allowed
     }
 }
 
-/// Judges the delays of what was seen.
+/// Checks the delays of the observed packets.
 pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> DelayCheck {
     let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
     let draws = course.delays(&left, PROBE_BYTES);
@@ -70,7 +70,7 @@ pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> DelayCheck {
             median: course.wire().delay,
             p99: course.wire().delay,
         };
-        // Nothing arrived: right only where everything was to be lost.
+        // Nothing arrived: correct only if everything was to be lost.
         return DelayCheck {
             asked: quantiles(&asked).unwrap_or(none),
             measured: quantiles(&measured),
@@ -101,9 +101,9 @@ fn quantiles(sorted: &[i64]) -> Option<Quantiles> {
     })
 }
 
-/// Samples in order of size, none empty. A machine adds some microseconds to each delay, so the
-/// measured distribution may lie anywhere within the tolerance beside the asked one. Packets that
-/// wait for each other are no independent draws: no bound is below what the draws themselves keep.
+/// Compares sorted, non-empty samples. A host adds some microseconds to each delay, so the measured
+/// distribution may be shifted within the tolerance. Packets that wait for each other are not independent, so
+/// the limit is at least the distance of the draws themselves.
 #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
 fn compare(measured: &[i64], asked: &[i64], draws: &[Vec<i64>]) -> JitterCheck {
     let (n, m) = (measured.len() as f64, asked.len() as f64);
@@ -171,7 +171,7 @@ mod tests {
         );
     }
 
-    /// Jitter that is wider than packets are apart: they wait for each other.
+    /// Jitter wider than the interval of packets: they wait for each other.
     #[test]
     fn a_right_link_is_refused_once_in_a_hundred_however_wide_its_jitter() {
         let mut refused = [0; 3];
@@ -193,7 +193,7 @@ mod tests {
                 *refused += u32::from(!check(&seen, &asked(&shape)).ok);
             }
         }
-        // Of 200; twice one in a hundred lies within what chance does.
+        // Of 200; twice 1 % is not significant.
         assert!(refused.iter().all(|refused| *refused <= 6), "{refused:?}");
     }
 
@@ -201,7 +201,7 @@ mod tests {
     fn a_jitter_of_another_width_or_kind_is_told_from_the_one_asked() {
         let even = |half: i64| (0..500).map(move |step| 5_000_000 + half * (step - 250) / 250);
         let shape = five_millis(Jitter::Uniform(Span::from_millis(2)));
-        // Drawn in an order that no packet overtakes the one before it: 10 ms apart.
+        // Drawn in an order without reordering: 10 ms apart.
         let right = check(&seen(even(2_000_000)), &asked(&shape));
         assert!(right.ok, "{right:?}");
         let shifted = check(

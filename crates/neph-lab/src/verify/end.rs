@@ -1,7 +1,7 @@
-//! One end of a link seen from its site: timed packets go out, stamped packets are seen.
+//! One end of a link at its site: sends timed packets, and reads packets with timestamps.
 //!
-//! Owns the frames' bytes. The frames are built here and sent past the site's routing, so that a
-//! link is tested which no route prefers.
+//! Owns the frames' bytes. Frames are built here and bypass the site's routing, so that links without a route
+//! can be tested too.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
@@ -15,34 +15,34 @@ use crate::links::mac_bytes;
 
 /// Bytes of a small packet's frame, Ethernet header included.
 pub(super) const PROBE_BYTES: u32 = 64;
-/// Blocks of the ring that sees packets: 8 MiB, 4096 frames.
+/// Blocks of the capture ring: 8 MiB, 4096 frames.
 const TAP_BLOCKS: usize = (8 << 20) / BLOCK_BYTES;
-/// Where the mark of a packet of ours stands: behind Ethernet, IPv4 and UDP headers.
+/// The offset of the mark in a packet of the verification: behind Ethernet, IPv4 and UDP headers.
 const MARK_AT: usize = 42;
 const MARK: [u8; 6] = *b"nephv2";
-/// Side and number, three times behind the mark: a link that flips a bit is no link that loses.
+/// Bytes of side and number, which follow the mark three times, so that a flipped bit does not count as a
+/// loss.
 const COPY: usize = 5;
 const MARKED: usize = MARK.len() + 3 * COPY;
 
-/// A packet of ours that was seen.
+/// A packet of the verification that was observed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// Whether this end sent it.
     pub(super) own: bool,
     /// Its number.
     pub(super) number: u32,
-    /// When the kernel saw it: wall nanoseconds.
+    /// Kernel timestamp: wall-clock nanoseconds.
     pub(super) stamp: i64,
 }
 
-/// Whose stamp says when a packet left.
+/// The source of departure timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     /// The kernel's, at the interface.
     Seen,
-    /// The sender's own, right before it: netem works on this very interface, and the kernel shows
-    /// packets only when they have passed it (seen with tbf: four frames sent at once, stamped 0,
-    /// 114, 196 and 235 ms later).
+    /// The sender's, just before sending. netem works on this interface, and the kernel shows packets only
+    /// behind it. Observed with tbf: four frames sent at once had timestamps 0, 114, 196 and 235 ms later.
     Sent,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct End {
     left: Left,
     tap: PacketRing,
     sender: PacketRing,
-    /// Takes the packets in, so that no unreachable message is sent about them; never read.
+    /// Accepts the packets, so that the kernel sends no unreachable messages; never read.
     sink: UdpSocket,
     side: u8,
     header: [u8; MARK_AT],
@@ -110,7 +110,7 @@ impl End {
         })
     }
 
-    /// Sends from this port from now on, and says which flow that is to a link.
+    /// Sets the source port; returns the flow as a link identifies it.
     pub(super) fn send_from(&mut self, port: u16) -> Option<Flow> {
         self.header[34..36].copy_from_slice(&port.to_be_bytes());
         flow(&self.header)
@@ -120,8 +120,8 @@ impl End {
         self.sink.local_addr().map_or(9, |address| address.port())
     }
 
-    /// Sends packet `number` as a frame of `bytes` (64 to 1514). When it left, if that is to be
-    /// told here: not where the kernel had no room for it, nor where the interface tells.
+    /// Sends packet `number` as a frame of `bytes` (64 to 1514). Returns its departure if the sender provides
+    /// it, and if the kernel had room for the packet.
     pub(super) fn send(&self, number: u32, bytes: u32) -> Option<i64> {
         let mut frame = [0; 1514];
         frame[..MARK_AT].copy_from_slice(&self.header);
@@ -136,7 +136,7 @@ impl End {
         now.filter(|_| sent.is_ok())
     }
 
-    /// The next packet of ours that this end saw, sent or received; none for now.
+    /// The next packet of the verification at this end, sent or received; `None` for now.
     pub(super) fn next_seen(&mut self) -> Option<Seen> {
         loop {
             let frame = self.tap.next_frame()?;
@@ -156,7 +156,7 @@ impl End {
     }
 }
 
-/// What tells a packet of ours.
+/// The mark of a packet of the verification.
 fn marked(side: u8, number: u32) -> [u8; MARKED] {
     let mut bytes = [0; MARKED];
     bytes[..MARK.len()].copy_from_slice(&MARK);
@@ -167,7 +167,7 @@ fn marked(side: u8, number: u32) -> [u8; MARKED] {
     bytes
 }
 
-/// Side and number of a packet of ours, with at most one bit flipped in them.
+/// Side and number of a packet of the verification, with at most one flipped bit.
 fn read_mark(bytes: &[u8]) -> Option<(u8, u32)> {
     let (mark, copies) = bytes.split_at(MARK.len());
     let wrong: u32 = mark
@@ -188,8 +188,7 @@ fn read_mark(bytes: &[u8]) -> Option<(u8, u32)> {
     Some((*side, u32::from_be_bytes(number.try_into().ok()?)))
 }
 
-/// Everything before the payload; lengths and the IPv4 checksum are filled in for each packet.
-/// The UDP checksum is zero: none.
+/// Everything before the payload, without lengths and IPv4 checksum. The UDP checksum is zero: none.
 fn header(macs: [[u8; 6]; 2], addresses: [Ipv4Addr; 2], port: u16) -> [u8; MARK_AT] {
     let mut header = [0; MARK_AT];
     header[..6].copy_from_slice(&macs[1]);

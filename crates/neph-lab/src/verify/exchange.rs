@@ -1,7 +1,7 @@
-//! Packets over a link, and when each was seen at either end.
+//! Packets over a link, with the timestamps at both ends.
 //!
-//! Owns the schedules: a trickle of small packets far enough apart not to wait for each other, and
-//! a stream of full ones that fills a queue and keeps it full.
+//! Owns the schedules: a trickle of small packets with intervals that avoid waiting, and a stream of
+//! full-size packets that fills a queue and keeps it full.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,32 +12,31 @@ use super::end::{End, PROBE_BYTES};
 use super::longest;
 use crate::gate::{ETHERNET, FULL_FRAME, Shape, Wire, transmission_time};
 
-/// How long a trickle lasts without and with jitter: a distribution needs more packets.
+/// Duration of a trickle without and with jitter: a distribution needs more packets.
 const TRICKLE: Span = Span::from_millis(600);
 const JITTERY: Span = Span::from_secs(2);
-/// Between two packets of a trickle, at most.
+/// Maximum interval of a trickle.
 const SPARSE: Span = Span::from_millis(10);
-/// How long a stream goes on once its queue is full, and how many frames at least.
+/// Duration of a stream after its queue is full, and minimum number of frames.
 const STREAM: Span = Span::from_millis(150);
 const FEWEST: i64 = 60;
-/// How many frames where some are lost: each that is lost by chance moves the rate by its share.
+/// Minimum number of frames with loss: each random loss changes the rate by its share.
 const FEWEST_LOST: i64 = 1_000;
-/// What a stream is faster than its link: 13 to 10.
+/// Ratio of a stream's rate to that of its link: 13 to 10.
 const FASTER: (i64, i64) = (13, 10);
-/// What a sender here manages in a second or so.
+/// Number of packets that a sender here can send in about a second.
 const MOST: i64 = 150_000;
-/// A queue that takes longer to drain is not waited for.
+/// A queue that drains longer than this is not filled.
 const DRAIN: Span = Span::from_millis(2_500);
-/// A stream takes at most this long; where so few frames take longer, no rate is told.
+/// Maximum duration of a stream; if the minimum number of frames takes longer, there is no rate.
 const LONGEST: Span = Span::from_secs(3);
 const FEWEST_REPORTED: i64 = 20;
-/// How long nobody looks whether to stop.
+/// Interval of checking whether to stop.
 const NAP: Span = Span::from_millis(50);
-/// Frames between two looks at what came.
+/// Number of frames between two reads of arrivals.
 const LOOK: i64 = 16;
 
-/// How much longer packets are waited for than their link was asked to keep them, and what ends
-/// everything early.
+/// Additional time to wait for packets beyond the link's delay, and the early stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience<'s> {
     pub(super) span: Span,
@@ -45,12 +44,12 @@ pub(super) struct Patience<'s> {
 }
 
 impl Patience<'_> {
-    /// Whether nothing is waited for any more.
+    /// Whether waiting is over.
     pub(super) fn is_over(self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until this moment of the raw clock, or until it is over.
+    /// Sleeps until this moment of the raw clock, or until waiting is over.
     fn sleep_until(self, moment: i64) {
         while !self.is_over() {
             let now = clock::raw().0;
@@ -62,7 +61,7 @@ impl Patience<'_> {
     }
 }
 
-/// When a packet was seen at both ends: wall nanoseconds.
+/// When a packet was observed at both ends: wall-clock nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sighting {
     /// At the interface of the sender.
@@ -79,18 +78,18 @@ impl Sighting {
     }
 }
 
-/// What a stream gave.
+/// The result of a stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) sightings: Vec<Sighting>,
     /// Bytes of each frame.
     pub(super) bytes: u32,
-    /// Whether all that found room came in time.
+    /// Whether all packets that found room arrived in time.
     pub(super) drained: bool,
 }
 
-/// Small packets both ways at once; denser where loss is to be estimated, sparser where jitter
-/// would make them wait for each other.
+/// Small packets in both directions at once; denser with loss, sparser if jitter would make them wait for
+/// each other.
 pub(super) fn trickle(
     ends: &mut [End; 2],
     shapes: [&Shape; 2],
@@ -115,7 +114,7 @@ pub(super) fn trickle(
         watch(ends, &mut seen);
     }
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
-    // On a slow link the last one is sent for longer than anything is waited for.
+    // On a slow link the transmission of the last packet exceeds all other waits.
     let sent = slowest(shapes).unwrap_or_default().times(2);
     let deadline = clock::raw().0 + (longest + sent + patience.span).nanos();
     while clock::raw().0 < deadline && !all_came(&seen) && !patience.is_over() {
@@ -125,7 +124,7 @@ pub(super) fn trickle(
     seen
 }
 
-/// How far apart the packets of a trickle are, and how many there are.
+/// Interval and number of the packets of a trickle.
 fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     let gap = gap(shapes, wires);
     let jittery = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
@@ -134,14 +133,14 @@ fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     (gap, count.max(4))
 }
 
-/// How long a trickle takes, its last packet's arrival included.
+/// Duration of a trickle, including its last packet's arrival.
 pub(super) fn trickle_takes(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let (gap, count) = small_packets(shapes, wires);
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
     gap.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest
 }
 
-/// How long a small packet is sent on the slower way.
+/// Transmission time of a small packet in the slower direction.
 fn slowest(shapes: [&Shape; 2]) -> Option<Span> {
     let rates = shapes.iter().filter_map(|shape| shape.rate);
     rates.map(|rate| transmission_time(PROBE_BYTES, rate)).max()
@@ -150,7 +149,7 @@ fn slowest(shapes: [&Shape; 2]) -> Option<Span> {
 fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let lossy = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
     let least = Span::from_micros(if lossy { 250 } else { 1_000 });
-    // A packet that its sender sent late must have gone before the next one comes.
+    // A delayed packet must have departed before the next one arrives.
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
     let apart = wires
         .iter()
@@ -163,18 +162,18 @@ fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
 struct Frames {
     /// Bytes of each.
     bytes: u32,
-    /// How long one is on the wire.
+    /// Transmission time of one frame.
     frame: Span,
-    /// Nanoseconds between two.
+    /// Nanoseconds between two frames.
     gap: i64,
-    /// How many are sent at once.
+    /// Number of frames that are sent at once.
     burst: i64,
-    /// How many there are, those included.
+    /// Number of all frames.
     count: i64,
 }
 
 impl Frames {
-    /// None where no rate is asked, or so few frames take longer than a stream may.
+    /// `None` without a requested rate, or if the minimum number of frames exceeds the duration of a stream.
     fn of(shape: &Shape) -> Option<Self> {
         let rate = shape.rate?;
         let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
@@ -186,8 +185,8 @@ impl Frames {
             return None;
         }
         let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);
-        // At once what fits into the queue, then what keeps it full. One that would not drain in
-        // time is not filled: what stood in it would delay whatever is measured next.
+        // Fills the queue at once, then keeps it full. A queue that would not drain in time is not filled:
+        // its content would delay the next measurement.
         let burst = if frame.times(room) > DRAIN {
             0
         } else {
@@ -196,7 +195,7 @@ impl Frames {
         let loses = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
         let fewest = if loses { FEWEST_LOST } else { FEWEST };
         let lasting = (STREAM.nanos() / gap).max(fewest.min(LONGEST.nanos() / gap));
-        // A queue that a fast link empties while it is being filled is filled by what comes after.
+        // A queue that a fast link drains meanwhile is filled by later frames.
         let count = burst + lasting.min(MOST - burst);
         Some(Self {
             bytes,
@@ -208,15 +207,15 @@ impl Frames {
     }
 }
 
-/// Whether the rate is such that a stream can tell it.
+/// Whether a stream can measure the rate.
 pub(super) fn can_stream(shape: &Shape) -> bool {
     Frames::of(shape).is_some()
 }
 
-/// How long a stream takes at most, until all of it has come.
+/// Maximum duration of a stream until all packets have arrived.
 pub(super) fn stream_takes(shape: &Shape, wire: &Wire, patience: Span) -> Span {
     Frames::of(shape).map_or(Span::ZERO, |frames| {
-        // A sender takes its time for each frame, however fast the link is.
+        // A sender needs time for each frame, on a link of any speed.
         let sending = Span::from_secs(1).nanos() * frames.count / MOST;
         let sent = frames
             .frame
@@ -227,7 +226,7 @@ pub(super) fn stream_takes(shape: &Shape, wire: &Wire, patience: Span) -> Span {
     })
 }
 
-/// Full frames from one side where a rate was asked, faster than it, so that they queue.
+/// Full-size frames from one side with a requested rate, faster than it, so that they queue.
 pub(super) fn stream(
     ends: &mut [End; 2],
     side: usize,
@@ -268,7 +267,7 @@ pub(super) fn stream(
     })
 }
 
-/// Waits until nothing comes any more: for longer than any two frames of a stream lie apart.
+/// Waits until arrivals stop: for longer than the interval of a stream's frames.
 fn drain(
     ends: &mut [End; 2],
     seen: &mut [Vec<Sighting>; 2],
@@ -288,7 +287,7 @@ fn drain(
     clock::raw().0 < deadline
 }
 
-/// Sends a packet and takes down when it left, if its end tells.
+/// Sends a packet and stores its departure, if its end provides it.
 fn send(end: &End, seen: &mut [Sighting], (number, bytes): (u32, u32)) {
     let left = end.send(number, bytes);
     if let Some(sighting) = seen.get_mut(number as usize)
@@ -298,7 +297,7 @@ fn send(end: &End, seen: &mut [Sighting], (number, bytes): (u32, u32)) {
     }
 }
 
-/// Takes down what both ends saw since the last look; whether there was anything.
+/// Reads the new packets at both ends; returns whether there were any.
 fn watch(ends: &mut [End; 2], seen: &mut [Vec<Sighting>; 2]) -> bool {
     let mut any = false;
     for (side, end) in ends.iter_mut().enumerate() {
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(burst(&shape(3_000_000, 262_144)), 190);
         let slow = shape(100_000, 262_144);
         assert_eq!(burst(&slow), 0);
-        // Sent 1.3 times as fast as the link for 3 s: what stands in the queue then drains.
+        // Sent 1.3 times as fast as the link for 3 s: the queue then drains.
         let frames = Frames::of(&slow).expect("frames");
         let left = frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
         assert!(left < DRAIN, "{left}");

@@ -1,26 +1,26 @@
-//! Packets lost, against the share asked for.
+//! Lost packets, compared with the requested share.
 
 use super::exchange::Sighting;
 use super::replay::Asked;
 use super::{PROBE_BYTES, Z99};
 use crate::gate::Loss;
 
-/// Loss as asked and as measured.
+/// Loss as requested and as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossCheck {
-    /// The share asked for, 0 to 1.
+    /// The requested share, 0 to 1.
     pub asked: f64,
     /// Packets sent.
     pub sent: u32,
     /// Packets that did not arrive.
     pub lost: u32,
-    /// The 99 % interval (Wilson) of the share lost; wider where losses come in bursts.
+    /// The 99 % interval (Wilson) of the share of losses; wider for burst losses.
     pub interval: (f64, f64),
-    /// Whether what was asked lies in the interval; where none was asked, whether none was lost.
+    /// Whether the interval contains the requested share; without one, whether no packet was lost.
     pub ok: bool,
 }
 
-/// Judges what did not arrive.
+/// Checks the packets that did not arrive.
 pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> LossCheck {
     let count = |wanted: fn(&Sighting) -> bool| {
         u32::try_from(small.iter().filter(|sighting| wanted(sighting)).count()).unwrap_or(u32::MAX)
@@ -45,9 +45,9 @@ pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> LossCheck {
     }
 }
 
-/// By how much more the share lost varies than if each packet were lost by itself. In the model of
-/// Gilbert and Elliott the losses of two packets k apart are correlated by c (1 - p - r)^k, where c
-/// is the part of the variance that the state explains; summed over all k.
+/// Ratio of the variance of the share of losses to that of independent losses. In the model of Gilbert and
+/// Elliott the losses of two packets k apart have the correlation c (1 - p - r)^k. c is the part of the
+/// variance that the state explains. Summed over all k.
 pub(super) fn excess(loss: &Loss) -> f64 {
     let Loss::GilbertElliott(model) = loss else {
         return 1.0;
@@ -71,7 +71,7 @@ fn wilson(share: f64, of: f64) -> (f64, f64) {
     let z2 = Z99 * Z99;
     let middle = (share + z2 / (2.0 * of)) / (1.0 + z2 / of);
     let half = Z99 * (share * (1.0 - share) / of + z2 / (4.0 * of * of)).sqrt() / (1.0 + z2 / of);
-    // At the ends the bounds are exact, whatever the rounding.
+    // At the ends the limits are exact, without rounding errors.
     let low = if share <= 0.0 { 0.0 } else { middle - half };
     let high = if share >= 1.0 { 1.0 } else { middle + half };
     (low.max(0.0), high.min(1.0))
@@ -94,7 +94,7 @@ mod tests {
             let share = hits / of;
             let (low, high) = wilson(share, of);
             for bound in [low, high] {
-                // What defines the interval: the share lies Z99 deviations from either bound.
+                // Definition of the interval: the share is Z99 deviations from either limit.
                 let deviation = (bound * (1.0 - bound) / of).sqrt();
                 assert!(
                     ((share - bound).abs() - Z99 * deviation).abs() < 1e-12,

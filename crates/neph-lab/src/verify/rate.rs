@@ -1,4 +1,4 @@
-//! The rate at which a stream came out of a link, and the queue that it filled.
+//! The output rate of a stream, and the queue that it filled.
 
 use neph_model::{BitRate, ByteSize, Span};
 
@@ -7,14 +7,14 @@ use super::replay::Asked;
 use super::{Check, DELAY_TOLERANCE, Z99, loss};
 use crate::gate::{Discipline, transmission_time};
 
-/// Fewer frames than these tell no rate.
+/// Minimum number of frames for a rate.
 const FEWEST: usize = 20;
-/// A stream that keeps its link less busy than this does not tell how fast it is.
+/// Minimum utilisation of the link by a stream that shows its rate.
 const BUSY: f64 = 0.995;
-/// How far a rate may be off.
+/// Tolerance of a rate.
 const TOLERANCE: f64 = 0.01;
 
-/// Judges rate and queue by a stream.
+/// Checks rate and queue with a stream.
 pub(super) fn checks(
     stream: &Stream,
     course: &Asked<'_>,
@@ -26,12 +26,12 @@ pub(super) fn checks(
     )
 }
 
-/// A frame that was sent, and when it should have come.
+/// A frame that was sent, and its expected arrival.
 type Expected = (Sighting, Option<i64>);
 
-/// Judges how many frames came in the time from the first to the last, those lost at random counted
-/// in: they took their time on the wire. None where the same frames through a gate that does as
-/// asked would have left pauses, so that they tell their sender's rate.
+/// Checks the number of frames between the first and the last arrival. Random losses count, because they took
+/// transmission time. `None` if the same frames through a correct gate would have left pauses: then they show
+/// their sender's rate.
 #[expect(
     clippy::cast_precision_loss,
     reason = "rates and nanoseconds far below 2^53"
@@ -48,7 +48,7 @@ fn check(stream: &Stream, course: &Asked<'_>, expected: &[Expected]) -> Option<C
     let came: Vec<i64> = stream.sightings.iter().filter_map(|one| one.came).collect();
     let wanted = rate_of(&wanted, stream.bytes)?;
     let lost = wire.loss.fraction();
-    // With a schedule the rate may be another at that moment: what the gate makes of it counts.
+    // With a schedule the rate at that moment may differ: the output of the gate counts.
     let asked = if course.scheduled {
         BitRate(wanted.round() as u64)
     } else {
@@ -70,7 +70,7 @@ fn check(stream: &Stream, course: &Asked<'_>, expected: &[Expected]) -> Option<C
     })
 }
 
-/// Bits per second from the first to the last of these moments; none where they are too few.
+/// Bits per second from the first to the last of these moments; `None` if there are too few.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of some seconds")]
 fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
     let (first, last) = (came.iter().min()?, came.iter().max()?);
@@ -78,9 +78,9 @@ fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
     (came.len() >= FEWEST && last > first).then(|| bits * 1e9 / (last - first) as f64)
 }
 
-/// Judges the queue by how long those frames waited that should have found it all but full: what
-/// stood before them, and themselves. None where nothing was turned away. Their median: a machine
-/// that stops for 10 ms once makes the longest wait longer, not this one.
+/// Checks the queue by the waits of those frames that should have found it almost full. Each wait covers the
+/// queue and the frame itself. `None` if none was dropped. Uses the median: a host that stops for 10 ms once
+/// extends only the longest wait.
 fn check_queue(
     stream: &Stream,
     course: &Asked<'_>,
@@ -90,7 +90,7 @@ fn check_queue(
     let rate = shape.rate?;
     let asked = shape.queue.bytes_of(stream.bytes);
     let filled = expected.iter().any(|(_, at)| at.is_none());
-    // CoDel drops from a queue that it lets nobody fill.
+    // CoDel drops from a queue that never fills.
     if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
         return None;
     }
@@ -110,7 +110,7 @@ fn check_queue(
         u64::try_from(nanos * u128::from(rate.0) / 8_000_000_000).unwrap_or(u64::MAX)
     };
     let measured = ByteSize(bytes_in(median - wire.delay));
-    // The frames may miss the limit by a little more than their own length.
+    // The frames may miss the limit by slightly more than their own length.
     let slack = 3 * u64::from(stream.bytes)
         + asked.0 / 50
         + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.reach());
@@ -121,7 +121,7 @@ fn check_queue(
     })
 }
 
-/// The frames that were sent, in order, with when they should have come.
+/// The frames that were sent, in order, with their expected arrivals.
 fn expected(stream: &Stream, course: &Asked<'_>) -> Vec<Expected> {
     let sent = stream.sightings.iter().filter(|one| one.left.is_some());
     let sent: Vec<Sighting> = sent.copied().collect();

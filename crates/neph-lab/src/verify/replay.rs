@@ -1,30 +1,27 @@
-//! What should have come of packets, by calculation: the same moments, lengths and flow through a
-//! gate of their own.
+//! Calculates expected arrivals: the same moments, lengths and flow through a separate gate.
 //!
-//! Owns the gates that nobody waits for. So what is held against a link is what was asked of it
-//! for the packets that were really sent, however punctual their sender was, whichever path their
-//! flow takes, and whatever the schedule brings meanwhile.
+//! Owns these gates. The expectation uses the packets as they were really sent. It includes delays of the
+//! sender, the path of the flow, and the schedule.
 
 use std::collections::VecDeque;
 
 use crate::gate::{Arrival, Flow, Gate, Jitter, Moment, PacketOutcome, Shape, Wire};
 
-/// What chance decides is drawn so often: enough that the reference is far smoother than what is
-/// measured.
+/// Number of random draws: enough for a reference that is far smoother than the measurement.
 const DRAWS: u64 = 20;
 
-/// What is asked of one direction of a link for one flow.
+/// The requested behaviour of one direction of a link for one flow.
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'l> {
     /// The direction as a whole.
     pub(super) shape: &'l Shape,
-    /// A gate that nothing has passed yet.
+    /// A gate in its initial state.
     pub(super) gate: Gate,
-    /// The flow, as a gate knows it.
+    /// The flow, as a gate identifies it.
     pub(super) flow: Option<Flow>,
-    /// Whether something changes with time.
+    /// Whether the direction has a schedule.
     pub(super) scheduled: bool,
-    /// When the schedule began, on the clock of the moments at which packets leave.
+    /// The start of the schedule, on the clock of departures.
     pub(super) cue: i64,
 }
 
@@ -34,7 +31,7 @@ impl Asked<'_> {
         self.gate.path_of(self.flow)
     }
 
-    /// What that path does to packets.
+    /// The wire of that path.
     pub(super) fn wire(&self) -> &Wire {
         let paths = &self.shape.paths;
         paths
@@ -42,13 +39,13 @@ impl Asked<'_> {
             .map_or(&self.shape.wire, |path| &path.wire)
     }
 
-    /// When packets of `bytes` that left at these moments come, by one draw; none for those that
-    /// are dropped. The moments are in order.
+    /// Arrivals of packets of `bytes` with these departures (ascending), by one draw; `None` for dropped
+    /// ones.
     pub(super) fn replay(&self, left: &[i64], bytes: u32, draw: u64) -> Vec<Option<i64>> {
         self.through(self.gate.clone().drawing(draw), left, bytes)
     }
 
-    /// The same without loss, jitter and damage.
+    /// The same without loss, jitter and corruption.
     pub(super) fn replay_certain(&self, left: &[i64], bytes: u32) -> Vec<Option<i64>> {
         self.through(self.gate.clone().certain(), left, bytes)
     }
@@ -78,8 +75,8 @@ impl Asked<'_> {
         came
     }
 
-    /// The delays of packets that left at these moments, in nanoseconds in order of size: once for
-    /// each of several draws where there is chance in them.
+    /// The delays of packets with these departures, in sorted nanoseconds: once per draw if there is
+    /// randomness.
     pub(super) fn delays(&self, left: &[i64], bytes: u32) -> Vec<Vec<i64>> {
         let draws = (0..self.draws()).map(|draw| {
             let pairs = left.iter().zip(self.replay(left, bytes, draw));
@@ -91,7 +88,7 @@ impl Asked<'_> {
         draws.collect()
     }
 
-    /// The share of these packets that is to be lost, 0 to 1.
+    /// The expected share of losses of these packets, 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
     pub(super) fn loss(&self, left: &[i64], bytes: u32) -> f64 {
         if !self.scheduled {
@@ -105,7 +102,7 @@ impl Asked<'_> {
         lost as f64 / (left.len().max(1) as f64 * self.draws() as f64)
     }
 
-    /// Whether chance has no say in how long a packet takes.
+    /// Whether the delay of a packet has no randomness.
     pub(super) fn is_certain(&self) -> bool {
         let Wire {
             jitter, reorder, ..

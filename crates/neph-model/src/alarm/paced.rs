@@ -1,6 +1,6 @@
-//! An alarm over what carries its own time: messages that are recorded, packets of a capture. Looked at
-//! each second of that time, so that the same measurement always tells the same, however late or fast
-//! somebody reads it.
+//! An alarm over data that carries its own time: recorded messages, packets of a capture. It is evaluated
+//! for each second of that time, so that the same measurement always gives the same result. The speed of
+//! reading has no effect.
 
 use crate::Span;
 
@@ -88,7 +88,7 @@ mod tests {
         reported
     }
 
-    /// Each 100 ms one, of as many milliseconds as `slow` says of its time.
+    /// One each 100 ms; it takes the milliseconds that `slow` returns for its time.
     fn each(until: i64, took: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Option<i64>)> {
         (0..until / 100).map(|n| (n * 100, took(n * 100))).collect()
     }

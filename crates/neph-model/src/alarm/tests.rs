@@ -62,7 +62,7 @@ fn it_ends_below_a_lower_level_and_after_as_long() {
 
 #[test]
 fn few_round_trips_are_counted_together_and_silence_tells_nothing() {
-    // p50 needs six: two a second tell each third second.
+    // p50 needs six: with two a second, it is evaluated each third second.
     assert_eq!(
         changes(&mut alarm("path > 10ms p50 for 5s"), [(2, 11); 9]),
         [6]

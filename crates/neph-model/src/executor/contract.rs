@@ -1,7 +1,7 @@
-//! What every executor promises, as claims that are tried on one.
+//! What every executor guarantees, as claims that a test tries on one.
 //!
-//! Owns the claims; what there is to measure is given by whoever tries them. A claim that does not hold
-//! panics and says which.
+//! Owns the claims; the caller provides what to measure. A claim that does not hold panics with its
+//! name.
 
 #![expect(
     clippy::disallowed_methods,
@@ -214,8 +214,8 @@ fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor,
     let half = order.scenario.messages / 2;
     let short = executor.submit(Order::Experiments(vec![order]));
     assert_ne!(long, short, "each order has its ticket");
-    // The long one would outlast the contract: the short one ends beside it. Journals travel when nothing is
-    // measured, which is after the long one.
+    // The long one would outlast the contract: the short one ends during it. Journals are transferred while
+    // nothing is measured, which is after the long one.
     let reported = follow(executor, subject, &[long, short], |executor, reported| {
         let is_alongside = executor.gives_journals() && reported[&short].has_sent(half);
         if reported[&short].ended.is_some() || is_alongside {

@@ -13,7 +13,7 @@ fn peer(nanos: i64) -> Option<Instant<Peer>> {
     Some(Instant::from_nanos(nanos))
 }
 
-/// A message with every mark; the peer's clock is 1,000,000 ahead.
+/// A message with every timestamp; the peer's clock is 1,000,000 ahead.
 fn complete() -> Marks {
     Marks {
         intended: Instant::from_nanos(0),
@@ -104,7 +104,7 @@ fn without_a_reply_there_is_no_ledger() {
     assert_eq!(Ledger::of(&marks), None);
 }
 
-/// Whatever marks are absent, the entries add up and every stage is covered exactly once.
+/// For any missing timestamps, the entries add up and every stage is covered exactly once.
 #[test]
 fn the_sum_is_exact_for_every_combination_of_absent_marks() {
     for absent in 0_u32..1 << 11 {
@@ -152,7 +152,7 @@ fn the_sum_is_exact_for_every_combination_of_absent_marks() {
     }
 }
 
-/// Whatever a peer says, and however clocks were set: no time is negative, and they add up.
+/// For any timestamps of a peer and any clock steps: no time is negative, and they add up.
 #[test]
 fn no_entry_is_negative_whatever_the_marks_are() {
     let mut state = 7_u64;

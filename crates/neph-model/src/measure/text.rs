@@ -44,7 +44,7 @@ impl NoMeasure {
                               such as 4 streams may follow, and of throughput up, down or both, and a rate or max";
 }
 
-/// `messages`, `media 3 clients`, `udp rr`, `tcp crr 4 streams`, `tcp throughput`, `tcp throughput down 4 streams`, `udp throughput 100Mbit/s`, `udp throughput max`.
+/// `messages`, `media 3 clients`, `tcp crr 4 streams`, `tcp throughput down`, `udp throughput max`.
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

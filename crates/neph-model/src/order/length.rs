@@ -98,7 +98,7 @@ impl ExperimentOrder {
         self.echoes(lasts).chain([main]).sum()
     }
 
-    /// What goes beside.
+    /// The ICMP echoes that run alongside.
     fn echoes(&self, lasts: Span) -> impl Iterator<Item = Traffic> {
         let companion = self.companion.map(|interval| echoes(interval, lasts));
         let pings = self
@@ -128,7 +128,7 @@ impl ExperimentOrder {
     }
 }
 
-/// ICMP echo, there and back.
+/// ICMP echo requests and their replies.
 #[expect(clippy::cast_precision_loss, reason = "rates")]
 fn echoes(interval: Span, lasts: Span) -> Traffic {
     const BYTES: u64 = 2 * 56;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 const BURST: i64 = 100_000_000;
 const SECOND: u128 = 1_000_000_000;
 
-/// A rate that holds over any time, but for a burst of a tenth of a second's worth. Times are nanoseconds of one
-/// monotonic clock.
+/// A rate that holds over any time, but for a burst of a tenth of a second's worth. Times are nanoseconds of
+/// one monotonic clock.
 #[derive(Debug)]
 pub struct TokenBucket {
     /// Tokens a second; at least 1.
@@ -31,8 +31,8 @@ impl TokenBucket {
         i64::try_from(nanos).unwrap_or(i64::MAX)
     }
 
-    /// Takes so many tokens if they are there. More than a burst holds go when the bucket is full, so that a large
-    /// message is late and not impossible.
+    /// Takes so many tokens if they are there. More than a burst holds go when the bucket is full, so that a
+    /// large message is late and not impossible.
     pub fn take(&self, tokens: u64, now: i64) -> bool {
         let worth = self.worth(tokens);
         let most_before = now + (BURST - worth).max(0);

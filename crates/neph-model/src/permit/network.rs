@@ -43,8 +43,8 @@ impl Network {
     }
 }
 
-/// The address that packets go to. An IPv4 address can be written as IPv6 (RFC 4291, 2.5.5.2) or be reached by a
-/// translator (RFC 6052, 2.1); "any address" leads to this host.
+/// The address that packets go to. An IPv4 address can be written as IPv6 (RFC 4291, 2.5.5.2), or
+/// NAT64 leads to it (RFC 6052, 2.1). "Any address" leads to this host.
 pub(super) fn plain(address: IpAddr) -> IpAddr {
     const TRANSLATED: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
     match address {

@@ -68,7 +68,7 @@ mod tests {
         let page = include_str!("../../../../docs/warnings.md");
         let sections = page.matches("\n## W").count();
         assert_eq!(sections, WarningCode::COUNT);
-        // A number that is given twice would be missing elsewhere.
+        // A number that is used twice means that another number is missing.
         let source = include_str!("code.rs");
         for number in 1..=WarningCode::COUNT {
             let row = source

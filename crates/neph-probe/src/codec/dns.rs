@@ -1,7 +1,7 @@
-//! DNS over TCP (RFC 7766), the asking side, and what queries over UDP have in common with it.
+//! DNS over TCP (RFC 7766), client side, and the part that queries over UDP share with it.
 //!
-//! A response answers the query whose number and question it has; others are ignored. Whatever its
-//! response code is, it is a reply.
+//! A response answers the query with the same number and question; others are ignored. With any response code
+//! it is a reply.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -13,7 +13,7 @@ use super::{Arrival, Codec, Opening, Replied, Step};
 use crate::spec::FlowSpec;
 use crate::unguessable::unguessable_bytes;
 
-/// The queries of one socket: their question, and the number that each had.
+/// The queries of one socket: their question, and their numbers.
 #[derive(Debug)]
 pub(crate) struct Queries {
     question: Question,
@@ -23,8 +23,8 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    /// Queries that are remembered, so that half of the 65,536 numbers stay free for the next one. A
-    /// response to an older query is ignored.
+    /// Queries that are remembered, so that half of the 65,536 numbers stay free for the next one. A response
+    /// to an older query is ignored.
     const MOST: usize = 1 << 15;
 
     pub(crate) fn new(spec: &FlowSpec) -> Self {
@@ -38,8 +38,8 @@ impl Queries {
         }
     }
 
-    /// A number for message `seq` that no remembered query has and that nobody can guess
-    /// (RFC 5452, section 4.3).
+    /// A number for message `seq` that no remembered query has and that cannot be guessed (RFC 5452, section
+    /// 4.3).
     fn number(&mut self, seq: u64) -> u16 {
         if self.numbers.len() == Self::MOST
             && let Some(oldest) = self.numbers.pop_front()
@@ -62,7 +62,7 @@ impl Queries {
         self.question.encode_query(number, out);
     }
 
-    /// Which message a response answers, and with what.
+    /// The message that a response answers, and its answer.
     pub(crate) fn answer(&self, message: &[u8]) -> Option<(u64, Answer)> {
         let response = parse_response(message).ok()?;
         let seq = *self.messages.get(&response.id)?;
@@ -75,7 +75,7 @@ impl Queries {
             .then_some((seq, Answer::Dns(reply)))
     }
 
-    /// Which message the query is about that begins so.
+    /// The message of a query that begins with these bytes.
     pub(crate) fn quoted(&self, query: &[u8]) -> Option<u64> {
         let number = query.first_chunk().copied().map(u16::from_be_bytes)?;
         self.messages.get(&number).copied()

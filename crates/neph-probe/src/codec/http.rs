@@ -1,8 +1,8 @@
-//! HTTP/1.1, the asking side: POST with a payload to a reflector of ours, GET to anybody else.
+//! HTTP/1.1, client side: POST with a payload to a neph reflector, GET to a third-party server.
 //!
-//! A reply is whole when its body is. Its status decides whether it is the expected one. A status
-//! 408 that nobody waits for, or that comes on a connection that served before, is the server's way
-//! to end an idle connection (RFC 9110, 15.5.9).
+//! A reply is complete when its body is. Its status decides whether it is the expected one. A status 408
+//! without a waiting request, or on a connection that served before, is the server's end of an idle
+//! connection (RFC 9110, 15.5.9).
 
 use neph_model::{Answer, ExpectedStatus, Outcome};
 use neph_wire::echo::{REQUEST_MIN, Request};
@@ -165,7 +165,7 @@ impl Codec for Http {
         };
         match body.reader.step(input).map_err(|error| error.to_string())? {
             BodyStep::More if input.is_empty() => Ok(Step::More),
-            // Chunk syntax: the reader has taken it, so it must not be given to it again.
+            // Chunk syntax: the reader has consumed it, so it must not get it a second time.
             BodyStep::More => Ok(Step::Took(input.len(), Arrival::Nothing)),
             BodyStep::Piece { consumed, .. } if !body.reader.is_done() => {
                 Ok(Step::Took(consumed, Arrival::Nothing))

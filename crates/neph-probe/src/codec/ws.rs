@@ -1,10 +1,9 @@
-//! WebSocket, the asking side: binary messages to a reflector of ours, pings to anybody else.
+//! WebSocket, client side: binary messages to a neph reflector, pings to a third-party server.
 //!
-//! Any server must answer a ping with a pong that holds the same bytes (RFC 6455, 5.5.2), so a
-//! ping is a message that every WebSocket server replies to. Its payload ends at 125 bytes.
+//! Any server must answer a ping with a pong with the same bytes (RFC 6455, 5.5.2), so every WebSocket server
+//! replies to a ping. Its payload is at most 125 bytes.
 //!
-//! Of what a server sends, no more is kept than the reply that was asked for, and of its pings the latest
-//! (RFC 6455, 5.5.3).
+//! Of a server's data, at most the requested reply and its latest ping are kept (RFC 6455, 5.5.3).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -175,8 +174,8 @@ fn parting(close: Option<Close<'_>>) -> Parting {
     Parting::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
 }
 
-/// Masking keys. They guard proxies against chosen bytes on the wire (RFC 6455, 10.3), so they
-/// start from the process's random hash keys and not from a clock.
+/// Masking keys. They protect proxies from chosen bytes on the wire (RFC 6455, 10.3), so they start from the
+/// process's random hash keys and not from a clock.
 #[derive(Debug)]
 struct Masks(u64);
 

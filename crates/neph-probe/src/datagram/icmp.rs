@@ -1,4 +1,4 @@
-//! ICMP echo, the asking side. Without root where `ping_group_range` permits it.
+//! ICMP echo, client side. Without root where `ping_group_range` permits it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ const IPV4_HEADER: usize = 20;
 #[derive(Debug)]
 struct Icmp {
     family: Family,
-    /// Raw sockets see every echo reply of the host and need an identity of their own.
+    /// Raw sockets receive every echo reply of the host and need a separate identity.
     raw_ident: Option<u16>,
     payload: usize,
-    /// What replies must return, where there is room for it.
+    /// Replies must return this, where there is room for it.
     token: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     };
     socket.set_nonblocking(true).map_err(fault)?;
     socket
-        // The whole address: a link-local one is none without its zone.
+        // The whole address: a link-local one is invalid without its zone.
         .connect(&SockAddr::from(without_port(spec.address)))
         .map_err(fault)?;
     let raw_ident = raw.then(|| identity(spec.index.0));
@@ -68,7 +68,7 @@ const fn without_port(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Distinct between flows of this process, and between processes most of the time.
+/// Distinct between flows of this process, and mostly between processes.
 #[expect(clippy::cast_possible_truncation, reason = "an identity, not a number")]
 fn identity(flow: u32) -> u16 {
     (std::process::id() as u16)
@@ -111,7 +111,7 @@ impl Codec for Icmp {
         })
     }
 
-    /// By the header's number alone: the quote may end behind it.
+    /// By the header's number alone: the quote may end after it.
     fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
         let low = u16::from_be_bytes(quoted.get(6..8)?.try_into().ok()?);
         #[expect(

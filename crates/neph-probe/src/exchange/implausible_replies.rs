@@ -13,7 +13,7 @@ pub(super) struct Implausible {
 }
 
 impl Implausible {
-    /// Discards the peer's times of a message if they contradict each other or the local marks.
+    /// Discards the peer's times of a message if they contradict each other or the local timestamps.
     pub(super) fn look_at(&mut self, message: &mut Message) {
         if message.marks.is_peer_possible() {
             return;

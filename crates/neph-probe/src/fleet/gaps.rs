@@ -1,25 +1,25 @@
-//! How close to each other a fleet's messages may follow, whatever is due.
+//! The least gap between a fleet's messages, even if more are due.
 //!
-//! Owns the rate cap's gap, and how fast who was held up catches up. When a message is due is the
-//! rota's.
+//! Owns the rate cap's gap, and the pace of catching up after a delay. Does not own when a message is due
+//! (rota).
 
 use neph_model::{Instant, Own, Span};
 
-/// What a few sends at a time, after a sleep that was a little long, may be late together.
+/// Tolerated lateness of a few sends together after a sleep that was a little long.
 const FORGIVEN: Span = Span::from_micros(120);
 
 #[derive(Debug)]
 pub(super) struct Gaps {
-    /// From one send to the next, whatever is due; those that go together may come so much earlier.
+    /// From one send to the next, even if more are due. Messages that go together may be this much earlier.
     least: Span,
     together: Span,
-    /// When the last message was to go, or not much before it went; none did yet.
+    /// The slot of the last message, at or shortly before its send; `None` before the first.
     slot: Option<Instant<Own>>,
 }
 
 impl Gaps {
-    /// For a schedule with a message each `gap`, of which `at_once` go together, under a cap that
-    /// allows one each `capped`.
+    /// For a schedule with a message each `gap`, of which `at_once` go together, under a cap of one each
+    /// `capped`.
     pub(super) fn new(gap: Span, at_once: u32, capped: Span) -> Self {
         Self {
             least: capped.max(catching_up(gap)),
@@ -28,13 +28,13 @@ impl Gaps {
         }
     }
 
-    /// When the message that is due then may go.
+    /// When the message due at this time may go.
     pub(super) fn earliest(&self, due: Instant<Own>) -> Instant<Own> {
         self.next()
             .map_or(due, |next| due.max(next - self.together))
     }
 
-    /// The message that was due then goes.
+    /// The message due at this time is sent.
     pub(super) fn go(&mut self, due: Instant<Own>, at: Instant<Own>) {
         let slot = self.next().map_or(due, |next| due.max(next));
         self.slot = Some(slot.max(at - FORGIVEN));
@@ -45,8 +45,8 @@ impl Gaps {
     }
 }
 
-/// Who was held up catches up a quarter faster than the schedule, not all at once: a burst would
-/// measure itself.
+/// After a delay, sends catch up a quarter faster than the schedule, not all at once: a burst would measure
+/// itself.
 fn catching_up(gap: Span) -> Span {
     Span::from_nanos(gap.nanos() / 5 * 4)
 }
@@ -61,7 +61,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// When messages go that are due each gap from 20 ms on, where nothing may go before `held`.
+    /// Send times of messages due each gap from 20 ms on, if nothing may be sent before `held`.
     fn course(mut gaps: Gaps, held: i64, count: i64) -> Vec<i64> {
         let mut went = Vec::new();
         for due in (0..count).map(|n| at(20 + n * GAP.nanos() / 1_000_000)) {

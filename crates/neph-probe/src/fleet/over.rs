@@ -1,33 +1,33 @@
-//! Why a connection of a fleet took a message no further, in words that say who ended it and what
-//! to do. Owns no connection.
+//! Why a connection of a fleet ended, as a message with the side that ended it and a remedy. Owns no
+//! connection.
 
 use std::{fmt, io};
 
-/// The connection is of no use any more.
+/// Why the connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// It did not stand in time.
+    /// It was not established in time.
     Unanswered,
-    /// The reflector refused what was asked.
+    /// The reflector refused the request.
     Refused,
     /// The reflector closed it.
     Closed,
-    /// The other side, or something on the way, reset it.
+    /// The other side, or a device on the path, reset it.
     Reset,
-    /// The reflector read nothing for so long that no more fits in between.
+    /// The reflector did not read for so long that the buffers are full.
     Unread,
-    /// What came is no answer of a reflector.
+    /// The received bytes are no answer of a reflector.
     Strange,
-    /// Something else, by the number of the system's error.
+    /// Another system error, by its number.
     System(Option<i32>),
 }
 
 /// Why one message could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No room for it at the moment; the connection goes on.
+    /// No room for it at the moment; the connection continues.
     Full,
-    /// The connection does not go on.
+    /// The connection is over.
     Over(Over),
 }
 

@@ -187,10 +187,8 @@ impl Session {
             self.replied_after_all(number);
             return;
         };
-        if replied
-            .repeated
-            .is_some_and(|repeated| !is_repeated(pending, repeated))
-        {
+        let repeated = replied.repeated;
+        if repeated.is_some_and(|repeated| !is_repeated(pending, repeated)) {
             self.tally.implausible_replies += 1;
             return;
         }

@@ -1,6 +1,6 @@
-//! What the asking side makes of a server's bytes.
+//! The client side with arbitrary bytes of a server, for fuzzing.
 //!
-//! Owns the driving of one codec as a connection drives it, with what must hold at each step.
+//! Owns driving one codec as a connection does, and the invariants of each step.
 
 use neph_model::Target;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,28 +18,28 @@ use crate::spec::FlowSpec;
 /// A WebSocket pong: header, mask and 125 bytes.
 const LONGEST_PONG: usize = 2 + 4 + 125;
 
-/// Whom the asking side takes the server for.
+/// The assumed kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// A reflector of ours.
+    /// A neph reflector.
     Reflector,
-    /// Anybody's server.
+    /// A third-party server.
     ThirdParty,
 }
 
-/// Feeds `chunks` to a fresh connection to `target` as if each had come in one read; a WebSocket
-/// has been agreed upon before. Returns what was understood, in order, without the chunks of a
-/// body: `None` for a target whose connection attempt is all there is to measure.
+/// Feeds `chunks` to a new connection to `target`, one read per chunk; a WebSocket is already open. Returns
+/// the arrivals in order, without the chunks of a body. `None` for a target where only the connection attempt
+/// is measured.
 ///
 /// # Panics
-/// When the codec takes more than there is, goes on without taking anything, or answers more than
-/// it was sent.
+/// When the codec takes more bytes than there are, continues without taking any, or answers more than it was
+/// sent.
 pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
     let spec = spec(target, peer);
     let mut codec = stream_codec(&spec, FlowToken(0), 0)?;
     let mut out = Vec::new();
     codec.open(&mut out);
-    // A request is out whenever something comes, as in a flow that goes on.
+    // A request is always in flight, as in a running flow.
     codec.request(0, &mut Vec::new());
     let mut inbox = agreement(&out);
     let mut understood = Vec::new();
@@ -50,7 +50,7 @@ pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
         out.clear();
         let open = read(codec.as_mut(), &mut inbox, &mut understood);
         codec.pay(&mut out);
-        // A pong is its ping and a mask of four bytes; there is one however many pings came.
+        // A pong is its ping and a mask of four bytes; there is one for any number of pings.
         assert!(
             out.len() <= LONGEST_PONG.min(3 * sent),
             "{} bytes for {sent}",
@@ -65,7 +65,7 @@ pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
     Some(understood)
 }
 
-/// A server's consent to the upgrade that `request` asks for; nothing if it asks for none.
+/// A server's consent to the upgrade in `request`; empty if there is none.
 fn agreement(request: &[u8]) -> Vec<u8> {
     let mut consent = Vec::new();
     if let Ok(Some(head)) = parse_request(request)
@@ -76,7 +76,7 @@ fn agreement(request: &[u8]) -> Vec<u8> {
     consent
 }
 
-/// Reads what is whole; whether the connection goes on.
+/// Reads complete elements. Returns whether the connection continues.
 fn read(codec: &mut dyn Codec, inbox: &mut Vec<u8>, understood: &mut Vec<String>) -> bool {
     let mut idle = 0;
     loop {

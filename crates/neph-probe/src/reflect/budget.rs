@@ -1,8 +1,8 @@
-//! Each peer's budget: messages and reply bytes a second, and memory. A peer is an IPv4 address, or the /64
-//! of an IPv6 address; all of a /56 have one part of the memory.
+//! Each peer's budget: messages and reply bytes per second, and memory. A peer is an IPv4 address, or the /64
+//! of an IPv6 address. All peers of a /56 share one part of the memory.
 //!
-//! Token buckets that hold a second's worth. Time is an argument. Connections are counted in
-//! [`super::seats`].
+//! Token buckets for one second. Time is an argument. Does not own the count of connections
+//! ([`super::seats`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -25,12 +25,12 @@ pub(crate) struct Budgets {
 
 #[derive(Debug)]
 struct Peers {
-    /// So many are remembered; beyond, one without a connection is forgotten for each.
+    /// Remembered budgets, at most. Beyond that, one without a connection is forgotten for each new one.
     most: usize,
     budgets: HashMap<IpAddr, Arc<Budget>>,
-    /// Of each /56 that has a budget: its part of the memory for messages.
+    /// The part of the memory for messages of each /56 with a budget.
     rooms: HashMap<IpAddr, Arc<Room>>,
-    /// In the order in which they came, or were last found to be needed.
+    /// In the order of their beginning, or of the last check that they are in use.
     order: VecDeque<IpAddr>,
 }
 
@@ -86,13 +86,12 @@ impl Budgets {
 }
 
 impl Peers {
-    /// Makes room for a newcomer. Each lets two of those that were here longest show that they
-    /// are needed: nobody ever waits for a walk through all of them.
+    /// Makes room for a new peer. Each call checks two of the oldest, so none visits all of them.
     fn forget(&mut self, now: Instant<Own>) {
         for _ in 0..2 {
             self.forget_oldest(|budget| budget.is_as_new(now));
         }
-        // A peer that is forgotten too early gets its second's worth again.
+        // A peer that is forgotten too early gets a full bucket again.
         let mut left = self.order.len();
         while self.budgets.len() >= self.most && left > 0 {
             self.forget_oldest(|_| true);
@@ -100,8 +99,7 @@ impl Peers {
         }
     }
 
-    /// Forgets the peer that was here longest, or puts it last: if it has a connection, or is not
-    /// `spare`.
+    /// Forgets the oldest peer, or puts it last if it has a connection or is not `spare`.
     fn forget_oldest(&mut self, spare: impl FnOnce(&Budget) -> bool) {
         let Some(peer) = self.order.pop_front() else {
             return;
@@ -112,8 +110,8 @@ impl Peers {
             .is_none_or(|budget| Arc::strong_count(budget) == 1 && spare(budget));
         if idle {
             let forgotten = self.budgets.remove(&peer);
-            // The last of its /56: only the table has the room besides. A connection holds memory of it
-            // while it has its budget, and this one had no connection.
+            // The last of its /56: only the table still refers to the room. A connection refers to it through
+            // its budget, and this peer had no connection.
             if forgotten.is_some_and(|budget| Arc::strong_count(&budget.room) == 2) {
                 self.rooms.remove(&network::site(peer));
             }
@@ -139,7 +137,7 @@ impl Budget {
         }
     }
 
-    /// The part of the memory for messages that its /56 has.
+    /// The part of the memory for messages of its /56.
     pub(super) const fn room(&self) -> &Arc<Room> {
         &self.room
     }
@@ -148,8 +146,8 @@ impl Budget {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one message with a reply of `bytes`, if the budget has it. A reply larger than a
-    /// second's worth goes when the bucket is full, and is paid off afterwards.
+    /// Takes one message with a reply of `bytes`, if the budget has it. A reply larger than one second's
+    /// bytes is sent when the bucket is full, and is paid off afterwards.
     pub(super) fn spend(&self, bytes: u64, now: Instant<Own>) -> bool {
         let mut state = self.lock();
         state.refill(&self.caps, now);
@@ -165,7 +163,7 @@ impl Budget {
         true
     }
 
-    /// Whether a budget that were made now would be no other.
+    /// Whether a new budget would be equal.
     fn is_as_new(&self, now: Instant<Own>) -> bool {
         let mut state = self.lock();
         state.refill(&self.caps, now);

@@ -1,7 +1,7 @@
 //! The turn of a bulk transfer: one at a time, so that two never share a bottleneck.
 //!
-//! Owns who has the turn, who waits for it, and when somebody loses it because others wait. Reads no
-//! clock. While nobody else waits, a transfer keeps its turn to its end.
+//! Owns the holder, the queue, and when the holder loses its turn because others wait. Reads no clock. While
+//! no other transfer waits, the holder keeps its turn to its end.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -12,11 +12,10 @@ use neph_model::{Instant, Own, Span};
 use super::counters::Counted;
 use super::network;
 
-/// Who has the turn loses it after so long without a byte, while others wait. A lost segment costs
-/// TCP 0.2 to 0.8 s.
+/// The holder loses its turn after this time without a byte, while others wait. A lost segment costs TCP 0.2
+/// to 0.8 s.
 pub(crate) const SILENCE: Span = Span::from_millis(1_500);
-/// Least bytes a second on average over [`PACE_WINDOW`], while others wait: half of what a line of
-/// 64 kbit/s does.
+/// Least mean bytes per second over [`PACE_WINDOW`], while others wait: half of a line with 64 kbit/s.
 const LEAST_BYTES_PER_SECOND: u64 = 4_000;
 const PACE_WINDOW: Span = Span::from_secs(2);
 /// The longest turn while others wait: twice the duration of a plan's throughput check.
@@ -59,7 +58,7 @@ struct Holder {
     /// When bytes came last, and how many had come by then.
     received: Instant<Own>,
     bytes: u64,
-    /// The window over which its pace is looked at.
+    /// The window for its mean rate.
     window: (Instant<Own>, u64),
 }
 
@@ -70,8 +69,8 @@ pub(crate) struct BulkTurn {
     place: Place,
 }
 
-/// A peer gets no place in the queue: too many wait already, or another transfer of the same address,
-/// or several of its /56, run or wait.
+/// A peer gets no place in the queue: too many wait already, or another transfer of the same address, or
+/// several of its /56, run or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoPlace;
 
@@ -117,8 +116,8 @@ impl Queue {
         holder.into_iter().chain(self.waiting.iter().copied())
     }
 
-    /// Gives a free turn to who waits: to addresses that had none first, then to the one whose turn
-    /// was longest ago; among equals to who asked first.
+    /// Gives a free turn to a waiting connection: first to addresses without a turn, then to the one with the
+    /// oldest turn; among equals in the order of requests.
     fn advance(&mut self, now: Instant<Own>) {
         if self.holder.is_some() {
             return;
@@ -164,7 +163,7 @@ impl Holder {
             return None;
         }
         self.window = (now, bytes);
-        // Of a longer window the silence is looked at above.
+        // The silence of a longer window is checked above.
         let seconds = PACE_WINDOW.nanos().cast_unsigned() / 1_000_000_000;
         let least = LEAST_BYTES_PER_SECOND * seconds;
         (bytes - from < least).then_some(Counted::BulkStalled)
@@ -181,7 +180,7 @@ impl BulkTurn {
             .is_some_and(|holder| holder.place == self.place)
     }
 
-    /// Takes note that `bytes` have come so far; why the turn is lost, if it is.
+    /// Records that `bytes` have come so far. Returns why the turn is lost, if it is.
     pub(crate) fn progress(&self, bytes: u64, now: Instant<Own>) -> Option<Counted> {
         let mut queue = self.gate.queue();
         let others_wait = !queue.waiting.is_empty();
@@ -190,7 +189,7 @@ impl BulkTurn {
             (holder.received, holder.bytes) = (now, bytes);
         }
         if !others_wait {
-            // Its pace counts from when somebody waits.
+            // Its rate counts from when another one waits.
             holder.window = (now, bytes);
             return None;
         }

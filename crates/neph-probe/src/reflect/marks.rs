@@ -1,18 +1,18 @@
-//! The marks that a reflector puts into its replies.
+//! The timestamps that a reflector puts into its replies.
 
 use neph_model::{Instant, Own};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 
-/// What is known when a request has arrived.
+/// Times of a received request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    /// When the kernel received its last byte, if the stamp is its own.
+    /// When the kernel received its last byte, if the timestamp belongs to it.
     pub(crate) rx: Option<Instant<Own>>,
     /// When the program had read it.
     pub(crate) app_rx: Instant<Own>,
 }
 
-/// The marks of a reply that is written at `app_tx`.
+/// The timestamps of a reply that is written at `app_tx`.
 pub(super) fn marks(
     arrived: Arrived,
     app_tx: Instant<Own>,

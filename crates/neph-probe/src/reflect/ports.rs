@@ -1,11 +1,11 @@
-//! Source ports from which STAMP requests are not answered: servers have them, so a packet from there is
+//! Source ports from which STAMP requests are not answered: servers use them, so a packet from there is
 //! probably a reply.
 
-/// Services that answer whatever comes, by UDP port: echo, daytime, quote of the day, character
-/// generator, time, DNS, TFTP, NTP, and reflectors of TWAMP and STAMP.
+/// Services that answer any packet, by UDP port: echo, daytime, quote of the day, character generator, time,
+/// DNS, TFTP, NTP, and reflectors of TWAMP and STAMP.
 pub const ANSWERING_PORTS: [u16; 9] = [7, 13, 17, 19, 37, 53, 69, 123, 862];
 
-/// Which source ports a reflector does not answer.
+/// The source ports that a reflector does not answer.
 #[derive(Debug)]
 pub(super) struct Ports {
     own: u16,
@@ -13,13 +13,13 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Of a reflector that listens at port `own` and was asked to answer `allowed` all the same.
+    /// For a reflector that listens at port `own` and must also answer `allowed`.
     pub(super) fn new(own: u16, allowed: &[u16]) -> Self {
         let allowed = allowed.into();
         Self { own, allowed }
     }
 
-    /// Whether a packet from `port` may be a reply. Another reflector probably uses this one's port.
+    /// Whether a packet from `port` may be a reply. Another reflector probably uses the same port.
     pub(super) fn may_answer(&self, port: u16) -> bool {
         (port == self.own || ANSWERING_PORTS.contains(&port)) && !self.allowed.contains(&port)
     }

@@ -1,22 +1,21 @@
-//! How much memory peers make a reflector hold: requests that are not whole yet, and replies that
-//! were not read yet.
+//! Memory that peers make a reflector hold: incomplete requests, and replies that were not read yet.
 //!
-//! Every connection has a little of its own, so that small messages go through whatever others do.
-//! What it holds beyond that comes out of one room, of which one IPv4 address or /56 gets a quarter. What counts is the
-//! capacity of buffers, all copies of a message included.
+//! Every connection has a small part, so that small messages always succeed. Memory beyond that comes from
+//! one shared room, of which one IPv4 address or /56 gets a quarter. It counts the capacity of buffers,
+//! including all copies of a message.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a connection may hold of requests, and of replies, without asking for room.
+/// Bytes of requests, and of replies, that a connection may hold without the shared room.
 pub(crate) const OWN: usize = 64 << 10;
 /// One IPv4 address, or a /56, gets this part of the room.
 pub(super) const SHARE: u64 = 4;
 
-/// Heads, headers, and records of TLS that are not whole.
+/// Heads, headers, and incomplete TLS records.
 pub(crate) const SLACK: u64 = 32 << 10;
 
-/// Bytes that may be held, and those that are.
+/// The limit of held bytes, and the held bytes.
 #[derive(Debug)]
 pub(crate) struct Room {
     size: u64,
@@ -29,7 +28,7 @@ impl Room {
         Self { size, held }
     }
 
-    /// Takes `bytes`, if no more than `limit` are held then.
+    /// Takes `bytes`, if at most `limit` are held then.
     fn take(&self, bytes: u64, limit: u64) -> bool {
         let more = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= limit);
         let taken = self
@@ -49,8 +48,7 @@ pub(crate) const fn grown(bytes: u64) -> u64 {
     bytes.saturating_add(bytes / 8).saturating_add(SLACK)
 }
 
-/// What a reply of `bytes` takes at most: as it was built, and with its head and the records of TLS as it
-/// is sent.
+/// Most memory of a reply of `bytes`: as built, and with its head and TLS records as sent.
 pub(crate) const fn both_copies(bytes: u64) -> u64 {
     bytes
         .saturating_mul(2)
@@ -68,7 +66,7 @@ pub(super) const fn largest_reply(room: u64) -> u64 {
     room.saturating_sub(2 * SLACK) / 257 * 128
 }
 
-/// What one connection holds of one kind; given back when dropped.
+/// Memory of one kind that one connection holds; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     all: Arc<Room>,
@@ -84,19 +82,19 @@ enum UpTo {
 }
 
 impl Held {
-    /// Nothing yet.
+    /// Empty.
     pub(crate) const fn new(all: Arc<Room>, peer: Arc<Room>) -> Self {
         let bytes = 0;
         Self { all, peer, bytes }
     }
 
-    /// Holds `bytes` in all from here on; where there is no room for them, as many as before.
+    /// Holds `bytes` in all from here on. Without room for them, as many as before.
     pub(crate) fn hold(&mut self, bytes: u64) -> bool {
         self.change(bytes, UpTo::Full)
     }
 
-    /// Keeps `bytes` that nobody needs at the moment, to be quicker next time; nothing where the
-    /// rooms are half full, since what is needed goes first.
+    /// Keeps `bytes` that are not needed at the moment, for speed. Nothing if the rooms are half full, as
+    /// needed memory has priority.
     pub(crate) fn keep(&mut self, bytes: u64) -> bool {
         self.give_back();
         self.change(bytes, UpTo::Half)
@@ -141,7 +139,7 @@ impl Drop for Held {
     }
 }
 
-/// What comes out of the room: all but the connection's own.
+/// The part from the shared room, without the connection's own.
 const fn charged(bytes: u64) -> u64 {
     bytes.saturating_sub(OWN as u64)
 }

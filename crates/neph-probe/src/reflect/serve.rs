@@ -1,6 +1,6 @@
-//! Carrying one connection out on its socket.
+//! Runs one connection on its socket.
 //!
-//! Which connections there are is in `accept`.
+//! Does not own which connections there are (`accept`).
 
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -27,12 +27,12 @@ use crate::stamp_clock::{StampClock, now};
 pub(super) const TICK: Duration = Duration::from_millis(100);
 /// How much longer than agreed a bulk transfer may take.
 const OVERTIME: Span = Span::from_secs(10);
-/// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
+/// After the last reply the peer's data is read for this time, so that it gets the reply and no reset.
 const LINGER: Span = Span::from_millis(500);
-/// What one read takes in; a bulk transfer has more, as there is one at a time.
+/// Bytes per read. A bulk transfer has more, as there is one at a time.
 const BUFFER: usize = 32 << 10;
 const BULK_BUFFER: usize = 256 << 10;
-/// Ticks without the reserve of memory after which also a connection ends that holds little: half a second.
+/// Ticks without the memory reserve after which even a connection with little memory ends: half a second.
 const MOST_SCARCE: u32 = 5;
 
 /// A connection with its place and its peer's budget.
@@ -42,7 +42,7 @@ pub(super) struct Admitted {
     pub(super) budget: Arc<Budget>,
 }
 
-/// Carries one connection out.
+/// Runs one connection.
 pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
     let mut server = Server {
         stream,
@@ -83,7 +83,7 @@ struct Server<'a> {
     answerer: Answerer,
     clock: StampClock,
     since: Instant<Own>,
-    /// Ticks in a row without the reserve of memory.
+    /// Consecutive ticks without the memory reserve.
     scarce: u32,
 }
 
@@ -121,25 +121,26 @@ impl Server<'_> {
             }
             self.check_memory()?;
             if self.wait_for_turn()? {
-                // It is our turn that is awaited, and not the peer.
+                // The turn is awaited, not the peer.
                 incoming = now();
                 self.seated.hear(incoming);
             }
-            // A peer that trickles bytes is no reason to wait longer.
+            // A peer that sends single bytes is no reason to wait longer.
             self.check_patience(incoming)?;
         }
         Ok(())
     }
 
-    /// Answers a bulk transfer whose turn has come, or that has waited too long; whether one waits on.
+    /// Answers a bulk transfer whose turn has come, or that has waited too long. Returns whether one still
+    /// waits.
     fn wait_for_turn(&mut self) -> Result<bool, Ending> {
         let waited = self.answerer.wait(now());
         self.write()?;
         waited.map_err(Ending::Connection)
     }
 
-    /// Where memory has run out, a connection that holds a large message ends at once, and any other if
-    /// that was not enough.
+    /// Without free memory, a connection that holds a large message ends at once, and any other if that was
+    /// not enough.
     fn check_memory(&mut self) -> Result<(), Ending> {
         if memory::keep_reserve() {
             self.scarce = 0;
@@ -166,7 +167,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// Waits for bytes and answers them; whether there were any.
+    /// Waits for bytes and answers them. Returns whether there were any.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Ending> {
         let mut awaited = [Awaited::readable(self.stream.as_fd())];
         ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
@@ -218,7 +219,7 @@ impl Server<'_> {
                 Ok(count) => {
                     self.answerer.outbox().wrote(count);
                     if progress.is_some() {
-                        // It reads on: it is not idle.
+                        // It still reads, so it is not idle.
                         self.seated.hear(now());
                     }
                     written += count as u64;
@@ -261,8 +262,7 @@ impl Server<'_> {
         }
     }
 
-    /// Takes in a bulk transfer until the peer ends it, its time is over, or others wait and it loses
-    /// its turn.
+    /// Receives a bulk transfer until the peer ends it, its time is over, or it loses its turn to others.
     fn sink(&mut self, span: Span) -> Result<(), Ending> {
         let mut buffer = buffer(BULK_BUFFER)?;
         self.shared.counters.count(Counted::Bulk);
@@ -290,7 +290,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// Ends the connection so that the peer gets what was written last.
+    /// Ends the connection so that the peer gets the last written bytes.
     fn leave(&mut self) {
         self.answerer.let_go();
         if self.stream.shutdown(Shutdown::Write).is_err() {
@@ -313,7 +313,7 @@ impl Server<'_> {
     }
 }
 
-/// The clocks of this machine, as of the last request.
+/// The clocks of this host, as of the last request.
 struct RealTimes {
     wall_offset: i64,
 }

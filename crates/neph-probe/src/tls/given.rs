@@ -1,8 +1,8 @@
-//! Belief in a certificate that was itself given as an authority.
+//! Trust in a certificate that was itself given as an authority.
 //!
-//! Owns one exception to the rules of RFC 5280: `openssl req -x509` makes a certificate that is marked
-//! as an authority, and servers show it as their own. Whoever gives this very certificate as
-//! `--ca-file` means it. Its name and its validity are checked as ever.
+//! Owns one exception to the rules of RFC 5280: `openssl req -x509` makes a certificate that is marked as an
+//! authority, and servers show it as their own. A user who gives this very certificate as `--ca-file` trusts
+//! it. Its name and its validity are checked as always.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::refusal::is_an_authority;
 
-/// The rules of web servers, and certificates that are believed as they are.
+/// The rules of web servers, and certificates that are trusted directly.
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) rules: Arc<WebPkiServerVerifier>,
@@ -39,7 +39,7 @@ impl ServerCertVerifier for Given {
             now,
         );
         match verified {
-            // Validity in time was checked before this was found.
+            // Validity in time was checked before this error.
             Err(Error::InvalidCertificate(why))
                 if is_an_authority(&why) && self.certificates.contains(end_entity) =>
             {

@@ -1,5 +1,5 @@
-//! Probes that are a flow each, without privilege: one UDP socket, and a destination port for each
-//! probe, by which its answer is known.
+//! Probes that are a separate flow each, without privilege: one UDP socket, and one destination port per
+//! probe, which identifies its answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use super::flow::{Answer, ProbeId};
 use super::tracer::{Ask, ReceivedAnswer, Tracer};
 use crate::stamp_clock::{StampClock, now};
 
-/// The port that traceroutes have always begun with: hardly any program listens there.
+/// The usual first port of traceroutes: hardly any program listens there.
 const FIRST_PORT: u16 = 33_434;
 /// As long as those of other traceroutes (60 bytes with their headers).
 const PAYLOAD: [u8; 32] = *b"neph traceroute, no reply needed";
@@ -27,13 +27,13 @@ pub(super) struct Spread {
     destination: SocketAddr,
     socket: Socket,
     clock: StampClock,
-    /// By the kernel's number of their send stamps.
+    /// By the kernel's number of their send timestamps.
     sent: Vec<ProbeId>,
 }
 
 impl Spread {
     /// # Errors
-    /// No socket can be had.
+    /// No socket can be opened.
     pub(super) fn open(destination: SocketAddr) -> io::Result<Self> {
         let socket = carrier::socket(destination, Type::DGRAM, Protocol::UDP)?;
         socket.bind(&SockAddr::from(SocketAddr::new(
@@ -50,7 +50,7 @@ impl Spread {
         })
     }
 
-    /// Where the probe with this number goes.
+    /// The destination of the probe with this number.
     fn to(&self, number: u16) -> SocketAddr {
         SocketAddr::new(self.destination.ip(), FIRST_PORT.saturating_add(number - 1))
     }
@@ -113,7 +113,7 @@ impl Carrier for Spread {
             }
         }
         let mut buffer = [0; 64];
-        // A program listens on the port and replies: hardly on the next probe's port too.
+        // A program on this port replies: hardly one on the next probe's port too.
         while stamp::receive(self.socket.as_fd(), &mut buffer).is_ok() {}
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Which routers stand between here and a destination: the preset of a trace in which each probe is
-//! a flow of its own. It needs no privilege.
+//! The routers between this host and a destination: the preset of a trace in which each probe is a separate
+//! flow. It needs no privilege.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// In the store's words.
+    /// In the store's terms.
     pub fn into_traceroute(self, block: u32, endpoint: &str, destination: IpAddr) -> Traceroute {
         Traceroute {
             block,
@@ -44,7 +44,7 @@ impl Route {
 /// Asks all hops up to the destination.
 ///
 /// # Errors
-/// When no socket can be had, or nothing can be sent (no route).
+/// When no socket can be opened, or nothing can be sent (no route).
 pub fn traceroute(
     destination: IpAddr,
     limits: TraceLimits,
@@ -59,8 +59,8 @@ pub fn traceroute(
 }
 
 impl Tracer {
-    /// All that answered at each distance up to the first behind which nothing lies, whichever flow
-    /// asked.
+    /// All addresses that answered at each distance, up to the first distance after which there is nothing,
+    /// in any flow.
     pub(super) fn all_hops(&self, started: Wall) -> Route {
         let end = self.flows.iter().filter_map(|flow| flow.end).min();
         let end = end.unwrap_or(u8::MAX);

@@ -267,7 +267,7 @@ fn a_connection_that_the_reflector_closes_is_made_anew_as_the_same_flow_and_who_
             .collect();
         assert!(own.iter().all(|message| message.source_port == *port));
         let broken = own.iter().position(|m| m.outcome == FleetOutcome::Failed);
-        let after = &own[broken.expect("it is made anew once a second")..];
+        let after = &own[broken.expect("neph reconnects each second")..];
         assert!(after.iter().any(|m| m.reply().is_some()), "{after:?}");
     }
 }

@@ -257,12 +257,8 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
         let reported = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
-        assert!(
-            reported
-                .routes
-                .iter()
-                .all(|route| route.end == TraceEnd::Silent)
-        );
+        let is_silent = |route: &FlowRoute| route.end == TraceEnd::Silent;
+        assert!(reported.routes.iter().all(is_silent));
         assert!(reported.routes.iter().all(|route| route.hops.len() == 3));
         drop(reflector);
     }

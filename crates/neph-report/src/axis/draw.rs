@@ -22,7 +22,7 @@ impl Style {
     pub(crate) const BELOW_TICKS: f64 = 18.0;
 }
 
-/// An axis's title, which says where equal steps are equal ratios.
+/// An axis's title; on a logarithmic axis it states that equal steps are equal ratios.
 fn titled(title: &str, scale: Scale) -> String {
     match scale.spacing {
         Spacing::Linear => title.to_owned(),
@@ -53,7 +53,7 @@ impl Plot {
         let extent = |label: &str| width(label, Style::TICK, Weight::Regular);
         ticks(&self.x, self.area.width, &extent)
     }
-    /// The ticks that fit beside the area.
+    /// The ticks that fit at the side of the area.
     pub(crate) fn y_ticks(&self) -> Vec<Tick> {
         ticks(&self.y, self.area.height, &|_| Style::TICK)
     }

@@ -1,6 +1,6 @@
-//! Which range an axis shows. One outlier must not crush the rest: the axis follows the bulk of
-//! the values, turns logarithmic where the bulk spans more than a factor of 12, and what lies
-//! outside is left to be counted in the margin.
+//! Which range an axis shows. One outlier must not compress the rest: the axis follows the bulk of
+//! the values. It is logarithmic if the bulk spans more than a factor of 12. Values outside are counted
+//! in the margin.
 
 use neph_analysis::latencies::Latencies;
 use neph_model::Span;

@@ -9,8 +9,8 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// Round values between a scale's ends. `extent` tells how many pixels a label takes along the
-/// axis, `room` how long the axis is; labels keep 8 pixels between them.
+/// Round values between a scale's ends. `extent` returns the pixels that a label takes along the
+/// axis, `room` is the length of the axis. Labels keep 8 pixels between them.
 pub(crate) fn ticks(scale: &Scale, room: f64, extent: &dyn Fn(&str) -> f64) -> Vec<Tick> {
     let candidates: Vec<Vec<f64>> = match scale.spacing {
         Spacing::Linear => linear(scale),

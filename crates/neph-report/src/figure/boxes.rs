@@ -234,7 +234,7 @@ fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
     (main, beyond.join("; "))
 }
 
-/// The same scale, told in a unit.
+/// The same scale, in another unit.
 pub(crate) fn in_unit(scale: Scale, unit: TimeUnit) -> Scale {
     Scale {
         low: scale.low * unit.per_milli(),

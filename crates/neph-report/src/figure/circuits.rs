@@ -1,7 +1,7 @@
 //! Circuits over networks: a matrix for each quantity, a row for each circuit, a column for each network.
 //!
-//! A cell has the median in words. Its colour is how far that is from the first network's of the same circuit:
-//! blue where it is better, orange where it is worse, white where it is the same.
+//! A cell has the median in words. Its colour is the difference to the same circuit's first network:
+//! blue for better, orange for worse, white for the same.
 
 use neph_analysis::circuits::{self, CircuitRow, Circuits};
 use neph_analysis::{CampaignData, PlotSettings};
@@ -163,7 +163,7 @@ fn drawn(matrix: &Matrix<'_>, networks: &[String], place: Rect) -> Vec<Mark> {
     marks
 }
 
-/// The colour of a median beside the first network's.
+/// The colour of a median, compared to the first network's.
 fn fill(quantity: Quantity, own: Option<Level>, first: Option<Level>) -> Option<Fill> {
     let (own, first) = (own?, first?);
     let doublings = match (own, first) {

@@ -1,6 +1,6 @@
-//! One clock against another over time: the offset with the band that it must lie in, and the same
-//! without its drift; of the clocks on the wall and of the raw ones, each in panels of its own. Of no
-//! campaign: whoever compared two clocks draws it.
+//! One clock against another over time: the offset with its error bound as a band, and the same
+//! without its drift. Wall clocks and raw clocks have panels of their own. Not part of a campaign:
+//! commands that compare two clocks draw it.
 
 mod captured;
 
@@ -29,7 +29,7 @@ pub struct ClockMoment {
     pub at: i64,
     /// The second clock minus the first.
     pub offset: i64,
-    /// How far it may be wrong either way.
+    /// Its error bound, in both directions.
     pub bound: i64,
 }
 
@@ -43,13 +43,13 @@ pub struct ClockSet {
 }
 
 impl ClockSet {
-    /// Whether a line says as much as a band, where so much time is so wide.
+    /// Whether a line shows as much as a band, for this time and width.
     fn is_line(&self, whole: (i64, i64), width: f64) -> bool {
         span(self.before, self.after) / span(whole.1, whole.0) * width < SET.width
     }
 }
 
-/// A clock of one machine beside the same of another.
+/// A clock of one machine against the same clock of another.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockLine<'a> {
     /// Which clocks, above its panels; empty where there is no other.

@@ -17,7 +17,7 @@ const PER_PAGE: usize = 14;
 /// A window that fills less than this part of the shared scale is drawn on its own.
 const FLAT: u32 = 20;
 
-/// Nothing if no message tells its window.
+/// Nothing if no message reports its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let highest = |scenario: usize| data.windows(scenario, settings).max();
     let shown: Vec<(usize, u32)> = data

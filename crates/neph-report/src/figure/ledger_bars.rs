@@ -255,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    /// Every tenth message opens a connection, which takes 900 of its 1000 us; every third has no stamp
+    /// Every tenth message opens a connection, which takes 900 of its 1000 us. Every third has no timestamp
     /// of the peer's kernel.
     fn flow() -> FlowData {
         let messages = (0..90_u64).map(|seq| {

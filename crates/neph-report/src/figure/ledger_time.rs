@@ -1,5 +1,5 @@
 //! The ledger stacked over time. Every panel has its own scale: a stack begins at 0, and a short
-//! one would vanish beside a long one.
+//! one would vanish next to a long one.
 
 use neph_model::StageSet;
 use neph_stats::Sorted;

@@ -116,7 +116,7 @@ impl Sheet {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Note {
     pub(crate) text: String,
-    /// It tells a warning and carries the flag's marker.
+    /// It is a warning and carries the flag's marker.
     pub(crate) flagged: bool,
 }
 

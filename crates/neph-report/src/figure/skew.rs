@@ -23,7 +23,7 @@ const PER_PAGE: usize = 14;
 /// Every panel shows at least so many milliseconds on both sides of 0.
 const LEAST: f64 = 1e-3;
 
-/// Which side's stamps are looked at.
+/// The side whose timestamps are drawn.
 #[derive(Clone, Copy)]
 enum Side {
     Send,
@@ -59,7 +59,7 @@ impl Side {
     }
 }
 
-/// Of our sends.
+/// Of local sends.
 pub(crate) fn draw_send(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     draw(data, settings, Side::Send)
 }

@@ -106,8 +106,8 @@ fn length(seconds: f64) -> String {
 /// From so many seconds on, an axis of one block shows the time of day.
 const BY_CLOCK: f64 = 600.0;
 
-/// The strip's x axis: of one block seconds, or the time of day where it is long; of more the blocks' numbers with
-/// the time at which they started.
+/// The strip's x axis: of one block seconds, or the time of day where it is long; of more the blocks' numbers
+/// with the time at which they started.
 pub(crate) fn time_axis(
     marks: &mut Vec<Mark>,
     segments: &[Segment<'_>],

@@ -1,5 +1,5 @@
-//! The timetable as it was carried out: a panel for each block, a row for each site, a bar for each experiment from
-//! its start to its end; what is not complete is outlined.
+//! The timetable as it was carried out: a panel for each block, a row for each site. Each experiment has
+//! a bar from its start to its end. Incomplete ones are outlined.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use neph_analysis::{Diagnoses, Diagnosis};
 
-/// The causes, the costliest first; where no rule speaks that, and which rules could not look.
+/// The root causes, ordered by added latency; or that there is none; and rules that were not evaluated.
 pub(super) fn section(reported: &Diagnoses) -> Markup {
     let not_evaluated = reported.not_evaluated_text();
     html! {

@@ -9,7 +9,7 @@ use neph_analysis::words::plural;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::{BlockOrder, HostFacts, Provenance, UtcOffset};
 
-/// What nobody has recorded.
+/// A value that was not recorded.
 const UNKNOWN: &str = "–";
 
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {

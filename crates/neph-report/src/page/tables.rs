@@ -119,7 +119,7 @@ pub(crate) fn number(value: f64) -> String {
     signed(&text)
 }
 
-/// The tables of fleets: a part for each scenario, in it what each table says of it.
+/// The tables of fleets: a part for each scenario, with its rows of each table.
 pub(super) fn fleets(tables: &[Table]) -> Markup {
     let own: Vec<&Table> = tables.iter().filter(|table| is_of_fleets(table)).collect();
     let mut scenarios: Vec<&Cell> = Vec::new();
@@ -153,7 +153,7 @@ pub(super) fn fleets(tables: &[Table]) -> Markup {
     }
 }
 
-/// Whether a table stands in the section of fleets.
+/// Whether a table belongs to the section of fleets.
 pub(super) fn is_of_fleets(table: &Table) -> bool {
     table.name.starts_with(FLEETS)
 }

@@ -1,4 +1,4 @@
-//! A colour, as screens and printers are told it.
+//! A colour for screens and printers.
 
 /// sRGB, 8 bits a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! The one font of all figures, and how wide its text is.
 //!
-//! Inter, cut down to Latin, Greek and Cyrillic (see `fonts/make.py`), so that a label's width is
-//! known before it is drawn, and is the same in every backend and on every machine.
+//! Inter, cut down to Latin, Greek and Cyrillic (see `fonts/make.py`). The width of a label is known
+//! before it is drawn, and is the same in every backend and on every machine.
 
 use std::sync::LazyLock;
 
@@ -64,7 +64,7 @@ pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     crate::shortened::shortened(text, |short| width(short, size, Weight::Regular) <= room)
 }
 
-/// As [`fit`], told apart from the others that it stands among.
+/// As [`fit`], and different from the other texts of `among`.
 pub(crate) fn fit_among(text: &str, among: &[String], size: f64, room: f64) -> String {
     let fits = |short: &str| width(short, size, Weight::Regular) <= room;
     crate::shortened::shortened_among(text, among, fits)

@@ -134,7 +134,7 @@ pub enum Turn {
 pub struct Text {
     /// Where its anchor stands, on its base line.
     pub at: Point,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Which part of it stands at `at`.
     pub anchor: Anchor,

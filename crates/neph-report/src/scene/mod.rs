@@ -1,4 +1,4 @@
-//! Marks: what a figure consists of, before anybody decides on pixels or paper.
+//! Marks: the shapes of a figure, independent of pixels and paper.
 //!
 //! Owns the shapes and their places, in CSS pixels (1/96 inch), y downwards. Knows no data and no
 //! file format: the backends turn the same marks into SVG, PNG and PDF.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{Anchor, FONT_FAMILY, Fill, Mark, Point, Rect, Scene, Stroke, Text, Turn, Weight};
 
-/// The scene as an SVG document. `name` makes ids unique where several stand on one page, and
-/// `title` is what a screen reader says.
+/// The scene as an SVG document. `name` makes ids unique where one page has several, and
+/// `title` is the text for screen readers.
 pub fn svg(scene: &Scene, name: &str, title: &str) -> String {
     let mut writer = Writer {
         out: String::new(),
@@ -177,7 +177,7 @@ fn tenths(value: f64) -> String {
     trimmed(&format!("{value:.1}"))
 }
 
-/// Two decimals at most: a hundredth of a pixel is finer than anybody prints.
+/// Two decimals at most: a hundredth of a pixel is finer than any print.
 fn number(value: f64) -> String {
     trimmed(&format!("{value:.2}"))
 }

@@ -3,8 +3,8 @@
 /// The most runs of shared words that are tried in all combinations.
 const MOST_RUNS: usize = 8;
 
-/// The text without some of what all the others have too; `None` where that is not short enough, or nothing in
-/// it distinguishes it.
+/// The text without some of what all the others have too; `None` where that is not short enough, or nothing
+/// in it distinguishes it.
 pub(super) fn cut(
     text: &str,
     others: &[&str],

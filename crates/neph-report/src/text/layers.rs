@@ -1,5 +1,5 @@
 //! The lower layers of an imported campaign in a terminal: the RTT of TCP acknowledgements and of pings,
-//! which its files hold beside the messages.
+//! which its files hold in addition to the messages.
 
 use super::padded;
 use neph_analysis::Layer;

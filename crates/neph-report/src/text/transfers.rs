@@ -8,7 +8,7 @@ use super::padded;
 
 /// Names are cut down to this.
 const LONGEST: usize = 48;
-/// The columns, beside the names.
+/// The columns after the names.
 const COLUMNS: [(&str, &[Quantity]); 7] = [
     ("bit rate", &[Quantity::MediaRate]),
     ("transactions", &[Quantity::Transactions]),

@@ -74,10 +74,9 @@ pub fn clock_course_between<'a>(
 
 impl ClockCourse<'_> {
     /// The offset at a moment. Its bound, in nanoseconds, is valid even if a clock was set once within the
-    /// horizon and no limit contradicts it. It does not cover three cases: a step within about 20 messages,
-    /// or 1 s, of the first or the last message or of a detected step; a second undetected step within the
-    /// horizon; and a queue of the same size that begins or ends with the step, so that one direction stays
-    /// level.
+    /// horizon and no limit contradicts it. It does not cover a step within about 20 messages, or 1 s, of the
+    /// first or last message or of a detected step. It covers no second undetected step within the horizon,
+    /// and no queue of the same size that begins or ends with the step.
     ///
     /// `None` where the part has no messages in both directions within the horizon: in the middle of a step,
     /// or in a gap.
@@ -90,8 +89,8 @@ impl ClockCourse<'_> {
         fit(self.back(part)).or_else(|| fit(i64::MAX))
     }
 
-    /// The largest step that may hide between two moments, in nanoseconds, by the same evidence as the bound
-    /// of [`ClockCourse::at`]: a small part of the round trip where one direction shows no change. `None`
+    /// The largest step that may hide between two moments, in nanoseconds, by the evidence of
+    /// [`ClockCourse::at`]. It is a small part of the round trip where one direction shows no change. `None`
     /// where a step of any size may hide, and where one was detected.
     pub fn hidden_step(&self, from: i64, until: i64) -> Option<i64> {
         let part = self.part(from)?;

@@ -14,7 +14,7 @@ const WINDOW: usize = 4;
 const DISTANCE: usize = WINDOW + 2;
 /// A window has a level if this many cells show it: with variable queues none does.
 const SETTLED: usize = 3;
-/// Number of cells in a horizon. With the usual one, windows are of 32 s down to half a second.
+/// Numbers of cells in a horizon. With the default horizon, windows are from 32 s down to half a second.
 const CELLS: [i64; 7] = [12, 25, 50, 100, 200, 400, 800];
 /// Near the ends, this many limits are excluded if the cells leave nothing to examine.
 const FEW: usize = 8;

@@ -1,5 +1,4 @@
-//! One exchange with the timestamps of two clocks, and the mean of many, as in the Network Time Protocol:
-//! without an error bound.
+//! One exchange with the timestamps of two clocks, and the mean of many as in NTP, without an error bound.
 //!
 //! It takes half of the round trip as the delay of the forward path. If one direction takes longer, by load
 //! or length, the mean is wrong by half the difference, which it does not show. It is for comparison with

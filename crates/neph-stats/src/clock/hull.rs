@@ -1,12 +1,12 @@
-//! The convex hull of points, seen from below, and the highest line of a given slope under it.
+//! The lower convex hull of points, and the highest line of a given slope under it.
 
-/// Corners from left to right, edges getting steeper.
+/// Corners from left to right, with increasing slopes of the edges.
 pub(super) struct Hull {
     corners: Vec<(f64, f64)>,
 }
 
 impl Hull {
-    /// Of points that ascend in x (Andrew's monotone chain). Of several with one x, the lowest.
+    /// From points that ascend in x (Andrew's monotone chain). Of several with one x, the lowest counts.
     pub(super) fn below(points: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut corners: Vec<(f64, f64)> = Vec::new();
         for point in points {
@@ -43,8 +43,8 @@ impl Hull {
             .map(|(left, right)| (right.1 - left.1) / (right.0 - left.0))
     }
 
-    /// Where the highest line of this slope that lies below all points meets x = 0: it touches the corner
-    /// behind which the edges are steeper.
+    /// Intersection with x = 0 of the highest line of this slope below all points. It touches the corner
+    /// after which the edges are steeper.
     pub(super) fn intercept(&self, slope: f64) -> f64 {
         let (mut low, mut high) = (0, self.corners.len().saturating_sub(1));
         while low < high {

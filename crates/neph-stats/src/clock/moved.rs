@@ -1,10 +1,10 @@
-//! Detects clock steps smaller than the room between the delays: no line contradicts them, but both
-//! directions show them.
+//! Detects clock steps below the room between the delays: no line contradicts them, but both directions show
+//! them.
 //!
-//! Owns the criteria. If the peer's clock is set forward by 10 ms, each message to the peer seems 10 ms later
-//! and each message from it 10 ms earlier, for as long as it stays. So limits from above and from below move
-//! equally, and the room between them stays. A queue or another path moves one of them, or both in opposite
-//! directions. A rate moves both, but as much before and after.
+//! Owns the criteria. If the peer's clock is set forward by 10 ms, messages to the peer seem 10 ms later and
+//! messages from it 10 ms earlier. So limits from above and from below move equally, and the room between
+//! them stays. A queue or another path moves one of them, or both in opposite directions. A rate moves both,
+//! but as much before and after.
 
 use super::{OffsetLimit, OffsetLimits};
 use crate::real::real_nanos;
@@ -15,13 +15,13 @@ const MILLI: i64 = 1_000_000;
 const LOOKS: [i64; 4] = [250 * MILLI, 1_000 * MILLI, 4_000 * MILLI, 16_000 * MILLI];
 /// This many windows before a step, and after it, must be level.
 const SIDE: usize = 4;
-/// Beginnings of windows, in halves of a window from the moment. The half on each side of it is excluded,
-/// since the step may be in its middle.
+/// Beginnings of windows, in halves of a window from the moment. The half on each side of it is excluded: it
+/// may contain the step.
 const BEGINS: [i32; 2 * SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
 /// Limits of each kind in a window, at least.
 const LEAST: usize = 2;
-/// A step is at least this many times the difference between the windows of one side, or between the two
-/// directions. With 4, none is detected in 20 hours of skewed delays without a step (the tests).
+/// Least ratio of a step to the difference between the windows of a side, or between the directions. With 4,
+/// tests with 20 hours of skewed delays detect none.
 const CLEARLY: f64 = 4.0;
 /// A step shows within this many messages, or a sixteenth of a window.
 const AT_ONCE: i64 = 3;
@@ -173,8 +173,7 @@ impl Jump {
         };
         let set_until = behind.at.saturating_add(behind.within);
         let set_from = before.at.min(behind.at);
-        // A clock is set at once. A change that takes longer than the message interval was a change of both
-        // paths.
+        // A clock is set at once. A slower change, over several messages, was a change of both paths.
         let asked = between(
             limits.at_most,
             self.moment - reach(look),
@@ -242,8 +241,7 @@ fn looks(
     Some(tightest)
 }
 
-/// The median change from one window to the next of the same side, over both directions: the effect of a
-/// rate.
+/// Median change between consecutive windows of a side, over both directions: the effect of a rate.
 fn median_change(both: &[[f64; 2 * SIDE]; 2]) -> f64 {
     let sides = both.iter().flat_map(|looks| looks.chunks(SIDE));
     let mut changes: Vec<f64> = sides

@@ -24,8 +24,8 @@ impl OffsetLimits<'_> {
     /// had returned until `back` are used. The rate is the mean over all of these within the horizon. `None`
     /// without a limit of each kind. `corners` are those of these that hulls can touch.
     ///
-    /// The bound does not cover a step within about 20 messages of the first or the last of these, nor one
-    /// that a queue of the same size hides in one direction at the same time.
+    /// The bound does not cover a step within about 20 messages of the first or the last of these. Nor does
+    /// it cover one that a queue of the same size hides in one direction.
     pub(super) fn fit_despite_step(
         self,
         corners: Self,

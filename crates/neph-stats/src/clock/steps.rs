@@ -1,7 +1,6 @@
 //! Size and time of clock steps, from the fits before and after them.
 //!
-//! Owns the size of a step, and merging of steps. Does not own where a clock was set
-//! ([`course`](super::course)).
+//! Owns size and merging of steps. Does not own where a clock was set ([`course`](super::course)).
 
 use super::ClockFit;
 use super::course::{ClockCourse, Part};
@@ -10,8 +9,8 @@ use crate::real::{nanos, real_nanos};
 /// A clock was set: the limits before and after are not of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockStep {
-    /// Not before this moment, in nanoseconds of the local clock: the last limit that agrees with all earlier
-    /// ones but not with the later ones.
+    /// Not before this moment, in nanoseconds of the local clock: the last limit that agrees with the earlier
+    /// ones only.
     pub after: i64,
     /// Not after this moment: the first message that shows the changed clock had returned.
     pub before: i64,
@@ -99,8 +98,8 @@ impl Found {
 
     fn step(&self) -> ClockStep {
         let by = self.right.offset.saturating_sub(self.left.offset);
-        // Without messages in between the clocks drift. If the local clock was set forward, the gap is
-        // shorter than it appears, and the peer's clock shows its length.
+        // The clocks drift in a gap. If the local clock was set forward, the gap is shorter than it appears;
+        // the peer's clock shows its length.
         let silence = self.right.at.saturating_sub(self.left.at);
         let by_theirs = silence.saturating_add(by);
         let is_shorter = (0..silence).contains(&by_theirs);

@@ -83,8 +83,8 @@ fn rigid() -> ClockNature {
 
 #[test]
 fn two_exchanges_leave_a_parallelogram_of_lines() {
-    // At -10 and 10 s the offset lies between 0 and 100: at 0 too, and the rate is at most 100 ns
-    // in 20 s either way.
+    // At -10 and 10 s the offset lies between 0 and 100. So it does at 0, and the rate is at most 100 ns
+    // in 20 s.
     let made = Exchanges {
         at_most: vec![limit(-10 * SECOND, 100), limit(10 * SECOND, 100)],
         at_least: vec![limit(-10 * SECOND, 0), limit(10 * SECOND, 0)],
@@ -384,7 +384,7 @@ proptest! {
         prop_assert!((fit.rate - rate).abs() <= fit.rate_bound + 1e-12, "{fit:?}");
         let half = least[0].midpoint(least[1]);
         prop_assert!(fit.bound >= half, "no more than the delays allow");
-        // Each exchange alone tells as much, and the rate is known well enough to carry it here.
+        // Each exchange alone shows as much, and the rate is known well enough to extrapolate.
         let by_one = made.at_most.iter().map(|one| {
             let turned = fit.rate_bound + ClockNature::default().wander;
             let carried = turned * real_nanos((one.at - at * SECOND).abs());

@@ -1,9 +1,9 @@
-//! Listening to an interface through programs at its hooks, which copy the beginning of each packet into
+//! Listens to an interface through programs at its hooks. They copy the beginning of each packet into
 //! memory that the process reads: less work for the kernel than a packet ring.
 //!
 //! Owns the map, the programs and their links (tcx, Linux 6.6), and the order of packets of several
-//! processors. They go away with the process, whatever ends it. What is sent is seen before it waits in
-//! the interface's queue (see [`crate::queue`]), and by senders that pass the queue by not at all.
+//! processors. The kernel removes them when the process ends. A sent packet is seen before the
+//! interface's queue (see [`crate::queue`]). Packets of senders that bypass the queue are not seen.
 
 use std::io;
 use std::net::UdpSocket;
@@ -23,7 +23,7 @@ pub const MOST_MEMORY: u64 = 1 << 27;
 const MAPPABLE: u32 = 1 << 10;
 const BEFORE: u32 = 1 << 3;
 const AFTER: u32 = 1 << 4;
-/// `BPF_PROG_TYPE_SCHED_CLS`; where to attach it is told with the link.
+/// `BPF_PROG_TYPE_SCHED_CLS`; the link has the attachment point.
 const CLASSIFIER: Kind = Kind {
     program: 3,
     attach: 0,
@@ -35,10 +35,10 @@ const TCX_EGRESS: u32 = 47;
 const LEAST_ROOM: u32 = 1 << 16;
 const GOOD_ROOM: u32 = 1 << 20;
 
-/// What stamps were taken before is complete: a program writes a packet this long after its stamp at
-/// most, unless its processor was taken away meanwhile.
+/// After this time all earlier timestamps are complete: a program writes a packet this long after its
+/// timestamp at most, unless its processor was taken away meanwhile.
 const SETTLED: i64 = 1_000_000;
-/// Stamps that are later than now by more are from before the clock was set back.
+/// Timestamps that are later than now by more are from before the clock was set back.
 const SECOND: i64 = 1_000_000_000;
 
 /// What is copied, and the memory for it.
@@ -70,13 +70,13 @@ pub struct Copier {
 struct Part {
     at: u64,
     head: u64,
-    /// The place of the packet there in the order of all: its stamp, or the last moment where there is
+    /// The place of the packet there in the order of all: its timestamp, or the last moment if there is
     /// none.
     next: i64,
 }
 
-/// The wall's time, how far atomic time is ahead of it, and what no stamp is later than: where one is, it
-/// comes first.
+/// The wall clock's time, how far atomic time (TAI) is ahead of it, and the upper limit of timestamps: a
+/// later one comes first.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     now: i64,
@@ -142,7 +142,7 @@ impl Copier {
         })
     }
 
-    /// Shows packets in the order of their stamps, at most about so many. The last millisecond's wait
+    /// Shows packets in the order of their timestamps, at most about so many. The last millisecond's wait
     /// for the next look, unless this is the last.
     pub fn look(&mut self, most: usize, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> Look {
         let filled = self.memory.filled();
@@ -169,7 +169,7 @@ impl Copier {
             if taken >= most {
                 break true;
             }
-            // As long as nobody else's is earlier.
+            // As long as no other processor's packet is earlier.
             let end = second.min(until);
             while !part.is_done() && part.next <= end && taken < most {
                 let record = memory.record(number, part.at);
@@ -203,7 +203,7 @@ impl Copier {
         (at, second)
     }
 
-    /// Tells how full the memory is, from wherever it is kept.
+    /// A handle that reports the fill level of the memory.
     pub fn fill(&self) -> Fill {
         Fill(Arc::clone(&self.memory))
     }
@@ -301,7 +301,7 @@ fn link(program: BorrowedFd<'_>, index: u32, (place, order): (u32, u32)) -> io::
         .word(4, index)
         .word(8, place)
         .word(12, order);
-    // SAFETY: no pointer is told.
+    // SAFETY: no pointer is passed.
     unsafe { attributes.open(LINK_CREATE) }
 }
 

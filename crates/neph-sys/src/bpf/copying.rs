@@ -1,10 +1,10 @@
 //! The program that copies the beginnings of packets.
 //!
-//! In words: a packet that passes the filter is copied to where the processor's part of the memory is
-//! free, with a stamp and its length; then the part's head moves on. Where it is full the packet is
-//! counted as lost. Whatever happens the packet goes its way, and to the next program of others.
-//! Processors share nothing: no program interrupts another one on its processor, since each runs while
-//! the kernel's network work is held off there.
+//! It copies a packet that passes the filter to the free part of the processor's memory, with a
+//! timestamp and its length. Then it moves the head of that part. If the part is full, the packet is
+//! counted as lost. In all cases the packet goes on, to the next program of others too. Processors
+//! share nothing. No program interrupts another one on its processor, since the kernel's network work
+//! is not preempted there.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -111,8 +111,8 @@ fn find_room(
     Ok(())
 }
 
-/// Writes when it passed: by the clock of the wall where the kernel has stamped it as it came, else now,
-/// by atomic time, which is the only one that programs may ask for and that steps with the wall's.
+/// Writes when the packet passed. If the kernel took a timestamp at arrival, the wall clock counts. Else
+/// it is now by atomic time (TAI): the only clock for programs that steps with the wall clock.
 fn stamp(program: &mut Assembly, hook: Hook) {
     let stamped = program.label();
     program.put(MOVE_IMM, (R1, 0), 0, 0);
@@ -174,7 +174,7 @@ fn copy_bytes(program: &mut Assembly, kept: i32, pass: Label) {
     program.put(MOVE, (R3, RECORD), 0, 0);
     program.put(ADD_IMM, (R3, 0), 0, BYTES_AT.into());
     program.call(LOAD_BYTES);
-    // The packet is as long as it says.
+    // The packet has its stated length.
     program.jump(JUMP_NOT_EQUAL, R0, 0, pass);
 }
 

@@ -1,8 +1,8 @@
 //! A filter of classic BPF as part of a program.
 //!
 //! Owns the translation, step by step. The kernel's own loads of classic BPF end the whole program where
-//! a packet is too short, and with it those of others that come after: a load is a call here, which says
-//! so.
+//! a packet is too short, and with it later programs of others. Here a load is a call that returns the
+//! error.
 
 use std::io;
 

@@ -1,11 +1,10 @@
 //! The memory that program and process share: a part for each processor, with records one behind the
 //! other.
 //!
-//! Owns its layout, and reading in it. A part begins with its head (up to where the program has
-//! written), its tail (up to where the process has read) and the packets lost there, each in a line of
-//! the cache of its own; they count bytes from the beginning. A record begins where the head is, in the
-//! room behind, and may run over its end into what is spare there: the next begins as far behind the
-//! room's beginning.
+//! Owns its layout, and reading in it. A part begins with three counters, each in its own cache line: its
+//! head (end of written data), its tail (end of read data) and the packets lost there. Head and tail
+//! count bytes from the start of the capture. A record begins at the head, and may run over the end of the
+//! room into spare memory. The next record then begins as many bytes after the room's start.
 
 use std::io;
 use std::marker::PhantomData;
@@ -77,7 +76,7 @@ impl Memory {
     /// Maps the value of `map`, which was made with the size of this shape.
     pub(super) fn map(map: BorrowedFd<'_>, shape: Shape) -> io::Result<Self> {
         // SAFETY: a fresh shared mapping of the map's value, of exactly its length (a multiple of the
-        // page, as room and what is beside it are).
+        // page, as room and spare memory are).
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -159,7 +158,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let bytes = self.shape.bytes() as usize;
-        // SAFETY: the mapping was made by `map` with this length; whoever reads in it borrows this value.
+        // SAFETY: the mapping was made by `map` with this length; every reader borrows this value.
         unsafe { libc::munmap(self.start.as_ptr().cast(), bytes) };
     }
 }
@@ -184,8 +183,8 @@ pub(super) struct Record<'memory> {
 
 impl<'memory> Record<'memory> {
     fn word(self, at: i16) -> u32 {
-        // SAFETY: a record's head lies in the mapping, aligned (see `Memory::record`), and is ours until
-        // it is given back.
+        // SAFETY: a record's head lies in the mapping, aligned (see `Memory::record`). The kernel does not
+        // write to it until it is given back.
         unsafe { self.start.offset(isize::from(at)).cast::<u32>().read() }
     }
 
@@ -213,8 +212,8 @@ impl<'memory> Record<'memory> {
 
     pub(super) fn packet(self, stamp: i64, interface: u32, hardware: u16) -> Packet<'memory> {
         let (note, protocols) = (self.word(NOTE_AT), self.word(PROTOCOL_AT));
-        // SAFETY: the program copied so many bytes behind the record's head, bounded again to what is
-        // spare behind the room; they are ours until they are given back.
+        // SAFETY: the program copied so many bytes behind the record's head, bounded again to the spare
+        // memory behind the room. The kernel does not write to them until they are given back.
         let bytes = unsafe {
             let start = self.start.offset(isize::from(BYTES_AT)).as_ptr();
             std::slice::from_raw_parts(start, self.kept() as usize)

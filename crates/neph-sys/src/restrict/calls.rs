@@ -1,7 +1,7 @@
 //! System calls that a restricted process may make; the kernel answers `ENOSYS` to all others.
 //!
-//! Owns the table. An allow list: calls of newer kernels, of other binary interfaces (x32) and those
-//! that start programs, mount, trace, load code into the kernel or change namespaces are not in it.
+//! Owns the table, an allow list. It omits calls of newer kernels and of other binary interfaces (x32).
+//! It omits calls that start programs, mount, trace, load code into the kernel or change namespaces.
 //! `ENOSYS`, because C libraries then fall back to an older call that is in it.
 
 use std::collections::BTreeMap;
@@ -235,7 +235,7 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP;
 
-/// Families of sockets: others (`AF_ALG`, `AF_VSOCK`, `AF_XDP`) are parts of the kernel that nobody needs here.
+/// Families of sockets. Others (`AF_ALG`, `AF_VSOCK`, `AF_XDP`) are parts of the kernel without use here.
 const FAMILIES: [libc::c_int; 5] = [
     libc::AF_UNIX,
     libc::AF_INET,

@@ -48,7 +48,7 @@ impl Files {
         let refused = |how: &'static str, path: &PathBuf| RestrictError::NoAccess {
             user: user.name().to_owned(),
             how,
-            // Of `.` nobody knows which folder it was.
+            // `.` alone does not show which folder it was.
             path: path.canonicalize().unwrap_or_else(|_| path.clone()),
         };
         match (self.unreadable(), self.unwritable()) {

@@ -108,12 +108,12 @@ fn socket(family: libc::c_int) -> io::Result<()> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and is used by nobody else.
+    // SAFETY: the descriptor was just made and has no other user.
     unsafe { libc::close(fd) };
     Ok(())
 }
 
-/// To a port where nobody listens any more: what counts is whether it may be tried.
+/// To a port without a listener: what counts is whether the attempt is permitted.
 fn connect() -> io::Result<()> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     match TcpStream::connect(port) {

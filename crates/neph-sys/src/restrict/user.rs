@@ -61,7 +61,7 @@ impl User {
         loop {
             let mut entry = MaybeUninit::<libc::passwd>::uninit();
             let mut found: *mut libc::passwd = ptr::null_mut();
-            // SAFETY: the name is a C string, `entry` and `room` are ours and alive for the call,
+            // SAFETY: the name is a C string, `entry` and `room` are owned here and alive for the call,
             // and the size of `room` is passed.
             let outcome = unsafe {
                 libc::getpwnam_r(

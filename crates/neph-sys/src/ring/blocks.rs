@@ -78,7 +78,7 @@ pub struct BlockRing {
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<Mapping>);
 
-/// A ring's memory. Who reads it beyond the status of its blocks holds the [`BlockRing`].
+/// A ring's memory. Code that reads it beyond the status of its blocks holds the [`BlockRing`].
 #[derive(Debug)]
 struct Mapping {
     memory: NonNull<u8>,
@@ -115,8 +115,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length; whoever reads in it has a share of
-        // this value, so nobody is left.
+        // SAFETY: the mapping was made by `map` with this length; every reader has a share of this value,
+        // so there is none left.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.blocks * BLOCK_BYTES) };
     }
 }
@@ -152,9 +152,9 @@ impl BlockRing {
         Self::make(socket, index, taking).map_err(failed)
     }
 
-    /// Opens a ring on all interfaces of the calling thread's network namespace, those that come later
-    /// included. Packets come without their link header ([`protocol`](super::packet::Packet::protocol) tells what they are), and
-    /// as often as they pass an interface; on loopback both as sent and as received
+    /// Opens a ring on all interfaces of the calling thread's network namespace, including later ones.
+    /// Packets come without link header; [`protocol`](super::packet::Packet::protocol) is their type. They
+    /// come as often as they pass an interface; on loopback both as sent and as received
     /// ([`is_echo`](super::packet::Packet::is_echo)).
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl BlockRing {
         self.mapping.is_ready(self.next)
     }
 
-    /// Tells how full the ring is, from wherever it is kept.
+    /// A handle that reports the fill level of the ring.
     pub fn gauge(&self) -> Gauge {
         Gauge(Arc::clone(&self.mapping))
     }
@@ -215,7 +215,7 @@ impl BlockRing {
     /// What the kernel counted since the last call (asking resets it).
     ///
     /// # Errors
-    /// None in practice: the socket is ours.
+    /// None in practice: this value owns the socket.
     pub fn counts(&self) -> io::Result<BlockCounts> {
         let mut stats = libc::tpacket_stats_v3 {
             tp_packets: 0,
@@ -242,7 +242,7 @@ impl BlockRing {
 
     fn ask<T>(&self, level: libc::c_int, name: libc::c_int, into: &mut T) -> io::Result<()> {
         let mut length = socklen::<T>();
-        // SAFETY: the callers give the plain C type that the option writes; its size is told.
+        // SAFETY: the callers give the plain C type that the option writes; its size is passed.
         let outcome = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),

@@ -23,7 +23,7 @@ impl Frame<'_> {
         let start = usize::from(self.header.tp_mac);
         let length = (self.header.tp_snaplen as usize).min(SLOT_BYTES.saturating_sub(start));
         // SAFETY: the kernel filled `snaplen` bytes at `mac` within this slot (bounded again
-        // above), and the slot stays ours until drop.
+        // above), and leaves the slot alone until drop.
         unsafe { std::slice::from_raw_parts(self.slot.add(start).as_ptr(), length) }
     }
 
@@ -45,7 +45,7 @@ impl Frame<'_> {
 
 impl Drop for Frame<'_> {
     fn drop(&mut self) {
-        // SAFETY: as in `PacketRing::next_frame`; the release store ends our reading before the kernel writes.
+        // SAFETY: as in `PacketRing::next_frame`; the release store ends reading before the kernel writes.
         let status = unsafe { self.slot.cast::<AtomicU32>().as_ref() };
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
     }

@@ -1,7 +1,7 @@
-//! A packet that was listened to, as the kernel tells of it.
+//! A captured packet, as the kernel reports it.
 //!
-//! Owns what is told, whichever way it came: in a block of a [`super::BlockRing`], or by a
-//! [`crate::bpf::Copier`]. Does not look into it.
+//! Owns the data of a packet from each source: a block of a [`super::BlockRing`], or a
+//! [`crate::bpf::Copier`]. Does not dissect it.
 
 /// A packet, from its link header on, or from behind it where all interfaces are listened to.
 #[derive(Clone, Copy, Debug)]

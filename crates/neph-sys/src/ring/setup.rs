@@ -1,8 +1,8 @@
-//! How a packet socket comes to its ring: options, memory, address.
+//! How a packet socket gets its ring: options, memory, address.
 //!
 //! Owns the system calls of [`PacketRing::open`](super::PacketRing::open) and of
-//! [`BlockRing::open`](super::BlockRing::open), in their order. What failed is in errno; the caller
-//! reads it at once and says what it was about.
+//! [`BlockRing::open`](super::BlockRing::open), in their order. errno has the error; the caller
+//! reads it at once and adds the context.
 
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -31,7 +31,7 @@ pub(super) fn bare_packet_socket() -> Option<OwnedFd> {
 fn open(kind: libc::c_int) -> Option<OwnedFd> {
     // SAFETY: socket takes integers only.
     let raw = unsafe { libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0) };
-    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+    // SAFETY: the kernel just gave us this descriptor and it has no other owner.
     (raw >= 0).then(|| unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
@@ -72,7 +72,7 @@ pub(super) fn ask_for_ring(socket: &OwnedFd, blocks: usize) -> Result<(), ()> {
     option(socket, libc::PACKET_RX_RING, &request)
 }
 
-/// Maps the ring, locked if permitted; tells which.
+/// Maps the ring, locked if permitted; returns whether it is locked.
 pub(super) fn map(socket: &OwnedFd, length: usize) -> Option<(NonNull<u8>, bool)> {
     let attempt = |extra| {
         // SAFETY: a fresh shared mapping of the ring that was just made, of exactly its length.
@@ -100,7 +100,7 @@ pub(super) fn bind(socket: &OwnedFd, index: libc::c_int) -> Result<(), ()> {
     address.sll_family = u16::try_from(libc::AF_PACKET).expect("17");
     address.sll_protocol = u16::try_from(libc::ETH_P_ALL).expect("3").to_be();
     address.sll_ifindex = index;
-    // SAFETY: the address lives for the call and its true size is told.
+    // SAFETY: the address lives for the call and its true size is passed.
     let outcome = unsafe {
         libc::bind(
             socket.as_raw_fd(),

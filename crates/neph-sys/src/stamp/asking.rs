@@ -1,4 +1,4 @@
-//! Asking a socket for stamps, and for what else is told beside each packet.
+//! Requests timestamps, and other data about each packet, from a socket.
 
 #![expect(
     unsafe_code,
@@ -9,22 +9,22 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// What a socket carries decides what the kernel can stamp.
+/// What a socket carries decides which timestamps the kernel can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// UDP, ICMP: one stamp identity per datagram, counted from 0.
+    /// UDP, ICMP: one timestamp identity per datagram, counted from 0.
     Datagrams,
-    /// As [`Carrier::Datagrams`], but of what is sent only the departure is stamped, not when it was
-    /// queued: half as much to read where thousands go a second.
+    /// As [`Carrier::Datagrams`], but with a send timestamp only, none of queueing: half as much to
+    /// read at thousands of packets per second.
     Departures,
-    /// TCP: a stamp's identity is the offset of a write's last byte, counted from the moment of
+    /// TCP: a timestamp's identity is the offset of a write's last byte, counted from the moment of
     /// [`enable`]; acknowledgements and statistics too. The socket must not be closed or listening.
     Stream,
-    /// As [`Carrier::Stream`], but only departures are stamped, without statistics.
+    /// As [`Carrier::Stream`], but with send timestamps only, without statistics.
     StreamDepartures,
 }
 
-/// Asks the kernel to stamp this socket's packets from now on, both ways.
+/// Makes the kernel take timestamps of this socket's packets from now on, in both directions.
 ///
 /// # Errors
 /// `EINVAL` for a stream on a socket that was never connected.
@@ -74,8 +74,8 @@ fn set_stamping(socket: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
     )
 }
 
-/// Counts this socket's datagrams from 0 again, after a send of which nobody can say whether the
-/// kernel counted it.
+/// Counts this socket's datagrams from 0 again, after a send if it is unknown whether the kernel
+/// counted it.
 ///
 /// # Errors
 /// None known on Linux.
@@ -85,7 +85,7 @@ pub fn restart_count(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()>
     set_stamping(socket, flags(carrier))
 }
 
-/// Asks for receive stamps only.
+/// Asks for receive timestamps only.
 ///
 /// # Errors
 /// None known on Linux.
@@ -105,7 +105,7 @@ pub fn enable_ttl(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     }
 }
 
-/// Asks for the port of ours that each received datagram was sent to: told where it is not the
+/// Requests the local port that each received datagram was sent to: it is reported if it is not the
 /// socket's own.
 ///
 /// # Errors
@@ -117,8 +117,8 @@ pub fn enable_port(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     }
 }
 
-/// Makes room for `bytes` to be received that are not read yet, notices of what was sent included:
-/// as much of it as is permitted (`net.core.rmem_max`; with `CAP_NET_ADMIN` all of it).
+/// Makes room for `bytes` of received data that are not read yet, including notices of sent packets.
+/// Takes as much as is permitted (`net.core.rmem_max`; with `CAP_NET_ADMIN` all of it).
 ///
 /// # Errors
 /// None known on Linux.
@@ -132,7 +132,7 @@ pub fn make_room(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
 /// # Errors
 /// `InvalidInput` before Linux 4.12.
 pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
-    /// `SO_MEMINFO` of asm-generic/socket.h, and what it tells (`SK_MEMINFO_*`).
+    /// `SO_MEMINFO` of asm-generic/socket.h, and its values (`SK_MEMINFO_*`).
     const SO_MEMINFO: libc::c_int = 55;
     const DROPS: usize = 8;
     let mut reported = [0_u32; DROPS + 1];
@@ -169,7 +169,7 @@ pub(crate) fn set_option(
     name: libc::c_int,
     value: libc::c_int,
 ) -> io::Result<()> {
-    // SAFETY: setsockopt reads one int, alive for the call, and its true size is told.
+    // SAFETY: setsockopt reads one int, alive for the call, and its true size is passed.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -186,15 +186,15 @@ pub(crate) fn set_option(
     }
 }
 
-/// A socket that does nothing but keep the machine's receive stamping switched on. It has no address:
-/// nobody can send to it, and the namespace needs none (a new one's loopback is down).
+/// A socket that only keeps the machine's receive timestamps switched on. It has no address: it gets
+/// no packets, and the namespace needs none (a new one's loopback is down).
 #[derive(Debug)]
 pub struct KeepAwake(
     #[cfg_attr(not(test), expect(dead_code, reason = "lives for its effect"))] OwnedFd,
 );
 
 impl KeepAwake {
-    /// Switches it on; sleep a few milliseconds before the first stamp is needed.
+    /// Switches it on; sleep a few milliseconds before the first timestamp is needed.
     ///
     /// # Errors
     /// Where no UDP socket can be had.
@@ -205,7 +205,7 @@ impl KeepAwake {
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+        // SAFETY: the kernel just gave us this descriptor and it has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         enable_receive(socket.as_fd())?;
         Ok(Self(socket))

@@ -1,6 +1,6 @@
-//! Many datagrams or notices in one system call, into room that is made once.
+//! Many datagrams or notices in one system call, into room that is allocated once.
 //!
-//! Owns `recvmmsg`. What is told of each is the same as of one that was received alone.
+//! Owns `recvmmsg`. Each has the same data as one that was received alone.
 
 #![expect(
     unsafe_code,
@@ -13,8 +13,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::{Notice, Received, describe, notice};
 
-/// Room for what is told of a datagram: a stamp (64), addresses (20 to 36), TTL, an error queue
-/// entry (72).
+/// Room for the control messages of a datagram: a timestamp (64), addresses (20 to 36), TTL, an error
+/// queue entry (72).
 const CONTROL: usize = 320;
 
 /// Room for a number of datagrams.
@@ -44,8 +44,8 @@ pub enum Patience {
     First,
 }
 
-// SAFETY: the pointers in the headers and vectors point into the vectors beside them, whose memory
-// stays where it is when the batch moves, and are used by nobody between calls.
+// SAFETY: the pointers in the headers and vectors point into the vectors of this struct. Their memory
+// stays where it is when the batch moves, and is not used between calls.
 unsafe impl Send for Batch {}
 
 impl std::fmt::Debug for Batch {
@@ -109,15 +109,15 @@ impl Batch {
     }
 
     fn call(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
-        // What the latest call wrote: these are told both ways.
+        // The latest call changed these lengths, which are input and output.
         for header in &mut self.headers[..self.used] {
             header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
             header.msg_hdr.msg_controllen = CONTROL as _;
             header.msg_hdr.msg_flags = 0;
         }
         self.used = 0;
-        // SAFETY: each header points at an address, a vector over bytes of its own and a control
-        // buffer, whose true sizes it tells; self owns all of them and is borrowed for the call.
+        // SAFETY: each header points at an address, a vector over bytes of its own and a control buffer,
+        // and has their true sizes. self owns all of them and is borrowed for the call.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),

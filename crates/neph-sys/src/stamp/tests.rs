@@ -21,7 +21,7 @@ fn stamps(socket: BorrowedFd<'_>, wanted: usize) -> Vec<SendStamp> {
     seen
 }
 
-/// Has the kernel stamp what arrives, and waits until it does: it switches that on a moment later.
+/// Enables receive timestamps, and waits until they arrive: the kernel enables them with a delay.
 fn stamping() -> KeepAwake {
     let awake = KeepAwake::new().expect("a socket");
     let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");

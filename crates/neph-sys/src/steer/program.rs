@@ -22,7 +22,7 @@ const SOCKET: u8 = R8;
 /// Where the key of both maps is.
 const KEY: i16 = -4;
 
-/// What a program gives that lets everything pass, whatever it assigned.
+/// The return value that lets every packet pass, with or without an assigned socket.
 const PASS: i32 = 1;
 
 /// Looks the map's only value up; R0 points at it.

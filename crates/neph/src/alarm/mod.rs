@@ -1,6 +1,6 @@
-//! Alarms: the rule that was typed.
+//! Alarms: the rule that the user typed.
 //!
-//! What a rule is about, and what is counted for it, each command says; judging is neph-model's.
+//! Each command defines the subjects of a rule and what it counts. neph-model evaluates the rule.
 
 use neph_model::Span;
 use neph_model::alarm::Rule;
@@ -11,7 +11,7 @@ use crate::exit::Failure;
 /// A rule that was typed behind `--alarm`, about one of `subjects`.
 ///
 /// # Errors
-/// Its first mistake; what `mend` says of it, where it knows better.
+/// Its first mistake, or the better explanation of `mend`, where there is one.
 pub(crate) fn parse<S: Clone>(
     text: &str,
     subjects: &[(&str, S)],

@@ -46,7 +46,7 @@ impl<O: Observer> Observer for Acknowledging<'_, O> {
             records,
         } = events
         {
-            // Whoever reads the file loses a line; the store has the message all the same.
+            // A failed write loses a line for the reader of the file; the store has the message in any case.
             let _ = self.file.write_all(lines(*experiment, records).as_bytes());
         }
         self.inner.report(events);

@@ -1,5 +1,5 @@
-//! Alarms of a running campaign, told at once: a line, and the webhook. Whether there were any decides
-//! the exit status.
+//! Alarms of a running campaign, reported at once: a line, and the webhook. The exit status shows
+//! whether there were any.
 
 use neph_documents::alarm::{AlarmDocument, OfExperiment, sentence};
 use neph_documents::rows::json_line;
@@ -12,7 +12,7 @@ use crate::output;
 use crate::resolving::addresses;
 use neph_export::{Url, Webhook};
 
-/// Who is told.
+/// Where alarms go.
 #[derive(Debug)]
 pub(super) struct Alarming {
     webhook: Option<Webhook>,
@@ -33,7 +33,7 @@ impl Alarming {
         }
     }
 
-    /// Waits until all were told, or could not be, but not for ever.
+    /// Waits until all alarms were reported or failed, for a limited time.
     pub(super) fn finish(self) {
         if let Some(webhook) = self.webhook {
             webhook.finish();

@@ -184,8 +184,8 @@ fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), F
     Ok(())
 }
 
-/// The reflectors that a plan wants at its sites: for longer than it can take, but no longer than a day, after which
-/// each is ordered anew.
+/// The reflectors that a plan wants at its sites: for longer than it can take, but at most for a day. After
+/// that each is ordered again.
 fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     const LEAST: Span = Span::from_secs(600);
     const MOST: Span = Span::from_secs(23 * 3600);

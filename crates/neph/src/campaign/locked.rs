@@ -7,9 +7,9 @@ use neph_text::{Fault, Problems};
 
 use super::Read;
 
-/// Notes every congestion control of the plan that the topology forbids at the site that sends: the
-/// routes of a site with `congestion_control` lock that one (`ip route ... congctl lock`), and the
-/// kernel then refuses any other to every connection.
+/// Notes every congestion control of the plan that the topology forbids at the sending site.
+/// The routes of a site with `congestion_control` lock it (`ip route ... congctl lock`). The kernel
+/// then refuses any other to every connection.
 pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;

@@ -80,8 +80,8 @@ pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     understand(text_file::read(text_file::PLAN, path, where_it_is)?)
 }
 
-/// Reads a plan from its text, and the topology file that it names. What the plan names and is not
-/// there, and what its report cannot draw, is told before anything is measured.
+/// Reads a plan from its text, and the topology file that it names. Reports missing objects of the
+/// plan, and figures that its report cannot draw, before anything is measured.
 pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     let here = |plan: &Plan, problems: &Problems<'_>| {
         outside::check(plan, problems);
@@ -104,8 +104,8 @@ pub(crate) fn kept_topology<'c>(campaign: &'c Campaign, file: &str) -> Option<&'
     scenes::of_kept(kept, file).or_else(|| scenes::is_one(kept).then_some(kept))
 }
 
-/// Reads the plan of a campaign, and the topology that was kept with it: files that were changed
-/// since change nothing. Figures that this version does not know are the report's to tell of.
+/// Reads the plan of a campaign, and the topology that was kept with it: later changes of the files
+/// have no effect. The report lists figures that this version does not know.
 fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
     let read = read_both(source, &outside::check, |written, file| {

@@ -153,7 +153,7 @@ fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
     }
 }
 
-/// As [`check_file`], of a file that nobody else may read.
+/// As [`check_file`], for a file that no other user may read.
 fn check_secret(
     noun: &str,
     kind: FileKind,

@@ -1,8 +1,8 @@
-//! Whether somebody listens where a plan's endpoints and loads are, as far as its lab tells: a site must have the
-//! address, and one that has reflectors must have one that listens there. A site without them may be
-//! silent on purpose, but not where the lab has none at all.
+//! Whether a plan's endpoints and loads have a listener, as far as its lab shows. A site must have
+//! the address. A site with reflectors must have one that listens there. A site without
+//! reflectors may be silent on purpose, but not where the lab has none at all.
 //!
-//! Says nothing where something else may listen: a service of the topology, or a box in the path.
+//! Reports nothing where something else may listen: a service of the topology, or a box in the path.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,8 +13,8 @@ use neph_text::{Fault, Problems};
 
 use super::{Read, Scene};
 
-/// Notes every endpoint and load in the lab that nobody would answer. Only of a plan without other mistakes: who
-/// listens where is not known while a reflector's site is wrong.
+/// Notes every endpoint and load in the lab that no site would answer. Only for a plan without other
+/// mistakes: the listeners are not known while a reflector's site is wrong.
 pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
@@ -43,7 +43,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     }
 }
 
-/// Which address is asked, and at which port somebody must listen; none where it has a name.
+/// The address of the endpoint, and the port that needs a listener; `None` for a name.
 fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
     let ip = endpoint.target.host().parse().ok()?;
     // The kernel answers echoes, and SYNs to a port without a listener too.

@@ -1,4 +1,4 @@
-//! The clock by which a campaign waits and stamps.
+//! The clock for waiting and timestamps of a campaign.
 
 use neph_campaign::Clock;
 use neph_model::{Span, Stop, Wall};

@@ -1,4 +1,4 @@
-//! `neph run` and `neph resume`: carrying a plan out, and going on after whatever stopped it.
+//! `neph run` and `neph resume`: carry a plan out, and go on after any interruption.
 
 use std::path::PathBuf;
 
@@ -229,13 +229,13 @@ pub(crate) fn carry_out(
         stop: &stop,
     };
     let conducted = conduct(read, order, earlier, &mut crew);
-    // Its lab goes before anything is said.
+    // The lab is removed before anything is reported.
     drop(executor);
     let resume = watch.campaign().map(|id| settings.resume(id));
     let conducted =
         conducted.map_err(|error| Failure::refused(with_the_way_on(&error, resume.clone())));
     let ended = conducted.and_then(|(campaign, standing)| {
-        // Where the store cannot say how it stands, the report and the way on are told all the same.
+        // If the store cannot report the status, the report and the next step are still shown.
         let stood = stand(store.as_ref(), &campaign, settings);
         let reported = report(read, store.as_ref(), &campaign, settings);
         let resume = settings.resume(campaign.id);
@@ -250,7 +250,7 @@ pub(crate) fn carry_out(
         }
         stood.and(reported).map(|()| outcome)
     });
-    // Last: who does not hear must not keep the report back.
+    // Last: a slow webhook must not delay the report.
     watch.finish();
     ended
 }
@@ -271,7 +271,7 @@ fn check_files(plan: &Plan) -> Result<(), Failure> {
     neph_agent::check_files(grouped, plan.timeout).map_err(Failure::usage)
 }
 
-/// Says how a campaign stands, unless nothing is to be said.
+/// Prints the status of a campaign, unless the output is quiet.
 fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
     if !settings.quiet {
         output::say(&stands(store, campaign)?);

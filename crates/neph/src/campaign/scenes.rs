@@ -1,7 +1,7 @@
 //! The networks that a plan's lab has: its own topology, and those that seasons have instead.
 //!
-//! Owns how several are kept with a campaign, as one text: each behind a line that says how long it
-//! is and which file it was, `# topology 123 bytes: high.toml`.
+//! Owns how several are kept with a campaign, as one text. Each follows a line with its length and
+//! the name of its file: `# topology 123 bytes: high.toml`.
 
 use std::path::{Path, PathBuf};
 

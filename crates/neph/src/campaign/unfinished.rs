@@ -10,10 +10,10 @@ use crate::exit::Failure;
 use crate::output;
 use neph_text::counted;
 
-/// Scenarios are told one by one up to this many.
+/// Scenarios are listed one by one up to this many.
 const REPORTED: usize = 5;
 
-/// Says what is left to do.
+/// Reports what is left to do.
 pub(super) fn report(
     store: &dyn Store,
     campaign: &Campaign,

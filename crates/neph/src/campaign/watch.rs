@@ -1,5 +1,5 @@
-//! Progress of a campaign on standard error: a live line at a terminal, a line per experiment
-//! elsewhere.
+//! Progress of a campaign on standard error: a live line on a terminal, otherwise one line per
+//! experiment.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) struct Watch {
     standing: String,
     /// The campaign, once it is in the store.
     campaign: Option<CampaignId>,
-    /// Why there are no echoes, as far as it is said.
+    /// Why there are no echoes, as far as it is known.
     without_echo: BTreeSet<String>,
     alarming: Alarming,
     metrics: RunMetrics,
@@ -56,7 +56,7 @@ impl Watch {
         }
     }
 
-    /// Nothing more happens: what was told elsewhere arrives, or is given up.
+    /// Nothing more happens: pending reports to the webhook arrive, or are given up.
     pub(super) fn finish(self) {
         self.alarming.finish();
         if let Some(exporting) = self.exporting {
@@ -116,6 +116,16 @@ impl Watch {
     }
 }
 
+/// How far an experiment is, in words: the seconds of a transfer, else messages and their figures.
+fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
+    let of = scenario.messages;
+    if scenario.measure().is_transfer() {
+        return format!("{due}/{of} s");
+    }
+    let each = scenario.flows().map_or("", |_| " of each flow");
+    format!("{due}/{of} messages{each}, {}", reported_of_all(figures))
+}
+
 impl Observer for Watch {
     fn report(&mut self, events: &CampaignEvent<'_>) {
         self.metrics.count(events);
@@ -131,7 +141,7 @@ impl Observer for Watch {
                 self.line(&begun(campaign, scenarios.len(), *standing, *left));
             }
             CampaignEvent::Waiting { block, .. } => {
-                self.line(&format!("waiting for block {}", block + 1))
+                self.line(&format!("waiting for block {}", block + 1));
             }
             CampaignEvent::OutOfSeason { season, until } => {
                 let until = when::utc(*until);
@@ -144,7 +154,7 @@ impl Observer for Watch {
             CampaignEvent::Checked(check) => self.line(&checked(check)),
             CampaignEvent::Traced(route) => self.line(&traced(route)),
             CampaignEvent::ExperimentBegun { standing, left, .. } => {
-                self.stand(*standing, Some(*left))
+                self.stand(*standing, Some(*left));
             }
             CampaignEvent::Running {
                 scenario,
@@ -153,14 +163,7 @@ impl Observer for Watch {
             } => {
                 let left = (self.left - progress.elapsed).max(Span::ZERO);
                 let (standing, label) = (&self.standing, running(scenario, figures));
-                let (due, of) = (progress.due, scenario.messages);
-                let left = time(left);
-                let course = if scenario.measure().is_transfer() {
-                    format!("{due}/{of} s")
-                } else {
-                    let each = scenario.flows().map_or("", |_| " of each flow");
-                    format!("{due}/{of} messages{each}, {}", reported_of_all(figures))
-                };
+                let (course, left) = (course(scenario, progress.due, figures), time(left));
                 self.live(&format!("[{standing}] {label}: {course} | {left} left"));
             }
             CampaignEvent::ExperimentEnded {
@@ -176,7 +179,7 @@ impl Observer for Watch {
                 let end = ended(experiment, figures) + &flags;
                 self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
             }
-            // What is said of it takes the store.
+            // The final status needs the store.
             CampaignEvent::Ended { .. } => self.live(""),
             _ => self.alarm(events),
         }

@@ -25,7 +25,7 @@ use neph_text::counted::counted;
 /// Rows, unless another time is asked for.
 const ROWS: i64 = 10;
 
-/// Reads both and tells.
+/// Reads both captures and reports the clock offset.
 pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
     refuse_duplicate(here, there)?;

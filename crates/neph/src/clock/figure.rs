@@ -13,8 +13,8 @@ use crate::{output, sink};
 /// PNG pixels per CSS pixel: 192 dots per inch.
 const SCALE: f64 = 2.0;
 
-/// Refuses a file name that tells no format and a file that cannot be written, before anything is
-/// measured. Leaves nothing there, and what is there as it is.
+/// Refuses a file name without a known format, and a file that cannot be written, before anything is
+/// measured. Creates no file and does not change an existing one.
 pub(super) fn check(path: Option<&Path>, force: Force) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     if !matches!(ending(path), Some("svg" | "png" | "pdf")) {
@@ -34,7 +34,7 @@ fn ending(path: &Path) -> Option<&str> {
     path.extension()?.to_str()
 }
 
-/// Writes it where it was asked for; the measurement stands, whatever becomes of it.
+/// Writes it where it was asked for; a failure does not affect the measurement.
 pub(super) fn write(
     path: Option<&Path>,
     force: Force,

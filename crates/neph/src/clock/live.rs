@@ -1,4 +1,4 @@
-//! Exchanges that are made for it: STAMP to a reflector, by the kernels' stamps.
+//! Exchanges of STAMP with a reflector, by kernel timestamps.
 
 use std::net::IpAddr;
 use std::sync::mpsc::TryRecvError;
@@ -23,7 +23,7 @@ use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
 const TICK: Duration = Duration::from_millis(10);
 /// A line this often, unless another time is asked for.
 const EVERY: Span = Span::from_secs(1);
-/// Who has only met refusals for so long, and was not told how long to go on, gives up.
+/// Without a duration, neph gives up after only refusals for this time.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// Measures until it is enough.
@@ -77,7 +77,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         }
         Target::parse(peer).map_err(Failure::usage)?
     } else {
-        // The port of ours, where none is named; STAMP's own is 862.
+        // neph's own port by default; STAMP's is 862.
         Target::with_port("udp", peer, PORT).map_err(Failure::usage)?
     };
     let site = args.site.as_ref().map(Place::named);
@@ -101,15 +101,15 @@ struct Live<'a> {
     args: &'a Args,
     book: Book,
     reporting: ClockWriter,
-    /// On our raw clock, as all times here.
+    /// On the local raw clock, as all times here.
     began: i64,
-    /// Lines that were due, and the exchanges of which the last one told.
+    /// Lines that were due, and the number of exchanges in the last one.
     reported: i64,
     reported_exchanges: u64,
     steps_reported: usize,
-    /// Why nobody answers, as far as it was told.
+    /// Why no reply arrives, as far as it is known.
     refused: Option<String>,
-    /// What neph reflect is to be started with there: unless told otherwise it listens to IPv4 only.
+    /// How to start neph reflect at the peer: by default it listens to IPv4 only.
     listen: String,
     tally: Tally,
 }
@@ -131,11 +131,11 @@ impl Live<'_> {
         Ok(flow.join()?)
     }
 
-    /// Takes in what the flow told; whether it may tell more.
+    /// Takes in the reports of the flow; whether more may follow.
     fn take(&mut self, flow: &Flow) -> Result<bool, Failure> {
         loop {
             match flow.reports().try_recv() {
-                // Our own two clocks are read as near to each exchange as it is heard of.
+                // The two local clocks are read as soon as the report of an exchange arrives.
                 Ok(Report::Reply(message)) => {
                     self.book.anchor(anchor());
                     self.book.answered(&message);
@@ -194,7 +194,7 @@ impl Live<'_> {
         })
     }
 
-    /// Tells everything; whether there was anything.
+    /// Reports all results; whether there were any.
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
         self.report()?;
         let every = self.args.every.unwrap_or(EVERY).nanos();

@@ -1,5 +1,5 @@
-//! `neph clock`: how far a peer's clock is from ours, how fast they drift apart and where one was set,
-//! by messages that are exchanged for it or by two captures of whatever was.
+//! `neph clock`: offset, drift and steps of a peer's clock, from its own messages or from two
+//! captures of any traffic.
 //!
 //! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
 

@@ -1,5 +1,5 @@
-//! `neph control interference`: which circuits of a plan disturb each other, by measuring them alone and at the same
-//! time.
+//! `neph control interference`: which circuits of a plan disturb each other, by measuring them alone and at
+//! the same time.
 //!
 //! Owns the options. What is measured and what follows from it is neph-campaign's; a campaign carries it out.
 

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let minutes = INVITATION.nanos() / 60_000_000_000;
     output::say(&format!(
-        "neph control: this line enrols its holder as {role} {name}, once, within {minutes} minutes; on its \
+        "neph control: the invitation enrols its holder as {role} {name}, once, within {minutes} minutes; on its \
          host: {command}"
     ));
     Ok(Outcome::Done)

@@ -1,4 +1,4 @@
-//! The retention policy of a controller: it has the workspaces of its schedules tidied, each by a process of its own.
+//! The retention policy of a controller: it tidies the workspaces of its schedules, each by a process.
 //!
 //! Owns when. A workspace in which a run is under way is tried later.
 

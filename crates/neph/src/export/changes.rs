@@ -1,7 +1,7 @@
 //! `neph export --changes`: the path changes that a detector finds in the messages of fleets.
 //!
-//! Owns what a row says. Changes are looked for in one experiment after the other, by what was kept
-//! with it, as a report does; beside each stands what the trace said that was made for it.
+//! Owns the content of a row. The detector reads one experiment after the other, with the settings
+//! that were kept with it, as a report does. Each row has the result of the trace of its change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use super::FileFormat;
 use super::rows::{Rows, whose};
 use crate::{output, when};
 
-/// Who tells path changes.
+/// Which detector reports path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum By {
     /// As neph flows and reports do: the source's rule, and all flows together
@@ -46,7 +46,7 @@ impl By {
     }
 }
 
-/// The routes that were traced for changes that are told.
+/// The routes that were traced for reported changes.
 type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 
 /// Writes the changes that this detector finds in the experiments' fleets; returns how many.

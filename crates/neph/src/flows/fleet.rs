@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::resolving;
 
 /// Payload of a request, and of a reply that its request asks for, bytes. STAMP is raised to what a
-/// reflector's marks need.
+/// reflector's timestamps need.
 const PAYLOAD: usize = 64;
 
 /// The whole task.
@@ -120,9 +120,9 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-/// Messages a second that are not exceeded. Without being asked for more: half of what a reflector
-/// takes by default, with room for 50,000 flows to catch up a moment's delay; of SYNs, which a target
-/// may take for an attack, far less, and fewer yet to each.
+/// Largest rate in messages per second, unless a higher one is asked for: half of a reflector's
+/// default limit, so that 50,000 flows can catch up after a short delay. SYNs have a far lower limit,
+/// in total and per target, since a target may take them for an attack.
 fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
     if !probe.facts().may_alarm {
         return Ok(args.rate_cap.unwrap_or(60_000));

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::{output, version};
 use neph_store::find::LAST;
 
-/// How often what the fleet said is recorded.
+/// How often the reports of the fleet are recorded.
 const TICK: Span = Span::from_millis(50);
 
 /// Reads a campaign's name.
@@ -33,7 +33,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Says what a name that was given before means from now on.
+/// Reports what a name that was given before means from now on.
 fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
     let campaigns = store.campaigns()?;
     let earlier = campaigns.iter().filter(|one| one.name == name).count();
@@ -160,7 +160,7 @@ impl Keep {
         }))
     }
 
-    /// Takes in what the fleet told.
+    /// Takes in a report of the fleet.
     pub(super) fn take(&mut self, report: &FleetReport) -> Result<(), Failure> {
         if matches!(self.state, State::Waiting { .. }) {
             self.begin()?;
@@ -211,7 +211,7 @@ impl Keep {
         })
     }
 
-    /// Records the rest: whatever comes now, it is safe.
+    /// Records the rest, so that it is safe before anything else happens.
     pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
         match &mut self.state {
             State::Going(going) => going.record_rest().map_err(|error| refused(&error)),
@@ -242,18 +242,18 @@ impl Keep {
         }
     }
 
-    /// The measurement cannot go on: what there is is kept as failed. Of a store that refuses, the
-    /// next who writes there finds it.
+    /// The measurement cannot go on: the results so far are kept as failed. If the store refuses, the
+    /// next writer of the workspace ends it.
     pub(super) fn broken_off(self, why: &Failure) {
         let ending = match why {
             Failure::Usage(why) | Failure::Refused(why) => Ending::Failed(why.clone()),
-            // Whoever closes the pipe has seen enough.
+            // The reader closed the pipe, so it has seen enough.
             Failure::OutputClosed | Failure::Interrupted(_) | Failure::Text(..) => {
                 Ending::Interrupted
             }
         };
         if let State::Going(going) = self.state {
-            // That it failed is being told already, by its first reason.
+            // The failure is already reported, by its first reason.
             let kept = going.finish(ending);
             drop(kept.and_then(|kept| kept.end(&Ending::Complete, anchor().wall)));
         }

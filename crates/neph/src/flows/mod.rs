@@ -215,7 +215,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         metrics,
     };
     let mut watched = watch::run(args, spec.clone(), &stop, listener)?;
-    // What was measured is told also where no transfers could be made.
+    // Measured results are reported even if no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
     if let Err(error) = report.end(&watched.result) {
         made?;

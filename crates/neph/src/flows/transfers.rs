@@ -41,7 +41,7 @@ pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Fa
     (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| try_one(args, spec, endpoint, stop))
 }
 
-/// A transfer before the measurement, so that one that cannot be is told before hours have passed.
+/// A transfer before the measurement, so that an impossible one is reported before hours have passed.
 fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
     let target = target(spec, endpoint)?;
     let unable = |why: &str| {

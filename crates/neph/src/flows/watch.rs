@@ -1,4 +1,4 @@
-//! Runs the fleet and takes in what it tells.
+//! Runs the fleet and takes in its reports.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause, words};
 use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
-/// How long to wait for something to be told before looking whether it is time for a status.
+/// How long to wait for a report before checking whether a status is due.
 const TICK: Duration = Duration::from_millis(200);
 /// Without a reply for so long from the start on, an endless run is given up.
 const PATIENCE_FOR_FIRST: Span = Span::from_secs(15);
-/// So long after the first message's timeout it is looked into why nobody answers.
+/// After the first message's timeout and this time, neph looks for the reason of missing replies.
 const LOOK: Span = Span::from_secs(1);
 
 /// A fleet as it runs.
@@ -156,7 +156,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// What is to be done from time to time.
+    /// Periodic work.
     fn go_on(&mut self, fleet: &neph_model::Fleet) -> Result<(), Failure> {
         if let Some(keep) = &mut self.keep {
             keep.record()?;
@@ -166,8 +166,8 @@ impl Watch<'_> {
         self.trace()
     }
 
-    /// Says why nobody has answered so far, if nobody has: not only after the minutes that were
-    /// asked for.
+    /// Reports why no reply has arrived so far, if there is none. It does so early, not only after the
+    /// duration of the run.
     fn look_into(&mut self, fleet: &neph_model::Fleet) {
         let is_time = now() - self.began > self.patience;
         if self.is_looked_into || !is_time {
@@ -196,7 +196,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Takes in the routes that were traced. Where tracing is not possible, it is said once.
+    /// Takes in the routes that were traced. Where tracing is not possible, it is reported once.
     fn trace(&mut self) -> Result<(), Failure> {
         let found = self
             .tracers
@@ -242,7 +242,7 @@ impl Watch<'_> {
         Ok(self.report.status(&status)?)
     }
 
-    /// Whether nobody has ever answered.
+    /// Whether no reply has ever arrived.
     fn is_hopeless(&mut self) -> bool {
         let tally = self.digest.tally();
         let hopeless = tally.replies == 0 && now() - self.began > PATIENCE_FOR_FIRST;
@@ -265,7 +265,7 @@ impl Watch<'_> {
         let reported_events = self.report_events();
         let (found, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
         let reported_traced = self.report_traced(found);
-        // First of all: what was measured is safe before anything that went wrong is told.
+        // First of all: results are safe before any failure is reported.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
         }

@@ -20,7 +20,7 @@ pub(super) struct Watched {
     pub(super) campaign: Option<Campaign>,
 }
 
-/// Who takes what the fleet reports.
+/// Where the reports of the fleet go.
 #[derive(Debug)]
 pub(super) struct FleetSink<'a> {
     pub(super) report: &'a mut FlowsWriter,

@@ -47,7 +47,7 @@ impl Gallery {
         }
     }
 
-    /// Measures an entry anew.
+    /// Measures an entry, also if there is an earlier result.
     pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
         let (plan, _) = self.write(entry, side)?;
         let settings = Settings {

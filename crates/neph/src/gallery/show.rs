@@ -32,7 +32,7 @@ const NUMBER_COLUMNS: [Heading; 4] = [
     Heading::left(""),
 ];
 
-/// Shows what neph says of an entry, and whether that is right.
+/// Shows neph's result for an entry, and whether it is correct.
 pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
     let mut out = output::data();
     let Entry {

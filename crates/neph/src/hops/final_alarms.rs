@@ -1,7 +1,7 @@
-//! What is new when all is known: alarms of the whole captures, held against those that were told while
+//! New alarms after all data is known: alarms of the whole captures that were not reported while the
 //! points recorded.
 //!
-//! Owns that none is told twice. Does not own judging, nor the words (told).
+//! Owns that none is reported twice. Does not own judging, nor the words ([`super::reporting`]).
 
 use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
@@ -14,19 +14,19 @@ use neph_capture::path::alarms::{Found, Judged};
 /// not further apart than this.
 const NEAR: i64 = 60_000_000_000;
 
-/// What is to be told when all is known.
+/// Alarms to report when all data is known.
 #[derive(Debug)]
 pub(super) struct Alarms {
-    /// Of the whole captures, by time; and whether each was told before.
+    /// Of the whole captures, by time; and whether each was reported before.
     found: Vec<(Found, bool)>,
-    /// Those that were told before, and which the whole captures do not have.
+    /// Those that were reported before, and which the whole captures do not have.
     only_live: Vec<Found>,
     /// Rules of which no segment had as many packets as they need.
     unjudged: Vec<String>,
 }
 
 impl Alarms {
-    /// Of the whole captures, when this was told before.
+    /// Of the whole captures, with those that `before` has reported.
     pub(super) fn of(judged: Judged, before: &AlarmReporter) -> Self {
         let mut found: Vec<(Found, bool)> =
             (judged.found.into_iter().map(|found| (found, false))).collect();
@@ -57,7 +57,7 @@ impl Alarms {
         whole.chain(live).collect()
     }
 
-    /// Those that were not told before, for programs.
+    /// Those that were not reported before, for programs.
     pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<OfSegment>> {
         let final_alarms = self.found.iter().filter(|(_, is_reported)| !is_reported);
         final_alarms
@@ -65,7 +65,7 @@ impl Alarms {
             .collect()
     }
 
-    /// Says those that were not told before, and to the webhook. Whether any was raised.
+    /// Prints those that were not reported before, and sends them to the webhook. Whether any was raised.
     pub(super) fn report(&self, before: &AlarmReporter) -> bool {
         for (found, _) in self.found.iter().filter(|(_, is_reported)| !is_reported) {
             before.say(found, &reporting(found, "whole"));
@@ -157,7 +157,7 @@ mod tests {
             (("a - b", Direction::Forward), -9),
         ];
         assert_eq!(new(&both, &both), (vec![], vec![]));
-        // Its end came when nobody judged any more, another segment is judged at the end.
+        // Its end came after the last live evaluation; another segment is evaluated at the end.
         let whole = [both[0], (("b - c", Direction::Forward), 6), both[1]];
         assert_eq!(new(&both[..1], &whole), (vec![6, 9], vec![]));
     }

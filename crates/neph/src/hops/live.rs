@@ -39,7 +39,7 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
     }
 }
 
-/// Records these points and tells what their captures say.
+/// Records at these points and reports the results of their captures.
 pub(super) fn run(
     args: &Args,
     points: &[recording::Point],
@@ -68,7 +68,7 @@ fn run_until(
     stop: &Stop,
     words: &LastWords,
 ) -> Result<Outcome, Failure> {
-    // What the captures cannot be told with is refused before they are made.
+    // Options that the analysis cannot use are refused before the captures are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let options = args.live.options();
     let rules = args.alarms.rules(&names)?;
@@ -110,7 +110,7 @@ fn run_until(
     let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
     let outcome = analysed.map(|analysed| analysed.outcome);
     let is_empty = recording.points.iter().all(|point| point.packets == 0);
-    // What passed does not come again: with other options more of it may be told yet.
+    // Live traffic cannot be captured a second time: other options may show more of it.
     if !is_whole && !is_empty && !args.live.are_kept() {
         recording.stay();
         let repeats = repeats(args, &reported_of(&recording.points));
@@ -135,7 +135,7 @@ fn report(
 ) -> Result<Analysed, Failure> {
     let silent = recording.points.iter().filter(|point| point.packets == 0);
     let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
-    // Else those that saw packets are told, and why the others are not.
+    // Otherwise the points that saw packets are analysed, and neph reports why the others are not.
     if silent.len() + 1 >= recording.points.len() {
         output::say(&format!(
             "neph hops: no packet of {} was recorded: there is nothing to compare",
@@ -156,7 +156,7 @@ fn report(
         clock: recorded.clock.clone(),
     });
     let points: Vec<Point> = points.collect();
-    // A ctrl-C has ended the recording, which is told now; another one ends that.
+    // A ctrl-C ended the recording, which is analysed now; another one ends the analysis.
     analyse(args, &points, &Stop::new(), reporting)
 }
 
@@ -170,8 +170,8 @@ fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
     seen
 }
 
-/// The command that tells kept captures with the clocks that they were told with: captures do not
-/// say whose kernel stamped them.
+/// The command that repeats the analysis of kept captures with the same clocks: a capture file does
+/// not record whose kernel took its timestamps.
 fn repeats(args: &Args, recorded: &[recording::Recorded]) -> String {
     let mut words = vec!["neph".to_owned(), "hops".to_owned()];
     words.extend(recorded.iter().map(|point| {

@@ -98,8 +98,8 @@ impl Args {
             .fills(self.figure.as_deref())
     }
 
-    /// The same where they are live; `None` where ssh is started or a controller is asked, which need what neph was
-    /// given.
+    /// The same where they are live; `None` where ssh is started or a controller is asked, which need what
+    /// neph was given.
     fn needs_live(&self, points: &[recording::Point]) -> Option<Needs> {
         let is_away = |point: &recording::Point| point.is_remote() || point.agent().is_some();
         if points.iter().any(is_away) {
@@ -113,7 +113,7 @@ impl Args {
     }
 }
 
-/// Reads and tells.
+/// Reads the captures and reports the result.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.packets && !matches!(args.format, Format::Json | Format::Ndjson) {
         return Err(Failure::usage("--packets needs --format json or ndjson"));
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     analysed.map(|analysed| analysed.outcome)
 }
 
-/// Ready to export what live points say; `None` where nobody asks.
+/// Ready to export the data of live points; `None` if no export is requested.
 fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, Failure> {
     if !args.metrics.is_asked_for() {
         return Ok(None);
@@ -159,11 +159,11 @@ fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, 
     args.metrics.bind("neph hops").map(Some)
 }
 
-/// How captures were told.
+/// What an analysis reported.
 #[derive(Clone, Copy, Debug)]
 struct Analysed {
     outcome: Outcome,
-    /// Delays were told, of all segments, in the order of the path: no other options tell more.
+    /// Delays of all segments were reported, in the order of the path: no other options show more.
     is_whole: bool,
 }
 
@@ -180,8 +180,8 @@ fn say(sentence: &str) {
     output::say(&format!("neph hops: {sentence}"));
 }
 
-/// What captures with names say, one for each point in the order of the path. Of alarms those that were
-/// not told before.
+/// The results of captures with names, one for each point in the order of the path. Contains only
+/// alarms that were not reported before.
 ///
 /// # Errors
 /// A file that is no capture, points that share no packet, or clocks that were set back.
@@ -230,7 +230,7 @@ fn analyse(
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), reporting);
     let written = write(args, &passages, &alarms, reporting);
-    // Whoever hears of alarms does so wherever the rest cannot be written.
+    // Alarms are sent even if the rest cannot be written.
     let is_alarmed = alarms.report(reporting);
     let is_measured = match written {
         Err(fault) if is_alarmed => {
@@ -254,8 +254,8 @@ fn analyse(
     })
 }
 
-/// Writes everything. Whether there was any delay; `None` where it is known already that nothing can be
-/// written: of alarms that were told at once a line is missing, and nothing is to stand behind it.
+/// Writes everything. Returns whether there was any delay. `None` if nothing can be written: a line of
+/// an alarm that was reported live is missing, and no output may follow it.
 fn write(
     args: &Args,
     passages: &Passages,
@@ -313,7 +313,7 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
     Ok(points.len())
 }
 
-/// Says which translators' rules changed no address.
+/// Reports which NAT rules changed no address.
 fn report_idle_rules(hops: &Hops, rules: &[String]) {
     for rule in hops.idle().filter_map(|rule| rules.get(rule)) {
         output::say(&format!(
@@ -330,14 +330,14 @@ fn order(
     followed: &Followed,
     one_clock: &[bool],
 ) -> Option<(Vec<usize>, String)> {
-    let named = |order: &[usize]| {
+    let listed = |order: &[usize]| {
         let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
         order.join(", ")
     };
     if let Some(order) = followed.order_of_points(one_clock) {
         let doubt = format!(
             "packets pass these points in the order {}, or in reverse: give them in this order; the results below are not usable",
-            named(&order)
+            listed(&order)
         );
         return Some((order, doubt));
     }
@@ -347,18 +347,18 @@ fn order(
             "nearly all flows are started from the end of {}: give the points from there ({}); a round trip \
              here is the time from an answer to the next question",
             names[order[0]],
-            named(&order)
+            listed(&order)
         );
         (order, doubt)
     })
 }
 
-/// Translators' rules, each with the place of the point behind it.
+/// NAT rules, each with the place of the point behind it.
 fn mappings(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
     args.nat.iter().map(|rule| nat(rule, points)).collect()
 }
 
-/// A translator's rule, and the place of the point behind it.
+/// A NAT rule, and the place of the point behind it.
 fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
     let (name, mapping) = rule

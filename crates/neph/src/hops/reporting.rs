@@ -1,7 +1,7 @@
-//! Alarms as they are told: who hears of them, in which words, and what happens where a line of them
-//! cannot be written.
+//! How alarms are reported: where they go, their words, and what happens if a line cannot be
+//! written.
 //!
-//! Does not own judging, nor what is new at the end (news).
+//! Does not own judging, nor which alarms are new at the end ([`super::final_alarms`]).
 
 use std::io;
 
@@ -24,7 +24,7 @@ use neph_listen::recording::AlarmListener;
 /// What is counted.
 const NOUN: &str = "packet";
 
-/// Who is told, and what was told already.
+/// Where alarms go, and which were reported already.
 #[derive(Debug)]
 pub(super) struct AlarmReporter {
     webhook: Option<Webhook>,
@@ -59,7 +59,7 @@ impl AlarmReporter {
         Self { metrics, ..self }
     }
 
-    /// These, while nobody listened.
+    /// These alarms, without any listener.
     #[cfg(test)]
     pub(super) fn of(found: Vec<Found>) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl AlarmReporter {
         }
     }
 
-    /// Ends the recording. Who went away is not told so.
+    /// Ends the recording. A reader that closed its pipe gets no message.
     fn cut_off(&mut self, error: io::Error) {
         self.is_cut_off = true;
         self.stop.set();
@@ -81,7 +81,7 @@ impl AlarmReporter {
         }
     }
 
-    /// Whether a line could not be written, which has been said.
+    /// Whether a line could not be written, which has been reported.
     pub(super) const fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
@@ -91,12 +91,12 @@ impl AlarmReporter {
         self.found.iter().any(|found| found.change.is_raised)
     }
 
-    /// Alarms, and ends of alarms, as they were told.
+    /// Alarms, and ends of alarms, as they were reported.
     pub(super) fn found(&self) -> &[Found] {
         &self.found
     }
 
-    /// Waits until the webhook has heard all.
+    /// Waits until the webhook has received all.
     pub(super) fn finish(self) {
         if let Some(webhook) = self.webhook {
             webhook.finish();

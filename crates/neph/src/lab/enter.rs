@@ -1,7 +1,7 @@
-//! `neph lab run` and `neph lab shell`: something at a site of a lab that is up.
+//! `neph lab run` and `neph lab shell`: runs a program at a site of a lab that is up.
 //!
-//! Owns becoming that program: its exit status is its own, and a signal reaches it and nobody
-//! between.
+//! Owns becoming that program: its exit status is its own, and a signal reaches it without a process
+//! in between.
 
 use std::ffi::OsString;
 use std::fs;
@@ -55,11 +55,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     become_it(command, &place)
 }
 
-/// Runs the program in a guest's own kernel, through its console: nobody here can become it.
+/// Runs the program in a guest, through its console: setns cannot enter another kernel.
 fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
     let words = command.iter().map(|word| quoted(&word.to_string_lossy()));
     let line = words.collect::<Vec<_>>().join(" ");
-    // What the user's own program writes, as it is: it may be no text.
+    // The output of the user's program is copied unchanged: it may be binary.
     let status = console
         .run(&line, &mut output::bytes()?)
         .map_err(|error| failure(error.into()))?;
@@ -93,7 +93,7 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
         .env("PS1", format!("{prompt}$ "));
     let name = Path::new(&program).file_name().unwrap_or_default();
     if name == "bash" {
-        // bash sets its prompt itself, from the user's own file; ours comes behind that.
+        // bash sets its prompt itself, from the user's own file; this one comes after that.
         let file = format!("/run/neph/{}/{}.bashrc", lab.name, args.site);
         let lines = format!("test -r ~/.bashrc && . ~/.bashrc\nPS1='{prompt}'\"$PS1\"\n");
         fs::write(&file, lines)
@@ -124,7 +124,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
         return Ok(lab);
     }
     let LabListings { mut labs, others } = Lab::list().map_err(failure)?;
-    // What is asked for is there or not: the others are told, and hinder nobody.
+    // Only the requested lab matters: problems of others are reported and do not stop the command.
     super::report(&others);
     let names: Vec<String> = labs.iter().map(|lab| lab.name.clone()).collect();
     match (labs.pop(), name) {
@@ -142,7 +142,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
     }
 }
 
-/// What is said where there is no lab of this name.
+/// The message where there is no lab of this name.
 pub(super) fn no_lab(name: &str) -> Result<Failure, Failure> {
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
     super::report(&others);

@@ -19,7 +19,7 @@ use crate::{interrupt, output};
 
 /// What a keeper writes when its lab is up.
 pub(super) const UP: char = '\u{4}';
-/// How often somebody who waits looks whether to go on.
+/// How often a waiting command checks whether to go on.
 const TICK: Duration = Duration::from_millis(50);
 /// What is read at once: all that a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -68,7 +68,7 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     let mut out = output::data();
     out.write_all(&table)?;
     out.flush()?;
-    // Its warnings until now; later ones reach nobody.
+    // Its warnings until now; later ones are not shown.
     let words = at_hand(&mut reported).map_err(refused)?;
     if !words.is_empty() {
         output::report_lines(String::from_utf8_lossy(&words).trim_end());
@@ -98,7 +98,7 @@ fn start(kept: &Kept<'_>) -> io::Result<Child> {
     command.spawn()
 }
 
-/// The lab's table when the lab is up; none when the keeper has ended, for whatever reason.
+/// The lab's table when the lab is up; `None` when the keeper has ended, for any reason.
 fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
     let mut out = keeper.stdout.take().expect("piped");
     let mut received = Vec::new();

@@ -12,11 +12,11 @@ use neph_model::{ByteSize, ProbeKind};
 use crate::exit::{Failure, Outcome};
 use crate::{format, output, topology, value};
 
-/// Destinations that `neph lab verify` tells of: a mesh has hundreds.
+/// Largest number of destinations that `neph lab verify` reports: a mesh has hundreds.
 const REPORTED: usize = 4;
 /// What a small message has: the report's figures differ little below it.
 const SMALL: ByteSize = ByteSize(64);
-/// What a large one has, unless somebody says otherwise: the size of source 1's experiments.
+/// Default size of a large transfer: the size of source 1's experiments.
 const LARGE: ByteSize = ByteSize(100_000);
 
 /// What a reflector reads.
@@ -82,8 +82,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What to expect between the first site and the next few, below a verified topology: so that
-/// nobody takes a protocol's round trips for a fault of a link.
+/// What to expect between the first site and the next few, below a verified topology: a protocol's
+/// round trips must not look like a fault of a link.
 pub(super) fn below_verify(topology: &Topology) -> String {
     let mut ends = ends(topology);
     let Some(from) = ends.next() else {

@@ -23,7 +23,7 @@ pub(super) struct Args {
     format: Format,
 }
 
-/// Asks the lab, and writes what it says. A lab of which nothing is left running has no status.
+/// Asks the lab, and writes its answer. A lab without running processes has no status.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let status = Lab::status(&lab.name).map_err(failure)?;

@@ -159,7 +159,7 @@ fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Re
     Ok(recording)
 }
 
-/// Says once of each service that it ended while the lab is up.
+/// Reports once for each service that it ended while the lab is up.
 fn report_ended(lab: &Lab, reported: &mut [bool]) {
     for ((name, state), reported) in lab.services().zip(reported) {
         if let (ServiceState::Ended(status), false) = (state, *reported) {

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut topology = topology::read(&args.file)?;
     args.approval
         .ask(&args.file.display().to_string(), [&topology])?;
-    // Whatever else uses a link would disturb what is measured.
+    // Other traffic on a link would disturb the measurement.
     topology.traffic.clear();
     // A name of its own: the same topology may be up for other work.
     for error in clear_left_labs(PURPOSE) {

@@ -1,5 +1,5 @@
-//! Messages by circuit: how they ended, how long their replies took, and by how much that differs from reply to
-//! reply.
+//! Messages by circuit: how they ended, how long their replies took, and by how much that differs from reply
+//! to reply.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ pub(super) type LastReply = Option<u64>;
 pub(super) struct LastReplies(BTreeMap<Slot, (u16, LastReply)>);
 
 impl LastReplies {
-    /// Of this message's flow. Where a slot has a new source port it has a new flow, which may have another path.
+    /// Of this message's flow. A slot with a new source port has a new flow, which may have another path.
     pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastReply {
         let (port, last) = self.0.entry(message.slot).or_default();
         if *port != message.source_port {

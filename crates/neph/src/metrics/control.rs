@@ -56,7 +56,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     ]
 }
 
-/// A clock that was set back has heard nothing in the future.
+/// After the clock was set back, the last contact is not in the future.
 fn since(received: Wall, now: Wall) -> Value {
     let nanos = now.unix_nanos().saturating_sub(received.unix_nanos());
     Value::Time(Span::from_nanos(nanos.max(0)))

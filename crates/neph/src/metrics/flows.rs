@@ -1,5 +1,5 @@
-//! What `neph flows` exports: by endpoint, never by flow. It is written by the thread that takes in what the fleet
-//! reports: the one that sends knows nothing of it.
+//! What `neph flows` exports: by endpoint, never by flow. It is written by the thread that takes in what the
+//! fleet reports: the one that sends knows nothing of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
-//! What `neph hops` exports of live points while they record: delays and alarms by segment and direction. It is
-//! written by the thread that judges.
+//! What `neph hops` exports of live points while they record: delays and alarms by segment and direction. It
+//! is written by the thread that judges.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

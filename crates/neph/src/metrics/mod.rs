@@ -48,7 +48,7 @@ pub(crate) struct Ready {
 pub(crate) struct Exporting(Option<Pushing>);
 
 impl MetricsArgs {
-    /// Whether anybody is to have metrics.
+    /// Whether metrics are requested.
     pub(crate) const fn is_asked_for(&self) -> bool {
         self.prometheus.is_some() || self.otlp.is_some()
     }

@@ -1,5 +1,5 @@
-//! What `neph ping` exports. It is written by the thread that takes in what the flows report: those that send know
-//! nothing of it.
+//! What `neph ping` exports. It is written by the thread that takes in what the flows report: those that send
+//! know nothing of it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

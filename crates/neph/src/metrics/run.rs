@@ -1,7 +1,7 @@
 //! What a campaign exports: counted as results are stored, by site, endpoint and kind.
 //!
-//! Owns the counts. The campaign's thread adds to them between measurements; a reader holds the lock as long as a copy
-//! takes.
+//! Owns the counts. The campaign's thread adds to them between measurements; a reader holds the lock as long
+//! as a copy takes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! A bare host: asks at every likely place at once who answers, and picks the best answer.
+//! A bare host: asks at every likely port at the same time, and picks the best answer.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,10 +11,10 @@ use super::Args;
 use crate::exit::Failure;
 use crate::reflect::PORT;
 
-/// Once somebody has answered, the others get as long again, and this much more.
+/// After the first answer, the others get the same time again, and this much more.
 const GRACE: Span = Span::from_millis(100);
 
-/// Somebody who answers, and how to measure them.
+/// An answering server, and how to measure it.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// One target for each flow, the main one first.
@@ -28,11 +28,11 @@ pub(super) struct Answer {
 pub(super) struct Answers {
     /// The best one.
     pub(super) best: Option<Answer>,
-    /// Who answers, or why nobody does.
+    /// Which server answers, or why none does.
     pub(super) sentence: String,
 }
 
-/// One place and what it said.
+/// One place and its answer.
 #[derive(Debug)]
 struct Place {
     target: Target,
@@ -51,7 +51,7 @@ enum Rank {
 }
 
 /// Asks at the reflector's port, for https and for http; at a port that was typed, with and
-/// without TLS. Nobody is waited for longer than `asking` allows.
+/// without TLS. Waits for each no longer than `asking` allows.
 pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
@@ -135,7 +135,7 @@ impl Typed {
         ])
     }
 
-    /// One flow for each way in which a reflector answers; one for anybody else.
+    /// One flow for each protocol in which a reflector answers; one for any other server.
     fn answer(&self, rank: Rank, place: &Place) -> Result<Answer, Failure> {
         let port = place.target.port();
         let schemes: &[&str] = match rank {
@@ -157,8 +157,8 @@ impl Typed {
 }
 
 impl Place {
-    /// Whether https there would have been measured rather than `best`. Where plain text is
-    /// spoken at the same port nobody misses it.
+    /// Whether https there would have been measured rather than `best`. If the same port has plain
+    /// text, https is not missed.
     fn is_missed_by(&self, best: &Self) -> bool {
         let is_plain_port =
             best.rank() == Some(Rank::Http) && best.target.port() == self.target.port();
@@ -170,7 +170,7 @@ impl Place {
         match printed.http {
             _ if printed.reflector => Some(Rank::Reflector),
             Some(_) if self.target.is_secure() => Some(Rank::Https),
-            // Whoever calls a plain request bad expects something else: TLS, mostly.
+            // A server that answers 400 to a plain request expects something else: TLS, mostly.
             Some(status) if status != 400 => Some(Rank::Http),
             // A TLS server that we do not believe takes connections all the same.
             _ => (printed.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
@@ -212,7 +212,7 @@ fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
 
 type Reported = (usize, Result<Discovery, ProbeError>);
 
-/// On a thread that is left to itself: what it learns too late nobody wants to know.
+/// On a detached thread: a late result is dropped.
 fn ask(
     number: usize,
     place: &Place,
@@ -221,7 +221,7 @@ fn ask(
 ) -> Result<(), ProbeError> {
     let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
     let asked = move || {
-        // Nobody may be listening any more.
+        // The receiver may be gone.
         let _ = sender.send((number, neph_probe::discover(&target, address, &asking)));
     };
     let thread = thread::Builder::new().name("neph-ask".to_owned());
@@ -240,7 +240,7 @@ fn named(target: &Target, place: &Place, places: &[Place]) -> String {
 }
 
 /// `https://h:443 answers; http://h:80 too`, and why a better place could not be used although
-/// somebody is there: a certificate that is not believed, mostly.
+/// it answers: mostly an untrusted certificate.
 fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
     let mut text = format!("{} answers", named(chosen, best, places));

@@ -2,7 +2,7 @@
 
 use neph_model::{EventKind, Instant, Own, Span};
 
-/// Whoever starts a server after the ping is given this long.
+/// Time to start the server after the ping, in seconds.
 const SECONDS: i64 = 10;
 
 /// What a flow has met so far.
@@ -39,7 +39,7 @@ impl FirstReply {
         }
     }
 
-    /// Why nobody is expected any more, if so.
+    /// Why no reply is expected any more, if so.
     pub(super) fn lost(&self, now: Instant<Own>) -> Option<String> {
         match self {
             Self::Refused { since, why } if now - *since >= Span::from_secs(SECONDS) => {

@@ -1,7 +1,7 @@
 //! Options that only some targets can follow: one that cannot is refused, never ignored.
 //!
-//! Of a bare host the scheme is not known yet, and of one that redirects the last target is not: they
-//! take whatever fits.
+//! The scheme of a bare host is not known yet, nor the last target of one that redirects: they accept
+//! every option that may fit.
 
 use neph_model::{ExpectedStatus, Target};
 

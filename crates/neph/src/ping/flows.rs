@@ -1,4 +1,4 @@
-//! From what was typed to the flows that run: the target's own, and ICMP echo beside it.
+//! From the typed arguments to the flows that run: the target's own, and ICMP echo alongside.
 
 use std::net::SocketAddr;
 
@@ -18,9 +18,9 @@ use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
 use crate::resolving;
 
-/// ICMP beside a fast flow goes no faster than this.
+/// Shortest interval of the ICMP echo that runs alongside a fast flow.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
-/// How long to wait for somebody to say who they are.
+/// How long to wait for the server's identification.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// What may keep the replies of STAMP back, where none came from a reflector that takes connections.
@@ -33,7 +33,7 @@ pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
     })
 }
 
-/// Finds who answers, and decides what runs.
+/// Finds which server answers, and decides what runs.
 pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
     let mut found = PlannedFlows {
         flows: Vec::new(),
@@ -76,8 +76,8 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
     Ok(found)
 }
 
-/// What no message of this kind carries cannot be meant. Replies of datagrams are as long as their
-/// requests, whatever is asked for.
+/// Refuses sizes that no message of this kind carries. Replies of datagrams are as long as their
+/// requests, for any requested size.
 fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
     let most = kind.facts().most_payload;
     let is_datagram = kind.is_datagram();
@@ -105,7 +105,7 @@ fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
     why_raised(kind, asked, sent_size(kind, asked, authenticated))
 }
 
-/// SYNs are held to a rate. What replaces them where they cannot be built is told.
+/// SYNs have a rate limit. Returns a sentence about the replacement where SYNs cannot be built.
 fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
     if !kind.facts().may_alarm {
         return match args.rate_cap {
@@ -124,7 +124,7 @@ fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
     Ok((!can_build_syns()).then(|| connects.to_owned()))
 }
 
-/// Why it is not known who answers. Whether a STAMP reflector answers, TCP cannot tell.
+/// Why it is not known which server answers. TCP cannot detect a STAMP reflector.
 fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
     let silence = discovery.silence.as_ref()?;
     (!target.kind().is_datagram()).then(|| {
@@ -150,7 +150,7 @@ fn check_congestion(name: &str) -> Result<(), Failure> {
     })
 }
 
-/// Finds the address and asks who answers there; with --follow at the target that redirects lead to.
+/// Finds the address and identifies its server; with --follow at the target that redirects lead to.
 fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
     if args.follow && !target.kind().facts().has_status {
         return Err(Failure::usage(
@@ -264,14 +264,14 @@ impl Peer {
     }
 }
 
-/// A bare host: whatever of the usual answers, or else ICMP. What the streams can carry and a
-/// datagram cannot is told, and measured without.
+/// A bare host: the first usual protocol that answers, otherwise ICMP. Options that only streams
+/// can carry are reported, and datagrams are measured without them.
 fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
     let answers = whoever_answers(args, &args.asking())?;
     let Some(best) = answers.best else {
         if args.needs_certificate() {
-            // An echo shows no certificate: whoever answers it is not who was meant.
+            // An echo shows no certificate: it may come from another server than the intended one.
             return Err(Failure::Refused(answers.sentence));
         }
         found.remarks.push(format!(

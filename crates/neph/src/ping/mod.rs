@@ -207,7 +207,7 @@ impl Args {
             .reads(self.ca_file.as_deref())
             .writes(self.output.as_deref())
     }
-    /// Whether the certificate of the server decides who it is.
+    /// Whether the certificate of the server decides its identity.
     pub(crate) const fn needs_certificate(&self) -> bool {
         !self.pin.is_empty() || self.ca_file.is_some()
     }

@@ -17,9 +17,9 @@ use super::{Args, route};
 use crate::exit::Failure;
 use crate::{awake, output, sink, version};
 
-/// Faster flows are told a second at a time.
+/// Flows with a shorter interval are shown once per second.
 const LINES: Span = Span::from_millis(50);
-/// Slower flows' replies are told as they come: the reflector's last mark would come too late.
+/// With a longer interval, replies are shown as they arrive: the reflector's last timestamp is too late.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// Writes results.
@@ -69,8 +69,8 @@ struct Echo {
 }
 
 impl Echo {
-    /// Of a message that is replied to; whether its send stamp is here by then is the kernel's
-    /// affair.
+    /// Of a message that is replied to. Whether its send timestamp has arrived by then depends on the
+    /// kernel.
     fn of(planned: &Planned, message: &Message) -> Option<Self> {
         Some(Self {
             at: message.marks.intended,
@@ -110,7 +110,7 @@ impl<'a> Show<'a> {
             line(&PingLine::Traceroute { route, length }, &mut self.out)?;
             self.out.flush()?;
         } else {
-            // Where results go elsewhere or must stay one document, people still see the route.
+            // Where results go to a file or must stay one document, people still see the route.
             output::report_lines(&route::text(route));
         }
         Ok(())
@@ -148,7 +148,7 @@ impl<'a> Show<'a> {
             return Ok(());
         }
         match self.args.format {
-            // Of a slow flow's message that was replied to, the reply has told already.
+            // For a slow flow, the line of the reply was already printed.
             Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
             Format::Text => self.text(planned, message),
             Format::Json => {
@@ -166,7 +166,7 @@ impl<'a> Show<'a> {
             }
             Format::Csv => {
                 writeln!(self.out, "{}", ping::csv(planned, message))?;
-                // Somebody may be watching; faster flows fill the buffer soon enough.
+                // A reader may be watching; faster flows fill the buffer soon enough.
                 if self.args.interval >= LINES {
                     self.out.flush()?;
                 }

@@ -1,4 +1,4 @@
-//! Runs the flows and collects what they tell, in bounded memory.
+//! Runs the flows and collects their reports, in bounded memory.
 
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::metrics::ping::PingMetrics;
 use crate::output;
 use neph_documents::ping::{FlowMeasured, PingResult, Planned, PlannedFlows};
 
-/// How often what the flows told is taken in.
+/// How often the reports of the flows are taken in.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Runs the flows to their end.
 ///
 /// # Errors
-/// When the main flow cannot begin: what accompanies it is of no use alone. Of any other flow that
-/// cannot, a sentence is said.
+/// When the main flow cannot begin: the others are of no use alone. If any other flow cannot begin,
+/// a sentence reports it.
 pub(super) fn run(
     found: &PlannedFlows,
     stop: &Stop,

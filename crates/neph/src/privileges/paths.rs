@@ -17,7 +17,7 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
     Some(filled(target.parent().unwrap_or_else(|| Path::new("/"))))
 }
 
-/// An empty file that is there is written itself: whoever made it may be another user.
+/// An existing empty file is written itself: its owner may be another user.
 pub(super) fn existing(file: &Path) -> Option<PathBuf> {
     let target = file.canonicalize().ok()?;
     target.is_file().then_some(target)
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(written(&file), Some(real.clone()));
         std::fs::write(&file, "x").expect("written");
         assert_eq!(written(&file), Some(real.clone()));
-        // Refused by whoever writes: nothing behind it becomes writable.
+        // The code that writes refuses it: nothing behind it becomes writable.
         let link = real.join("link");
         std::os::unix::fs::symlink("deep/b.csv", &link).expect("a link");
         assert_eq!(written(&link), Some(real));

@@ -187,8 +187,8 @@ pub(crate) fn reader<'a>(stop: &'a Stop, say: &'a dyn Fn(&str)) -> Reader<'a> {
     }
 }
 
-/// Of the captures that were read, the last in part, what people should know; not where the output was
-/// refused, which is said elsewhere.
+/// Reports for each capture, the last one read in part, what people should know. Not if the output was
+/// refused, which is reported by its own error.
 fn say_stopped(files: &[File], given: usize, stop: &Stop) {
     let Some(last) = files.last().filter(|_| stop.is_set()) else {
         return;
@@ -198,12 +198,12 @@ fn say_stopped(files: &[File], given: usize, stop: &Stop) {
         more => format!("; {} behind it left out", counted(more as u64, "capture")),
     };
     output::say(&format!(
-        "neph read: interrupted while reading {}: told is what was read{left_out}",
+        "neph read: interrupted while reading {}: the result covers what was read{left_out}",
         last.name
     ));
 }
 
-/// Reads one capture. Beside it what is wrong with one of several that were read as one.
+/// Reads one capture. Also returns what is wrong with one of several that were read as one.
 fn read(
     path: &Path,
     reader: Reader<'_>,
@@ -270,7 +270,7 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
     }
 }
 
-/// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
+/// What is wrong with a capture that has been read; a truncated one is reported and is no failure.
 fn failure(file: &File) -> Option<Failure> {
     match ending::printed(&file.name, &file.account) {
         Err(failure) => return Some(failure.into()),
@@ -287,7 +287,7 @@ fn is_of_others(file: &File) -> bool {
     file.unread.is_some() && file.not_ip == file.account.packets
 }
 
-/// What is said of a capture in which nothing can be read.
+/// The message about a capture in which nothing can be read.
 fn nothing_read(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {

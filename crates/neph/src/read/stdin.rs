@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Opens it.
 pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
-    // Without a buffer: what lies in one is not seen by who waits for more.
+    // Without a buffer: poll does not see data that lies in one.
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(Box::new(Patient {
         input: input.into(),
@@ -21,7 +21,7 @@ pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
     }))
 }
 
-/// Standard input, which may be silent for as long as it likes: it ends when somebody wants no more.
+/// Standard input, which may be silent for any time: it ends when the caller wants no more.
 struct Patient {
     input: File,
     stop: Stop,

@@ -78,7 +78,7 @@ fn capture(link: u32, packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// Those of the corpus of captures, without the byte that tells the fuzz target how to cut them; and the
+/// Those of the corpus of captures, without the byte that selects the cut for the fuzz target. Also the
 /// packets of the corpus of dissection, as each link type may have them.
 fn corpus() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -91,7 +91,7 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect();
     let packets: Vec<Vec<u8>> = inputs("dissect").collect();
     captures.extend([1, 9, 101, 113, 276].map(|link| capture(link, &packets)));
-    // Beside the checkout, where they are.
+    // Next to the checkout, where they are.
     let cases = files(&root.join("../shared/cases")).into_iter();
     captures.extend(cases.map(|path| fs::read(path).expect("a file")));
     captures

@@ -103,7 +103,7 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
     Failure::Refused(format!("{error}; {remedy}"))
 }
 
-/// Says what was counted, if it changed since it was last told.
+/// Prints the counters, if they changed since the last line.
 pub(super) fn report(
     reported: &mut Vec<(Counted, u64)>,
     counted: Vec<(Counted, u64)>,

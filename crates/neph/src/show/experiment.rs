@@ -1,4 +1,4 @@
-//! An experiment as it stands in the store.
+//! An experiment as the store has it.
 
 use neph_analysis::fleet_view;
 use neph_campaign::retention::Merged;
@@ -87,8 +87,8 @@ fn paths(
     }))
 }
 
-/// The routes that were traced while the fleet ran, with the path changes as they were compared then
-/// (to find which were withdrawn later takes the messages), and the latest route of each flow.
+/// The routes that were traced while the fleet ran, with the path changes as they were found then,
+/// and the latest route of each flow. Finding withdrawn changes would need the messages.
 fn traced(
     store: &dyn Store,
     experiment: ExperimentId,
@@ -166,7 +166,7 @@ mod tests {
         one
     }
 
-    /// What is told of a path whose trace ended before its target.
+    /// The reported times of a path whose trace ended before its target.
     fn reported(messages: u64) -> Vec<Span> {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().display().to_string();

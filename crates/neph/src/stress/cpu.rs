@@ -81,7 +81,7 @@ fn cores(text: &str) -> Result<NonZeroU16, String> {
     })
 }
 
-/// Those who want the CPU besides, if there are any: printed before the load begins.
+/// Other processes that want the CPU, if there are any: printed before the load begins.
 pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> {
     let LoadWork::Cpu { share, threads } = &order.work else {
         return None;
@@ -96,7 +96,7 @@ pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> 
     Some(overcommit)
 }
 
-/// Tells what was held, and why what was missed.
+/// Reports the achieved load, and why targets were missed.
 pub(super) fn show(
     done: &CpuDone,
     reporting: &LoadReporting,
@@ -116,7 +116,7 @@ pub(super) fn show(
     let unknown = || "other processes used it, or a CPU limit applies".to_owned();
     let worked = all.map(Worked::percent).sum();
     let why = overcommit.map_or_else(unknown, |overcommit| overcommit.why(worked));
-    // Threads that are anywhere are as one, CPUs that were named are told one by one.
+    // Threads that are not pinned are shown together, pinned CPUs one by one.
     let is_pinned = missed.iter().any(|one| one.cpu.is_some());
     let together = if is_pinned { 1 } else { missed.len().max(1) };
     for some in missed.chunks(together) {
@@ -139,7 +139,7 @@ pub(super) fn failure(error: LoadError) -> Failure {
     }
 }
 
-/// Says of these threads together that they did not hold the load, and why; nothing of none.
+/// Reports that these threads together missed the target, and why; nothing if there are none.
 fn report_missed(missed: &[&Worked], asked: f64, why: &str) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents

@@ -95,7 +95,7 @@ impl Args {
     }
 }
 
-/// Tells what was carried.
+/// Reports what was carried.
 pub(super) fn show(
     done: FlowDone,
     reporting: &LoadReporting,
@@ -106,7 +106,7 @@ pub(super) fn show(
         rate,
         connections,
     } = done;
-    // Where no flow began, a table of zeros tells nothing; a document is one all the same.
+    // Where no flow began, a table of zeros is useless; a JSON document is still written.
     let is_reported = reporting.format != Format::Text || connections.iter().any(Result::is_ok);
     let mut whole = true;
     let mut carried = Vec::with_capacity(connections.len());
@@ -135,7 +135,7 @@ pub(super) fn show(
     })
 }
 
-/// How many flows there are beside ours, if each has as much as each of ours had.
+/// How many other flows there are, if each has as much as each of these had.
 fn others(capacity: BitRate, own: &[Carried]) -> String {
     if own.iter().any(|flow| flow.broken.is_some()) {
         return format!(
@@ -147,7 +147,7 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
         .map(|flow| rate_of(flow.received_in_time, flow.lasted));
     let all: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
-    // Of one flow it says how many others there are; ours are among these.
+    // For one flow, the result is the number of other flows; it includes these flows.
     let alongside = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
     match alongside {
         Some(count) => format!(

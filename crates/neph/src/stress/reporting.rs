@@ -1,5 +1,5 @@
-//! How a load tells of itself: that it works, for those who measure under it; how what it did is written;
-//! rates of traffic.
+//! How a load reports: that it runs, for those who measure under it; its results; and rates of
+//! traffic.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use neph_model::BitRate;
 use crate::exit::Failure;
 use crate::output;
 
-/// How a load tells of itself.
+/// How a load reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadReporting {
     /// How what it did is written.

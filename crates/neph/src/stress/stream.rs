@@ -1,7 +1,7 @@
 //! `neph stress stream`: a constant bit-rate in UDP packets, in frames as a video has them.
 //!
-//! The packets are STAMP requests, so that a reflector sends each back and tells how many it had:
-//! what was lost on the way there and on the way back is known apart.
+//! The packets are STAMP requests. A reflector sends each back with the number that it received:
+//! loss on the forward path and on the reverse path is distinguished.
 
 use clap::Args as ClapArgs;
 use neph_agent::StreamDone;
@@ -64,7 +64,7 @@ impl Args {
     }
 }
 
-/// Tells what was sent.
+/// Reports what was sent.
 pub(super) fn show(
     done: &StreamDone,
     reporting: &LoadReporting,

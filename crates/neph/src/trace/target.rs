@@ -6,7 +6,7 @@ use neph_model::{Target, TraceKind, of_many_hosts};
 
 use crate::exit::Failure;
 
-/// The port that traceroutes have always begun with: hardly anybody listens there.
+/// The first port of traditional traceroutes: it hardly ever has a listener.
 const NOBODYS_PORT: u16 = 33_434;
 /// More flows at once than this need more files than a process may open.
 const MOST_PORTS: u16 = 50_000;
@@ -41,7 +41,7 @@ pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
     )))
 }
 
-/// Whether it is said over which link a link's own address is to be reached.
+/// Refuses a link-local address without a link.
 pub(super) fn with_link(destination: SocketAddr) -> Result<(), Failure> {
     match destination {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {

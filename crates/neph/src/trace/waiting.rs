@@ -17,7 +17,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Begins where somebody looks at a terminal; else nothing is told.
+    /// Shows progress on a terminal; otherwise nothing.
     pub(super) fn begin() -> Self {
         if !output::is_lively() {
             return Self { counting: None };

@@ -64,7 +64,7 @@ impl Alarm {
         self.judged.rule()
     }
 
-    /// What is to be said at the end, where there were too few round trips for it.
+    /// The message at the end, where there were too few round trips for the rule.
     pub(super) fn too_few(&self) -> Option<String> {
         let rule = self.rule();
         let (counted, needs) = (self.counted, rule.quantile.needs);
@@ -101,13 +101,13 @@ impl Alarm {
         }
     }
 
-    /// It is `now`, since the watch began: tells whether that changes anything.
+    /// It is `now`, since the watch began: returns a change of the alarm.
     pub(super) fn look(&mut self, now: Span) -> Option<Change> {
         self.judged.look(now)
     }
 }
 
-/// What is said of a word that another command knows.
+/// The message for a word that another command knows.
 fn remote(word: &str) -> Option<Fault> {
     let is_segment = word.split_whitespace().next() == Some("segment");
     is_segment.then(|| {

@@ -1,5 +1,5 @@
-//! `neph watch agent:ams/eth0`: an interface of an agent, which captures first; what it has is told as if it passed
-//! here.
+//! `neph watch agent:ams/eth0`: captures first at an interface of an agent, then reports the packets as
+//! if they passed here.
 //!
 //! Owns the replay: periods by the times of the packets. Does not own the recording (neph-listen).
 
@@ -21,7 +21,7 @@ use super::{Args, intake, outcome};
 use crate::exit::{Failure, Outcome};
 use crate::{at_agents, interrupt, output, read, sink};
 
-/// Periods without a packet are told one by one for so long, nanoseconds; then a clock was set.
+/// Periods without a packet are shown one by one for this time, nanoseconds; then a clock was set.
 const SILENT: i64 = 3_600_000_000_000;
 
 /// The point, where it is at an agent.
@@ -58,7 +58,7 @@ pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
     }
 }
 
-/// Has the agent capture, and tells what it has.
+/// Makes the agent capture, and reports the result.
 pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let watching = Watching::new(args)?;
@@ -120,7 +120,7 @@ fn keep(args: &Args, recorded: &Recorded) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
 }
 
-/// A capture that is told by the times of its packets.
+/// A capture that is replayed by the times of its packets.
 struct Replay {
     conversations: Conversations,
     watching: Watching,
@@ -146,7 +146,7 @@ impl Replay {
             return Ok(());
         }
         let say = |sentence: &str| output::say(&format!("neph watch: {sentence}"));
-        // A ctrl-C has ended the recording, which is told now.
+        // A ctrl-C has ended the recording, which is replayed now.
         let stop = Stop::new();
         if let Some([from, _]) = recorded.listened {
             self.begin(from.unix_nanos());
@@ -203,7 +203,7 @@ impl Replay {
         );
     }
 
-    /// Tells the last period, and all flows.
+    /// Reports the last period, and all flows.
     fn finish(mut self, recorded: &Recorded) -> (bool, io::Result<()>) {
         self.seen.lost = recorded.lost.unwrap_or(0);
         let until = recorded.listened.map(|[_, until]| until.unix_nanos());

@@ -1,5 +1,5 @@
-//! Where packets go: into the file that is written beside, and through the table of flows to what is
-//! told.
+//! Where packets go: into the file of `--write`, and through the table of flows to the
+//! output.
 
 use neph_capture::Limits;
 use neph_model::Wall;
@@ -99,13 +99,13 @@ impl Intake {
         self.watching.answer(&self.conversations, seen);
     }
 
-    /// Whether nobody takes the output any more.
+    /// Whether the reader of the output is gone.
     pub(super) const fn is_refused(&self) -> bool {
         self.watching.is_refused()
     }
 
-    /// No more packets come: tells the last period, all flows, and what was written. Gives whether an
-    /// alarm was raised, and what could not be told.
+    /// No more packets come: reports the last period, all flows, and what was written. Returns whether an
+    /// alarm was raised, and any output error.
     pub(super) fn finish(mut self, seen: Seen) -> (bool, Result<(), Failure>) {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);

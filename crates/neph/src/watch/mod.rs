@@ -167,7 +167,7 @@ impl Args {
         is_reported || matches!(self.format, Format::Ndjson)
     }
 
-    /// Whether it writes a line for each thing that it tells.
+    /// Whether it writes one line per report.
     const fn writes_lines(&self) -> bool {
         matches!(self.format, Format::Ndjson)
     }
@@ -185,7 +185,7 @@ impl Args {
 
 /// How much is kept of each packet.
 pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
-    // What is written has room for a VLAN tag beside it: readers take no more than 262,144 bytes.
+    // A written packet has room for a VLAN tag: readers take no more than 262,144 bytes.
     const RANGE: RangeInclusive<u64> = 64..=262_140;
     let ByteSize(bytes) = value::size(text)?;
     let fits = RANGE.contains(&bytes).then_some(bytes);
@@ -239,7 +239,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     outcome(was_alarmed, listened.and(finished), &stop, seen)
 }
 
-/// How it ended, when all is told.
+/// The outcome, after everything is reported.
 fn outcome(
     was_alarmed: bool,
     ended: Result<(), Failure>,
@@ -299,11 +299,11 @@ fn listen(
         }
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
         fault = capture_interface.outwait(Duration::from_nanos(next).min(PATIENCE));
-        // Some at a time, so that a flood does not keep from telling of it.
+        // A limited number at a time, so that a flood of packets does not delay the output.
         capture_interface.take_some(|packet, dissected| intake.packet(packet, dissected));
     }
     drop(idle_priority);
-    // That the interface is away is known before it is heard that it went down.
+    // That the interface is gone is known before the report that it went down.
     capture_interface
         .changes()
         .iter()

@@ -1,4 +1,4 @@
-//! A period for people: a line a flow and one a pair that asks and answers outside of TCP, drawn over the last period on a terminal, below it elsewhere.
+//! Shows a period to people: a line per flow and per other pair. A terminal redraws it in place.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -14,8 +14,8 @@ use unicode_width::UnicodeWidthChar;
 use super::Args;
 use crate::output;
 
-/// Lines of a period beside its flows: headings, how many flows are not shown, the sentence, and where
-/// the cursor stands.
+/// Lines of a period besides its flows: headings, the number of hidden flows, the sentence, and the
+/// line of the cursor.
 const ALONGSIDE: usize = 4;
 /// The headings of the second table, and the empty line before it.
 const SECOND: usize = 2;
@@ -113,7 +113,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Leaves what is drawn, so that something else can be said below it.
+    /// Leaves the drawn period, so that other output can follow below it.
     pub(super) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.is_terminal {
             writeln!(out)?;

@@ -1,4 +1,4 @@
-//! What is told while packets come: the flows of each period, and at the end what `neph read` tells.
+//! Output while packets come: the flows of each period, and at the end the results of `neph read`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -78,7 +78,7 @@ impl Watching {
         })
     }
 
-    /// Whether nobody takes the output any more.
+    /// Whether the reader of the output is gone.
     pub(super) const fn is_refused(&self) -> bool {
         self.reporting.is_refused()
     }
@@ -89,7 +89,7 @@ impl Watching {
         self.began = at;
     }
 
-    /// Tells the period that ends now; `seen` counts from the beginning.
+    /// Reports the period that ends now; `seen` counts from the beginning.
     pub(super) fn period(
         &mut self,
         all: &mut Conversations,
@@ -157,7 +157,7 @@ impl Watching {
         });
     }
 
-    /// Says what became of an interface: the one that is watched, or one of all.
+    /// Reports a change of an interface: the watched one, or one of all.
     pub(super) fn changed(&mut self, change: &Change) {
         let at = Wall::from_unix_nanos(clock::wall().0);
         let at_unix_ns = at;
@@ -182,7 +182,7 @@ impl Watching {
         output::say(&format!("{}  {reported}", when::utc(at)));
     }
 
-    /// What is told between periods: a line for programs; people read it on standard error.
+    /// Output between periods: a line for programs; people read it on standard error.
     fn aside(&mut self, reported: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
@@ -193,7 +193,7 @@ impl Watching {
         }
     }
 
-    /// Says which alarms were raised or have ended.
+    /// Reports which alarms were raised or have ended.
     fn alarms(&mut self, now: Pair) {
         let since = Span::from_nanos(now.raw.0 - self.first.0);
         let looked = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
@@ -208,7 +208,7 @@ impl Watching {
         }
     }
 
-    /// All periods were told. Gives whether an alarm was raised, and whether the rest was told.
+    /// All periods were reported. Returns whether an alarm was raised, and any output error.
     pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> (bool, io::Result<()>) {
         all.end(&mut self);
         if let Some(screen) = &mut self.screen {
@@ -234,7 +234,7 @@ impl Watching {
             without_time: 0,
         };
         let reported = self.reporting.finish(&all, &[file]);
-        // Last: who does not hear must not keep the summary back.
+        // Last: a slow webhook must not delay the summary.
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
         }
@@ -293,7 +293,7 @@ impl Listener for Watching {
     }
 }
 
-/// Opens the door for Prometheus, and says where it is.
+/// Starts the server for Prometheus, and prints its address.
 fn open(address: SocketAddr) -> Result<MetricsServer, Failure> {
     let opened = MetricsServer::open(address).map_err(|error| {
         Failure::refused(format!(

@@ -311,7 +311,7 @@ fn alarms_between_agents_are_raised_while_they_record() {
     assert!(
         reported
             .err
-            .contains("by a sample of about 64 packets a second"),
+            .contains("on a sample of about 64 packets per second"),
         "{}",
         reported.err
     );
@@ -393,9 +393,7 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     assert!(segment(&reported, "forward").2 >= 60, "{}", reported.out);
     let alarms: Value = serde_json::from_str(&reported.out).expect("JSON");
     let alarm = &alarms["alarms"][0];
-    assert!(
-        alarm["judged"] == "whole" && alarm["segment"] == "client - host",
-        "{alarm}"
-    );
+    let of = (&alarm["judged"], &alarm["segment"]);
+    assert_eq!(of, (&"whole".into(), &"client - host".into()), "{alarm}");
     eventually("nothing is left", SOON, || world.has_nothing_left());
 }

@@ -81,14 +81,14 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
     let (place, run) = with(&few);
     let ran = place.neph(run);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "campaign complete: 3 experiments, 3 flagged; neph list ";
+    let reported = "campaign complete: 3 experiments, 3 with warnings; neph list ";
     let line = ran
         .err
         .lines()
         .find(|line| line.starts_with("campaign complete"));
     let line = line.expect(&ran.err);
     assert!(
-        line.starts_with(reported) && line.ends_with(" says for what"),
+        line.starts_with(reported) && line.ends_with(" shows them"),
         "{line}"
     );
     let list = line.split(' ').skip_while(|word| *word != "list").take(2);

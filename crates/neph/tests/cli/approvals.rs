@@ -73,7 +73,7 @@ fn commands_that_nobody_approved_do_not_run() {
     ] {
         let ran = neph(&place, words);
         assert_eq!(ran.status, 2, "{words:?}: {}", ran.err);
-        let remedy = "nobody approved these commands in this folder; read them, then add --yes to run them as root\n";
+        let remedy = "these commands are not approved in this folder; read them, then add --yes to run them as root\n";
         assert!(ran.err.ends_with(remedy), "{words:?}: {}", ran.err);
     }
     assert!(!place.path("trace").exists(), "nothing ran");

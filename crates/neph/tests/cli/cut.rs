@@ -84,7 +84,7 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
         assert_eq!(ran.status, 2, "{}", ran.err);
         for reported in [
             format!("{name} can be unpacked up to byte "),
-            format!("what {program} packed is broken there or before; copy it anew"),
+            format!("the {program} data is corrupt there or before; copy the file again"),
         ] {
             assert!(ran.err.contains(&reported), "{}", ran.err);
         }
@@ -117,7 +117,12 @@ fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_be
     let whole = Capture::thinking().0;
     for (kept, behind, ending, reported) in [
         (whole.len(), &[0; 512][..], "whole", ""),
-        (whole.len(), b"a line", "whole", "has something behind"),
+        (
+            whole.len(),
+            b"a line",
+            "whole",
+            "has data after the gzip stream",
+        ),
         (
             whole.len() - 1,
             b"a line",
@@ -151,7 +156,7 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
         fs::write(place.path("a.pcap"), joined.0).expect("a file");
         let ran = place.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
-        let reported = ran.err.contains("jump back by 9.000 s") && ran.err.contains("counts twice");
+        let reported = ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
         assert_eq!(reported, is_reported, "{}", ran.err);
         assert_eq!(ran.err.is_empty(), !is_reported, "{}", ran.err);
         let back = &summary(&ran.out)["files"][0]["jump_back_ns"];
@@ -190,7 +195,7 @@ fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_ag
         }
         fs::write(place.path("a.pcap"), capture.0).expect("a file");
         let reported = place.neph(["read", "a.pcap"]).out;
-        let is_reported = reported.contains("1 packet standing behind later ones");
+        let is_reported = reported.contains("1 packet not in order of time");
         assert_eq!(is_reported, late > 0, "{reported}");
         let ran = place.neph(["read", "a.pcap", "--format", "json"]);
         let counted = &summary(&ran.out)["files"][0]["packets_out_of_order"];

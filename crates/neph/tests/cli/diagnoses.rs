@@ -45,7 +45,7 @@ fn a_campaign_without_a_visible_cause_says_that_no_rule_speaks() {
     let ran = place.neph(["diagnose"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(
-        ran.out.starts_with("No cause found: none of the "),
+        ran.out.starts_with("No root cause found by the "),
         "{}",
         ran.out
     );

@@ -28,7 +28,7 @@ fn a_summary_counts_every_message_and_names_one_class() {
         "8 flows, 48 messages, 48 replies, 0 lost (0.0 %)",
         "\n    1  ",
         "100.0 %",
-        "path changes:  0 told; the measurement is too short for all to be told: measure longer",
+        "path changes:  0 detected; the measurement is too short to detect all: measure longer",
         "no advice: all flows have the same base latency",
         "caution: Selfish routing",
     ] {
@@ -255,7 +255,7 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
         (vec![&*tcp], "with --duration or --count"),
         (
             vec![&*stranger, "-n", "9", "-c", "1"],
-            "it takes neph reflect there",
+            "it needs neph reflect there",
         ),
     ] {
         let ran = neph(["flows", "--transfers", "3"].into_iter().chain(arguments));
@@ -368,10 +368,10 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
     for (address, reported, (refused, word)) in [
         (
             at,
-            "48 answers were SYN-ACK: somebody listens",
+            "48 answers were SYN-ACK: the port is open",
             (0, "syn-ack"),
         ),
-        (shut, "48 answers were RST: nobody listens", (48, "rst")),
+        (shut, "48 answers were RST: the port is closed", (48, "rst")),
     ] {
         let target = format!("syn://{address}");
         let ran = few(&target, &[]);

@@ -334,7 +334,7 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     eventually("killed", Duration::from_secs(10), gone);
     let anew = kept.anew();
     assert_eq!(anew.status, 0, "{}", anew.err);
-    assert!(anew.err.contains("was left behind"), "{}", anew.err);
+    assert!(anew.err.contains("is left over"), "{}", anew.err);
     assert!(anew.err.contains("is up, kept by"), "{}", anew.err);
     let bad = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"no-such-x\"]\n";
     fs::write(kept.place.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");

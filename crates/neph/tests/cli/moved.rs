@@ -53,7 +53,7 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     let ran = place.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     // The end of `neph run` is the report of the terminal.
-    let reported = "2 machines answer by turns";
+    let reported = "2 servers answer at the endpoint's address";
     assert!(ran.out.contains(reported), "{}", ran.out);
     let ids = experiments(&place);
     let shown = json(&place, &["show", &ids[0]]);

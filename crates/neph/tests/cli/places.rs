@@ -151,7 +151,8 @@ fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
     fs::write(place.path("site/index.html"), "<title>Mine</title>").expect("a file");
     let ran = place.neph(["report", "-o", "site"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-    let reported = "neph: site holds 'index.html', which is no report's: name a new folder";
+    let reported =
+        "neph: site contains 'index.html', which is not part of a report: name a new folder";
     assert!(ran.err.contains(reported), "{}", ran.err);
     let left = fs::read_to_string(place.path("site/index.html")).expect("kept");
     assert_eq!(left, "<title>Mine</title>");

@@ -65,7 +65,7 @@ fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
         quic(&mut both, number, false);
     }
     let (text, summary) = read(&one, &[]);
-    let reported = "1 connection of QUIC of which one direction alone is in what was captured";
+    let reported = "1 connection of QUIC with one direction only in the capture";
     assert!(text.contains(reported), "{text}");
     assert!(!text.contains("without a spin bit"), "{text}");
     assert_eq!(summary["quic_of_one_direction"], 1);
@@ -81,7 +81,7 @@ fn a_flow_of_which_one_direction_was_captured_is_said_to_be() {
     capture.segment((30, true), ACK, (100, 500), 10);
     capture.segment((60, true), ACK, (110, 510), 10);
     let (text, summary) = read(&capture, &[]);
-    let reported = "1 flow of which one direction alone is in what was captured";
+    let reported = "1 flow with one direction only in the capture";
     assert!(text.contains(reported), "{text}");
     assert!(!text.contains("every answer came with data"), "{text}");
     assert_eq!(summary["flows_one_direction_only"], 1);
@@ -136,7 +136,7 @@ fn answers_alone_are_counted_and_shown() {
     }
     let (text, summary) = read(&capture, &[]);
     assert!(text.contains("0, 3 unasked"), "{text}");
-    let reported = "1 pair of ping or DNS of which one direction alone is in what was captured";
+    let reported = "1 pair of ping or DNS with one direction only in the capture";
     assert!(text.contains(reported), "{text}");
     assert_eq!(summary["exchange_packets"], 3);
     assert_eq!(summary["responses_without_request"], 3);

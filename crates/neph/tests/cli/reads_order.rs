@@ -84,7 +84,7 @@ fn captures_that_overlap_are_told_to_be_those_of_several_points() {
         let ran = read(&place, &files);
         let is_reported = ran
             .err
-            .contains("begins before whole.pcap ends: what is in both counts twice");
+            .contains("begins before whole.pcap ends: packets in both count twice");
         assert!(ran.status == 0 && is_reported, "{}", ran.err);
         assert!(ran.err.contains("neph hops"), "{}", ran.err);
     }

@@ -37,7 +37,7 @@ fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
         assert_eq!(ran.status, 130, "{}", ran.err);
         assert_eq!(
             ran.err,
-            "neph read: interrupted while reading -: told is what was read\n"
+            "neph read: interrupted while reading -: the result covers what was read\n"
         );
         let reported: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
         let found = reported["flows"].as_array().expect("flows").len();
@@ -64,7 +64,7 @@ fn ctrl_c_says_how_many_captures_are_left_out() {
     assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
     assert_eq!(
         ran.err,
-        "neph read: interrupted while reading -: told is what was read; 1 capture behind it left out\n"
+        "neph read: interrupted while reading -: the result covers what was read; 1 capture behind it left out\n"
     );
     drop(into);
 }

@@ -83,7 +83,7 @@ fn of_whom_nobody_heard_anything_nothing_is_claimed() {
         let target = format!("{scheme}://{gone}");
         let ran = few(&target, &["--timeout", "200ms"]);
         assert_eq!(ran.status, 1, "{}", ran.err);
-        let title = format!("{target} (127.0.0.1), nobody answers yet, every 60.00 ms");
+        let title = format!("{target} (127.0.0.1), no answer yet, every 60.00 ms");
         assert_eq!(ran.out.lines().next(), Some(title.as_str()));
         let remark = format!("neph: no answer from {target}: Connection refused");
         assert!(ran.err.starts_with(&remark), "{}", ran.err);

@@ -166,7 +166,10 @@ fn what_a_stopped_peer_spends_is_no_network_and_the_stall_is_named() {
         assert_eq!(causes(&summary), ["stalled-peer"], "{what}: {summary:#}");
         let cause = &summary["diagnoses"][0]["cause"];
         let program = cause.as_str().expect("a sentence");
-        assert!(program.contains("the peer's program"), "{what}: {program}");
+        assert!(
+            program.contains("the server application stalled"),
+            "{what}: {program}"
+        );
     }
 }
 

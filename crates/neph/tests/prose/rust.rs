@@ -47,70 +47,61 @@ fn comments(program: &str) -> Vec<Text> {
     found
 }
 
+type Chars<'p> = std::iter::Peekable<std::str::CharIndices<'p>>;
+
 /// Strings, with `\` at the end of a line joined; of raw ones too.
 fn strings(program: &str) -> Vec<Text> {
     let mut found = Vec::new();
     let mut chars = program.char_indices().peekable();
     let mut line = 1;
     while let Some((at, c)) = chars.next() {
+        let rest = &program[at..];
         match c {
             '\n' => line += 1,
-            '/' if program[at..].starts_with("//") => {
-                while chars.next_if(|(_, c)| *c != '\n').is_some() {}
-            }
-            '\'' => {
-                // A character or a lifetime: only `'"'` and `'\''` matter.
-                let rest = &program[at..];
-                let skip = if rest.starts_with("'\\") { 3 } else { 2 };
-                if rest.starts_with("'\"'") || rest.starts_with("'\\") {
-                    for _ in 0..skip {
-                        chars.next();
-                    }
-                }
-            }
+            '/' if rest.starts_with("//") => while chars.next_if(|(_, c)| *c != '\n').is_some() {},
+            // A character; a lifetime has no quotation mark and no backslash.
+            '\'' if rest.starts_with("'\"'") => drop(chars.nth(1)),
+            '\'' if rest.starts_with("'\\") => drop(chars.nth(2)),
             '"' => {
                 let first = line;
-                let hashes = hashes_before(&program[..at]);
-                let mut text = String::new();
-                while let Some((at, c)) = chars.next() {
-                    match (c, hashes) {
-                        ('\\', None) => {
-                            let (_, escaped) = chars.next().unwrap_or((at, ' '));
-                            if escaped == '\n' {
-                                line += 1;
-                                while chars
-                                    .next_if(|(_, c)| c.is_whitespace() && *c != '\n')
-                                    .is_some()
-                                {}
-                            } else {
-                                text.push(if escaped == 'n' { '\n' } else { escaped });
-                            }
-                        }
-                        ('"', None) => break,
-                        ('"', Some(hashes))
-                            if program[at + 1..].starts_with(&"#".repeat(hashes)) =>
-                        {
-                            break;
-                        }
-                        _ => {
-                            line += usize::from(c == '\n');
-                            text.push(c);
-                        }
-                    }
-                }
+                let text = string(program, at, &mut chars, &mut line);
                 if text.split_whitespace().count() >= SENTENCE {
-                    for text in text.split("\n\n") {
-                        found.push(Text {
-                            line: first,
-                            text: text.to_owned(),
-                        });
-                    }
+                    found.extend(text.split("\n\n").map(|text| Text {
+                        line: first,
+                        text: text.to_owned(),
+                    }));
                 }
             }
             _ => {}
         }
     }
     found
+}
+
+/// The string whose quotation mark is at `start`; counts the lines that it spans.
+fn string(program: &str, start: usize, chars: &mut Chars<'_>, line: &mut usize) -> String {
+    let hashes = hashes_before(&program[..start]);
+    let mut text = String::new();
+    while let Some((at, c)) = chars.next() {
+        match (c, hashes) {
+            ('\\', None) => match chars.next() {
+                Some((_, '\n')) => {
+                    *line += 1;
+                    let is_indent = |(_, c): &(usize, char)| c.is_whitespace() && *c != '\n';
+                    while chars.next_if(is_indent).is_some() {}
+                }
+                Some((_, 'n')) => text.push('\n'),
+                other => text.extend(other.map(|(_, c)| c)),
+            },
+            ('"', None) => break,
+            ('"', Some(hashes)) if program[at + 1..].starts_with(&"#".repeat(hashes)) => break,
+            _ => {
+                *line += usize::from(c == '\n');
+                text.push(c);
+            }
+        }
+    }
+    text
 }
 
 /// The hashes of a raw string that begins here; `None` of a plain one.

@@ -1,7 +1,7 @@
 //! How busy the processors of guests are at both ends of generated traffic.
 //!
-//! Owns the readings: a shell in the guest writes its uptime and the first line of its /proc/stat each second,
-//! and all of them are fetched at the end. Namespaces have the processors of the host, which are recorded anyway.
+//! Owns the readings: a shell in the guest writes its uptime and the first line of its /proc/stat each
+//! second; all are fetched at the end. Namespaces have the host's processors, which are recorded anyway.
 
 use std::net::IpAddr;
 
@@ -26,7 +26,7 @@ pub(super) struct GuestCpu {
 const FILE: &str = "/tmp/stress.cpu";
 
 impl GuestCpu {
-    /// Begins to read the guests at the ends of these loads. One that cannot be read is reported, and left out.
+    /// Begins to read the guests at the ends of these loads. Unreadable guests are reported, and left out.
     pub(super) fn begin(lab: &Lab, wanted: &[SiteLoad]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (site, end) in ends(lab, wanted) {

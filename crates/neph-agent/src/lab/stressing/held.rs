@@ -1,8 +1,8 @@
-//! Whether a load of a plan was held, by what `neph stress` told of it at its end.
+//! Whether a load of a plan reached its target, by the report of `neph stress` at its end.
 //!
-//! Owns the judgement: a processor within the points that `neph stress cpu` allows itself, traffic
-//! without a fault of its own and, where a rate was asked of TCP, with most of it. Over all of the
-//! load's time, which begins up to some seconds before the first message.
+//! Owns the judgement over all of the load's time, which begins up to some seconds before the first
+//! message. A processor must be within the tolerance of `neph stress cpu`. Traffic must have no fault of
+//! its own and, with a rate for TCP, reach most of it.
 
 use neph_model::{LoadSpec, SiteLoad, Warning};
 use serde_json::Value;
@@ -20,7 +20,7 @@ struct Instead {
     why: Option<String>,
 }
 
-/// What is to be said of a load that `neph stress` told this of; nothing where it was held.
+/// The warning about a load with this report of `neph stress`; none if the target was reached.
 pub(super) fn judge(asked: &SiteLoad, reported: &[u8]) -> Option<Warning> {
     let reported: Option<Value> = serde_json::from_slice(reported).ok();
     let rows = reported.as_ref().and_then(Value::as_array);
@@ -28,13 +28,13 @@ pub(super) fn judge(asked: &SiteLoad, reported: &[u8]) -> Option<Warning> {
     let instead = match &asked.load {
         LoadSpec::Cpu(share) => worked(share.in_percent(), rows)?,
         LoadSpec::Flow { rate, .. } => carried(rate.map(bits), rows)?,
-        // What is lost on its way was sent all the same: the stream itself says what it left out.
+        // Packets that are lost on the path were still sent: the stream itself reports what it left out.
         LoadSpec::Stream { rate, .. } => streamed(bits(*rate), rows)?,
     };
     Some(not_held(asked, instead))
 }
 
-/// What is to be said of a load that worked later than it should.
+/// The warning about a load that started later than it should.
 pub(super) fn late(asked: &SiteLoad) -> Warning {
     let instead = Instead {
         had: format!("did not work yet after {WITHIN}, when measuring began"),
@@ -87,7 +87,7 @@ fn streamed(asked: f64, rows: &[Value]) -> Option<Instead> {
         return Some(unreported());
     };
     let why = fault(rows)?;
-    // Where nothing came back nobody knows that anything was there.
+    // If nothing came back, it is not known that anything arrived.
     let had_there = if back > 0.0 { sent } else { 0.0 };
     Some(had(had_there, Some(asked), Some(why)))
 }
@@ -110,12 +110,12 @@ fn unreported() -> Instead {
     }
 }
 
-/// A column of what was told, of each thread, connection or stream.
+/// A column of the report, of each thread, connection or stream.
 fn column(rows: &[Value], name: &str) -> impl Iterator<Item = f64> {
     rows.iter().filter_map(move |row| row[name].as_f64())
 }
 
-/// Why traffic was not what it should be, as it says itself.
+/// Why traffic was not as requested, by its own report.
 fn fault(rows: &[Value]) -> Option<String> {
     let mut faults = rows.iter().filter_map(|row| row["fault"].as_str());
     faults.next().map(str::to_owned)

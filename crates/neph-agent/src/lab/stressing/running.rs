@@ -1,8 +1,8 @@
-//! One load that runs: `neph execute`, in a guest through its console, elsewhere as a process in the
+//! One load that runs: `neph execute`, in a guest through its console, otherwise as a process in the
 //! site's share of the machine.
 //!
-//! Owns starting it, hearing that it works, and its end. A process of this machine ends with this one,
-//! however that ends; one of a guest ends with its guest.
+//! Owns starting it, waiting until it works, and its end. A process of this machine ends with this one,
+//! even if that is killed; one of a guest ends with its guest.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -39,7 +39,7 @@ enum What {
 struct Remote {
     /// Its number there.
     process: u32,
-    /// Where it writes what it held, without the ending; beside it, a pipe for what it says.
+    /// The file of its results, without the extension; a pipe next to it has its messages.
     file: String,
 }
 
@@ -47,7 +47,7 @@ struct Remote {
 #[derive(Debug)]
 struct Here {
     child: Child,
-    /// What it says, until the time to wait for it is over.
+    /// Its messages, until the time to wait for them is over.
     wording: Option<ChildStderr>,
     /// Keeps the thread that started it: the kernel ends the process with that one.
     _starter: mpsc::Sender<()>,
@@ -67,7 +67,7 @@ pub(super) enum StressError {
 }
 
 impl Running {
-    /// Starts it by this order; `number` tells it from the others.
+    /// Starts it by this order; `number` distinguishes it from the others.
     pub(super) fn start(
         asked: &SiteLoad,
         lab: &Lab,
@@ -97,7 +97,7 @@ impl Running {
         }
     }
 
-    /// Ends it; what it told then.
+    /// Ends it; returns its report.
     pub(super) fn end(mut self, lab: &Lab) -> Result<Vec<u8>, StressError> {
         match &mut self.what {
             What::Guest(remote) => {
@@ -171,9 +171,9 @@ impl Here {
         let start = move || {
             let spawned = place.enter_namespace().map_err(StressError::from);
             let spawned = spawned.and_then(|()| Ok(command.spawn()?));
-            // Who asked waits for it.
+            // The caller waits for it.
             let _ = report.send(spawned);
-            // Nothing is ever sent: it is over when nobody could.
+            // Nothing is ever sent: it is over when the sender is gone.
             let _ = ended.recv();
         };
         thread::Builder::new()
@@ -181,7 +181,7 @@ impl Here {
             .spawn(start)?;
         let gone = |_| io::Error::other("its thread ended");
         let mut child = reported.recv().map_err(gone)??;
-        // It is shorter than what a pipe holds: nobody is waited for.
+        // It is shorter than the room of a pipe, so writing does not wait.
         let order = serde_json::to_vec(order).map_err(io::Error::from)?;
         if let Some(mut asks) = child.stdin.take() {
             asks.write_all(&order)?;

@@ -1,4 +1,4 @@
-//! What an agent says of itself on a new connection.
+//! How an agent identifies itself on a new connection.
 
 use neph_model::{Executor, Labels};
 

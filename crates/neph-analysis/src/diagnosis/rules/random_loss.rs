@@ -50,7 +50,7 @@ const EMPTY: f64 = 0.1;
 const MOSTLY: f64 = 0.25;
 /// Segments that the client sends to open a connection ...
 const SYN: u64 = 1;
-/// ... and for TLS 1.2 or 1.3 on it: ClientHello and Finished.
+/// ... and for TLS 1.2 or 1.3 on it: the client hello and the end of the handshake.
 const TLS: u64 = 2;
 /// Minimum share of datagrams whose replies are reordered.
 const REORDERED: f64 = 0.005;

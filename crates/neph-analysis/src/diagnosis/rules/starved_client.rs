@@ -24,13 +24,11 @@ pub(crate) const RULE: Rule = Rule {
     look,
 };
 
-/// A woken thread takes tens of microseconds on an idle host. From a millisecond on, another process had the
-/// CPU.
+/// A woken thread takes tens of microseconds on an idle host. From 1 ms on, another process had the CPU.
 const LEAST_MS: f64 = 1.0;
 /// The added latency of a root cause is reported at p95.
 const TAIL: f64 = 0.95;
-/// Nothing is noted if the client host delays a smaller share of the messages and no experiment is flagged
-/// for it.
+/// Nothing is noted if the client host delays fewer messages and no experiment is flagged for it.
 const NOTED: f64 = 0.01;
 /// A single message proves nothing about a host.
 const FEW: usize = 2;

@@ -214,10 +214,7 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
     let mut data = World::with_a_queue().campaign();
     stressed(&mut data, LOAD);
     let reported = causes(&data, "bufferbloat");
-    assert!(
-        reported[0].cause.contains("may cause it"),
-        "{reported:#?}"
-    );
+    assert!(reported[0].cause.contains("may cause it"), "{reported:#?}");
     assert!(
         reported[0].remedy.contains("stress = \"none\""),
         "{reported:#?}"

@@ -305,10 +305,8 @@ fn messages_that_queue_in_the_sender_are_told() {
             ..world.clone()
         };
         let reported = only(&world, "head-of-line");
-        assert!(
-            number(&reported, "share of messages that wait") > 0.5,
-            "{reported:#?}"
-        );
+        let share = number(&reported, "share of messages that wait");
+        assert!(share > 0.5, "{reported:#?}");
         assert!(reported.cause.contains(words), "{}", reported.cause);
     }
 }
@@ -396,8 +394,6 @@ fn a_stepped_clock_is_told_with_how_far() {
         ..World::default()
     };
     let reported = only(&world, "clock-step");
-    assert!(
-        (number(&reported, "farthest step") - 1500.0).abs() < 1.0,
-        "{reported:#?}"
-    );
+    let farthest = number(&reported, "farthest step");
+    assert!((farthest - 1500.0).abs() < 1.0, "{reported:#?}");
 }

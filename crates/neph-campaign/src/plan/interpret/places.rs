@@ -6,7 +6,7 @@ use neph_text::{Fault, Problems};
 use super::super::meaning::Axes;
 use super::super::typed::{TypedEndpoint, TypedPlan};
 
-/// The target of an endpoint, and the site at which it is: one whose name stands in the place of the host leads to
+/// The target of an endpoint, and its site. If the host of the target is the name of a site, the target has
 /// that site's address.
 pub(super) fn target(
     endpoint: &TypedEndpoint,

@@ -38,7 +38,7 @@ pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Reported
     std::iter::once(NO_ENDPOINT).chain(interval).chain(length)
 }
 
-/// Each of the sizes once, in their order: what is asked for apart may be sent alike.
+/// Each of the sizes once, in their order: different requested sizes may be one size on the wire.
 fn once_each(sizes: impl Iterator<Item = ByteSize>) -> Vec<ByteSize> {
     let mut kept = Vec::new();
     for size in sizes {
@@ -94,7 +94,7 @@ impl Scope<'_> {
         };
         self.check_connections(&axes);
         self.check_ip_version(&axes);
-        // Whether there are flows is not known, so nothing can be said of what they contradict.
+        // Whether there are flows is not known, so contradictions with them cannot be found.
         let flows = ParameterName::Flows;
         if self.own.axes.unread.contains(&flows) || self.top.unread.contains(&flows) {
             return None;

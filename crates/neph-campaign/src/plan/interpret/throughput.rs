@@ -6,7 +6,7 @@ use neph_text::{Fault, Placed, Problems};
 use super::super::meaning::{Endpoint, ThroughputPlan};
 use super::super::sections::TypedThroughput;
 
-/// Without servers of its own, our transfer goes to each endpoint's reflector once.
+/// Without servers of its own, neph's transfer goes to each endpoint's reflector once.
 pub(super) fn throughput(
     typed: TypedThroughput,
     endpoints: &[Endpoint],

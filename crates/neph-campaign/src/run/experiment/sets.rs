@@ -6,8 +6,8 @@ use crate::agenda::Slot;
 use crate::plan::Plan;
 use crate::together::groups;
 
-/// Where the streams of one site did not run, those of the others had the server for themselves: all of the set
-/// have failed, and are tried once more together.
+/// Where the streams of one site did not run, those of the others had the server for themselves: all of the
+/// set have failed, and are tried once more together.
 pub(super) fn spoil(
     plan: &Plan,
     matrix: &[Scenario],

@@ -1,4 +1,4 @@
-//! Alarms of a plan: judged within each experiment, kept beside its messages, told at once.
+//! Alarms of a plan: judged within each experiment, kept with its messages, reported at once.
 
 use neph_model::{CampaignStatus, EventKind, Experiment};
 

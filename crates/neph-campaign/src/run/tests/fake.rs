@@ -1,4 +1,4 @@
-//! An executor that does what the test says, in virtual time.
+//! An executor that follows the script of a test, in virtual time.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -53,12 +53,12 @@ impl Clock for Virtual {
     }
 }
 
-/// Does what fate says; [`Fate::Complete`] when nothing is said.
+/// Ends each experiment as scripted; [`Fate::Complete`] by default.
 #[derive(Debug, Default)]
 pub(super) struct Fake {
     pub(super) fates: VecDeque<Fate>,
     pub(super) time: Virtual,
-    /// Of the user, who stops at [`Fate::CtrlC`].
+    /// Of the user, set at [`Fate::CtrlC`].
     pub(super) stop: Stop,
     /// What was ordered last, and what becomes of each of its experiments that was prepared.
     pub(super) ordered: Option<Order>,

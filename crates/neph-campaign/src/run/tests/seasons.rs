@@ -60,7 +60,7 @@ fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
             ),
         }
     }
-    // It began at 00:16: five of ten minutes and a second fit into 01:00 to 02:00, so nine blocks
+    // It began at 00:16. Five of ten minutes and a second fit into 01:00 to 02:00, so nine blocks
     // take two nights; the nine of the day fit into the first.
     assert_eq!(
         lab.diary

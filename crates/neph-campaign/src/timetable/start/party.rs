@@ -12,7 +12,7 @@ const TOLERATED: Span = Span::from_secs(1);
 pub enum Step {
     /// Nothing until this time of its own clock.
     Wait(Wall),
-    /// Begin now. Whatever sends checks before each packet that it is before this time of its own clock.
+    /// Begin now. The sender checks before each packet that it is before this time of its own clock.
     Begin(Wall),
     /// Go on until this time of its own clock.
     Run(Wall),
@@ -28,7 +28,7 @@ enum State {
     Missed(Missed),
 }
 
-/// One end of a slot. Take it up anew after a restart with [`Party::restarted`].
+/// One end of a slot. After a restart use [`Party::restarted`].
 #[derive(Clone, Debug)]
 pub struct Party {
     times: SlotTimes,

@@ -1,5 +1,5 @@
-//! Peers whose clocks are known, over paths whose delays are known: what is told of them is true, and
-//! the formula beside it is as wrong as it must be.
+//! Peers with known clocks, over paths with known delays. The reported results are true, and the error of the
+//! formula for comparison is the expected one.
 
 use neph_model::{FlowIndex, Marks, Outcome, Seq};
 
@@ -13,7 +13,7 @@ const SECOND: i64 = 1_000_000_000;
 /// Both machines were set to the right time at about this hour.
 const EPOCH: i64 = 1_795_000_000 * SECOND;
 
-/// Numbers as if by chance (Steele, Lea and Flood's `SplitMix64`).
+/// Pseudo-random numbers (Steele, Lea and Flood's `SplitMix64`).
 struct Chance(u64);
 
 impl Chance {
@@ -160,7 +160,7 @@ fn the_truth_lies_within_the_bound_of_every_line() {
                 "{off}: {reading:?} {peer:?}"
             );
             let (wall, bound) = reading.wall.expect("the peer tells it");
-            // Beside the bound: what the raw clocks drift until the peer reads its own two.
+            // In addition to the bound: drift of the raw clocks until the peer reads its two clocks.
             let off = wall - peer.wall_offset(at);
             assert!(
                 off.abs() <= bound,

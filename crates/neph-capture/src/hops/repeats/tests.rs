@@ -7,7 +7,7 @@ use crate::packets::datagram;
 /// What a point shows, by its time.
 type Seen = Vec<(i64, Vec<u8>)>;
 
-/// Ten packets that pass three points, one each us, 100 ns from point to point, either way in turns.
+/// Ten packets that pass three points, one each us, 100 ns from point to point, in alternating directions.
 fn once() -> [Seen; 3] {
     [0, 1, 2].map(|point: i64| {
         let mut seen: Seen = (0..10_u16)

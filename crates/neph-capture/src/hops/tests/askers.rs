@@ -1,4 +1,4 @@
-//! Who asks, where datagrams go both ways: round trips are those of the near end's questions.
+//! The client, where datagrams go in both directions: round trips are those of the near end's questions.
 
 use super::follow;
 use crate::directions::Direction;

@@ -1,4 +1,4 @@
-//! Who was overtaken between two points.
+//! Packets that were reordered between two points.
 
 use super::*;
 

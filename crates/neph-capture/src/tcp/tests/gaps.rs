@@ -1,4 +1,4 @@
-//! What fills a gap: sent again, or overtaken.
+//! Segments that fill a gap: retransmitted or reordered.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn what_fills_a_gap_was_sent_again_if_its_stamp_is_newer_than_that_of_what_passe
     let events = |stamp| {
         let mut scene = opened();
         scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
-        // New data goes out in the same millisecond as what is sent again.
+        // New data is sent in the same millisecond as the retransmission.
         scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
         scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
         scene.reported.events
@@ -26,7 +26,7 @@ fn near() -> Scene {
     scene
 }
 
-/// Of four segments the second and the third do not pass, and the server says so.
+/// Of four segments the second and the third do not pass, and the server reports that.
 fn told_of_two_missing() -> Scene {
     let mut scene = near();
     scene.see(20, Client, data(100, 10, 500));
@@ -65,7 +65,7 @@ fn a_gap_that_was_told_stays_told_when_the_first_of_its_holes_is_filled() {
 #[test]
 fn what_came_in_disorder_behind_a_gap_that_was_told_was_overtaken() {
     let mut scene = told_of_two_missing();
-    // Nobody has said a word of these yet.
+    // These have not been reported yet.
     scene.see(30, Client, data(150, 10, 500));
     scene.see(40, Client, data(140, 10, 500));
     let out_of_order = [(Client, Event::Gap), (Client, Event::OutOfOrder)];

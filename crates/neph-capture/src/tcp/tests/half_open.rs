@@ -32,7 +32,7 @@ fn the_answer_of_an_old_connection_sets_no_number_of_the_new_one() {
             (Client, Event::Retransmission),
         ];
         assert_eq!(scene.reported.events, expected, "{old}");
-        // Which of the two SYNs was answered cannot be told.
+        // It is unknown which of the two SYNs was answered.
         let expected = [(Half::Client, 1, Handshake), (Half::Server, 30, Bare)];
         assert_eq!(scene.reported.by(Acknowledgement), expected, "{old}");
     }

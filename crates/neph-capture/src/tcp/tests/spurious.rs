@@ -1,8 +1,8 @@
-//! Retransmissions of what had arrived, as its receiver says later.
+//! Retransmissions of data that had arrived, as its receiver reports later.
 
 use super::*;
 
-/// A segment that its sender sends again after 300 ms. Neither needs the other: the first had arrived.
+/// A segment that its sender retransmits after 300 ms. Neither needs the other: the first had arrived.
 fn retransmitted_segments() -> Scene {
     let mut scene = opened();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));

@@ -1,4 +1,4 @@
-//! The examples of docs/topology.md and the pages beside it are what they say they are.
+//! Checks the examples of docs/topology.md and its sub-pages.
 
 use neph_text::Source;
 
@@ -35,7 +35,7 @@ fn every_example_of_nodes_and_shapes_is_a_good_topology() {
     let nodes = PAGE.split("\n## Links").next().expect("split gives one");
     assert_eq!(examples(nodes).count(), 7);
     for example in examples(nodes) {
-        // What joins nodes is the next chapter's: here they are joined so that they are reached.
+        // The next chapter explains how nodes are connected; here the test connects them.
         let head = if example.contains("version") {
             ""
         } else {

@@ -1,4 +1,4 @@
-//! What a table says about a direction of a link, or about both.
+//! Reads the settings of one direction of a link, or of both.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use super::trace::Traces;
 use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
 use crate::topology::quantity;
 
-/// The tables that say something about one direction only.
+/// The tables with settings of one direction only.
 pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
-/// Everything that a direction of a link can be asked for.
+/// All settings of a direction of a link.
 pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
     let mut printed = Partial {
         wire: wire(table, traces),
@@ -24,9 +24,9 @@ pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
     printed
 }
 
-/// What the wire behind the transmitter can be asked for.
+/// All settings of the wire behind the transmitter.
 pub(super) fn wire(table: &mut Fields<'_>, traces: &Traces) -> PartialWire {
-    // A trace's file is named from where the topology is.
+    // The path of a trace file is relative to the topology.
     let topology = Path::new(table.problems().source().name());
     let folder = topology
         .parent()

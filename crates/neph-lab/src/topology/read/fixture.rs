@@ -1,4 +1,4 @@
-//! From `[[overlay]]`, `[[balancer]]` and `[[guest]]` tables to fixtures: each kind reads its own.
+//! Reads `[[overlay]]`, `[[balancer]]` and `[[guest]]` tables; each kind reads its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) fn fixtures(
                 );
                 fields.fault(span.clone(), what, "give each its own name");
             }
-            // What it runs is told and logged by the fixture's name.
+            // Its programs use the fixture's name in status and logs.
             if services.iter().any(|service| service.name == fixture.name) {
                 let what = format!("a service is called '{}' too", fixture.name);
                 fields.fault(span, what, "give each its own name");
@@ -62,7 +62,7 @@ fn fixture(
     let name = table.required_with("name", service::name);
     let choices: Vec<(&str, &'static dyn FixtureKind)> =
         kinds.iter().map(|kind| (kind.name(), *kind)).collect();
-    // Without its kind nobody knows what the rest should be.
+    // Without its kind the other keys are unknown.
     let kind = table.required_with("kind", |node| choice(node, &choices))?;
     let build = kind.value.read(&mut table, nodes);
     table.finish();

@@ -1,8 +1,7 @@
-//! `[[generate]]`: shapes that nobody wants to write out, written out.
+//! `[[generate]]`: writes out common shapes of topologies.
 //!
-//! Owns the shapes. What they yield are tables as a person would write them, which the ordinary
-//! readers read: a generated link can have every feature that a written one has, and a mistake in
-//! it points at the token that it came from. Where measured round trips come from is [`matrix`]'s.
+//! Owns the shapes. They produce ordinary tables for the ordinary readers. So a generated link can have every
+//! feature, and a fault has the place of its origin. [`matrix`] has the measured round trips.
 
 mod matrix;
 mod tables;
@@ -15,9 +14,9 @@ use crate::topology::quantity;
 use matrix::Matrix;
 use tables::{Document, link_table, node_table};
 
-/// More than a lab can carry, and the square of it can still be read.
+/// More than a lab can run, and its square can still be read.
 const MOST_SITES: usize = 64;
-/// Of the clients and of the clouds of tiers.
+/// Of the clients, and of the clouds, of tiers.
 const MOST_IN_A_TIER: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +27,12 @@ enum Form {
     Tiers,
 }
 
-/// The document with everything written out that it asks to be generated.
+/// The document with all generated parts written out.
 pub(super) fn write_out(document: Table, problems: &Problems<'_>) -> Table {
     let mut top = Fields::new(&document, 0..0, problems);
     let asked = top.tables("generate");
     if asked.is_empty() {
-        // Also where it is something else than tables: that was noted.
+        // Also if it is no list of tables, which was reported.
         return tables::without(document, "generate");
     }
     let mut written = Document::default();
@@ -69,7 +68,7 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
     table.finish();
 }
 
-/// What all generated sites and links of a table are like, and where it stands.
+/// The common settings of all generated sites and links of a table, and its place.
 struct Like {
     span: Range<usize>,
     site: Option<Node>,
@@ -92,7 +91,7 @@ impl Like {
     }
 }
 
-/// The names of the sites: as given, or as many as wanted, numbered from 1.
+/// The names of the sites: as given, or numbered from 1.
 fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
     let given = table.one_or_list::<String>("names");
     let count = table.optional::<u32>("sites");
@@ -152,7 +151,7 @@ fn star(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
     }
 }
 
-/// A link for each pair of sites: as a matrix of round trips says, or all alike.
+/// A link for each pair of sites: from a matrix of round trips, or all equal.
 fn mesh(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
     let entry = table.entry("matrix");
     let named = entry.and_then(|entry| match &entry.node.value {
@@ -209,7 +208,7 @@ fn every_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
     }
 }
 
-/// Of a named matrix the sites that `names` wants, or all.
+/// The sites of a named matrix that `names` lists, or all.
 fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
     let known = matrix.names();
     let choices: Vec<(&str, &str)> = known.iter().map(|n| (n.as_str(), n.as_str())).collect();
@@ -226,7 +225,7 @@ fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
     Some(matrix)
 }
 
-/// A matrix as written: for each site the round trips to those that stand behind it.
+/// A matrix in the file: for each site the round trips to those that follow it.
 fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matrix> {
     let wanted = |why: String| {
         let example = "matrix = [[\"10ms\", \"20ms\"], [\"15ms\"]] for three sites";
@@ -268,7 +267,7 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
     is_whole.then_some(matrix)
 }
 
-/// How many sites a tier has.
+/// The number of sites in a tier.
 fn in_a_tier(node: &Node) -> Result<u32, Fault> {
     let count = u32::take(node)?;
     if (1..=MOST_IN_A_TIER).contains(&count) {
@@ -281,8 +280,8 @@ fn in_a_tier(node: &Node) -> Result<u32, Fault> {
     ))
 }
 
-/// Clients behind an access router, a core router, and the clouds beyond it: the first source's
-/// way from a user to a service.
+/// Clients behind an access router, a core router, and the clouds behind it: the path from a user to a
+/// service in the first source.
 fn tiers(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
     let mut counted = |key, one: &str| {
         let count = table.optional_with(key, in_a_tier);

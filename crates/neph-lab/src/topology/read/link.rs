@@ -1,4 +1,4 @@
-//! From a `[[link]]` table to a [`Link`]: what is said for both directions, then for each.
+//! Reads a `[[link]]` table into a [`Link`]: settings of both directions, then of each.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,18 +12,18 @@ use crate::gate::{Change, Partial, Shape, What};
 use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
 
-/// The least MTU with IPv6 (RFC 8200, section 5).
+/// The minimum MTU with IPv6 (RFC 8200, section 5).
 const LEAST_V6: u32 = 1280;
 
-/// What the kernel calls something else by: its loopback, and settings of all interfaces.
+/// Names that the kernel uses otherwise: loopback, and settings of all interfaces.
 const RESERVED: [&str; 3] = ["lo", "all", "default"];
 
-/// What links may join.
+/// The possible ends of links.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<'s> {
     /// The sites that could be read.
     pub(super) sites: &'s [Site],
-    /// Whether these are all. If not, a name that is missing may be one of the others.
+    /// Whether these are all. If not, an unknown name may be one of the others.
     pub(super) complete: bool,
 }
 
@@ -88,7 +88,7 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>, traces: &Traces) -
     Some(link)
 }
 
-/// Whether the link's kind can do what is asked.
+/// Checks that the link's kind can do what is requested.
 fn carried(table: &mut Fields<'_>, link: &Link) {
     let kind = kind_of(link);
     for (key, what) in kind.refuses(link) {
@@ -98,9 +98,9 @@ fn carried(table: &mut Fields<'_>, link: &Link) {
     }
 }
 
-/// Whether the sites can speak what they have addresses for.
+/// Checks that the MTU suits the addresses of the sites.
 fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
-    // A switch has no address, but whoever is behind it may.
+    // A switch has no address, but the nodes behind it may.
     let speaks = |site: &usize| sites[*site].v6.is_some() || sites[*site].is_switch();
     let ends = [link.a, link.b];
     let v6 = ends.iter().all(speaks) && ends.iter().any(|site| sites[*site].v6.is_some());
@@ -112,7 +112,7 @@ fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
     }
 }
 
-/// Where `key` is said about a link: for both directions, or else for one.
+/// Where `key` is set for a link: for both directions, or else for one.
 fn place(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
     let printed = |table: &mut Fields<'_>| {
         let entry = table.entry(key)?;
@@ -171,7 +171,7 @@ fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial, traces: 
     shape
 }
 
-/// A queue that a direction is given, and that can never fill.
+/// Reports a queue that can never fill.
 fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
     let rate = |change: &Change| matches!(&change.what, What::Override(it) if it.rate.is_some());
     if schedule.iter().any(rate) {

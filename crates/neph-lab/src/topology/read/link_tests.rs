@@ -1,4 +1,4 @@
-//! What a `[[link]]` can say, and what is said about its mistakes.
+//! Valid `[[link]]` tables, and the messages for faults.
 
 use neph_model::{BitRate, Span};
 
@@ -311,7 +311,7 @@ fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
     assert!(parse(&(text + later)).is_ok());
 }
 
-/// As tc refuses them: said before anything is brought up.
+/// tc refuses these: reported before anything is brought up.
 #[test]
 fn netem_needs_a_delay_to_vary_or_to_overtake() {
     for (features, part) in [

@@ -1,4 +1,4 @@
-//! From `[[link.path]]` tables to the paths of both directions.
+//! Reads `[[link.path]]` tables: the paths of both directions.
 
 use neph_text::{Fault, Fields, Node, Take, choice};
 
@@ -7,17 +7,17 @@ use super::is_name;
 use super::trace::Traces;
 use crate::gate::{PartialWire, Path, Reserved, Shape, Splitting};
 
-/// The most paths: as many as a record of the truth can tell apart and an operator would build.
+/// Maximum number of paths, limited by the truth record; more than an operator would build.
 const MOST: usize = 64;
 const HEAVIEST: u32 = 1_000;
-/// What a path can be kept for.
+/// Protocols that a path can be reserved for.
 const RESERVED: [(&str, Reserved); 3] = [
     ("icmp", Reserved::Icmp),
     ("tcp", Reserved::Tcp),
     ("udp", Reserved::Udp),
 ];
 
-/// A path as it is said: what both directions have in common, and each its own.
+/// A path as in the file: common settings, and those of each direction.
 #[derive(Debug)]
 pub(super) struct PathSpec {
     pub(super) name: String,
@@ -28,7 +28,7 @@ pub(super) struct PathSpec {
 }
 
 impl PathSpec {
-    /// The path in a direction (by index) whose wires are like that of `shape` in the rest.
+    /// The path in a direction (by index); other settings of the wire are those of `shape`.
     fn of(&self, shape: &Shape, direction: usize) -> Path {
         let mut wire = shape.wire.clone();
         self.both.apply(&mut wire);
@@ -42,7 +42,7 @@ impl PathSpec {
     }
 }
 
-/// Lays `paths` into both directions.
+/// Adds `paths` to both directions.
 pub(super) fn lay(paths: &[PathSpec], shapes: &mut [Shape; 2]) {
     for (direction, shape) in shapes.iter_mut().enumerate() {
         let laid = paths.iter().map(|path| path.of(shape, direction));
@@ -131,7 +131,7 @@ fn path_name(node: &Node) -> Result<String, Fault> {
     ))
 }
 
-/// What a path is asked for that only the link has.
+/// Reports settings of a path that only the link can have.
 pub(super) fn shared(table: &mut Fields<'_>) {
     for key in ["rate", "queue", "discipline", "mtu"] {
         if let Some(entry) = table.entry(key) {

@@ -1,4 +1,4 @@
-//! From `[[reroute]]` tables to what changes at routers.
+//! Reads `[[reroute]]` tables: scheduled route changes.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use super::service;
 use crate::plan::routes;
 use crate::topology::{Link, Reroute, Rerouted, Routing, Topology};
 
-/// What the kernel takes for a next hop.
+/// The maximum weight of a next hop in the kernel.
 const HEAVIEST: u32 = 256;
-/// The most entries: as many as a record of the truth can tell apart.
+/// Maximum number of entries, limited by the truth record.
 const MOST: usize = 1_000;
 
 /// All changes of routes of a topology, in the order of the file.
@@ -67,7 +67,7 @@ fn what(
     let unread = table.entry("weight").is_some();
     let weight = table.optional_with("weight", weight);
     if unread && weight.is_none() {
-        // What is wrong with it is told already.
+        // Its fault is reported already.
         return None;
     }
     match (reshuffle, link, weight) {
@@ -109,7 +109,7 @@ fn weight(node: &Node) -> Result<u32, Fault> {
     Err(Fault::new(format!("{weight} is out of range"), remedy))
 }
 
-/// Whether each router that something changes at has a choice.
+/// Checks that each router with scheduled changes has several next hops.
 pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     for (number, reroute) in topology.reroutes.iter().enumerate() {
         let routes = routes::routes(topology, reroute.site);

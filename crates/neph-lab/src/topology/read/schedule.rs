@@ -1,4 +1,4 @@
-//! From `[[link.schedule]]` tables to changes in time.
+//! Reads `[[link.schedule]]` tables: scheduled changes.
 
 use neph_model::Span;
 use neph_text::{Fault, Fields, Nanos, Node, Placed, Take, choice, did_you_mean};
@@ -9,11 +9,11 @@ use super::trace::Traces;
 use crate::direction::Direction;
 use crate::gate::{Change, Partial, PartialWire, What, When};
 
-/// The latest that anything may be asked for.
+/// The latest time of a change.
 const LONGEST: Span = Span::from_secs(30 * 24 * 3600);
-/// Faster than this an engine would do little else.
+/// A shorter period would keep an engine busy.
 const SHORTEST: Span = Span::from_millis(10);
-/// The most entries: as many as a record of the truth can tell apart.
+/// Maximum number of entries, limited by the truth record.
 const MOST: usize = 1_000;
 
 /// All changes of a link, in the order of the file.
@@ -48,23 +48,23 @@ fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<
     })
 }
 
-/// The only direction that a table is about, if it says one.
+/// The direction of a table, if it sets one.
 pub(super) fn direction(table: &mut Fields<'_>) -> Option<Direction> {
     let directions = [("a_to_b", Direction::AToB), ("b_to_a", Direction::BToA)];
     let direction = table.optional_with("direction", |node| choice(node, &directions));
     direction.map(|direction| direction.value)
 }
 
-/// Whether what an entry does is over some time.
+/// Whether the effect of an entry ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lasting {
-    /// It holds from its beginning to its end.
+    /// It is active from its start to its end.
     AWhile,
-    /// It happens at a moment; what it is called.
+    /// It happens at a moment; contains its name.
     ForEver(&'static str),
 }
 
-/// The times of an entry as they are said.
+/// The times of an entry as in the file.
 #[derive(Debug)]
 pub(super) struct WhenSpec {
     at: Option<Placed<Span>>,
@@ -90,7 +90,7 @@ impl WhenSpec {
         }
     }
 
-    /// Whether the times go together.
+    /// Checks that the times are consistent.
     pub(super) fn check(&self, table: &Fields<'_>, lasting: Lasting) {
         let at = self.when().at;
         match (&self.until, &self.every, lasting) {
@@ -116,7 +116,7 @@ impl WhenSpec {
     }
 }
 
-/// What the change does.
+/// The effect of the change.
 fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<What> {
     let reshuffle = table.optional::<bool>("reshuffle");
     if let Some(named) = table.optional::<String>("path") {
@@ -179,7 +179,7 @@ pub(super) fn moment(node: &Node) -> Result<Span, Fault> {
     Err(Fault::new("this is too late", remedy))
 }
 
-/// A time between two beginnings, 10 ms to 30 days.
+/// A period, 10 ms to 30 days.
 pub(super) fn period(node: &Node) -> Result<Span, Fault> {
     let span = moment(node)?;
     if span >= SHORTEST {

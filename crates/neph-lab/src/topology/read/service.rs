@@ -1,4 +1,4 @@
-//! From a `[[service]]` table to a [`Service`].
+//! Reads a `[[service]]` table into a [`Service`].
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use super::{NAME_REMEDY, is_name};
 use crate::topology::quantity;
 use crate::topology::service::{Ready, ReadyCheck, Service};
 
-/// How long a service may take to be ready where nothing is said.
+/// The default timeout until a service is ready.
 const READY_TIMEOUT: Span = Span::from_secs(10);
-/// How long a service may take to end where nothing is said.
+/// The default time for a service to end.
 const GRACE: Span = Span::from_secs(2);
 
 /// All services of a topology.
@@ -59,7 +59,7 @@ fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
     })
 }
 
-/// The name of something that runs in a lab.
+/// The name of a program of a lab.
 pub(super) fn name(node: &Node) -> Result<String, Fault> {
     let text = String::take(node)?;
     if is_name(&text) && text.len() <= 24 && text != "journal" {
@@ -69,7 +69,7 @@ pub(super) fn name(node: &Node) -> Result<String, Fault> {
     Err(Fault::new(what, format!("{NAME_REMEDY}, at most 24")))
 }
 
-/// The index of the site that `key` names: a place where something can run.
+/// The index of the site that `key` names, which must be able to run programs.
 pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
     let named = table.required::<String>(key)?;
     let found = ends.sites.iter().position(|site| site.name == named.value);

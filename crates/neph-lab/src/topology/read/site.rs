@@ -1,6 +1,6 @@
-//! From `[[site]]`, `[[router]]` and `[[switch]]` tables to nodes.
+//! Reads `[[site]]`, `[[router]]` and `[[switch]]` tables.
 //!
-//! Owns their names, settings and share of the machine; addresses are read in [`super::address`].
+//! Owns their names, settings and share of the host; [`super::address`] reads addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,14 +13,14 @@ use super::{NAME_REMEDY, is_name};
 use crate::gate::Share;
 use crate::topology::{Prefix, Role, Site, quantity};
 
-/// The tables that are read here, in this order.
+/// The tables that this module reads, in this order.
 const TABLES: [(&str, Role); 3] = [
     ("site", Role::Site),
     ("router", Role::Router),
     ("switch", Role::Switch),
 ];
 
-/// A node as far as the file says, and where.
+/// A node as in the file, and its place.
 struct Draft {
     site: Site,
     inside: Option<Placed<String>>,
@@ -28,7 +28,7 @@ struct Draft {
     span: Range<usize>,
 }
 
-/// All nodes: sites, routers, switches; those without an address get theirs.
+/// All nodes: sites, routers, switches; adds missing addresses.
 pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
     let networks = address::networks(fields);
     let mut drafts: Vec<Draft> = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
     drafts.into_iter().map(|draft| draft.site).collect()
 }
 
-/// Finds the hosts of those that run inside another site.
+/// Finds the hosts of nodes that run inside another site.
 fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
     let hosts: Vec<String> = drafts
         .iter()
@@ -73,7 +73,7 @@ fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
     }
 }
 
-/// Notes what a node has in common with one before it and must not.
+/// Reports properties that a node must not share with an earlier one.
 fn hold_against(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
     let Draft { site, span, .. } = draft;
     for Draft { site: other, .. } in others {
@@ -96,7 +96,7 @@ fn written(site: &Site) -> impl Iterator<Item = std::net::IpAddr> {
     site.addresses().filter(|address| !address.is_unspecified())
 }
 
-/// Gives addresses to those that want one, in order, so that the same file gives the same.
+/// Assigns missing addresses in order, so that the same file has the same addresses.
 fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
     let mut used_v4: BTreeSet<Ipv4Addr> = drafts.iter().map(|d| d.site.v4.address).collect();
     let v6 = drafts.iter().filter_map(|d| Some(d.site.v6?.address));
@@ -121,7 +121,7 @@ fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
             site.v4 = v4;
         }
         if site.v6.is_none() && !site.is_switch() {
-            // Overlays and guests carry IPv4; those behind keep the addresses that they always had.
+            // Overlays and guests use IPv4; later nodes keep the IPv6 addresses of earlier versions.
             let next = networks.next_v6(&mut used_v6);
             site.v6 = next.filter(|_| inside.is_none());
         }
@@ -237,7 +237,7 @@ fn sysctl_name(name: &str) -> Result<(), Fault> {
     Err(Fault::new(what, remedy))
 }
 
-/// The pairs of the table `key` as texts; numbers and truth values as `/proc/sys` takes them.
+/// The entries of the table `key` as text; numbers and booleans in the format of `/proc/sys`.
 pub(super) fn pairs(
     fields: &mut Fields<'_>,
     key: &'static str,

@@ -1,5 +1,5 @@
-//! A fleet's session in a simulated network that loses, doubles and reorders: what is told is held
-//! against what the network did.
+//! A fleet's session in a simulated network that loses, duplicates and reorders: its reports must equal what
+//! the network did.
 
 use std::collections::{BTreeMap, BTreeSet};
 

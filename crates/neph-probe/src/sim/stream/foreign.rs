@@ -1,4 +1,4 @@
-//! Servers that are no neph reflector: what each replies to the bytes it has read.
+//! Third-party servers: their replies to received bytes.
 
 use neph_model::{ProbeKind, Target};
 use neph_wire::dns::next_message;
@@ -6,24 +6,24 @@ use neph_wire::http::parse_request;
 
 use super::{Event, Packet, World};
 
-/// What a server writes at once.
+/// Bytes that a server writes at once.
 pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
-    /// Whether it is the reply to a request, and no part of an opening.
+    /// Whether it is the reply to a request, not part of an opening.
     pub(super) is_reply: bool,
 }
 
-/// Takes what is whole from the bytes that a connection has read, and replies to it.
+/// Takes complete requests from a connection's bytes, and replies to them.
 pub(super) type Serve = fn(&mut Vec<u8>) -> Vec<Written>;
 
-/// A target of each kind that servers other than ours answer, and its server.
+/// A target of each kind that third-party servers answer, and its server.
 const SERVERS: &[(&str, Serve)] = &[
     ("http://h:9/", http),
     ("dns-tcp://h:9/example.org", dns),
     ("mqtt://h:9", mqtt),
 ];
 
-/// The targets at servers that are no reflector.
+/// The targets at third-party servers.
 pub(in crate::sim) fn targets() -> impl Iterator<Item = &'static str> {
     SERVERS.iter().map(|(url, _)| *url)
 }
@@ -62,7 +62,7 @@ fn dns(inbox: &mut Vec<u8>) -> Vec<Written> {
     written
 }
 
-/// Accepts whoever connects, and answers every ping.
+/// Accepts every client, and answers every ping.
 fn mqtt(inbox: &mut Vec<u8>) -> Vec<Written> {
     let mut written = Vec::new();
     while let [kind, len, ..] = **inbox
@@ -81,7 +81,7 @@ fn mqtt(inbox: &mut Vec<u8>) -> Vec<Written> {
 }
 
 impl World {
-    /// Gives the server what arrived, and sends back what it writes.
+    /// Passes received bytes to the server, and sends its output.
     pub(super) fn serve(&mut self, number: u32, packet: &Packet, serve: Serve) {
         let kernel = self.random.up_to(self.net.kernel);
         let link = self.links.get_mut(&number).expect("looked for");
@@ -127,7 +127,7 @@ impl World {
 
 #[test]
 fn every_kind_on_a_connection_that_others_serve_has_a_server_here() {
-    // Of a kind with marks in its payload, the server is the reflector.
+    // For a kind with timestamps in its payload, the server is the reflector.
     let served = |kind: &ProbeKind| kind.on_connection() && !kind.facts().has_marks_in_payload;
     let all = ProbeKind::ALL.iter().copied().filter(served);
     let missing: Vec<_> = all.filter(|kind| server(*kind).is_none()).collect();

@@ -1,4 +1,4 @@
-//! Opens and closes the sockets that a session asks for.
+//! Opens and closes the sockets that a session requests.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use crate::fault::{self, Known};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
 
-/// Where a port was asked for, the first socket that has it: if it cannot be had nothing can begin.
+/// If a source port is given, the first socket, which has it: without it nothing can begin.
 pub(super) fn first_socket(spec: &FlowSpec) -> Result<Option<Socket>, ProbeError> {
     let Some(port) = spec.source_port else {
         return Ok(None);
@@ -35,7 +35,7 @@ impl Driver<'_> {
         }
         while let Some(Closing { number, last_words }) = self.session.take_close() {
             if let Some(open) = self.sockets.get(&number) {
-                // Whether the peer gets it or not: nothing of ours depends on it.
+                // Whether the peer gets it has no effect here.
                 let _ = stamp::send(open.socket.as_fd(), &last_words, Ending::Open);
                 self.read_notices(number);
                 self.sockets.remove(&number);
@@ -76,7 +76,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A connection attempt was refused, which was all that was wanted to know.
+    /// A connection attempt was refused, where only the attempt is measured.
     pub(super) fn refused(&mut self, number: u32) {
         if let Some(open) = self.sockets.get_mut(&number) {
             open.connected = true;

@@ -32,7 +32,7 @@ fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
 #[derive(Default)]
 struct Few {
     files: usize,
-    /// Others took the files that it said there were.
+    /// Other threads took the files that it had reported as free.
     wording: Option<usize>,
     held: BTreeSet<u16>,
     asked: Vec<Ask>,

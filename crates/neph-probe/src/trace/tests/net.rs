@@ -26,7 +26,7 @@ pub(super) enum Stage {
     Silent,
     /// Answers at most once in this time.
     Limited(u8, Span),
-    /// Lets nothing pass, and says this code.
+    /// Passes nothing, and answers with this code.
     Refuses(u8, u8),
 }
 

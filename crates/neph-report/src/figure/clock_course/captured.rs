@@ -7,8 +7,8 @@ use neph_stats::{ClockFit, ClockStep};
 use super::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
 use crate::Figure;
 
-/// Draws the clocks of a peer, of whom `of` is the name: those on the wall, where the peer tells its
-/// own, and the raw ones. None where the offset is known at one moment only.
+/// Draws the clocks of a peer with the name `of`: the wall clocks, if the peer reports its own, and
+/// the raw ones. `None` if the offset is known at one moment only.
 pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<Figure> {
     let raw = moments(course);
     let walls = (course.drawn.iter()).map(|fit| (fit.at, book.with_wall(*fit).wall));

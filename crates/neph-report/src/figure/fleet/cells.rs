@@ -1,4 +1,4 @@
-//! A spectrum's cells on a plot: as many as can be told apart, whatever the number of flows.
+//! A spectrum's cells on a plot: as many as can be distinguished, for any number of flows.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ impl Coarse {
         self.cells.values().copied().max().unwrap_or(1)
     }
 
-    /// The cells, one mark for each class of counts, neighbours in time joined. `x` tells where a
-    /// column begins, `y` where a row does.
+    /// The cells, one mark for each class of counts, neighbours in time joined. `x` returns the start of a
+    /// column, `y` that of a row.
     pub(super) fn marks(
         &self,
         counts: &CountScale,

@@ -1,7 +1,7 @@
 //! What one line of a figure stands for: a pair over all of its blocks, or every pair of a season.
 //!
-//! A line per block would need as many colours as there are blocks. A course is the median over blocks at each
-//! point, and the band from the lowest block to the highest. Messages of different blocks are not mixed.
+//! A line per block would need as many colours as there are blocks. A course is the median over blocks at
+//! each point, and the band from the lowest block to the highest. Messages of different blocks are not mixed.
 
 use std::collections::BTreeSet;
 
@@ -125,8 +125,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The median of the curves at each time with the band around it, and how many curves it is over. It ends
-/// where the first of them ends; curves that were watched for less than half as long as the longest are left out.
+/// The median of the curves with their range as a band, up to the end of the first, and the number of
+/// curves. Curves that were watched for less than half as long as the longest are left out.
 fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
     if let [only] = curves.as_slice() {
         return Some(((*only).clone(), 1));

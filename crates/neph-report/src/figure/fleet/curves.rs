@@ -1,4 +1,4 @@
-//! Kaplan-Meier curves over a logarithmic time: shared by what is told of path changes.
+//! Kaplan-Meier curves over a logarithmic time: shared by all figures of path changes.
 
 use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) curve: Curve,
     /// What the curve and its band are over.
     pub(super) over: Over,
-    /// What the curve says of `soon` holds up to here: half an interval between messages later.
+    /// The curve's value of `soon` is valid up to here: half an interval between messages later.
     within: Span,
     /// How it is drawn.
     pub(super) stroke: Stroke,
@@ -243,7 +243,7 @@ fn steps(
     path
 }
 
-/// An interval wider than this share says next to nothing, and would fill the panel.
+/// An interval wider than this share has little information, and would fill the panel.
 const SAYS_NOTHING: f64 = 0.6;
 
 /// Whether a step's interval is worth its shade.
@@ -270,7 +270,7 @@ pub(super) fn shades(lines: &[Line]) -> String {
     }
 }
 
-/// The band: an area for each run of steps; of a 95 % interval only where it says anything.
+/// The band: an area for each run of steps; of a 95 % interval only where it is narrow enough.
 fn bands(line: &Line, shown: Shown, plot: &Plot) -> Vec<Mark> {
     let points = &line.curve.points;
     let ends = |point: &CurvePoint| match shown {

@@ -1,4 +1,4 @@
-//! Unfairness: what the slower flows get beside the typical one, over time and as distribution.
+//! Unfairness: latency of the slower flows against the typical one, over time and as distribution.
 
 use neph_flows::{Fairness, FlowQuantile, Latency, OverBins};
 use neph_model::Span;
@@ -124,7 +124,7 @@ fn values(latencies: impl Iterator<Item = Latency>) -> impl Iterator<Item = f64>
     latencies.filter_map(Latency::took).map(Span::millis_f64)
 }
 
-/// The height of what is told of lost flows.
+/// The height of the text about lost flows.
 fn slot(pair: &Pair<'_>) -> f64 {
     let is_lost = |bin: &Fairness| bin.at(FlowQuantile::Highest) == Latency::Lost;
     if pair.fairness().iter().any(is_lost) {

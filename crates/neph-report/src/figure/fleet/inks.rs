@@ -18,7 +18,7 @@ const SEQUENCE: [u32; 10] = [
     0x0008_1d58,
 ];
 
-/// Above so many, pairs are not told apart by colour.
+/// Above this number, pairs are not distinguished by colour.
 pub(super) const DISTINGUISHED: usize = 7;
 
 /// How many flows a cell's colour stands for: classes of counts.
@@ -89,7 +89,7 @@ pub(super) fn curve(index: usize, all: usize) -> Stroke {
     }
 }
 
-/// The line of the n-th curve that is told apart: by colour, and in grey print by its dashes.
+/// The line of the n-th distinguished curve: by colour, and in grey print by its dashes.
 pub(super) fn distinguished(index: usize) -> Stroke {
     let stroke = Stroke::solid(palette::line_colour(index), 1.8);
     match index % 3 {
@@ -99,11 +99,11 @@ pub(super) fn distinguished(index: usize) -> Stroke {
     }
 }
 
-/// The colour of the n-th class of a pair, or path of a diamond; beyond those told apart, grey.
+/// The colour of the n-th class of a pair, or path of a diamond; grey beyond the distinct colours.
 pub(super) fn class(index: usize) -> Colour {
     let own = (index < DISTINGUISHED).then(|| palette::line_colour(index));
     match own {
-        // A class beside a queue must not look like one.
+        // A class next to a queue must not look like one.
         Some(CONGESTION) => YELLOW,
         Some(colour) => colour,
         None => FAINT,
@@ -120,7 +120,7 @@ pub(super) const CONGESTION: Colour = Colour::hex(0x00e6_9f00);
 pub(super) const BASE: Colour = Colour::hex(0x0000_4d80);
 /// A single message.
 pub(super) const SAMPLE: Colour = Colour::hex(0x0056_b4e9);
-/// A message that another overtook.
+/// A reordered message.
 pub(super) const REORDERED: Colour = Colour::hex(0x0077_5fae);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Labels beside what they name, moved apart so that none touches another.
+//! Labels next to what they name, moved so that none touches another.
 
 use crate::axis::Style;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text};

@@ -1,7 +1,7 @@
-//! Figures of fleets: thousands of flows, their base latencies, path changes, and who got which.
+//! Figures of fleets: thousands of flows, their base latencies, path changes, and which flow got which.
 //!
-//! Every figure is drawn from a [`FleetView`](neph_flows::FleetView), which already holds what is
-//! told; only the last one is drawn from routes. Where a pair was measured in several blocks, curves are
+//! Every figure is drawn from a [`FleetView`](neph_flows::FleetView), which already holds the
+//! results; only the last one is drawn from routes. Where a pair was measured in several blocks, curves are
 //! the median over blocks with a band; panels over time show each block.
 
 mod cells;

@@ -29,7 +29,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .flat_map(|one| one.traces.iter().map(move |trace| (one, trace)))
         .filter(|(_, trace)| trace.routes.len() > 1)
         .collect();
-    // A trace that nobody answered has no path to draw: its page would be empty.
+    // A trace without any answer has no path to draw: its page would be empty.
     traced.retain(|(_, trace)| !trace.routes.iter().all(FlowRoute::is_unanswered));
     let total = traced.len();
     let pages = traced
@@ -204,7 +204,7 @@ impl Drawing<'_> {
             })
         };
         let mut points: Vec<Point> = edge(0.0).collect();
-        // Neighbours are told apart in grey print too.
+        // A line separates neighbours in grey print too.
         let seam = Mark::Line {
             points: points.clone(),
             stroke: Stroke::solid(Colour::WHITE, 0.8),
@@ -294,7 +294,7 @@ impl Drawing<'_> {
 
 fn reported_of(path: &Path, flows: usize) -> String {
     let mut parts = vec![percent(real(path.ports.len()) / real(flows.max(1)))];
-    // The routes of a fleet's flows end before the target on purpose: their replies tell that it is
+    // The routes of a fleet's flows end before the target on purpose: their replies show that it is
     // reached, and in what time.
     match path.latency {
         Some(latency) => parts.push(millis(latency)),
@@ -324,7 +324,7 @@ fn short(column: &Column, node: usize) -> String {
     }
 }
 
-/// Who the short names are, in columns below the drawing.
+/// The addresses behind the short names, in columns below the drawing.
 fn listed(sheet: &mut Sheet, layout: &Layout) {
     let lines: Vec<(String, String)> = layout
         .columns

@@ -27,7 +27,7 @@ const WAYS: [Way; 2] = [
     }),
 ];
 
-/// One figure over all pairs; the directions below, where any pair tells them.
+/// One figure over all pairs; the directions below, where any pair distinguishes them.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let all = lines(&found, |pair| pair.known.persistence.as_ref());

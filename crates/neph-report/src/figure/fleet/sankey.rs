@@ -11,7 +11,7 @@ use neph_stats::{Level, Sorted, median};
 /// A path with the flows that take it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Path {
-    /// Who was met at each distance, from 1.
+    /// The router at each distance, from 1.
     pub(super) hops: Vec<Option<IpAddr>>,
     pub(super) hash: String,
     pub(super) ports: Vec<u16>,
@@ -59,12 +59,12 @@ fn end_to_end(route: &FlowRoute) -> Option<(u16, Span)> {
     Some((route.source_port, *last.round_trips.iter().min()?))
 }
 
-/// Somebody at a hop.
+/// A router at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Who {
     Here,
     Router(IpAddr),
-    /// Whoever did not answer.
+    /// Routers that did not answer.
     Silent,
     /// Routers that too few flows take to be drawn one by one.
     Rest,
@@ -89,7 +89,7 @@ pub(super) struct Node {
     pub(super) top: usize,
 }
 
-/// Flows of one path, or of several that are not told apart, from one column to the next.
+/// Flows of one path, or of several that are drawn together, from one column to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ribbon {
     /// Index of the column where it begins.
@@ -218,7 +218,7 @@ fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Who is drawn at a distance, in the order of the mean rank of their paths.
+/// The routers that are drawn at a distance, in the order of the mean rank of their paths.
 fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
     let mut met: BTreeMap<Who, (usize, f64)> = BTreeMap::new();
     for (rank, path) in paths.iter().enumerate() {

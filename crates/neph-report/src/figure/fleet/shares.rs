@@ -50,7 +50,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         let mut points = edge(&above);
         let mut lower = edge(&below);
         lower.reverse();
-        // Neighbours are told apart in grey print too.
+        // A line separates neighbours in grey print too.
         let seam = Mark::Line {
             points: edge(&above),
             stroke: Stroke::solid(Colour::WHITE, 0.8),

@@ -22,7 +22,7 @@ const PER_PAGE: usize = 16;
 /// The most pairs that are drawn.
 const MOST: usize = 48;
 const LEFT: f64 = 44.0;
-/// The height of a panel's title, and of its numbers where they do not stand beside it.
+/// The height of a panel's title, and of its numbers if these have a line of their own.
 const TITLE: f64 = 20.0;
 const NUMBERS: f64 = 12.0;
 
@@ -145,7 +145,7 @@ fn grid(
     }
 }
 
-/// Whether a panel's numbers stand beside its name.
+/// Whether a panel's numbers are on the line of its name.
 fn fits(panel: &Panel<'_>, room: f64) -> bool {
     let name = width(&panel.pair.label, NAME, Weight::SemiBold);
     name + width(&numbers(panel), Style::NOTE, Weight::Regular) + 8.0 <= room

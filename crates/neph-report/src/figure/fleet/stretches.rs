@@ -1,5 +1,5 @@
-//! Stretches of time on a plot that need no width to be true: as many marks as can be told apart,
-//! whatever their number.
+//! Periods on a plot that do not need their true width: as many marks as can be distinguished,
+//! for any number of periods.
 
 use neph_model::{Instant, Own};
 

@@ -7,7 +7,7 @@ pub(super) fn labels(pairs: &[Pair<'_>]) -> Vec<String> {
     pairs.iter().map(|pair| pair.label.clone()).collect()
 }
 
-/// A pair's label as the title of its panel, so much of it as fits and tells it from the others.
+/// A pair's label as the title of its panel, shortened to fit and still different from the others.
 pub(super) fn title(
     pair: &Pair<'_>,
     among: &[String],

@@ -1,4 +1,4 @@
-//! How long packets take in each segment, there and back, as distributions with what they may be off by.
+//! Delays of packets in each segment, forward and reverse path, as distributions with error bounds.
 
 use neph_stats::{EcdfPoint, Sorted, ecdf};
 
@@ -19,7 +19,7 @@ const LEFT: f64 = 50.0;
 const RIGHT: f64 = 222.0;
 /// A name and what it rests on.
 const ENTRY: f64 = 29.0;
-/// No clock of a capture tells less, so that a logarithmic axis begins no lower; in milliseconds.
+/// The start of a logarithmic axis in milliseconds: the resolution of the clocks of captures.
 const LEAST: f64 = 1e-4;
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
@@ -29,7 +29,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         .filter(|panel| !panel.curves.is_empty())
         .collect();
     let curves = panels.iter().flat_map(|panel| &panel.curves);
-    // No delay is below nothing: what is told so is counted, not drawn.
+    // No delay is negative: negative values are counted, not drawn.
     let spreads: Vec<Spread> = curves.map(|curve| raised(curve.spread, 0.0)).collect();
     let Some(scale) = scale(&spreads) else {
         return Vec::new();
@@ -168,7 +168,7 @@ impl Curve {
     }
 }
 
-/// A distribution as steps; as a slope from point to point where not all of its steps are told.
+/// A distribution as steps; as a slope from point to point where some of its steps are omitted.
 fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
     let is_thinned = steps.len() * 5 > POINTS * 4;
     let mut before = 0.0;
@@ -295,7 +295,7 @@ impl<'a> Panel<'a> {
         marks
     }
 
-    /// Which way, and what lies outside.
+    /// The direction, and the number of values outside.
     fn heading(&self, place: Rect, right: f64, scale: Scale) -> Vec<Mark> {
         let y = place.y + 12.0;
         let at = Point::new(place.x, y);

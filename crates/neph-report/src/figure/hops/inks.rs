@@ -11,7 +11,7 @@ pub(super) fn colour(segment: usize) -> Colour {
     palette::line_colour(ORDER[segment % ORDER.len()])
 }
 
-/// Its line; in grey print told by its dashes.
+/// Its line; dashes distinguish it in grey print.
 pub(super) fn line(segment: usize) -> Stroke {
     let stroke = Stroke::solid(colour(segment), 1.7);
     match segment % 3 {

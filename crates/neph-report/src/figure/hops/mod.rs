@@ -1,5 +1,5 @@
 //! What every hop adds to packets, between the capture points that they passed: figures of plain data.
-//! Of no campaign: whoever followed packets over several points draws them.
+//! Not part of a campaign: commands that follow packets over several points draw them.
 
 mod captured;
 mod cdf;
@@ -16,7 +16,7 @@ pub use captured::passages;
 
 use super::Figure;
 
-/// Which way a packet passed the points.
+/// The direction in which a packet passed the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopsWay {
     /// From the first point to the last.
@@ -45,7 +45,7 @@ pub enum HopsDelay {
     Known {
         /// From the one point to the other, in nanoseconds; below 0 by no more than the bound.
         delay: i64,
-        /// How far that may be wrong either way, in nanoseconds; 0 or more.
+        /// Its error bound in both directions, in nanoseconds; 0 or more.
         bound: i64,
     },
     /// The point that it came to first saw it, the other did not and was looking.
@@ -54,18 +54,18 @@ pub enum HopsDelay {
     Unknown,
 }
 
-/// A packet's marks, as the times between them.
+/// A packet's timestamps, as the times between them.
 #[derive(Clone, Copy, Debug)]
 pub struct HopsPacket<'a> {
     /// When the first of its points saw it, in nanoseconds since any moment that all packets share.
     pub since: i64,
-    /// Which way it went.
+    /// The direction of the packet.
     pub direction: HopsWay,
     /// What it carried.
     pub protocol: HopsProtocol,
     /// One for each segment, in the order of the points whichever way it went.
     pub segments: &'a [HopsDelay],
-    /// From its first mark until the answer was back there, in nanoseconds, where that is known.
+    /// From its first timestamp until the answer was back there, in nanoseconds, if known.
     pub round_trip: Option<i64>,
 }
 

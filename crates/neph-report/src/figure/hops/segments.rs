@@ -1,4 +1,4 @@
-//! The segments stacked onto each other over time, there and back, with what was lost in which.
+//! The segments stacked over time, for the forward and the reverse path, with the losses in each.
 
 use super::column::{Clock, Column, middle, share};
 use super::names::within;
@@ -195,7 +195,7 @@ impl Panel {
         marks
     }
 
-    /// Which way, how many packets, and what lies outside.
+    /// The direction, the number of packets, and the number of values outside.
     fn heading(&self, place: Rect, scale: Scale) -> Vec<Mark> {
         let y = place.y + 11.0;
         let at = Point::new(place.x, y);

@@ -15,7 +15,7 @@ use neph_analysis::words::plural;
 const PER_PAGE: usize = 50;
 const ROW: f64 = 13.0;
 const BAR: f64 = 8.0;
-/// When, what and which way stand here.
+/// Room for the time, the packet and its direction.
 const LEFT: f64 = 150.0;
 /// How long it took in all.
 const RIGHT: f64 = 58.0;
@@ -205,7 +205,7 @@ impl Panel<'_> {
         marks
     }
 
-    /// When, what, which way, how long; and of a lost packet where.
+    /// Time, packet, direction and duration; for a lost packet, where it was lost.
     fn words(&self, row: &Row, strip: Rect, (end, right): (f64, f64)) -> Vec<Mark> {
         let word = |x: f64, anchor, text: String| {
             let at = Point::new(x, strip.y + ROW - 3.2);

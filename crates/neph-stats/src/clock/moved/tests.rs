@@ -10,7 +10,7 @@ fn steps(made: &Exchanges) -> Vec<super::super::ClockStep> {
     course.steps()
 }
 
-/// Whether the truth lies in every bound that is told, and how often one is.
+/// Whether the truth lies in every reported bound, and how often one is reported.
 fn holds(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
     let course = clock_course(made.limits(), ClockNature::default()).unwrap();
     let fits = (0..seconds * 10).filter_map(|tenth| course.at(tenth * SECOND / 10));
@@ -86,8 +86,8 @@ fn another_path_one_way_or_both_ways_is_no_step() {
 
 #[test]
 fn delays_that_wander_as_they_like_are_no_steps() {
-    // Each of 12 kinds twice for 50 minutes. Where both ways take another path ten times as often, in
-    // 3 of 300 minutes they move alike and at once by chance.
+    // Each of 12 kinds twice for 50 minutes. If both directions change their paths ten times as often, they
+    // accidentally move equally and at once in 3 of 300 minutes.
     let mut random = Random::new(5);
     for turn in 0..24 {
         let scale = [100_000.0, 1_000_000.0, 5_000_000.0][turn % 3];

@@ -173,7 +173,7 @@ fn a_queue_that_stands_at_the_end_moves_no_offset() {
 
 #[test]
 fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_small() {
-    // The peer reads the clock as it was set long after an exchange began that others overtook.
+    // The peer reads the clock after it was set, long after the beginning of an exchange that was reordered.
     let by = 30 * MILLI;
     let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
     // Its reply shows that, or shows a little less than would contradict what was before.

@@ -17,7 +17,7 @@ const COPYING: Copying<'_> = Copying {
     filter: &[],
 };
 
-/// What is told of a packet.
+/// The recorded properties of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ fn seen(packet: &Packet<'_>) -> (i64, Seen) {
     (packet.stamp(), seen)
 }
 
-/// Both ways to listen at the same place, the copier first.
+/// Both capture methods at the same place, the copier first.
 fn both(interface: &str, filter: &[FilterStep]) -> (Copier, BlockRing) {
     let copier = Copier::open(interface, &Copying { filter, ..COPYING });
     let taking = Taking {
@@ -102,7 +102,7 @@ fn attached(index: u32, hook: u32) -> u32 {
     const PROG_QUERY: libc::c_long = 16;
     let mut attributes = [0_u32; 32];
     (attributes[0], attributes[1]) = (index, hook);
-    // SAFETY: the command reads and writes the attributes, whose size is told; no pointer is in them.
+    // SAFETY: the command reads and writes the attributes, whose size is passed; no pointer is in them.
     let outcome = unsafe {
         let size = size_of_val(&attributes);
         libc::syscall(libc::SYS_bpf, PROG_QUERY, attributes.as_mut_ptr(), size)
@@ -169,7 +169,7 @@ fn on_loopback_a_packet_comes_once() {
         let bytes = |all: Vec<(i64, Seen)>| -> Vec<Vec<u8>> {
             all.into_iter().map(|(_, one)| one.bytes).collect()
         };
-        // The kernel answers that nobody is there.
+        // The kernel answers that the port has no listener.
         assert_eq!(ringed.len(), 100);
         assert_eq!(bytes(copied(&mut copier)), bytes(ringed));
     });
@@ -179,8 +179,8 @@ const fn step(code: u16, (jt, jf): (u8, u8), k: u32) -> FilterStep {
     FilterStep { code, jt, jf, k }
 }
 
-/// UDP over IPv4, behind whatever options, from a port that is even and has bit 1 in its upper byte; what
-/// is too short fits not. One step cannot be reached.
+/// UDP over IPv4, behind any options, from a port that is even and has bit 1 in its upper byte. A packet
+/// that is too short does not match. One step cannot be reached.
 const EVERY_KIND_OF_STEP: [FilterStep; 27] = [
     step(0x01, (0, 0), 0),
     step(0x48, (0, 0), 12),
@@ -310,7 +310,7 @@ fn two_may_listen_and_nothing_stays_behind() {
             let ended = ip.args(["link", "set", name]).args(what).status();
             assert!(ended.expect("the ip program").success());
         };
-        // Whatever it is called now, and whoever is called as it was.
+        // Under a new name, even if another interface gets the old one.
         set("near", &["name", "nearer"]);
         set("far", &["name", "near"]);
         assert!(second.fault().is_none());

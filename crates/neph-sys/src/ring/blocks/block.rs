@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{BLOCK_BYTES, BlockRing, STATUS_AT};
 use crate::ring::packet::{Packet, Tag};
 
-/// Bytes from a packet's header to the address that says where it came from.
+/// Bytes from a packet's header to the address of its interface.
 const ADDRESS_AT: usize = libc::TPACKET3_HDRLEN - size_of::<libc::sockaddr_ll>();
 
 /// Packets that the kernel handed over together.
@@ -23,7 +23,7 @@ pub struct Block<'ring> {
 impl Block<'_> {
     /// Its packets, in the order in which the kernel saw them.
     pub fn packets(&self) -> Packets<'_> {
-        // SAFETY: the block is ours until drop, aligned to a page, and begins with its description.
+        // SAFETY: the kernel leaves the page-aligned block alone until drop. It begins with its description.
         let described = unsafe { self.start.cast::<libc::tpacket_block_desc>().as_ref() };
         // SAFETY: the union has one member.
         let header = unsafe { described.hdr.bh1 };
@@ -37,7 +37,7 @@ impl Block<'_> {
 
 impl Drop for Block<'_> {
     fn drop(&mut self) {
-        // SAFETY: as in `BlockRing::next_block`; the release store ends our reading before the kernel
+        // SAFETY: as in `BlockRing::next_block`; the release store ends reading before the kernel
         // writes.
         let status = unsafe { self.start.add(STATUS_AT).cast::<AtomicU32>().as_ref() };
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -61,8 +61,8 @@ impl<'block> Iterator for Packets<'block> {
         }
         self.left -= 1;
         let at = self.at;
-        // SAFETY: header and address lie within the block (just checked), which is ours; the kernel
-        // aligns packets to 16 bytes.
+        // SAFETY: header and address lie within the block (just checked), which the kernel leaves alone;
+        // it aligns packets to 16 bytes.
         let (header, address) = unsafe {
             let start = self.block.start.add(at);
             (
@@ -77,7 +77,7 @@ impl<'block> Iterator for Packets<'block> {
         let begin = (at + usize::from(header.tp_mac)).min(BLOCK_BYTES);
         let kept = (header.tp_snaplen as usize).min(BLOCK_BYTES - begin);
         // SAFETY: the kernel filled `snaplen` bytes at `mac`, bounded again to the block, which
-        // stays ours as long as it is borrowed.
+        // the kernel leaves alone as long as it is borrowed.
         let bytes =
             unsafe { std::slice::from_raw_parts(self.block.start.add(begin).as_ptr(), kept) };
         let status = header.tp_status;

@@ -33,7 +33,7 @@ fn send(sender: &PacketRing, frame: &[u8]) {
     assert!(has_room, "no room for a frame");
 }
 
-/// What is told of a packet, without its time.
+/// The recorded properties of a packet, without its time.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     bytes: Vec<u8>,
@@ -67,7 +67,7 @@ fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
     seen
 }
 
-/// An Ethernet frame of a kind that nobody takes.
+/// An Ethernet frame of an unused type.
 fn frame(number: u32, length: usize) -> Vec<u8> {
     let mut frame = vec![0xff; 12];
     frame.extend([0x88, 0xb5]);

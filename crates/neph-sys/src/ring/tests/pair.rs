@@ -4,7 +4,7 @@ use crate::netns::{NetNs, remove, with_namespace};
 
 use crate::process;
 
-/// Runs `work` in a namespace of this name, which is removed however it ends. Without root it says so.
+/// Runs `work` in a namespace of this name, which is removed afterwards. Without root it prints a note.
 pub(crate) fn in_namespace(test: &str, name: &str, work: impl FnOnce() + Send) {
     // SAFETY: geteuid cannot fail and touches no memory.
     if unsafe { libc::geteuid() } != 0 {
@@ -28,7 +28,7 @@ pub(crate) fn in_namespace(test: &str, name: &str, work: impl FnOnce() + Send) {
 pub(crate) fn with_pair(test: &str, work: impl FnOnce() + Send) {
     let name = format!("nephpair-{}-{test}", std::process::id());
     in_namespace(test, &name, || {
-        // Nobody but the test speaks there.
+        // Only the test sends packets there.
         let quiet = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
         let _ = std::fs::write(quiet, "1");
         for line in [

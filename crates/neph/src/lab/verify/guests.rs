@@ -1,7 +1,7 @@
-//! What `neph lab verify` says of guests: whether each takes bulk from its host, and no more than the
-//! ceiling of its tap.
+//! What `neph lab verify` reports about guests: whether each takes bulk traffic from its host, and no
+//! more than the ceiling of its tap.
 //!
-//! Judged is the ceiling alone: how much a guest takes below it is this machine's doing.
+//! Only the ceiling is judged: the rate below it depends on this machine.
 
 use std::net::SocketAddr;
 

@@ -59,7 +59,7 @@ fn ctrl_c_while_a_later_capture_is_read_tells_what_was_read_and_calls_nothing_lo
         let ran = interrupted_at(point);
         assert_eq!(ran.status, 130, "{}", ran.err);
         let printed = format!(
-            "neph hops: interrupted while reading p{point}: told is what was read{left_out}\n"
+            "neph hops: interrupted while reading p{point}: the result covers what was read{left_out}\n"
         );
         assert_eq!(ran.err, printed);
         let lines: Vec<Value> = (ran.out.lines())

@@ -124,11 +124,11 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
 }
 
 /// For copies that a program can take out, and no others.
-const TO_THE_BYTE: &str = "copies that are the same to the byte (editcap -w 0.02 FILE NEW)";
+const TO_THE_BYTE: &str = "remove exact duplicates (editcap -w 0.02 FILE NEW)";
 
 /// Whether it is said what helps against copies that a router changed, and against others.
 fn helps(printed: &str) -> bool {
-    let formats = "tcpdump -i any in its default format (LINUX_SLL2), which tells interfaces";
+    let formats = "tcpdump -i any in its default format (LINUX_SLL2), which records interfaces";
     printed.contains("capture one interface")
         && printed.contains(formats)
         && printed.contains(TO_THE_BYTE)
@@ -166,7 +166,7 @@ fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
         );
         let text = neph(["read", path]).out;
         assert!(
-            text.contains("6000 packets that the capture shows again"),
+            text.contains("6000 packets that the capture holds twice"),
             "{text}"
         );
     }
@@ -195,7 +195,7 @@ fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
     assert!(!clock.err.contains("LINUX_SLL2"), "{}", clock.err);
     for ran in [hops, clock] {
         assert_eq!(ran.status, 2, "{}", ran.err);
-        let wording = "several times, and which is which cannot be told; capture one interface";
+        let wording = "cannot be matched; capture one interface";
         assert!(
             ran.err.contains(wording) && ran.err.contains(TO_THE_BYTE) && !ran.err.contains("NAT"),
             "{}",

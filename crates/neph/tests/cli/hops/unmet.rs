@@ -46,7 +46,7 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
             assert!(line["p50_ns"].as_i64() > Some(0), "{line}");
         }
         let text = run(&files, clock).out;
-        let reported = "No packet of p0 is in p1: has no result p0 - p1.";
+        let reported = "No packet of p0 is in p1: p0 - p1 has no result.";
         assert!(text.contains(reported), "{text}");
         assert!(!text.contains("Clocks of p0 and p1"), "{text}");
     }

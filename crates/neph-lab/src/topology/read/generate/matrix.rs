@@ -1,25 +1,25 @@
-//! Round trips between sites: those that the sources measured, and where they did not, what the
-//! distance gives. No figure here is without an origin.
+//! Round trips between sites: measured by the sources, or estimated from the distance. Each value has an
+//! origin.
 //!
-//! europe-5: the six circuits that source 5 (appendix D, libnetwork, VM, mean) measured between
-//! Amsterdam, Bratislava, Ljubljana and Milan. Its machines in Prague did not answer, so Prague's
-//! four are estimated. aws: source 3 tells of 120 pairs, so 16 regions, and of no round trip: all
-//! are estimated, between the cities that the regions are named after.
+//! europe-5: the six circuits between Amsterdam, Bratislava, Ljubljana and Milan that source 5 measured
+//! (appendix D, libnetwork, VM, mean). Its hosts in Prague did not answer, so Prague's four are estimated.
 //!
-//! Estimated: the great circle there and back at two thirds of the speed of light, times
-//! [`PATH_FACTOR`], to a tenth of a millisecond.
+//! aws: source 3 has 120 pairs, so 16 regions, without round trips. All are estimated, between the cities
+//! that the regions are named after.
+//!
+//! Estimated: twice the great circle at two thirds of the speed of light, times [`PATH_FACTOR`], to 0.1 ms.
 
 use neph_model::Span;
 
-/// How much longer than the great circle a path through fibre takes. Of source 5's six circuits
-/// two go no other way round: Amsterdam - Bratislava (17.7 ms over 985 km: 1.80) and Milan -
-/// Bratislava (13.0 ms over 672 km: 1.93); this is their mean.
+/// Ratio of a fibre path to the great circle. Two of source 5's six circuits are direct: Amsterdam -
+/// Bratislava (17.7 ms over 985 km: 1.80) and Milan - Bratislava (13.0 ms over 672 km: 1.93). This is their
+/// mean.
 const PATH_FACTOR: f64 = 1.86;
-/// Kilometres that light goes in fibre in a millisecond: two thirds of 299.792.
+/// Distance in fibre per millisecond, in kilometres: two thirds of 299.792.
 const FIBRE_KM_PER_MS: f64 = 199.861;
 const EARTH_RADIUS_KM: f64 = 6371.0;
 
-/// What makes a matrix.
+/// Creates a matrix.
 type Maker = fn() -> Matrix;
 
 /// The matrices that have a name.
@@ -32,7 +32,7 @@ pub(super) struct MatrixSite {
     pub(super) labels: Vec<(&'static str, &'static str)>,
 }
 
-/// Sites, and the round trip between each two.
+/// Sites, and the round trip of each pair.
 #[derive(Clone, Debug)]
 pub(super) struct Matrix {
     pub(super) sites: Vec<MatrixSite>,
@@ -41,7 +41,7 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// Between sites of these names, zero everywhere.
+    /// Between sites of these names, all zero.
     pub(super) fn new(names: Vec<String>) -> Self {
         let round_trips = vec![vec![Span::ZERO; names.len()]; names.len()];
         let site = |name| MatrixSite {
@@ -62,7 +62,7 @@ impl Matrix {
         self.sites.iter().map(|site| site.name.clone()).collect()
     }
 
-    /// Between the sites of these names; zero if there is none.
+    /// Between the sites of these names; zero if unknown.
     fn round_trip(&self, a: &str, b: &str) -> Span {
         let index = |name| self.sites.iter().position(|site| site.name == name);
         let found = index(a).zip(index(b));
@@ -188,7 +188,7 @@ fn estimated(cities: &[City]) -> Matrix {
     matrix
 }
 
-/// What the distance between two places gives, to a tenth of a millisecond.
+/// The estimate for two places, to a tenth of a millisecond.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "below a thousand milliseconds"
@@ -198,7 +198,7 @@ fn round_trip(a: (f64, f64), b: (f64, f64)) -> Span {
     Span::from_micros((millis * 10.0).round() as i64 * 100)
 }
 
-/// The haversine formula, on a sphere: within half a percent.
+/// The haversine formula, on a sphere: accurate to 0.5 %.
 fn great_circle_km(a: (f64, f64), b: (f64, f64)) -> f64 {
     let [(lat_a, lon_a), (lat_b, lon_b)] =
         [a, b].map(|(lat, lon)| (f64::to_radians(lat), f64::to_radians(lon)));

@@ -1,22 +1,22 @@
-//! Tables as a person would write them: of nodes, of links, and the document that they go into.
+//! Tables of nodes and links as in a file, and the document that contains them.
 
 use std::ops::Range;
 
 use neph_model::Span;
 use neph_text::{Entry, Node, Table, Value};
 
-/// What is to be added to a document.
+/// Additions to a document.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) sites: Vec<Node>,
     pub(super) routers: Vec<Node>,
     pub(super) links: Vec<Node>,
-    /// Whether links were laid that routes must keep to.
+    /// Whether there are links that routes must use.
     pub(super) is_mesh: bool,
 }
 
 impl Document {
-    /// `document` with all this at the ends of its lists.
+    /// `document` with these additions at the ends of its lists.
     pub(super) fn added_to(self, mut document: Table) -> Table {
         append(&mut document, "site", self.sites);
         append(&mut document, "router", self.routers);
@@ -49,7 +49,7 @@ fn append(document: &mut Table, key: &str, nodes: Vec<Node>) {
     };
     match &mut there.node.value {
         Value::List(list) => list.extend(nodes),
-        // One table alone counts as a list of one; anything else is a mistake that stays one.
+        // A single table counts as a list; other values stay a fault.
         Value::Table(_) => {
             let one = there.node.clone();
             let list = std::iter::once(one).chain(nodes).collect();
@@ -73,7 +73,7 @@ fn text(text: &str, span: &Range<usize>) -> Node {
     Node { value, span }
 }
 
-/// A table that begins with `own` entries and goes on with those of `like`.
+/// A table that begins with `own` entries and continues with those of `like`.
 fn like(own: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
     let mut entries = own;
     match like {
@@ -82,7 +82,7 @@ fn like(own: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
             value: Value::Table(table),
             ..
         }) => entries.extend(table.entries.iter().cloned()),
-        // Whoever reads it says that a table is wanted here.
+        // Its reader reports that a table is expected here.
         Some(other) => return other.clone(),
     }
     Node {
@@ -91,21 +91,21 @@ fn like(own: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
     }
 }
 
-/// A node called `name`, for the rest like `features`.
+/// A node called `name`, with the other settings from `features`.
 pub(super) fn node_table(name: &str, features: Option<&Node>, span: &Range<usize>) -> Node {
     like(vec![entry("name", text(name, span))], features, span)
 }
 
-/// A link between `ends`, for the rest like `features`.
+/// A link between `ends`, with the other settings from `features`.
 pub(super) fn link_table(ends: [&str; 2], features: Option<&Node>, span: &Range<usize>) -> Node {
     let [a, b] = ends.map(|end| text(end, span));
     like(vec![entry("a", a), entry("b", b)], features, span)
 }
 
-/// Says how long a link is.
+/// Sets the delay of a link.
 ///
 /// # Errors
-/// It is said already: there.
+/// The delay is set already, at this place.
 pub(super) fn delay(link: &mut Node, delay: Span, span: &Range<usize>) -> Result<(), Range<usize>> {
     let Value::Table(table) = &mut link.value else {
         return Ok(());
