@@ -12,9 +12,9 @@ mod pieces;
 
 const KINDS: [(&str, Peer); 5] = [
     ("ws://h/", Peer::Reflector),
-    ("ws://h/", Peer::Stranger),
+    ("ws://h/", Peer::ThirdParty),
     ("http://h/", Peer::Reflector),
-    ("http://h/", Peer::Stranger),
+    ("http://h/", Peer::ThirdParty),
     ("tcp://h:1", Peer::Reflector),
 ];
 
