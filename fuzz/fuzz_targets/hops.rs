@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Followed, Hops, Way};
+use neph_capture::{Followed, Hops, Direction};
 use neph_wire::dissect::{Link, dissect};
 
 #[path = "../checks/counted.rs"]
@@ -122,14 +122,14 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
         let met = followed.meeting(segment);
         let least = seen[segment].len().min(seen[segment + 1].len()) as u64;
         assert!(met.crossings.len() as u64 + met.one_way <= least);
-        let made: u64 = [Way::There, Way::Back].map(|way| followed.copies(segment, way, |_| true)).iter().sum();
+        let made: u64 = [Direction::Forward, Direction::Reverse].map(|way| followed.copies(segment, way, |_| true)).iter().sum();
         assert!(made <= seen.iter().map(Vec::len).sum::<usize>() as u64);
         drop((met.limits(), met.exchanges()));
     }
     let trips = followed.trips();
     for trip in &trips {
-        assert_eq!(followed.passage(trip.there).way, Some(Way::There));
-        assert_eq!(followed.passage(trip.back).way, Some(Way::Back));
+        assert_eq!(followed.passage(trip.there).direction, Some(Direction::Forward));
+        assert_eq!(followed.passage(trip.back).direction, Some(Direction::Reverse));
     }
     for end in [|trip: &neph_capture::Trip| trip.there, |trip: &neph_capture::Trip| trip.back] {
         let mut ends: Vec<u32> = trips.iter().map(end).collect();
