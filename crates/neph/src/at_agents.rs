@@ -26,7 +26,7 @@ pub(crate) fn agents(
         (Some(_), Some(folder)) => folder,
         (Some(first), None) => {
             return Err(Failure::usage(format!(
-                "a point is at agent {first}: add --control FOLDER, the folder in which neph control serve runs"
+                "a point is at agent {first}: add --control FOLDER, the folder in which neph control serve runs on this host"
             )));
         }
         (None, Some(_)) => {

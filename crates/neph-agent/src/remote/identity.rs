@@ -28,7 +28,7 @@ const AUTHORITY: &str = "authority.pem";
 pub enum IdentityError {
     /// The agent was never enrolled.
     #[error(
-        "{0} holds no certificate: give the line that neph control invite NAME printed with --invite"
+        "{0} holds no certificate: give the line that neph control invite NAME printed with --invite, or its file with --invite-file"
     )]
     None(String),
     /// The disk refuses.

@@ -8,7 +8,7 @@ use super::{FromAgent, ToAgent};
 
 /// The connection is gone. What was sent last may not have come.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the connection to the controller is gone: {why}")]
+#[error("no connection to the controller: {why}")]
 pub struct LinkLost {
     /// Why.
     pub why: String,

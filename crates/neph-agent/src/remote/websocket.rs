@@ -45,7 +45,7 @@ pub enum EnrolError {
     NoPort(ControllerAddress),
     /// It knows no agent with this certificate: it was revoked, or the controller is another one.
     #[error(
-        "the controller has revoked this agent; to enrol it, remove its folder and get a new invitation"
+        "the controller has revoked this agent; to enrol it, save its agent.toml, remove its folder and get a new invitation"
     )]
     Revoked,
     /// Keys or files.
