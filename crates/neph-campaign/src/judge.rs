@@ -166,7 +166,7 @@ mod tests {
             judge.finish();
             assert!(
                 reported(&mut judge).is_empty(),
-                "nothing is told unrecorded"
+                "nothing is reported unrecorded"
             );
             assert_eq!(judge.unrecorded().len(), 2);
             assert!(judge.unrecorded().is_empty());

@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn the_page_is_given_and_nothing_else() {
         let (mut metrics_server, address) =
-            MetricsServer::open(address("0").expect("a port")).expect("a door");
+            MetricsServer::open(address("0").expect("a port")).expect("a server");
         assert!(address.ip().is_loopback());
         let page = ask(
             &mut metrics_server,

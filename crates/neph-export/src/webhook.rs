@@ -143,7 +143,7 @@ mod tests {
         });
         let url = url(&format!("https://localhost:{port}/a")).expect("a URL");
         let local = |_: &str, port| Ok(vec![([127, 0, 0, 1], port).into()]);
-        let reported = post(&agent(&url, local), &url, "{}").expect_err("it is nobody's");
+        let reported = post(&agent(&url, local), &url, "{}").expect_err("no listener");
         assert!(reported.to_string().contains("certificate"), "{reported}");
         hearing.join().expect("refused");
     }

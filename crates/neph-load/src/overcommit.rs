@@ -148,7 +148,7 @@ mod tests {
     fn a_limit_that_was_not_reached_is_not_the_only_reason() {
         let quota = Some(CpuTime(1_500_000));
         let work = Work::of(2, 1.0, Place::Anywhere);
-        let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("a crowd");
+        let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("an overcommit");
         let limit = "the quota of a control group leaves the time of 1.5 CPUs";
         assert_eq!(overcommit.why(149.0), limit);
         let both = format!("{limit}, and other processes used part of it");
@@ -187,7 +187,7 @@ mod tests {
             )
         );
         let remedy = |asked, on, quota| {
-            let reported = reported(asked, on, Some(quota)).expect("a crowd");
+            let reported = reported(asked, on, Some(quota)).expect("an overcommit");
             reported
                 .split_once("; ")
                 .map(|(_, remedy)| remedy.to_owned())

@@ -17,7 +17,7 @@ pub const SYNS_A_SECOND_EACH: u32 = 200;
 /// The most messages a second of a fleet: half of what one core sends.
 pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 
-/// A place in a fleet, counted from 0. It holds one flow at a time: where flows are renewed, a slot
+/// A place in a fleet, counted from 0. It holds one flow at a time: where flows are replaced, a slot
 /// holds one after the other, each with a source port of its own.
 #[derive(
     Clone,
@@ -180,7 +180,7 @@ pub enum FleetOutcome {
 pub struct FleetMessage {
     /// The place in the fleet.
     pub slot: Slot,
-    /// Our port: with the slot's endpoint it says which flow this is.
+    /// Local source port: with the slot's endpoint it identifies the flow.
     pub source_port: u16,
     /// Its number within the flow (not the slot), from 0.
     pub seq: u32,

@@ -24,12 +24,12 @@ pub enum ReportError {
         source: std::io::Error,
     },
     /// The folder has files that do not belong to a report.
-    #[error("{folder} contains '{stranger}', which is not part of a report: name a new folder, or an empty one", folder = .folder.display())]
+    #[error("{folder} contains '{foreign}', which is not part of a report: name a new folder, or an empty one", folder = .folder.display())]
     NotOurs {
         /// The folder.
         folder: PathBuf,
         /// The first strange thing in it.
-        stranger: String,
+        foreign: String,
     },
     /// A report is there, and is not to be replaced.
     #[error("{folder} holds a report: name another folder, or replace it with --force", folder = .folder.display())]

@@ -101,7 +101,7 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
         if !is_begun && name != format!("{PAGE}.partial") {
             return Err(ReportError::NotOurs {
                 folder: folder.to_owned(),
-                stranger: name,
+                foreign: name,
             });
         }
     }

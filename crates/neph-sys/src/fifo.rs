@@ -38,7 +38,7 @@ mod tests {
             .status()
             .expect("mkfifo");
         assert!(made.success());
-        let reported = writer(&path).expect_err("nobody reads");
+        let reported = writer(&path).expect_err("no reader");
         assert!(is_unread(&reported), "{reported}");
         let _reader = OpenOptions::new().read(true).write(true).open(&path);
         assert!(writer(&path).is_ok());

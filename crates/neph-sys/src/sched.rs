@@ -202,10 +202,10 @@ mod tests {
         let (report, reported) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
-            report.send(Thread::this()).expect("somebody waits");
+            report.send(Thread::this()).expect("it has a reader");
             let _ = ended.recv();
         });
-        let thread = reported.recv().expect("it tells");
+        let thread = reported.recv().expect("it reports");
         assert!(thread.is_normal());
         thread.use_idle().expect("always permitted");
         assert!(!thread.is_normal() && Thread::this().is_normal());

@@ -218,8 +218,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
         let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
         set_congestion_control(stream.as_fd(), "reno").expect("every kernel has reno");
-        assert_eq!(congestion_control(stream.as_fd()).expect("told"), "reno");
-        let before = stats(stream.as_fd()).expect("told");
+        assert_eq!(
+            congestion_control(stream.as_fd()).expect("reported"),
+            "reno"
+        );
+        let before = stats(stream.as_fd()).expect("reported");
         assert!(before.cwnd > 0);
         let (mut theirs, _) = listener.accept().expect("accept");
         std::io::Write::write_all(&mut &stream, &[7; 5000]).expect("write");
@@ -227,9 +230,9 @@ mod tests {
         // A delayed acknowledgement takes up to 40 ms; a write back carries it at once.
         std::io::Write::write_all(&mut theirs, b"x").expect("write");
         std::io::Read::read_exact(&mut &stream, &mut [0]).expect("read");
-        let after = stats(stream.as_fd()).expect("told");
+        let after = stats(stream.as_fd()).expect("reported");
         // Linux 4.1 gives 136 bytes at least; each kernel gives as many as it knows.
-        let reported = info(stream.as_fd()).expect("told");
+        let reported = info(stream.as_fd()).expect("reported");
         assert!((136..=TCP_INFO_LEN).contains(&reported.bytes().len()));
         assert_eq!(after.bytes_acked - before.bytes_acked, 5000);
         assert!(after.srtt_us > 0 && after.min_rtt_us > 0);

@@ -291,11 +291,7 @@ mod tests {
         };
         assert_eq!(reported(0x12), Some((Verdict::Accepted, 6)));
         assert_eq!(reported(0x14), Some((Verdict::Refused, 6)));
-        assert_eq!(
-            reported(0x52),
-            Some((Verdict::Accepted, 6)),
-            "ECN beside it"
-        );
+        assert_eq!(reported(0x52), Some((Verdict::Accepted, 6)), "ECN too");
         for (flags, what) in [
             (0x10, "a challenge ACK"),
             (0x02, "a SYN"),

@@ -329,7 +329,7 @@ mod tests {
     fn a_command_that_runs_at_no_site_says_how_it_is_started_there() {
         let words = ["neph", "reflect", "--site", "server"];
         let error = Cli::try_parse_from(words).expect_err("it has no such option");
-        let reported = plain(&error).expect("told");
+        let reported = plain(&error).expect("reported");
         assert!(reported.contains("neph lab run SITE -- neph"), "{reported}");
     }
 
@@ -340,12 +340,12 @@ mod tests {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
             lacking(&error, &words)
         };
-        let every = reported(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("told");
+        let every = reported(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("reported");
         assert!(
             every.starts_with("--every means nothing without --record"),
             "{every}"
         );
-        let size = reported(&["neph", "flows", "h", "--transfer-size=9"]).expect("told");
+        let size = reported(&["neph", "flows", "h", "--transfer-size=9"]).expect("reported");
         assert!(
             size.starts_with("--transfer-size means nothing without --transfers"),
             "{size}"

@@ -61,11 +61,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// The sections of the page, in its order.
 fn sections() -> impl Iterator<Item = Section> {
-    PAGE.split("\n## W").skip(1).filter_map(|section| {
+    PAGE.split("\n## ").skip(1).filter_map(|section| {
         let (heading, text) = section.split_once('\n')?;
-        let (number, name) = heading.split_once(' ')?;
-        let start = PAGE.find(&format!("W{number} "))?;
-        let code = PAGE.get(start..start + number.len() + 1)?;
+        let (code, name) = heading.split_once(' ')?;
         Some(Section {
             code,
             name,

@@ -45,7 +45,7 @@ fn where_nobody_can_be_asked_the_experiment_fails_and_says_so() {
     for scheme in ["ws", "http", "tcp"] {
         let address = nobody();
         let reported =
-            prepared(&order(&format!("{scheme}://{address}"))).expect_err("nobody there");
+            prepared(&order(&format!("{scheme}://{address}"))).expect_err("no server there");
         assert!(
             reported.contains(&format!("{address} who it is failed")),
             "{reported}"

@@ -50,10 +50,7 @@ impl Followed {
                 else {
                     continue;
                 };
-                let there = match direction {
-                    Direction::Forward => packet.flow,
-                    Direction::Reverse => self.answering[packet.flow as usize],
-                };
+                let there = self.forward_flow(packet, direction);
                 if there != NONE {
                     exchanges.entry(there).or_default().see(end, at, direction);
                 }

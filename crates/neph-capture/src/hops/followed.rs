@@ -4,7 +4,7 @@
 
 use neph_model::Wall;
 
-use super::packet::{Flowing, Flows, Packets, Standing};
+use super::packet::{Flowing, Flows, Packet, Packets, Standing};
 use super::renamed::Renamed;
 use super::wholes::Spreads;
 use super::{Hops, Place};
@@ -218,6 +218,14 @@ impl Followed {
 
     pub(super) fn flow(&self, number: u32) -> (Flowing, u32) {
         self.flows.of[self.packets.get(number).flow as usize]
+    }
+
+    /// The number of the forward flow of a packet that goes in this direction; `NONE` if there is none.
+    pub(super) fn forward_flow(&self, packet: &Packet, direction: Direction) -> u32 {
+        match direction {
+            Direction::Forward => packet.flow,
+            Direction::Reverse => self.answering[packet.flow as usize],
+        }
     }
 
     /// Number of host pairs.

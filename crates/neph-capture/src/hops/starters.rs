@@ -45,10 +45,7 @@ impl Followed {
             let Some(direction) = self.direction(number) else {
                 continue;
             };
-            let there = match direction {
-                Direction::Forward => packet.flow,
-                Direction::Reverse => self.answering[packet.flow as usize],
-            };
+            let there = self.forward_flow(packet, direction);
             match packet.kind {
                 Kind::Echo => started.count(direction, 1),
                 Kind::Reply | Kind::Piece => {}

@@ -108,7 +108,7 @@ fn nothing_is_overtaken_within_a_connection() {
     loss_by_base.extend([OutcomeCounts::Takes(8, 8); 5]);
     assert!(
         run(5, &loss_by_base).reordered > 0,
-        "of datagrams it is told"
+        "it is reported of datagrams"
     );
     let tally = run_as(ProbeKind::Tcp, 5, &loss_by_base, |_| ReadBy::Kernel);
     let replies = 10;

@@ -16,7 +16,7 @@ const INTERVAL: i64 = 50 * MS;
 type Base = fn(u32, i64, i64) -> i64;
 
 /// Flows of so many messages each, one slot's ends after the other's as they do where flows are
-/// renewed, for `rounds` messages of each slot.
+/// replaced, for `rounds` messages of each slot.
 fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
     let fleet = Fleet {
         slots: SLOTS,

@@ -205,7 +205,7 @@ mod tests {
             let order = lines.next().expect("an order");
             let woken = lines.next().expect("an empty line");
             let id = order.split(' ').next().expect("a number");
-            write!(wording, "{id} begin\nhi\n{id} end 3\n").expect("somebody reads");
+            write!(wording, "{id} begin\nhi\n{id} end 3\n").expect("it has a reader");
             (wording, woken)
         });
         let mut console = Console::open(folder.path(), "guest").expect("a console");

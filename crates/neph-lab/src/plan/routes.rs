@@ -135,7 +135,7 @@ fn narrower(topology: &Topology, index: usize, link: usize) -> Option<u32> {
 }
 
 /// The seed of the hash at a site after this many reshuffles. It differs between sites, or consecutive
-/// routers would all choose alike. Never 0, which the kernel takes for no seed.
+/// routers would all choose the same. Never 0, which the kernel takes for no seed.
 pub(crate) fn hash_seed(site: usize, reshuffles: u64) -> u32 {
     let site = u64::try_from(site).unwrap_or(u64::MAX).wrapping_add(1);
     let seed = mixed(mixed(site).wrapping_add(reshuffles));

@@ -37,13 +37,19 @@ impl Warning {
             }
             Self::CpuSaturated { percent } => format!("CPU {percent:.0} % busy"),
             Self::ClockStepped { times } => {
-                format!("the wall clock stepped {}", count(*times, "time"))
+                format!(
+                    "the wall clock stepped {}",
+                    counted((*times).into(), "time", "times")
+                )
             }
             Self::StampsMissing { percent } => {
                 format!("{percent:.0} % of the replies lack kernel timestamps")
             }
             Self::Reconnected { times } => {
-                format!("the connection was lost {}", count(*times, "time"))
+                format!(
+                    "the connection was lost {}",
+                    counted((*times).into(), "time", "times")
+                )
             }
             Self::AddressChanged { before, now } => {
                 format!("the endpoint's address changed from {before} to {now}")
@@ -146,11 +152,6 @@ impl Warning {
             _ => String::new(),
         }
     }
-}
-
-fn count(times: u32, noun: &str) -> String {
-    let plural = if times == 1 { "" } else { "s" };
-    format!("{times} {noun}{plural}")
 }
 
 fn counted(many: u64, one: &str, more: &str) -> String {

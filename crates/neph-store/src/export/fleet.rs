@@ -13,7 +13,7 @@ use neph_text::WholeFile;
 /// the time at the peer.
 const BEHIND: [&str; 2] = ["endpoint", "network_ns"];
 
-/// The name of the endpoint that a message's slot asks, if the experiment tells it.
+/// The name of the endpoint that a message's slot asks, if the experiment has it.
 fn endpoint<'e>(experiment: &'e Experiment, message: &FleetMessage) -> Option<&'e str> {
     let fleet = experiment.fleet.as_ref()?;
     let endpoint = fleet.endpoints.get(fleet.endpoint_of(message.slot))?;

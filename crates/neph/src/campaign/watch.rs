@@ -72,11 +72,11 @@ impl Watch {
     fn flag(&mut self, warning: &Warning) -> String {
         match warning {
             Warning::EchoMissing { why, .. } if !self.without_echo.insert(why.clone()) => {
-                "  ! W014 echo-missing: no ICMP echo, as before".to_owned()
+                format!("  ! {}: no ICMP echo, as before", warning.code())
             }
             // The reason was shown when the lab came up.
             Warning::GuestsStoodIn { .. } => {
-                "  ! W020 guests-replaced: namespaces instead of guests".to_owned()
+                format!("  ! {}: namespaces instead of guests", warning.code())
             }
             _ => format!("  ! {warning}"),
         }

@@ -116,7 +116,7 @@ fn only_fleets_whose_median_was_not_kept_are_read_and_no_more_than_people_wait_f
     assert_eq!(medians(&[kept, kept], 100), (vec![kept, kept], 100));
     let (reported, unread) = medians(&[kept, None], 100);
     assert_eq!((reported[0], unread), (kept, 91));
-    let read = reported[1].expect("messages tell it").nanos();
+    let read = reported[1].expect("messages have it").nanos();
     assert!((7_000_000..=7_007_000).contains(&read), "{read}");
     // Enough for one of them.
     let (reported, unread) = medians(&[None, None], 17);

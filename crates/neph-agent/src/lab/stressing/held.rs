@@ -172,11 +172,11 @@ mod tests {
         let stream = "a stream h:1 2Mbit/s";
         let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
         assert_eq!(judged(stream, lossy), None);
-        let nobody = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
+        let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
         let reported = not_held(stream, "carried 0.00 Mbit/s): nobody");
-        assert_eq!(judged(stream, nobody), Some(reported));
+        assert_eq!(judged(stream, unanswered), Some(reported));
         let asked = parse_stress(stream).expect("a load");
-        let warning = judge(&asked.loads()[0], nobody.as_bytes()).expect("not held");
+        let warning = judge(&asked.loads()[0], unanswered.as_bytes()).expect("not held");
         assert!(
             matches!(warning, Warning::LoadNotHeld { had_percent: Some(had), .. } if had == 0.0)
         );

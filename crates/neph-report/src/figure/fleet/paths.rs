@@ -390,7 +390,7 @@ mod tests {
             })
         };
         assert_eq!(reported(&[]), None);
-        let silent = reported(&[TraceEnd::Silent; 2]).expect("told");
+        let silent = reported(&[TraceEnd::Silent; 2]).expect("reported");
         assert!(silent.starts_with("2 flows got no answer"), "{silent}");
         assert!(!silent.contains("without the target"), "{silent}");
     }
