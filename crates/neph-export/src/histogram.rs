@@ -1,8 +1,8 @@
-//! Counts of times by bounds: the few of classic histograms, and the many of native ones.
+//! Histograms of times: the few buckets of classic histograms, and the many of native ones.
 
 use std::collections::BTreeMap;
 
-/// Upper bounds of the buckets in nanoseconds, 10 us to 10 s; longer ones count in all only.
+/// Upper bounds of the buckets in nanoseconds, 10 us to 10 s; longer times are only in the total.
 pub(crate) const BOUNDS: [u64; 19] = [
     10_000,
     25_000,
@@ -25,23 +25,23 @@ pub(crate) const BOUNDS: [u64; 19] = [
     10_000_000_000,
 ];
 
-/// Counts of times by bounds, 10 us to 10 s; longer ones count in all only.
+/// A histogram of times with bounds from 10 us to 10 s; longer times are only in the total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Times in each bucket alone.
+    /// Times per bucket, not cumulative.
     pub(crate) buckets: [u64; BOUNDS.len()],
-    /// The same by the buckets of native histograms, as far as there is a time in one ([`native_bucket`]).
+    /// Times per bucket of native histograms, without empty buckets ([`native_bucket`]).
     pub(crate) native: BTreeMap<i32, u64>,
-    /// Times too short for them.
+    /// Times in the zero bucket.
     pub(crate) zero: u64,
-    /// All times.
+    /// Number of all times.
     pub(crate) n: u64,
-    /// Their sum.
+    /// Sum of all times, nanoseconds.
     pub(crate) nanos: u128,
 }
 
 impl Histogram {
-    /// Adds a time, nanoseconds, that stands for `weight` of them.
+    /// Adds a time in nanoseconds, `weight` times.
     pub fn add(&mut self, nanos: u64, weight: u64) {
         let place = BOUNDS.partition_point(|bound| *bound < nanos);
         if let Some(bucket) = self.buckets.get_mut(place) {
@@ -56,7 +56,7 @@ impl Histogram {
     }
 }
 
-/// Native buckets by doubling: schema 3 of Prometheus, bounds 9 % apart.
+/// Native buckets per power of two: schema 3 of Prometheus, bounds 9 % apart.
 pub(crate) const SCHEMA: i32 = 3;
 const BY_DOUBLING: i32 = 1 << SCHEMA;
 /// Times up to 2^-20 s, 0.95 us, are in the zero bucket.
@@ -64,8 +64,8 @@ const LEAST_DOUBLING: i32 = -20;
 /// The bound of the zero bucket in seconds.
 pub(crate) const ZERO: f64 = 1.0 / (1_i32 << -LEAST_DOUBLING) as f64;
 
-/// The native bucket of a time: bucket `i` holds seconds above 2^((i-1)/8) up to 2^(i/8). `None` is the zero
-/// bucket.
+/// The native bucket of a time. Bucket `i` contains seconds above 2^((i-1)/8) up to 2^(i/8). `None`
+/// is the zero bucket.
 fn native_bucket(nanos: u64) -> Option<i32> {
     #[expect(
         clippy::cast_precision_loss,
@@ -83,7 +83,7 @@ fn native_bucket(nanos: u64) -> Option<i32> {
     Some(bucket)
 }
 
-/// Nanoseconds as seconds, exactly.
+/// Nanoseconds as seconds, without loss.
 pub(crate) fn seconds(nanos: u128) -> String {
     const IN_SECOND: u128 = 1_000_000_000;
     let text = format!("{}.{:09}", nanos / IN_SECOND, nanos % IN_SECOND);
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "times in a test")]
     fn a_native_bucket_holds_what_is_above_the_bound_before_it() {
-        // 1 s is the bound of bucket 0, 0.5 s that of bucket -8.
+        // 1 s is the upper bound of bucket 0, 0.5 s that of bucket -8.
         for (nanos, bucket) in [
             (1_000_000_000, Some(0)),
             (1_000_000_001, Some(1)),

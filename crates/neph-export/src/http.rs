@@ -1,6 +1,6 @@
-//! Requests of HTTP by POST: where a receiver is, and the limits of one request.
+//! HTTP POST requests: the URL of a receiver, and the limits of a request.
 //!
-//! HTTP is ureq's; where a host is, the caller finds out.
+//! Does not own HTTP (ureq does), nor name resolution (the caller does).
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,34 +15,34 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body, Error};
 
-/// Connecting, sending and the answer may take this long each.
+/// Timeout for each of connecting, sending and the response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The head of an answer, at most.
+/// Maximum length of a response head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
-/// The body of an answer that is read, at most.
+/// Maximum length of a response body that is read, bytes.
 const LONGEST_BODY: u64 = 64 << 10;
-/// Addresses of a host that are tried, at most.
+/// Maximum number of addresses of a host that are tried.
 const MOST_ADDRESSES: usize = 16;
 
-/// Takes a sentence for people.
+/// Prints a message.
 pub(crate) type Notify = fn(&str);
-/// Gives the addresses of a host and port, in the order in which they are to be tried.
+/// Returns the addresses of a host and port, in the order of attempts.
 pub(crate) type Find = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
-/// Where a receiver is.
+/// The URL of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     scheme: &'static str,
-    /// Name or address, and port.
+    /// Host name or address, and port.
     authority: String,
     port: u16,
     target: String,
 }
 
-/// `http://HOST[:PORT][/PATH]`, or the same with `https://`.
+/// Parses `http://HOST[:PORT][/PATH]`, or the same with `https://`.
 ///
 /// # Errors
-/// It is none, in a sentence with what to write.
+/// It is no such URL: a message with the remedy.
 pub fn url(text: &str) -> Result<Url, String> {
     const WRITE: &str = "write http://HOST:PORT/PATH, or https://HOST/PATH";
     let schemes = [("http", 80), ("https", 443)];
@@ -55,7 +55,7 @@ pub fn url(text: &str) -> Result<Url, String> {
         Some(slash) => rest.split_at(slash),
         None => (rest, "/"),
     };
-    // The last colon, unless it is within an address of IPv6.
+    // The last colon, unless it is within an IPv6 address.
     let port = match authority.rsplit_once(':') {
         Some((_, port)) if !authority.ends_with(']') => port
             .parse()
@@ -74,7 +74,7 @@ pub fn url(text: &str) -> Result<Url, String> {
     })
 }
 
-/// Where the receiver is: asked anew for each connection, as it may move.
+/// Resolves the receiver for each connection, because its address may change.
 #[derive(Debug)]
 struct Addresses {
     host: String,
@@ -97,12 +97,12 @@ impl Resolver for Addresses {
 }
 
 impl Url {
-    /// Name or address, and port.
+    /// Host name or address, and port.
     pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// With this path, where none was written.
+    /// With this path, if the URL has none.
     pub(crate) fn or_path(mut self, path: &str) -> Self {
         if self.target == "/" {
             path.clone_into(&mut self.target);
@@ -110,14 +110,14 @@ impl Url {
         self
     }
 
-    /// The name or address alone, with its zone.
+    /// The host name or address, with its zone.
     pub(crate) fn host(&self) -> &str {
         let host = self.authority.strip_suffix(&format!(":{}", self.port));
         let host = host.unwrap_or(&self.authority);
         host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// As a request has it: a zone means something to this host only (RFC 6874).
+    /// The URI of a request, without a zone, which is meaningful only on this host (RFC 6874).
     pub(crate) fn uri(&self) -> String {
         let (scheme, target) = (self.scheme, &self.target);
         let authority = match (
@@ -131,7 +131,7 @@ impl Url {
     }
 }
 
-/// One connection for each request; nothing is sent twice, to another address or by a proxy.
+/// One connection for each request; no request is repeated, redirected or sent through a proxy.
 pub(crate) fn agent(url: &Url, find: Find) -> Agent {
     let tls = TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
@@ -160,15 +160,15 @@ pub(crate) fn agent(url: &Url, find: Find) -> Agent {
     Agent::with_parts(config, DefaultConnector::new(), addresses)
 }
 
-/// Posts a document of JSON.
+/// Posts a JSON document.
 ///
 /// # Errors
-/// The receiver is not reached, or answers with another status than 200 to 299.
+/// The receiver cannot be reached, or its status is not 200 to 299.
 pub(crate) fn post(agent: &Agent, url: &Url, body: &str) -> io::Result<()> {
     send(agent, url, body).map(drop)
 }
 
-/// Posts a document of JSON; gives the answer's body, empty where it cannot be read.
+/// Posts a JSON document; returns the response body, empty if it cannot be read.
 ///
 /// # Errors
 /// As [`post`].

@@ -1,7 +1,7 @@
-//! What leaves neph while it runs: metrics for Prometheus and for receivers of OTLP, and a POST for each alarm.
+//! Exports of a running neph: metrics for Prometheus and OTLP receivers, and a POST for each alarm.
 //!
-//! Owns metrics as values, the forms in which they leave, the bound on labels, the port at which Prometheus asks,
-//! and the threads that post. Does not own what is counted.
+//! Owns metrics as values, their export formats, the limit on labels, the HTTP port for Prometheus,
+//! and the threads that post. Does not own the counters.
 
 mod histogram;
 mod http;

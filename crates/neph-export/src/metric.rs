@@ -1,23 +1,24 @@
-//! Metrics as values: what each means, in which unit, and its samples. Each exporter renders the same values.
+//! Metrics as values: definition, unit and samples. All exporters render the same values.
 //!
-//! Owns the words and the numbers. How a text or a push looks is for `page` and `otlp`.
+//! Owns the definitions and the numbers. Does not own the text format (`page`) and the push format
+//! (`otlp`).
 
 use neph_model::Span;
 
 use crate::histogram::{Histogram, seconds};
 
-/// What kind of metric it is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows.
+    /// A value that only grows.
     Counter,
-    /// It is what it is now.
+    /// The current value.
     Gauge,
-    /// Counts by bounds.
+    /// A distribution.
     Histogram,
 }
 
-/// What its values are in. The name of a metric ends with it, as Prometheus has it.
+/// The unit of a metric's values. The name of the metric ends with it, as in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A count, or 0 and 1.
@@ -29,7 +30,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The end of a metric's name; empty for a count.
+    /// The suffix of a metric's name; empty for a count.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::None => "",
@@ -38,7 +39,7 @@ impl Unit {
         }
     }
 
-    /// The unit by UCUM, as OpenTelemetry writes it; empty for a count.
+    /// The UCUM unit for OpenTelemetry; empty for a count.
     pub const fn ucum(self) -> &'static str {
         match self {
             Self::None => "",
@@ -48,19 +49,19 @@ impl Unit {
     }
 }
 
-/// What a metric means. Its labels are bounded by what is configured (agents, sites, endpoints, kinds, reasons),
-/// and never name a flow.
+/// The definition of a metric. The number of its label values is bounded by the configuration
+/// (agents, sites, endpoints, kinds, reasons); no label names a flow.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// By the conventions of Prometheus: unit in the name, `_total` for a counter.
+    /// By the conventions of Prometheus: with the unit, and `_total` for a counter.
     pub name: &'static str,
-    /// One sentence.
+    /// Its description, one sentence.
     pub help: &'static str,
-    /// What its values are in.
+    /// The unit of its values.
     pub unit: Unit,
-    /// What kind it is.
+    /// The type.
     pub kind: Kind,
-    /// The names of its labels, in the order of a sample's.
+    /// The label names, in the order of a sample's values.
     pub labels: &'static [&'static str],
 }
 
@@ -71,14 +72,14 @@ pub enum Value {
     Count(u64),
     /// A time, exported in seconds.
     Time(Span),
-    /// A number in the unit that the name or a label has. Finite.
+    /// A finite number in the unit of the name or a label.
     Number(f64),
-    /// Times counted by bounds.
+    /// A distribution of times.
     Histogram(Box<Histogram>),
 }
 
 impl Value {
-    /// As text, without loss; `None` of a histogram.
+    /// As text, without loss; `None` for a histogram.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
             Self::Count(count) => Some(count.to_string()),
@@ -96,7 +97,7 @@ impl Value {
 /// A value with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The values of the labels, as many as the definition names. An empty one is left out.
+    /// One value for each label of the definition. Empty ones are omitted.
     pub labels: Vec<String>,
     /// The value.
     pub value: Value,
@@ -105,14 +106,14 @@ pub struct Sample {
 /// A metric with its samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// What it means.
+    /// The definition.
     pub definition: &'static Definition,
-    /// Its samples, no two with the same labels.
+    /// The samples, no two with the same labels.
     pub samples: Vec<Sample>,
 }
 
 impl Metric {
-    /// Without a sample.
+    /// A metric without samples.
     pub const fn new(definition: &'static Definition) -> Self {
         Self {
             definition,
@@ -120,7 +121,7 @@ impl Metric {
         }
     }
 
-    /// With this sample too.
+    /// Adds a sample.
     pub fn add(&mut self, labels: &[&str], value: Value) {
         debug_assert_eq!(labels.len(), self.definition.labels.len(), "{labels:?}");
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
@@ -134,7 +135,7 @@ impl Metric {
         metric
     }
 
-    /// The labels of a sample that have a value.
+    /// The labels of a sample that are not empty.
     pub(crate) fn labelled<'a>(
         &'a self,
         sample: &'a Sample,
@@ -145,9 +146,9 @@ impl Metric {
     }
 }
 
-/// What is exported. It is asked on a thread of the exporter's, at any time, and must not hold up who measures:
-/// it reads a copy, or holds a lock no longer than a copy takes.
+/// Provides metrics to exporters. An exporter calls it on its own thread at any time. It must not
+/// delay the measurement: it reads a copy, or holds a lock only while it copies.
 pub trait Exported: Send + Sync {
-    /// All metrics as they are now.
+    /// The current metrics.
     fn snapshot(&self) -> Vec<Metric>;
 }

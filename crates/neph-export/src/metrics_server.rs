@@ -1,7 +1,7 @@
-//! The door at which Prometheus asks (`--prometheus`): one request after the other, on a thread of its
-//! own.
+//! The HTTP server for Prometheus (`--prometheus`): serves one request at a time, on its own
+//! thread.
 //!
-//! Whoever watches writes the page when it is asked for, between two packets: nothing is shared.
+//! The measuring thread writes the page on request, between two packets: they share no data.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,16 +17,16 @@ use crate::metric::Exported;
 use crate::page::Page;
 use crate::protobuf;
 
-/// A request may take this long, and so may the answer.
+/// Timeout for reading a request, and for the response.
 const PATIENCE: Span = Span::from_secs(2);
-/// A page is good for this long: who asks all the time does not keep from measuring.
+/// A page is reused for this time, so that frequent requests do not delay the measurement.
 const FRESH: Span = Span::from_secs(1);
 const LONGEST_HEAD: usize = 8 << 10;
 
-/// Somebody who waits for the page.
+/// Receives the page for a request.
 type Asker = SyncSender<Page>;
 
-/// The door, as who watches sees it.
+/// The server, at the measuring thread.
 #[derive(Debug)]
 pub struct MetricsServer {
     askers: Receiver<Asker>,
@@ -34,7 +34,7 @@ pub struct MetricsServer {
     page: Option<(RawNanos, Page)>,
 }
 
-/// `ADDRESS:PORT`, or a port of the loopback interface.
+/// Parses `ADDRESS:PORT`, or a port of the loopback interface.
 ///
 /// # Errors
 /// It is neither.
@@ -47,10 +47,10 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl MetricsServer {
-    /// Opens it; gives where, too.
+    /// Starts the server; also returns its address.
     ///
     /// # Errors
-    /// The address is taken, or no one of this host.
+    /// The address is in use, or is not one of this host.
     pub fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
         let port = BoundPort::bind(address)?;
         let bound = port.address;
@@ -59,7 +59,7 @@ impl MetricsServer {
         Ok((Self { askers, page: None }, bound))
     }
 
-    /// Gives the page to whoever waits for it.
+    /// Answers a waiting request with the page.
     pub fn answer(&mut self, page: impl FnOnce() -> Page) {
         let Ok(asker) = self.askers.try_recv() else {
             return;
@@ -71,20 +71,20 @@ impl MetricsServer {
             .filter(|(written, _)| now.0 - written.0 < FRESH.nanos())
             .or_else(|| Some((now, page())));
         let page = self.page.as_ref().map(|(_, page)| page.clone());
-        // Who waits no more needs none.
+        // An error means that the request has timed out.
         let _ = asker.try_send(page.unwrap_or_default());
     }
 }
 
-/// Has the page written by who watches; `None` where that takes too long.
+/// Requests a page from the measuring thread; `None` after the timeout.
 fn asked_for(asking: &SyncSender<Asker>, patience: Duration) -> Option<Page> {
     let (answer, waiting) = sync_channel(1);
     asking.try_send(answer).ok()?;
     waiting.recv_timeout(patience).ok()
 }
 
-/// A port for Prometheus that is bound, and not served yet: a command binds it before it gives up privileges and
-/// starts threads.
+/// A bound port for Prometheus that is not served yet. A command binds it before it drops
+/// privileges and starts threads.
 #[derive(Debug)]
 pub struct BoundPort {
     listener: TcpListener,
@@ -92,26 +92,26 @@ pub struct BoundPort {
 }
 
 impl BoundPort {
-    /// Binds it; port 0 is a free one.
+    /// Binds the address; port 0 selects a free port.
     ///
     /// # Errors
-    /// The address is taken, or no one of this host.
+    /// The address is in use, or is not one of this host.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address })
     }
 
-    /// Where it is.
+    /// The bound address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves what is exported from now on, on a thread of its own that ends with the process. A snapshot is taken
-    /// once a second at most, however often it is asked for.
+    /// Serves the exported metrics on a separate thread that ends with the process. Takes at most
+    /// one snapshot per second.
     ///
     /// # Errors
-    /// The thread cannot be made.
+    /// The thread cannot be started.
     pub fn serve(self, exported: Arc<dyn Exported>) -> io::Result<()> {
         let mut last: Option<(RawNanos, Page)> = None;
         self.answer(move |_| {
@@ -130,10 +130,10 @@ impl BoundPort {
         mut page: impl FnMut(Duration) -> Option<Page> + Send + 'static,
     ) -> io::Result<()> {
         let thread = std::thread::Builder::new().name("prometheus".to_owned());
-        // It ends with the process: it holds nothing but the port.
+        // The thread ends with the process: it owns only the port.
         let started = thread.spawn(move || {
             for peer in self.listener.incoming().flatten() {
-                // Who breaks off or asks for nonsense is not served.
+                // Ignores peers that disconnect, and malformed requests.
                 let _ = serve(peer, &mut page);
             }
         });
@@ -174,7 +174,7 @@ fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<Page>) -
     Ok(())
 }
 
-/// When the patience with a peer is over, however many bytes come or go until then.
+/// The end of the timeout for a peer, independent of the bytes that are transferred.
 #[derive(Clone, Copy)]
 struct Deadline(RawNanos);
 
@@ -183,7 +183,7 @@ impl Deadline {
         Self(RawNanos(clock::raw().0 + PATIENCE.nanos()))
     }
 
-    /// The time that is left.
+    /// The remaining time.
     fn left(self) -> io::Result<Duration> {
         let left = u64::try_from(self.0.0 - clock::raw().0).unwrap_or(0);
         match left {
@@ -193,11 +193,11 @@ impl Deadline {
     }
 }
 
-/// What a request deserves.
+/// A parsed request: the status of its response.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     status: u16,
-    /// It names the protobuf format first: a Prometheus does that takes native histograms.
+    /// Whether it prefers the protobuf format, as a Prometheus with native histograms does.
     wants_protobuf: bool,
 }
 
@@ -241,8 +241,8 @@ fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<Asked> {
     Ok(Asked::refused(431))
 }
 
-/// Whether an `Accept` header has the protobuf format of Prometheus first, as those who take native histograms
-/// write it.
+/// Whether an `Accept` header has the protobuf format of Prometheus first, as clients with native
+/// histograms write it.
 fn names_protobuf_first(accept: &[u8]) -> bool {
     let Ok(accept) = str::from_utf8(accept) else {
         return false;

@@ -1,6 +1,7 @@
-//! Metrics as a request of OTLP: the JSON encoding of opentelemetry-proto's `ExportMetricsServiceRequest`.
+//! Metrics as an OTLP request: the JSON encoding of opentelemetry-proto's
+//! `ExportMetricsServiceRequest`.
 //!
-//! Integers of 64 bits are strings of decimal digits and enumerations are numbers, as that encoding has it.
+//! In that encoding, 64-bit integers are decimal strings and enumerations are numbers.
 
 use neph_model::{Span, Wall};
 use serde_json::{Value as Json, json};
@@ -8,10 +9,11 @@ use serde_json::{Value as Json, json};
 use crate::histogram::{BOUNDS, Histogram};
 use crate::metric::{Kind, Metric, Sample, Value};
 
-/// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each push counts from the beginning, so one that is lost loses nothing.
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each push counts from the start, so a lost push loses no
+/// data.
 const CUMULATIVE: u8 = 2;
 
-/// Who exports.
+/// The exporting program.
 #[derive(Clone, Copy, Debug)]
 pub struct Resource {
     /// The command: `neph agent`.
@@ -20,16 +22,16 @@ pub struct Resource {
     pub version: &'static str,
 }
 
-/// The time that a push covers.
+/// The time range of a push.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Period {
-    /// When counting began.
+    /// When counting started.
     pub(crate) from: Wall,
     /// Now.
     pub(crate) until: Wall,
 }
 
-/// The request that carries these metrics; those without a sample are left out.
+/// The request with these metrics, without those that have no sample.
 pub(crate) fn request(resource: Resource, metrics: &[Metric], period: Period) -> Json {
     let metrics = metrics.iter().filter(|metric| !metric.samples.is_empty());
     let metrics: Vec<Json> = metrics.map(|metric| written(metric, period)).collect();
@@ -91,7 +93,7 @@ fn point(metric: &Metric, sample: &Sample, period: Period) -> Json {
         point["startTimeUnixNano"] = nanos(period.from).into();
     }
     match &sample.value {
-        // A number of 64 bits with a sign there.
+        // OTLP has signed 64-bit integers.
         Value::Count(count) => {
             point["asInt"] = i64::try_from(*count).unwrap_or(i64::MAX).to_string().into();
         }
@@ -104,7 +106,7 @@ fn point(metric: &Metric, sample: &Sample, period: Period) -> Json {
 
 fn distribution(point: &mut Json, histogram: &Histogram) {
     let bounded: u64 = histogram.buckets.iter().sum();
-    // The last bucket has what is above all bounds.
+    // The last bucket counts the times above all bounds.
     let above = histogram.n.saturating_sub(bounded);
     let counts = histogram.buckets.iter().copied().chain([above]);
     let counts: Vec<String> = counts.map(|count| count.to_string()).collect();
@@ -126,7 +128,7 @@ fn seconds(time: Span) -> f64 {
     time.nanos() as f64 / 1e9
 }
 
-/// What a receiver reports of a request that it took in part; `None` where it took all of it.
+/// The message about a partially accepted request; `None` if all was accepted.
 pub(crate) fn rejected(answer: &str) -> Option<String> {
     let answer: Json = serde_json::from_str(answer).ok()?;
     let partial = answer.get("partialSuccess")?;

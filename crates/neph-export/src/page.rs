@@ -1,5 +1,5 @@
-//! A page of metrics as Prometheus has them: metrics with their heads, histograms of which few have labels of
-//! their own, and the text format. The other format is `protobuf`'s.
+//! A page of metrics for Prometheus, a limited number of labelled histograms, and the text format.
+//! The other format is in `protobuf`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,7 +7,7 @@ use std::fmt::Display;
 use crate::histogram::{BOUNDS, Histogram, seconds};
 use crate::metric::{Kind, Metric, Value};
 
-/// What stands in the labels of those that have none of their own.
+/// The label value of histograms beyond the limit.
 const OTHERS: &str = "other";
 
 impl Kind {
@@ -20,7 +20,7 @@ impl Kind {
     }
 }
 
-/// Metrics as they were at a moment, to be written in either format of Prometheus.
+/// A snapshot of metrics, to be written in either format of Prometheus.
 #[derive(Clone, Debug, Default)]
 pub struct Page(Vec<Family>);
 
@@ -33,14 +33,14 @@ pub(crate) struct Family {
     pub(crate) points: Vec<Point>,
 }
 
-/// A value of a page with its labels, a name and a value each.
+/// A value of a page with its labels: pairs of name and value.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) reading: Reading,
 }
 
-/// The value itself.
+/// The value of a point.
 #[derive(Clone, Debug)]
 pub(crate) enum Reading {
     /// A number as text, without loss.
@@ -49,7 +49,7 @@ pub(crate) enum Reading {
 }
 
 impl Page {
-    /// What comes next: a metric's name, kind and meaning, in a sentence.
+    /// Starts a metric: its name, type and description (one sentence).
     pub fn head(&mut self, name: &str, kind: Kind, what: &str) {
         self.0.push(Family {
             name: name.to_owned(),
@@ -59,7 +59,7 @@ impl Page {
         });
     }
 
-    /// A value of the metric whose head was the last; each label is a name and its value.
+    /// Adds a value to the last metric, with labels as pairs of name and value.
     pub fn value(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.point(labels, Reading::Plain(value.to_string()));
     }
@@ -72,7 +72,7 @@ impl Page {
         }
     }
 
-    /// A metric with its head and its samples; nothing where it has no sample.
+    /// Adds a metric with its samples; nothing if it has none.
     pub fn metric(&mut self, metric: &Metric) {
         if metric.samples.is_empty() {
             return;
@@ -89,7 +89,7 @@ impl Page {
         }
     }
 
-    /// All metrics.
+    /// A page of these metrics.
     pub fn of(metrics: &[Metric]) -> Self {
         let mut page = Self::default();
         for metric in metrics {
@@ -98,7 +98,7 @@ impl Page {
         page
     }
 
-    /// Its metrics.
+    /// The metrics.
     pub(crate) fn families(&self) -> &[Family] {
         &self.0
     }
@@ -122,7 +122,7 @@ impl Page {
     }
 }
 
-/// A line of the text format; `bound` is that of a bucket.
+/// A line of the text format; `bound` is the upper bound of a bucket.
 fn line(
     text: &mut String,
     name: &str,
@@ -144,8 +144,8 @@ fn line(
     }
 }
 
-/// Histograms of times, each with labels. Whose they are (`O`) is bounded; the rest share one for each
-/// of the labels that remain (`L`).
+/// Labelled histograms of times. The number of histograms with owner labels (`O`) is limited;
+/// beyond it, times are added to one histogram for each of the other labels (`L`).
 #[derive(Debug)]
 pub struct Histograms<O, L> {
     all: BTreeMap<(Option<O>, L), Histogram>,
@@ -154,7 +154,7 @@ pub struct Histograms<O, L> {
 }
 
 impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
-    /// At most so many have their own labels.
+    /// At most `most` histograms with owner labels.
     pub const fn new(most: usize) -> Self {
         Self {
             all: BTreeMap::new(),
@@ -163,12 +163,12 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         }
     }
 
-    /// Adds a time, nanoseconds, that stands for `weight` of them.
+    /// Adds a time in nanoseconds, `weight` times.
     pub fn add(&mut self, owner: O, labels: L, nanos: u64, weight: u64) {
         self.of(owner, labels).add(nanos, weight);
     }
 
-    /// The histogram with these labels, or that of the rest where there are too many.
+    /// The histogram with these labels, or the shared one beyond the limit.
     fn of(&mut self, owner: O, labels: L) -> &mut Histogram {
         let own = (Some(owner), labels);
         let is_known = self.all.contains_key(&own);
@@ -182,7 +182,7 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         self.all.entry(key).or_default()
     }
 
-    /// How many there are.
+    /// Number of histograms.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -192,8 +192,8 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         self.all.is_empty()
     }
 
-    /// Writes them under one name. `labels` names those of an owner, which are `other` for the rest, and
-    /// those that remain.
+    /// Writes all histograms as one metric. `labels` returns names and values of the owner's and of
+    /// the other labels; a missing value becomes `other`.
     pub fn write(
         &self,
         page: &mut Page,

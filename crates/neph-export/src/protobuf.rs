@@ -1,17 +1,17 @@
-//! The protobuf format of Prometheus: `io.prometheus.client.MetricFamily` messages (metrics.proto of
-//! `prometheus/client_model`), each after its length. Only it carries native histograms.
+//! The protobuf format of Prometheus: length-prefixed `io.prometheus.client.MetricFamily` messages
+//! (metrics.proto of `prometheus/client_model`). Only this format has native histograms.
 //!
-//! Owns the few fields that are needed, written by hand: a code generator would be more than they are.
+//! Owns the encoding of the few needed fields, written by hand: a code generator would be larger.
 
 use crate::histogram::{BOUNDS, Histogram, SCHEMA, ZERO};
 use crate::metric::Kind;
 use crate::page::{Family, Page, Point, Reading};
 
-/// The type of what is written.
+/// The content type.
 pub(crate) const TYPE: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// The page.
+/// The encoded page.
 pub(crate) fn written(page: &Page) -> Vec<u8> {
     let mut all = Message::default();
     for family in page.families() {
@@ -43,7 +43,7 @@ impl Message {
         self
     }
 
-    /// A number with a sign, in zigzag.
+    /// A signed number, zigzag-encoded.
     fn signed(self, field: u64, value: i64) -> Self {
         self.number(field, zigzag(value))
     }
@@ -100,7 +100,7 @@ fn of_point(point: &Point, kind: Kind) -> Message {
     }
 }
 
-/// The classic buckets, and the native ones.
+/// A histogram with classic and native buckets.
 #[expect(clippy::cast_precision_loss, reason = "seconds as doubles")]
 fn of_histogram(histogram: &Histogram) -> Message {
     let mut message = Message::default()
@@ -125,8 +125,8 @@ fn of_histogram(histogram: &Histogram) -> Message {
     native(message, histogram)
 }
 
-/// Runs of buckets, each with how many empty ones are before it, and by how much each bucket has more times than
-/// the one before it.
+/// Adds the native buckets: spans of consecutive buckets, each with the number of empty buckets
+/// before it, and the difference of each bucket's count to the one before.
 fn native(mut message: Message, histogram: &Histogram) -> Message {
     let buckets: Vec<(i32, u64)> = histogram.native.iter().map(|(at, n)| (*at, *n)).collect();
     let mut after = 0;
@@ -145,7 +145,7 @@ fn native(mut message: Message, histogram: &Histogram) -> Message {
         deltas.varint(zigzag(count - before));
         before = count;
     }
-    // Without a bucket and without a time, a histogram is native by a span of no length.
+    // Without any bucket, an empty span marks the histogram as native.
     if histogram.native.is_empty() {
         let span = Message::default().signed(1, 0).number(2, 0);
         return message.bytes(12, &span.0);
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn buckets_are_runs_and_differences() {
         let mut histogram = Histogram::default();
-        // Buckets 0 (once), 1 (three times) and 16.
+        // Bucket 0 has one time, bucket 1 three, bucket 16 two.
         for (nanos, weight) in [(1_000_000_000, 1), (1_050_000_000, 3), (4_000_000_000, 2)] {
             histogram.add(nanos, weight);
         }

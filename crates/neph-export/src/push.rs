@@ -1,6 +1,7 @@
-//! Metrics pushed to a receiver of OTLP over HTTP, on a thread of its own.
+//! Pushes metrics to an OTLP receiver over HTTP, on its own thread.
 //!
-//! Owns when a push is due, and what is reported of a receiver that is away: once, until it is back.
+//! Owns the push interval, and the messages about an unreachable receiver: one when it fails, one
+//! when it recovers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,31 +17,32 @@ use crate::http::{Find, Notify, Url, agent, exchange, url};
 use crate::metric::Exported;
 use crate::otlp::{Period, Resource, rejected, request};
 
-/// Time between two pushes.
+/// Interval between pushes.
 const EVERY: Duration = Duration::from_secs(15);
-/// How long the last push may take.
+/// Timeout for the last push.
 const LAST: Duration = Duration::from_secs(5);
-/// Where receivers take metrics by the specification of OTLP.
+/// The default path for metrics in the OTLP specification.
 const PATH: &str = "/v1/metrics";
 
-/// `http://HOST:PORT` or `https://HOST:PORT` of a receiver; `/v1/metrics` unless a path is written.
+/// Parses `http://HOST:PORT` or `https://HOST:PORT` of a receiver; the default path is
+/// `/v1/metrics`.
 ///
 /// # Errors
-/// It is none, in a sentence with what to write.
+/// It is no such URL: a message with the remedy.
 pub fn otlp_url(text: &str) -> Result<Url, String> {
     url(text).map(|url| url.or_path(PATH))
 }
 
-/// What a push needs to know.
+/// The parameters of pushes.
 #[derive(Clone, Debug)]
 pub struct Push {
     /// The receiver.
     pub url: Url,
-    /// Who exports.
+    /// The exporting program.
     pub resource: Resource,
-    /// Takes a sentence for people.
+    /// Prints a message.
     pub say: fn(&str),
-    /// Gives the addresses of a host and port.
+    /// Resolves a host and port to addresses.
     pub find: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
 }
 
@@ -50,17 +52,17 @@ pub struct Pushing {
     who: &'static str,
     say: Notify,
     authority: String,
-    /// Dropped to end it.
+    /// Dropped to end the thread.
     stop: SyncSender<()>,
-    /// Hangs up when it has ended.
+    /// Disconnected when the thread has ended.
     ended: Receiver<()>,
 }
 
 impl Pushing {
-    /// Begins to push what is exported.
+    /// Starts to push the exported metrics.
     ///
     /// # Errors
-    /// The thread cannot be made.
+    /// The thread cannot be started.
     pub fn begin(push: Push, exported: Arc<dyn Exported>) -> io::Result<Self> {
         Self::every(EVERY, push, exported)
     }
@@ -88,7 +90,7 @@ impl Pushing {
         })
     }
 
-    /// Pushes a last time, and waits for that 5 s at most.
+    /// Pushes for the last time, and waits for it for at most 5 s.
     pub fn finish(self) {
         drop(self.stop);
         if self.ended.recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
@@ -102,13 +104,13 @@ impl Pushing {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Pusher {
     push: Push,
     agent: Agent,
     exported: Arc<dyn Exported>,
     from: Wall,
-    /// Whether the last push failed, which was reported.
+    /// Whether the last push failed; that was reported.
     is_away: bool,
 }
 
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    /// Takes one request and answers it; its first line and its body.
+    /// Receives one request and answers it; returns its first line and its body.
     fn receive(listener: &TcpListener, status: &str) -> (String, String) {
         let (peer, _) = listener.accept().expect("accept");
         let mut reader = BufReader::new(peer.try_clone().expect("a clone"));

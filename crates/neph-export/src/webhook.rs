@@ -1,37 +1,36 @@
-//! Alarms for another program: a POST for each, on a thread of its own, so that a slow receiver keeps
-//! nothing waiting.
+//! Posts alarms to another program, on a separate thread, so that a slow receiver delays nothing.
 //!
-//! Owns the queue. Requests are `http`'s.
+//! Owns the queue. Does not own requests (see `http`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::http::{Find, Notify, Url, agent, post};
 
-/// What is not told yet at the end may take this long.
+/// Timeout for alarms that are still in the queue at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// Alarms that wait to be told; more are not.
+/// Length of the queue; further alarms are dropped.
 const WAITING: usize = 64;
 
-/// A thread that tells.
+/// A thread that posts alarms.
 #[derive(Debug)]
 pub struct Webhook {
-    /// The command that tells.
+    /// The command in messages.
     who: &'static str,
     say: Notify,
     authority: String,
     alarms: SyncSender<String>,
-    /// Hangs up when all were told.
+    /// Disconnected when all alarms were posted.
     reporting: Receiver<()>,
 }
 
 impl Webhook {
-    /// Tells in the name of a command, `neph watch`.
+    /// Posts alarms of a command, `neph watch`.
     pub fn begin(url: Url, who: &'static str, say: Notify, find: Find) -> Self {
         let (alarms, reported) = sync_channel::<String>(WAITING);
         let authority = url.authority().to_owned();
         let (ended, reporting) = sync_channel(0);
-        // It ends with the process if its hearer is silent for longer than is waited for.
+        // If the receiver exceeds the timeout, the thread ends with the process.
         std::thread::spawn(move || {
             let _ended: SyncSender<()> = ended;
             let agent = agent(&url, find);
@@ -51,7 +50,7 @@ impl Webhook {
         }
     }
 
-    /// Posts a document of JSON, while its caller goes on.
+    /// Queues a JSON document without blocking.
     pub fn report(&self, alarm: String) {
         if self.alarms.try_send(alarm).is_err() {
             (self.say)(&format!(
@@ -61,7 +60,7 @@ impl Webhook {
         }
     }
 
-    /// Waits until all were told, or could not be, but not for ever.
+    /// Waits until all alarms were posted or failed, up to a timeout.
     pub fn finish(self) {
         drop(self.alarms);
         if self.reporting.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
@@ -92,7 +91,7 @@ mod tests {
         Ok((host, port).to_socket_addrs()?.collect())
     }
 
-    /// A whole request whose body is a JSON object.
+    /// A complete request with a JSON object as its body.
     fn request(peer: &mut TcpStream) -> Vec<u8> {
         let mut received = Vec::new();
         while !received.ends_with(b"}") {

@@ -1,6 +1,6 @@
-//! Reads little-endian numbers and texts off a slice. `None` where it is too short; never a panic.
+//! Reads little-endian numbers and texts from a slice. `None` if it is too short; never panics.
 
-/// What has not been read yet.
+/// The unread bytes.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -24,7 +24,7 @@ impl<'a> Bytes<'a> {
     pub(crate) fn i64(&mut self) -> Option<i64> {
         self.take().map(i64::from_le_bytes)
     }
-    /// A text behind its length (32 bits).
+    /// A text after its length (32 bits).
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let length = usize::try_from(self.u32()?).ok()?;
         let (head, rest) = self.0.split_at_checked(length)?;

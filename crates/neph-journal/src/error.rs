@@ -1,24 +1,24 @@
-//! What can go wrong with a journal.
+//! Errors of journals.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use neph_model::RecordError;
 
-/// A journal could not be written or read.
+/// Writing or reading a journal failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The operating system refused a file operation.
+    /// A file operation failed.
     #[error("cannot {operation} {path}: {source}", path = path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system error.
         source: io::Error,
     },
-    /// A record larger than the journal takes.
+    /// A record above the maximum size.
     #[error("a record of {bytes} bytes is too large for the journal {path}", path = path.display())]
     TooLarge {
         /// The journal.
@@ -31,18 +31,18 @@ pub enum JournalError {
     Changed {
         /// The journal.
         path: PathBuf,
-        /// Where the record begins.
+        /// The offset of the record.
         start: u64,
     },
 }
 
 impl JournalError {
-    /// Whether the disk had no room: what is there is whole, and more fits once there is.
+    /// Whether the disk was full: the journal is intact, and can grow once there is space.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::File { source, .. } if is_disk_full(source))
     }
 
-    /// For `map_err`: a file operation that failed.
+    /// For `map_err`: a failed file operation.
     pub(crate) fn file(
         operation: &'static str,
         path: &Path,
@@ -56,7 +56,7 @@ impl JournalError {
     }
 }
 
-/// Whether a file operation failed because the disk, or the user's part of it, had no room.
+/// Whether a file operation failed because the disk or the user's quota was full.
 pub fn is_disk_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

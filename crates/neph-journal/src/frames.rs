@@ -1,16 +1,15 @@
-//! A file of frames behind a header. Each frame's checksum continues the one before it, so that
-//! whatever happens to the file, what reads back is a prefix of what was written and never anything
-//! else.
+//! A file of frames after a header. Each frame's checksum includes the one before it. So whatever
+//! happens to the file, a reader gets a prefix of what was written, and nothing else.
 //!
-//! Owns the chain of checksums, the one write(2) of a call, the cut back after a failure and the
-//! reading up to the last whole frame. Does not own what stands in a header or in a frame.
+//! Owns the chain of checksums, the single write(2) per call, the truncation after a failed write,
+//! and reading up to the last complete frame. Does not own the contents of headers and frames.
 //!
 //! ```text
 //! header: its owner's, with a checksum of its own
 //! frame:  length:u32 crc:u32 payload   crc = crc32(crc of the frame before, length, payload)
 //! ```
 //!
-//! The kernel keeps what it was handed whatever happens to the process (not: to the power).
+//! Written data survives the end of the process, but not a loss of power.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -20,7 +19,7 @@ use crate::JournalError;
 
 /// Length and checksum.
 pub(crate) const FRAME_BYTES: usize = 8;
-/// No payload is longer; a length above it can only be damage.
+/// Maximum payload; a greater length can only be damage.
 pub(crate) const MAX_PAYLOAD: usize = 2 << 20;
 
 /// The only writer of one file.
@@ -28,16 +27,16 @@ pub(crate) const MAX_PAYLOAD: usize = 2 << 20;
 pub(crate) struct FrameWriter {
     file: File,
     path: PathBuf,
-    /// The checksum of the last frame in the file.
+    /// The checksum of the last frame.
     chain: u32,
-    /// The file's length: all of it whole frames.
+    /// The length of the file: only complete frames.
     length: u64,
-    /// One call's frames; kept so that a call allocates nothing once it has grown.
+    /// The frames of one call; reused, so that calls do not allocate.
     frames: Vec<u8>,
 }
 
 impl FrameWriter {
-    /// A new file with this header; refuses to touch one that is there.
+    /// Creates a file with this header; an error if it exists.
     pub(crate) fn create(path: &Path, header: &[u8]) -> Result<Self, JournalError> {
         let mut file = File::options()
             .append(true)
@@ -55,10 +54,11 @@ impl FrameWriter {
         })
     }
 
-    /// Hands a frame for each of `items` to the kernel; all of them are safe, or none is there.
+    /// Passes a frame for each of `items` to the kernel; either all of them are safe, or none is
+    /// written.
     ///
     /// # Errors
-    /// The disk does not take them, or one is longer than [`MAX_PAYLOAD`].
+    /// Writing failed, or an item is longer than [`MAX_PAYLOAD`].
     pub(crate) fn append<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -75,8 +75,8 @@ impl FrameWriter {
             })?;
         }
         if let Err(error) = self.file.write_all(&self.frames) {
-            // Later frames would be lost behind a torn one. If even this fails, the reader stops
-            // at the torn frame: still a prefix.
+            // Frames after an incomplete one would be lost. If truncation fails, too, the reader
+            // stops at the incomplete frame and still gets a prefix.
             let _cut = self.file.set_len(self.length);
             return Err(JournalError::file("write the journal", &self.path)(error));
         }
@@ -85,7 +85,7 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// Hands what was appended to the disk: it survives a loss of power when this returns.
+    /// Writes the data to the disk: it survives a loss of power when this returns.
     pub(crate) fn sync(&self) -> Result<(), JournalError> {
         let synced = self.file.sync_data();
         synced.map_err(JournalError::file("write the journal", &self.path))
@@ -97,7 +97,7 @@ impl FrameWriter {
     }
 }
 
-/// Appends a frame to `frames`; returns the checksum to go on from, or a length that is too large.
+/// Appends a frame to `frames`; returns its checksum, or a length above the limit as the error.
 fn frame(
     chain: u32,
     frames: &mut Vec<u8>,
@@ -117,7 +117,7 @@ fn frame(
     Ok(crc)
 }
 
-/// The checksum of a frame, given the one before it (the header's for the first).
+/// The checksum of a frame, from the one before it (the header's for the first).
 fn chained(before: u32, length: [u8; 4], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&before.to_le_bytes());
@@ -126,7 +126,7 @@ fn chained(before: u32, length: [u8; 4], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A file's bytes with these payloads under right checksums, and where each frame begins.
+/// The bytes of a file with these payloads and correct checksums, and the offset of each frame.
 pub(crate) fn file_of(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) {
     let (mut bytes, mut begins) = (header.to_vec(), Vec::new());
     let mut chain = crc32fast::hash(header);
@@ -138,19 +138,20 @@ pub(crate) fn file_of(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) 
     (bytes, begins)
 }
 
-/// Gives the frames of a file one after the other, also while it is being written.
+/// Returns the frames of a file in their order, also while it is written.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     file: BufReader<File>,
     path: PathBuf,
     chain: u32,
-    /// Where the next frame begins; `None` behind the last whole one.
+    /// The offset of the next frame; `None` after the last complete one.
     next: Option<u64>,
     payload: Vec<u8>,
 }
 
 impl FrameReader {
-    /// `Ok(None)` if there is no such file. One with another header, or a torn one, has no frames.
+    /// `Ok(None)` if there is no such file. A file with another or an incomplete header has no
+    /// frames.
     pub(crate) fn open(path: &Path, header: &[u8]) -> Result<Option<Self>, JournalError> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -171,9 +172,9 @@ impl FrameReader {
         Ok(Some(reader))
     }
 
-    /// What the next frame means, and where it begins. `None` at the end, at the first byte that
-    /// is not as it was written, or at a payload without meaning: for a reader these are the same,
-    /// and nothing comes behind them.
+    /// The next frame, decoded by `meaning`, and its offset. `None` at the end, at the first
+    /// damaged byte, or if `meaning` returns `None`. A reader cannot distinguish these, and reads
+    /// nothing after them.
     pub(crate) fn next<T>(
         &mut self,
         meaning: impl FnOnce(&[u8]) -> Option<T>,
@@ -206,12 +207,12 @@ impl FrameReader {
         }))
     }
 
-    /// The open file, to read from any place of it.
+    /// The open file, for reads at any offset.
     pub(crate) fn into_file(self) -> File {
         self.file.into_inner()
     }
 
-    /// Fills `buffer`; false if the file ends before.
+    /// Fills `buffer`; false if the file ends earlier.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, JournalError> {
         match self.file.read_exact(buffer) {
             Ok(()) => Ok(true),
@@ -324,7 +325,7 @@ mod tests {
         assert_eq!(read(&path, HEADER), [b"later"]);
     }
 
-    /// In a process of its own, whose files may not grow beyond 8 x 512 bytes.
+    /// In a separate process whose files are limited to 8 x 512 bytes.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
     fn what_the_disk_takes_by_half_is_taken_back() {
@@ -340,7 +341,7 @@ mod tests {
             return;
         }
         let (_folder, path) = place();
-        // Without the trap the signal of the limit would end the process.
+        // Without the trap, the limit's signal would end the process.
         let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"";
         let done = Command::new("sh")
             .args(["-c", limited])

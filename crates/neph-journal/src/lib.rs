@@ -1,8 +1,8 @@
-//! Journals of running experiments: what a recorder's call returned for survives a kill.
+//! Journals of running experiments: records survive a kill as soon as the recording call returns.
 //!
-//! Owns the files that a [`Recorder`](neph_model::Recorder) appends to, one for an experiment and one
-//! for each segment of its fleet, and reads them back up to the last whole record. Needs no catalog and
-//! no columnar files: an agent journals with this crate alone, and the embedded store builds on it.
+//! Owns the files that a [`Recorder`](neph_model::Recorder) appends to, one for an experiment and
+//! one for each segment of its fleet, and reads them up to the last complete record. Does not need
+//! a catalog or columnar files: an agent uses only this crate, and the embedded store builds on it.
 
 mod bytes;
 mod error;

@@ -1,8 +1,8 @@
-//! A log that is only appended to, whose records its owner understands.
+//! An append-only log of records with any format.
 //!
-//! A record is safe from a kill of the process when the call that appends it returns, and from a loss of power
-//! once [`LogWriter::sync`] has returned. Whatever happens to the file, what reads back is a prefix of what was
-//! written.
+//! A record survives a kill of the process when the call that appends it returns, and a loss of
+//! power once [`LogWriter::sync`] has returned. Whatever happens to the file, a reader gets a
+//! prefix of what was written.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::frames::{FrameReader, FrameWriter};
 pub struct LogWriter(FrameWriter);
 
 impl LogWriter {
-    /// A new file that begins with `header`; refuses to touch one that is there.
+    /// Creates a file that begins with `header`.
     ///
     /// # Errors
-    /// The disk refuses, or the file exists.
+    /// A file operation failed, or the file exists.
     pub fn create(path: &Path, header: &[u8]) -> Result<Self, JournalError> {
         FrameWriter::create(path, header).map(Self)
     }
@@ -25,16 +25,16 @@ impl LogWriter {
     /// Appends a record of at most 2 MiB.
     ///
     /// # Errors
-    /// The disk refuses, or the record is longer; then nothing of it is in the log.
+    /// Writing failed, or the record is longer; the log is unchanged then.
     pub fn append(&mut self, record: &[u8]) -> Result<(), JournalError> {
         self.0
             .append([record], |record, out| out.extend_from_slice(record))
     }
 
-    /// Hands all that was appended to the disk.
+    /// Writes all appended records to the disk.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Writing failed.
     pub fn sync(&self) -> Result<(), JournalError> {
         self.0.sync()
     }
@@ -45,11 +45,11 @@ impl LogWriter {
     }
 }
 
-/// Hands each record of a log to `each`, in order, up to the last whole one. False if there is no such file. One
-/// with another header has no records.
+/// Passes each record of a log to `each`, in order, up to the last complete one. False if there is
+/// no such file. A file with another header has no records.
 ///
 /// # Errors
-/// The disk refuses.
+/// A file operation failed.
 pub fn read_log(
     path: &Path,
     header: &[u8],

@@ -1,4 +1,4 @@
-//! A recorder that only journals: for an agent, which has neither a catalog nor columnar files.
+//! A recorder that only writes journals, for an agent, which has no catalog and no columnar files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,17 @@ use neph_model::{Event, ExperimentId, FleetMessage, Message, RecordError, Record
 
 use crate::{FleetWriter, JournalError, JournalWriter};
 
-/// The journal of an experiment in a folder of journals.
+/// The path of an experiment's journal in a folder of journals.
 pub fn journal_path(folder: &Path, experiment: ExperimentId) -> PathBuf {
     folder.join(format!("{experiment}.journal"))
 }
 
-/// The folder of the journals of an experiment's fleet, in a folder of journals.
+/// The path of the folder of an experiment's fleet, in a folder of journals.
 pub fn fleet_folder(folder: &Path, experiment: ExperimentId) -> PathBuf {
     folder.join(format!("{experiment}.fleet"))
 }
 
-/// Records one experiment into journals. What a call returned for survives a kill of the process.
+/// Records one experiment into journals. A record survives a kill when the recording call returns.
 #[derive(Debug)]
 pub struct JournalRecorder {
     journal: JournalWriter,
@@ -24,10 +24,10 @@ pub struct JournalRecorder {
 }
 
 impl JournalRecorder {
-    /// A recorder of an experiment that has no journal in `folder` yet.
+    /// A recorder of an experiment that has no journal in `folder`.
     ///
     /// # Errors
-    /// There is one, or the disk refuses.
+    /// There is one, or a file operation failed.
     pub fn create(folder: &Path, experiment: ExperimentId) -> Result<Self, JournalError> {
         Ok(Self {
             journal: JournalWriter::create(&journal_path(folder, experiment), experiment)?,
@@ -46,7 +46,7 @@ impl Recorder for JournalRecorder {
     }
 
     fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), RecordError> {
-        // A full segment stays a journal: nothing here makes columns of it.
+        // A full segment remains a journal: agents do not convert it to columns.
         let _full = self.fleet.append(messages)?;
         Ok(())
     }
@@ -109,7 +109,7 @@ mod tests {
         for batch in fleet.chunks(2) {
             recorder.fleet(batch).expect("recorded");
         }
-        // As after a kill: the recorder was never closed.
+        // Like a kill: the recorder is never closed.
         std::mem::forget(recorder);
 
         let contents = Contents::of(&journal_path(folder.path(), id), id);

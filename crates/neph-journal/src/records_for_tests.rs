@@ -39,7 +39,7 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
     message
 }
 
-/// Any message at all.
+/// Any message.
 pub(crate) fn any_message() -> impl Strategy<Value = Message> {
     let identity = (any::<u32>(), any::<u64>(), 0..4_u8, any::<u32>());
     let counts = (any::<u16>(), any::<bool>(), any_answer());
@@ -98,7 +98,7 @@ fn any_tcp_state() -> impl Strategy<Value = TcpState> {
     })
 }
 
-/// A message of a fleet that left `second` seconds after the start.
+/// A fleet's message that was sent `second` seconds after the start.
 pub(crate) fn fleet_message(slot: u32, seq: u32, second: i64) -> FleetMessage {
     FleetMessage {
         slot: Slot(slot),
@@ -122,7 +122,7 @@ pub(crate) fn fleet_message(slot: u32, seq: u32, second: i64) -> FleetMessage {
     }
 }
 
-/// Any message of a fleet at all.
+/// Any message of a fleet.
 pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
     let identity = (any::<u32>(), any::<u16>(), any::<u32>());
     let times = (any::<i64>(), any::<i64>());
@@ -138,12 +138,12 @@ pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
     )
 }
 
-/// Any answer, and none.
+/// Any answer, or none.
 fn any_answer() -> impl Strategy<Value = Option<Answer>> {
     (0_u16..7000).prop_map(Answer::from_code)
 }
 
-/// Any answer to a SYN, and none.
+/// Any answer to a SYN, or none.
 fn any_syn_answer() -> impl Strategy<Value = Option<SynAnswer>> {
     option::of(prop_oneof![Just(SynAnswer::SynAck), Just(SynAnswer::Rst)])
 }

@@ -1,7 +1,7 @@
-//! A capture that is being written: a file, or standard output.
+//! Writes a capture to a file or to standard output.
 //!
-//! Owns that it holds whole records at every moment: what waits goes out behind a record, and of a
-//! record that a full disk cut off nothing stays. Does not own what stands in a record.
+//! Owns that the file contains complete records at any time. The buffer is written at the end of a
+//! record, and a record that a full disk cuts off is removed. Does not own the contents of records.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -12,29 +12,29 @@ use neph_text::{Existing, create_output};
 
 use crate::error::ListenError;
 
-/// What stands for standard output.
+/// The name for standard output.
 pub const OUT: &str = "-";
-/// Bytes that wait to go out together, about.
+/// Size of the write buffer, bytes, about.
 const TOGETHER: usize = 256 << 10;
 
 #[derive(Debug)]
 pub struct CaptureFile {
     name: String,
     file: File,
-    /// Standard output may be a pipe, or a file that others write to: nothing is taken back from it.
+    /// False for standard output, a pipe or a shared file: nothing is truncated there.
     is_ours: bool,
     waiting: Vec<u8>,
-    /// Bytes that went out.
+    /// Bytes that were written.
     written: u64,
-    /// Packets among what waits, and among what went out.
+    /// Packets in the buffer, and packets that were written.
     waiting_packets: u64,
     written_packets: u64,
-    /// The first refusal: nothing is written after it.
+    /// The first write error: nothing is written after it.
     refused: Option<io::Error>,
 }
 
 impl CaptureFile {
-    /// Begins a file, or standard output.
+    /// Creates a file, or uses standard output.
     pub fn begin(path: &Path, existing: Existing) -> io::Result<Self> {
         if path.as_os_str() == OUT {
             let out = io::stdout().as_fd().try_clone_to_owned()?;
@@ -43,7 +43,7 @@ impl CaptureFile {
         Ok(Self::new(path, create_output(path, existing)?))
     }
 
-    /// Begins a file where there is none.
+    /// Creates a file that must not exist.
     pub fn create(path: &Path) -> io::Result<Self> {
         Ok(Self::new(path, File::create_new(path)?))
     }
@@ -61,7 +61,7 @@ impl CaptureFile {
         }
     }
 
-    /// Adds a record, whole, of these parts; gives whether it was taken.
+    /// Adds a record, the concatenation of `parts`. Returns whether it was accepted.
     pub fn add(&mut self, parts: &[&[u8]]) -> bool {
         for part in parts {
             self.waiting.extend_from_slice(part);
@@ -78,7 +78,7 @@ impl CaptureFile {
         self.add(parts)
     }
 
-    /// What was added so far goes out: whoever reads it now, or after a crash, has it.
+    /// Writes the buffer, for readers and in case of a crash.
     pub fn flush(&mut self) {
         if self.refused.is_none() {
             match self.file.write_all(&self.waiting) {
@@ -88,7 +88,7 @@ impl CaptureFile {
                 }
                 Err(error) => {
                     if self.is_ours {
-                        // If not even that is possible, readers say that it is cut off.
+                        // If this fails, readers report that the file is cut off.
                         let _ = self.file.set_len(self.written);
                     }
                     self.refused = Some(error);
@@ -104,7 +104,7 @@ impl CaptureFile {
         self.written + self.waiting.len() as u64
     }
 
-    /// Packets that it has; of what cannot be written any more none.
+    /// Packets of the capture, without those that could not be written.
     pub const fn packets(&self) -> u64 {
         match self.refused {
             None => self.written_packets + self.waiting_packets,
@@ -112,18 +112,18 @@ impl CaptureFile {
         }
     }
 
-    /// Whether no more can be written.
+    /// Whether a write failed.
     pub const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// No more comes; why not all of it is there.
+    /// Writes the buffer and closes the file; returns the first write error.
     pub fn close(mut self) -> io::Result<()> {
         self.flush();
         self.refused.map_or(Ok(()), Err)
     }
 
-    /// No more comes; gives the name.
+    /// Writes the buffer and closes the file; returns its name.
     pub fn finish(mut self) -> Result<String, ListenError> {
         self.flush();
         match self.refused {

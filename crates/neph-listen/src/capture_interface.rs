@@ -1,4 +1,4 @@
-//! The interface that is listened to, or all of them: what its packets begin with, and what was counted.
+//! The captured interface, or all interfaces: its link layer, its packets and its counters.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::error::ListenError;
 use crate::listening::{ANY, CaptureMethod, Heads, Listening, Seen};
 use crate::source::{Source, WAKE};
 
-/// For how long the last of the packets are waited for, on whatever machine.
+/// Maximum wait for the last packets.
 const LINGER: Span = Span::from_secs(2);
 
-/// `linux/if_arp.h`: Ethernet, and loopback, which looks like it.
+/// `linux/if_arp.h`: Ethernet, and loopback, which has the same header.
 const LIKE_ETHERNET: [u16; 2] = [1, 772];
-/// Packets begin with their IP header: tun, raw IP, IP in IP, IP in IPv6, SIT, GRE.
+/// Interfaces whose packets begin with the IP header: tun, raw IP, IP in IP, IP in IPv6, SIT, GRE.
 const BARE_IP: [u16; 6] = [65534, 519, 768, 769, 776, 778];
 
 /// Ethertypes of IPv4 and IPv6.
@@ -35,16 +35,16 @@ pub struct CaptureInterface {
     heads: Heads,
     kept: u32,
     seen: Seen,
-    /// Packets that are enough.
+    /// Maximum number of packets.
     most: u64,
-    /// Which interfaces are up; none where the kernel does not tell.
+    /// The state of the links; `None` where the kernel does not report it.
     links: Option<Links>,
-    /// The number of the one interface, where that is up.
+    /// The index of the interface, if there is one and it is up.
     number: Option<u32>,
-    /// Packets that passed the filter, those lost included, and how many of them were come upon.
+    /// Packets that passed the filter, including lost ones, and how many of them were read.
     passed: u64,
     met: u64,
-    /// Whether a packet came that is later than those that are wanted.
+    /// Whether a packet arrived that is later than the requested time.
     came_later: bool,
 }
 
@@ -57,7 +57,7 @@ impl CaptureInterface {
         with_namespace(&ns, || Self::open_here(listening)).map_err(ListenError::refused)?
     }
 
-    /// In the calling thread's network namespace.
+    /// Opens in the calling thread's network namespace.
     fn open_here(listening: &Listening<'_>) -> Result<Self, ListenError> {
         let interface = listening.interface;
         let failed = |error: RingError| not_opened(&error, listening);
@@ -101,17 +101,17 @@ impl CaptureInterface {
         self.seen
     }
 
-    /// How packets come.
+    /// The capture method.
     pub const fn way(&self) -> CaptureMethod {
         self.source.way()
     }
 
-    /// Whether it is all interfaces.
+    /// Whether all interfaces are captured.
     pub fn is_any(&self) -> bool {
         self.heads == Heads::Any
     }
 
-    /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
+    /// The link type of the pcap registry, and the captured bytes of a packet.
     pub const fn format(&self) -> (u32, u32) {
         match self.heads {
             Heads::Ambiguous(Link::Ip) => (RAW_IP, self.kept),
@@ -120,22 +120,22 @@ impl CaptureInterface {
         }
     }
 
-    /// Whether as many packets came as are enough.
+    /// Whether the maximum number of packets is reached.
     pub const fn is_full(&self) -> bool {
         self.seen.packets >= self.most
     }
 
-    /// Whether no packet waits to be taken.
+    /// Whether no packet waits to be read.
     pub fn has_all(&self) -> bool {
         self.source.has_all()
     }
 
-    /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
+    /// A function that returns the filled share of the buffer, 0 to 1, on any thread.
     pub fn gauge(&self) -> impl Fn() -> f64 + Send + use<> {
         self.source.gauge()
     }
 
-    /// Waits for packets, at most so long; that the interface goes down ends it.
+    /// Waits for packets for at most `most`; an error if the interface goes down.
     pub fn wait(&self, most: Duration) -> Result<(), ListenError> {
         self.source.wait(most)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
@@ -145,7 +145,7 @@ impl CaptureInterface {
         })
     }
 
-    /// Waits for packets, at most so long; an interface that is down may come up again.
+    /// Waits for packets for at most `most`; an interface that is down may come up again.
     pub fn outwait(&self, most: Duration) -> Result<(), ListenError> {
         let known = self.links.as_ref().zip(self.number);
         let Some((links, number)) = known else {
@@ -162,7 +162,7 @@ impl CaptureInterface {
         )))
     }
 
-    /// What became of those that are listened to since the last question.
+    /// State changes of the captured interfaces since the last call.
     pub fn changes(&mut self) -> Vec<Change> {
         let mut changes = self.links.as_mut().map_or_else(Vec::new, Links::changes);
         if !self.is_any() {
@@ -174,16 +174,16 @@ impl CaptureInterface {
         changes
     }
 
-    /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
-    /// kernel thinks that it has waited long enough.
+    /// Reads the packets that have arrived by now. The last of them are in a block that is not
+    /// full, which the kernel returns only after its timeout.
     pub fn take_rest(
         &mut self,
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) {
         let until = clock::wall().0;
         if self.way() == CaptureMethod::Bpf {
-            // What is being copied is complete then. Copies come in the order of time: what follows on
-            // one that is late is late too, and may never pause.
+            // After this pause, pending copies are complete. Copies are in the order of time: after
+            // the first late packet, all are late, and they may never stop.
             clock::nap(WAKE / 4);
             while self.take(until, true, &mut take) && !self.has_all() && !self.came_later {}
             return self.count();
@@ -201,7 +201,7 @@ impl CaptureInterface {
         }
     }
 
-    /// Takes the next packets, some at a time, if there are any.
+    /// Reads some of the next packets, if there are any.
     pub fn take_some(
         &mut self,
         take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
@@ -209,7 +209,7 @@ impl CaptureInterface {
         self.take(i64::MAX, false, take)
     }
 
-    /// The packets that arrived up to `until` (nanoseconds since 1970) are shown.
+    /// Reads packets that arrived up to `until` (nanoseconds since 1970).
     fn take(
         &mut self,
         until: i64,
@@ -230,7 +230,7 @@ impl CaptureInterface {
             let link = heads.link(packet);
             let dissected = link.and_then(|link| dissect(link, packet.bytes(), length));
             let dissected = dissected.map(|mut dissected| {
-                // The kernel took the outermost tag out of the packet.
+                // The kernel removes the outermost tag from the packet.
                 let outermost = packet.tag().map(|tag| tag.control & 0x0fff);
                 let outermost = outermost.filter(|number| *number != 0);
                 dissected.vlan = outermost.or(dissected.vlan);
@@ -245,7 +245,7 @@ impl CaptureInterface {
         })
     }
 
-    /// Asks the kernel what was lost.
+    /// Adds the kernel's counters.
     pub fn count(&mut self) {
         let [passed, lost, frozen] = self.source.count();
         self.passed += passed;
@@ -255,7 +255,7 @@ impl CaptureInterface {
 }
 
 impl Heads {
-    /// What this one begins with; `None` if that is nothing known.
+    /// The link layer of this packet; `None` if it is unknown.
     fn link(self, packet: &Packet<'_>) -> Option<Link> {
         match self {
             Self::Ambiguous(link) => Some(link),
@@ -264,7 +264,7 @@ impl Heads {
     }
 }
 
-/// What packets of this kind of interface begin with.
+/// The link layer of this kind of interface.
 fn link(kind: u16) -> Option<(Link, Start)> {
     if LIKE_ETHERNET.contains(&kind) {
         return Some((Link::Ethernet, Start::Ethernet));
@@ -276,7 +276,7 @@ const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
     FilterStep { code, jt, jf, k }
 }
 
-/// Whether what was asked for can be copied.
+/// Checks that a requested capture by BPF copies is possible.
 fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> {
     let interface = listening.interface;
     let refused = |why: String| Err(ListenError::wrong(format!("{why}; leave out --listen bpf")));
@@ -295,7 +295,7 @@ fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> 
 
 fn not_opened(error: &RingError, listening: &Listening<'_>) -> ListenError {
     let interface = listening.interface;
-    // What the way that was asked for needs from its first step to its last.
+    // The capabilities that the requested method needs from start to end.
     let needed = match listening.way {
         Some(CaptureMethod::Bpf) => "cap_net_raw,cap_bpf,cap_net_admin+ep",
         Some(CaptureMethod::Ring) | None => "cap_net_raw+ep",

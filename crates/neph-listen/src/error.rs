@@ -1,20 +1,20 @@
-//! Why nothing is heard, or not written down: a sentence with what to do.
+//! Errors of capturing and writing: a sentence with the next step.
 
 use std::fmt;
 
-/// Listening or writing did not work.
+/// Capturing or writing failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
-    /// What was asked for cannot be.
+    /// The request is not possible.
     #[error("{0}")]
     Wrong(String),
-    /// The machine refused.
+    /// The system refused.
     #[error("{0}")]
     Refused(String),
-    /// It was ended before there was anything.
+    /// It was interrupted before there was a result.
     #[error("{0}")]
     Interrupted(String),
-    /// The reader of standard output went away.
+    /// The reader of standard output closed it.
     #[error("standard output was closed")]
     OutputClosed,
 }

@@ -1,9 +1,10 @@
-//! Stepping back for those who are watched: the thread that looks at packets runs in times that are idle,
-//! as long as it keeps up.
+//! Runs the packet-reading thread with idle priority (`SCHED_IDLE`) while it keeps up, so that it
+//! does not disturb the measured programs.
 //!
-//! Owns when it does. A guard of the ordinary priority sleeps beside it, and fetches it back as soon as
-//! packets wait in more of the ring than is well, or for too long: the kernel gives a thread of idle
-//! times next to nothing where nobody rests. Where the kernel would not let it come back it never goes.
+//! Owns when the priority changes. A guard thread with normal priority restores normal priority as
+//! soon as packets fill too much of the ring or wait too long. On a host without idle time, the
+//! kernel gives an idle thread next to nothing. If the kernel would not permit the return to normal
+//! priority, the thread keeps normal priority.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -14,22 +15,22 @@ use neph_model::Span;
 use neph_sys::clock;
 use neph_sys::sched::Thread;
 
-/// How often the guard looks.
+/// Interval between the guard's checks.
 const LOOK: Duration = Duration::from_millis(20);
-/// Packets may wait for so long: longer than whoever listens sleeps while none come.
+/// How long packets may wait: longer than the reader sleeps while no packets arrive.
 const LAG: Span = Span::from_millis(300);
-/// The part of the ring in which they may wait.
+/// The share of the ring that packets may fill.
 const FILLED: f64 = 0.5;
 
-/// What the two threads tell each other.
+/// State shared by the two threads.
 #[derive(Debug)]
 struct Shared {
-    /// When no packet waited, the last time (nanoseconds of the raw clock).
+    /// When no packet was waiting, last time (nanoseconds of the raw clock).
     caught_up: AtomicI64,
     is_over: AtomicBool,
 }
 
-/// While it lives the thread that began it steps back. Then it has its priority again.
+/// Gives the calling thread idle priority for as long as this value lives.
 #[derive(Debug)]
 pub struct IdlePriority {
     shared: Arc<Shared>,
@@ -37,12 +38,12 @@ pub struct IdlePriority {
 }
 
 impl IdlePriority {
-    /// The calling thread reads a ring of which `filled` says how much waits, 0 to 1.
+    /// For a thread that reads a ring; `filled` returns the filled share of the ring, 0 to 1.
     pub fn begin(filled: impl Fn() -> f64 + Send + 'static) -> Self {
         Self::with(LAG, filled)
     }
 
-    /// The calling thread has work that nobody loses if it waits for so long.
+    /// For a thread whose work may wait for `lag` without loss.
     pub fn with_patience(lag: Span) -> Self {
         Self::with(lag, || 0.0)
     }
@@ -55,7 +56,7 @@ impl IdlePriority {
         let reader = Thread::this();
         let seen = Arc::clone(&shared);
         let guard = thread::Builder::new().name("neph-guard".to_owned());
-        // Who was given another policy from outside keeps it; without a guard it is not safe to go.
+        // A thread with another policy keeps it. Without a guard, idle priority is not safe.
         let guard = (reader.is_normal()).then(|| {
             guard
                 .spawn(move || stand_guard(reader, lag, filled, &seen))
@@ -67,7 +68,7 @@ impl IdlePriority {
         }
     }
 
-    /// Nothing waits now.
+    /// Reports that nothing waits now.
     pub fn caught_up(&self) {
         let now = clock::raw().0;
         self.shared.caught_up.store(now, Ordering::Relaxed);
@@ -85,7 +86,7 @@ impl Drop for IdlePriority {
 }
 
 fn stand_guard(reader: Thread, most: Span, filled: impl Fn() -> f64, shared: &Shared) {
-    // Whether one may come back is tried where nothing depends on it.
+    // Tests on the guard thread whether the return to normal priority is permitted.
     let own = Thread::this();
     if own.use_idle().and_then(|()| own.use_normal()).is_err() {
         return;
@@ -105,7 +106,7 @@ fn stand_guard(reader: Thread, most: Span, filled: impl Fn() -> f64, shared: &Sh
         thread::park_timeout(LOOK);
     }
     if is_back {
-        // It was permitted a moment ago.
+        // The same call succeeded on the guard thread.
         let _ = reader.use_normal();
     }
 }
@@ -118,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the calling thread may come back from idle times; says that it may not.
+    /// Whether a thread may return from idle priority; reports it if not.
     fn may_return(test: &str) -> bool {
         let tried = thread::spawn(|| {
             Thread::this()
@@ -133,7 +134,7 @@ mod tests {
         may
     }
 
-    /// Waits until the calling thread has stepped back, or is there again; it keeps up meanwhile where
+    /// Waits until the calling thread has the expected priority; reports that it keeps up if
     /// `keeps_up`.
     fn becomes(is_normal: bool, idle_priority: &IdlePriority, keeps_up: bool) -> bool {
         poll(Duration::from_millis(1), Duration::from_mins(1), || {

@@ -1,8 +1,8 @@
-//! Listening to interfaces, on this host or others, and writing down what passed.
+//! Captures packets on interfaces of this host and of others, and writes them to files.
 //!
-//! Owns how packets come (a packet ring, or copies by BPF programs), what was counted, when to stand
-//! aside for those who are watched, and capture files that hold whole records at every moment. What the
-//! packets mean is `neph-capture`'s.
+//! Owns the capture methods (a packet ring, or copies by BPF programs), the counters, the idle
+//! priority of readers, and capture files that contain complete records at any time. Does not own
+//! the analysis of packets (see `neph-capture`).
 
 mod capture_file;
 mod capture_interface;

@@ -1,22 +1,22 @@
-//! What is listened to, and how.
+//! The options of a capture.
 
 use neph_model::ByteSize;
 use neph_wire::dissect::Link;
 use neph_wire::filter::Wanted;
 
-/// All interfaces, as tcpdump has it.
+/// All interfaces, as in tcpdump.
 pub const ANY: &str = "any";
-/// How packets come.
+/// How packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureMethod {
-    /// Through a packet ring, as tcpdump has them.
+    /// A packet ring, as in tcpdump.
     Ring,
-    /// Through BPF programs that copy the beginning of each packet.
+    /// BPF programs that copy the start of each packet.
     Bpf,
 }
 
 impl CaptureMethod {
-    /// The word for it in options and documents.
+    /// Its name in options and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -25,33 +25,33 @@ impl CaptureMethod {
     }
 }
 
-/// What is listened to.
+/// The options of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening<'a> {
     /// The interface, or [`ANY`].
     pub interface: &'a str,
-    /// The network namespace that it is in; the calling thread's where none is named.
+    /// The interface's network namespace; the calling thread's if `None`.
     pub site: Option<&'a str>,
-    /// What whoever asked would write for another one.
+    /// The option that names another network namespace, for error messages.
     pub remote: &'static str,
-    /// Bytes that are kept of each packet, at most.
+    /// Maximum captured bytes of each packet.
     pub kept: u32,
-    /// Memory in which packets wait.
+    /// Memory for waiting packets.
     pub ring: ByteSize,
-    /// Packets that are enough.
+    /// Maximum number of packets.
     pub most: u64,
-    /// Which packets are meant.
+    /// Which packets are captured.
     pub wanted: &'a Wanted,
-    /// How packets come, where that was asked for.
+    /// The capture method, if one was requested.
     pub way: Option<CaptureMethod>,
 }
 
-/// What was counted since the beginning.
+/// Counters since the start of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Packets that were looked at.
+    /// Packets that were read.
     pub packets: u64,
-    /// Packets of those that are not IP.
+    /// Of these, packets that are not IP.
     pub not_ip: u64,
     /// Packets that were lost because the ring was full.
     pub lost: u64,
@@ -60,7 +60,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What was counted after `before`.
+    /// The counts after `before`.
     #[must_use]
     pub const fn since(&self, before: &Self) -> Self {
         Self {
@@ -72,11 +72,11 @@ impl Seen {
     }
 }
 
-/// What packets of the ring begin with.
+/// The link layer of captured packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heads {
-    /// All with the same link header.
+    /// All have the same link header.
     Ambiguous(Link),
-    /// What is behind the link header of whatever interface they passed.
+    /// No link header: packets of all interfaces.
     Any,
 }

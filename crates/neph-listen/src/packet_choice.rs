@@ -1,5 +1,5 @@
-//! Which packets are meant, and how another program is given the same choice: neph on another host, or
-//! tcpdump.
+//! Which packets are captured, and the same choice as options of neph on another host, or as a
+//! tcpdump expression.
 
 use std::net::IpAddr;
 
@@ -8,14 +8,14 @@ use neph_wire::filter::{Protocol, Wanted};
 
 use crate::ListenError;
 
-/// Which packets are meant; all of them where every list is empty.
+/// Which packets are captured: all, if every list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketChoice {
-    /// Packets from or to one of these addresses.
+    /// Source or destination address.
     pub hosts: Vec<IpAddr>,
-    /// Packets from or to one of these ports of TCP or UDP.
+    /// Source or destination port of TCP or UDP.
     pub ports: Vec<u16>,
-    /// Packets of one of these protocols.
+    /// Protocol.
     pub protocols: Vec<CaptureProtocol>,
 }
 
@@ -28,7 +28,7 @@ const fn word(protocol: CaptureProtocol) -> &'static str {
     }
 }
 
-/// As tcpdump has it, where ICMP of IPv6 is another.
+/// The tcpdump expression, where ICMP of IPv6 is another protocol.
 const fn expression_of(protocol: CaptureProtocol) -> &'static str {
     match protocol {
         CaptureProtocol::Icmp => "icmp or icmp6",
@@ -36,7 +36,7 @@ const fn expression_of(protocol: CaptureProtocol) -> &'static str {
     }
 }
 
-/// A protocol as the kernel's filter has it.
+/// The protocol in the kernel's filter.
 const fn filtered(protocol: CaptureProtocol) -> Protocol {
     match protocol {
         CaptureProtocol::Tcp => Protocol::Tcp,
@@ -46,10 +46,10 @@ const fn filtered(protocol: CaptureProtocol) -> Protocol {
 }
 
 impl PacketChoice {
-    /// That some packet can be meant.
+    /// Checks that a packet can match.
     ///
     /// # Errors
-    /// A port of ICMP is asked for.
+    /// Ports are combined with ICMP only.
     pub fn check(&self) -> Result<(), ListenError> {
         let is_icmp = |protocol: &CaptureProtocol| *protocol == CaptureProtocol::Icmp;
         let is_icmp_alone = !self.protocols.is_empty() && self.protocols.iter().all(is_icmp);
@@ -61,7 +61,7 @@ impl PacketChoice {
         Ok(())
     }
 
-    /// Which packets the kernel is to hand over.
+    /// The choice for the kernel's filter.
     pub fn wanted(&self) -> Wanted {
         Wanted {
             hosts: self.hosts.clone(),
@@ -79,7 +79,7 @@ impl PacketChoice {
         }
     }
 
-    /// The order for a capture, with what is meant.
+    /// Adds this choice to an order.
     pub fn order(&self, order: CaptureOrder) -> CaptureOrder {
         CaptureOrder {
             hosts: self.hosts.clone(),
@@ -89,7 +89,7 @@ impl PacketChoice {
         }
     }
 
-    /// The options as they are written.
+    /// The choice as command line options.
     pub fn options(&self) -> Vec<String> {
         let hosts = self.hosts.iter().map(|host| format!("--host {host}"));
         let ports = self.ports.iter().map(|port| format!("--port {port}"));
@@ -98,7 +98,7 @@ impl PacketChoice {
         hosts.chain(ports).chain(protocols).collect()
     }
 
-    /// The same for tcpdump, which does not look behind VLAN tags; empty where all are meant.
+    /// The choice for tcpdump, which does not match inside VLAN tags; empty for all packets.
     pub fn expression(&self) -> String {
         let hosts = self.hosts.iter().map(|host| format!("host {host}"));
         let ports = self.ports.iter().map(|port| format!("port {port}"));

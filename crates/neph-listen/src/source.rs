@@ -1,7 +1,7 @@
-//! The way in which packets come: through a packet ring, or copied by BPF programs at the interface's
-//! hooks.
+//! The capture method: a packet ring, or copies by BPF programs at the interface's hooks.
 //!
-//! Owns which of them is taken where none was asked for. Does not count and does not look into packets.
+//! Owns the choice of the method where none was requested. Does not own counters or the parsing of
+//! packets.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use neph_wire::dissect::Link;
 use crate::error::ListenError;
 use crate::listening::{CaptureMethod, Heads, Listening};
 
-/// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
-/// those who are watched.
+/// Maximum time before waiting packets are read: rare wake-ups leave the processor to the measured
+/// programs.
 pub(crate) const WAKE: Duration = Duration::from_millis(20);
 
-/// Copied packets that are looked at before something else is.
+/// Maximum number of copied packets per read.
 const BATCH: usize = 4096;
-/// Copies are looked at more often where they fill more than this between two looks.
+/// Copies are read more often if they fill more than this share between two reads.
 const DEEP: f64 = 0.25;
 
 #[derive(Debug)]
@@ -30,15 +30,15 @@ pub(crate) enum Source {
     Ring(BlockRing),
     Copier {
         copier: Copier,
-        /// Packets that were lost when it was last asked for.
+        /// Lost packets at the last count.
         lost: u64,
-        /// How long to wait for the next look; not at all where more can be taken at once.
+        /// Time until the next read; 0 if more packets can be read at once.
         pace: Duration,
     },
 }
 
 impl Source {
-    /// In the calling thread's network namespace.
+    /// Opens in the calling thread's network namespace.
     pub(crate) fn open(
         listening: &Listening<'_>,
         heads: Heads,
@@ -48,7 +48,7 @@ impl Source {
             return copier(listening, filter);
         }
         if listening.way.is_none() && reports_the_same(listening, heads) {
-            // A kernel that has it not, or does not permit it.
+            // Fails on kernels without this feature, or without permission.
             if let Ok(source) = copier(listening, filter) {
                 return Ok(source);
             }
@@ -63,7 +63,7 @@ impl Source {
         }
     }
 
-    /// Whether no packet waits to be taken.
+    /// Whether no packet waits to be read.
     pub(crate) fn has_all(&self) -> bool {
         match self {
             Self::Ring(ring) => !ring.has_block(),
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
+    /// A function that returns the filled share of the buffer, 0 to 1, on any thread.
     pub(crate) fn gauge(&self) -> Box<dyn Fn() -> f64 + Send> {
         match self {
             Self::Ring(ring) => {
@@ -85,7 +85,7 @@ impl Source {
         }
     }
 
-    /// Waits for packets, at most so long. Gives what is wrong with the interface.
+    /// Waits for packets for at most `most`. Returns the fault of the interface, if there is one.
     pub(crate) fn wait(&self, most: Duration) -> Result<Option<std::io::Error>, ListenError> {
         match self {
             Self::Ring(ring) => {
@@ -101,8 +101,7 @@ impl Source {
         }
     }
 
-    /// Shows some packets that wait; all that were copied, where it `is_last`. Gives whether there were
-    /// any.
+    /// Shows some waiting packets; all copied ones if `is_last`. Returns whether there were any.
     pub(crate) fn take(&mut self, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> bool {
         match self {
             Self::Ring(ring) => {
@@ -126,8 +125,8 @@ impl Source {
         }
     }
 
-    /// Of packets since the last question: those that passed the filter where that is known, those that
-    /// were lost, and how often there was no room.
+    /// Since the last call: packets that passed the filter, where known; lost packets; and how
+    /// often the buffer was full.
     pub(crate) fn count(&mut self) -> [u64; 3] {
         match self {
             Self::Ring(ring) => ring.counts().map_or([0; 3], |counts| {
@@ -142,9 +141,10 @@ impl Source {
     }
 }
 
-/// Whether programs tell what a ring would: a program sees what is sent before it waits in the
-/// interface's queue, and before the kernel cuts segments for an interface that takes none whole, and
-/// keeps no more of each, and of all, than so much. What cannot be asked is not known to be the same.
+/// Whether BPF programs see the same packets as a ring. A program sees sent packets before the
+/// interface's queue, and before the kernel segments them for an interface without segmentation
+/// offload. It also copies fewer bytes of each packet and has less memory. A property that cannot
+/// be read counts as a difference.
 fn reports_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
     heads == Heads::Ambiguous(Link::Ethernet)
         && listening.kept <= MOST_KEPT

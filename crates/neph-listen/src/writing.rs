@@ -1,4 +1,4 @@
-//! Captured packets as a capture (`--write`): what was looked at, as the wire had it.
+//! Writes captured packets to a capture (`--write`), as they were on the wire.
 
 use std::io;
 use std::path::Path;
@@ -11,27 +11,27 @@ use crate::error::ListenError;
 use neph_text::Existing;
 use neph_text::counted::counted;
 
-/// Where the tag stands in an Ethernet frame.
+/// Offset of the VLAN tag in an Ethernet frame.
 const TAG_AT: usize = 12;
-/// Its bytes.
+/// Length of a VLAN tag.
 const TAG: u32 = 4;
 
 #[derive(Debug)]
 pub struct Writing {
     file: CaptureFile,
-    /// What packets begin with in it: a number of the pcap registry.
+    /// The link type of the pcap registry.
     link: u32,
 }
 
 impl Writing {
-    /// Begins the file.
+    /// Creates the file.
     pub fn begin(path: &Path, existing: Existing, (link, kept): (u32, u32)) -> io::Result<Self> {
         CaptureFile::begin(path, existing).map(|file| Self::with_header(file, link, kept))
     }
 
-    /// Begins `file`, which is empty; its header goes out at once.
+    /// Writes the header of the empty `file` at once.
     pub fn with_header(mut file: CaptureFile, link: u32, kept: u32) -> Self {
-        // With room for a tag beside what is kept.
+        // With room for a tag in addition to the captured bytes.
         file.add(&[&pcap_header(link, kept + TAG)]);
         file.flush();
         Self { file, link }
@@ -51,7 +51,7 @@ impl Writing {
         let tag = packet.tag().zip(bytes.split_at_checked(TAG_AT));
         match tag {
             None => self.file.packet(&[&pcap_record(at, kept, length), bytes]),
-            // The kernel took the tag out; on the wire it was there.
+            // The kernel removed the tag; it was on the wire.
             Some((tag, (addresses, rest))) => self.file.packet(&[
                 &pcap_record(at, kept + TAG, length + TAG),
                 addresses,
@@ -62,7 +62,7 @@ impl Writing {
         };
     }
 
-    /// Behind what tells of the interface; a tag that the kernel took out comes between.
+    /// Adds a packet after a cooked header; inserts a tag that the kernel removed.
     fn add_cooked(&mut self, packet: &Packet<'_>) {
         let (tag, protocol) = (packet.tag(), packet.protocol());
         let cooked = CookedHeader {
@@ -92,32 +92,32 @@ impl Writing {
         };
     }
 
-    /// What was written so far is in the file: whoever reads it now, or after a crash, has it.
+    /// Writes the buffer, for readers and in case of a crash.
     pub fn flush(&mut self) {
         self.file.flush();
     }
 
-    /// Bytes of the file.
+    /// Size of the file, bytes.
     pub fn bytes(&self) -> u64 {
         self.file.bytes()
     }
 
-    /// Whether no more can be written.
+    /// Whether a write failed.
     pub const fn is_refused(&self) -> bool {
         self.file.is_refused()
     }
 
-    /// Packets that the file has.
+    /// Packets of the file.
     pub const fn packets(&self) -> u64 {
         self.file.packets()
     }
 
-    /// No more packets come; why not all of them are there.
+    /// Writes the buffer and closes the file; returns the first write error.
     pub fn close(self) -> io::Result<()> {
         self.file.close()
     }
 
-    /// No more packets come; tells how many the file has.
+    /// Writes the buffer and closes the file; returns a summary.
     pub fn finish(self) -> Result<String, ListenError> {
         let packets = counted(self.packets(), "packet");
         let name = self.file.finish()?;

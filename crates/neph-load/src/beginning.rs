@@ -1,12 +1,13 @@
-//! When a load works: once all of its threads or connections do. Who measures under it waits for that.
+//! Reports that a load is running: all of its threads or connections work. A measurement under load
+//! waits for that.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The word for it between processes, a line on standard error.
+/// The line on standard error that reports it to another process.
 pub const WORKS: &str = "neph stress: it works";
 
-/// How many parts of a load do not work yet, and what is done when all do.
+/// Counts the parts of a load that do not work yet; calls a function when all do.
 pub struct Beginning<'a> {
     works: &'a (dyn Fn() + Sync),
     idle: AtomicUsize,
@@ -21,7 +22,7 @@ impl fmt::Debug for Beginning<'_> {
 }
 
 impl<'a> Beginning<'a> {
-    /// Of a load of so many parts; `works` is called once, when the last of them does.
+    /// A load with this number of parts. `works` is called once, when the last part works.
     pub const fn of(parts: usize, works: &'a (dyn Fn() + Sync)) -> Self {
         Self {
             works,
@@ -29,7 +30,7 @@ impl<'a> Beginning<'a> {
         }
     }
 
-    /// One of them works from now on.
+    /// Reports that one part works.
     pub(crate) fn one_works(&self) {
         if self.idle.fetch_sub(1, Ordering::Relaxed) == 1 {
             (self.works)();

@@ -1,6 +1,6 @@
-//! What a load carried within each second.
+//! Rates of a load within each second.
 //!
-//! Owns the seconds and the rates between two readings. Reads no clock: who carries the load tells the time.
+//! Owns the seconds and the rates between two readings. Reads no clock: the caller passes the time.
 
 use neph_model::{BitRate, Span};
 
@@ -8,18 +8,18 @@ use crate::transfer::rate_of;
 
 const SECOND: Span = Span::from_secs(1);
 
-/// Rates of payload within a second of a load.
+/// Payload rates of a load within a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadSecond {
-    /// Its end, since the load's beginning.
+    /// End of the second, since the start of the load.
     pub at: Span,
-    /// What the sender sent, without retransmissions.
+    /// Rate of the sender, without retransmissions.
     pub sent: BitRate,
-    /// What the receiver had of it.
+    /// Rate of the receiver.
     pub received: BitRate,
 }
 
-/// Bytes of payload since the load's beginning.
+/// Payload bytes since the start of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CarriedBytes {
     pub(crate) sent: u64,
@@ -45,13 +45,13 @@ impl Default for BySecond {
 }
 
 impl BySecond {
-    /// When the counters are to be read next, since the load's beginning.
+    /// When to read the counters next, since the start of the load.
     pub(crate) const fn due(&self) -> Span {
         self.due
     }
 
-    /// The counters at the end of a second. One that is read late is longer than others, and its rates are
-    /// over the time that it took.
+    /// Adds the counters at the end of a second. A late reading makes a longer second; its rates
+    /// are over the actual time.
     pub(crate) fn mark(&mut self, now: Span, bytes: CarriedBytes) {
         let (before, had) = self.last;
         let lasted = now - before;
@@ -64,7 +64,7 @@ impl BySecond {
         self.due = SECOND.times(now.nanos() / SECOND.nanos() + 1);
     }
 
-    /// All whole seconds.
+    /// All complete seconds.
     pub(crate) fn into_seconds(self) -> Vec<LoadSecond> {
         self.seconds
     }

@@ -1,7 +1,7 @@
-//! One TCP connection to a reflector that carries traffic: messages one behind the other, or a
-//! request only when the last reply is there.
+//! Generates traffic on one TCP connection to a reflector. Messages follow each other, or each
+//! request waits for the last reply.
 //!
-//! Owns the connection and what is counted on it. What was received there is known by its replies.
+//! Owns the connection and its counters. Replies show what the reflector received.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -17,66 +17,68 @@ use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::pace::Pace;
 use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
-/// For connecting and the answer to the hello: a busy peer takes its time.
+/// Timeout for connecting and for the answer to the hello: a busy peer is slow.
 const PATIENCE: Span = Span::from_secs(10);
-/// How long what is on its way may take to arrive when the time is over.
+/// How long data in flight may take to arrive after the end.
 const GRACE: Span = Span::from_secs(2);
-/// Where it moves for so long, within that, neither way, nobody works at it any more.
+/// A connection without progress in either direction for this long within [`GRACE`] has failed.
 const SILENCE: Span = Span::from_secs(1);
-/// How often it is looked whether it moves.
+/// Interval of the progress checks.
 const TICK: Span = Span::from_millis(50);
 const PREFIX: usize = 4;
 
-/// What a connection is to carry.
+/// The traffic of a connection.
 #[derive(Clone, Debug)]
 pub struct Subject {
     pub address: SocketAddr,
     /// Bytes of each message.
     pub(crate) request: usize,
-    /// Bytes of the reply to it.
+    /// Bytes of each reply.
     pub(crate) reply: usize,
-    /// Whether each request waits for the last one's reply. The rate holds for both then.
+    /// Whether each request waits for the last reply. The rate then limits requests and replies
+    /// together.
     pub(crate) in_turn: bool,
     pub(crate) rate: Option<BitRate>,
     pub(crate) duration: Span,
-    /// What may be sent by all that shares it; beyond it traffic waits.
+    /// Send limit, shared with other traffic; beyond it this traffic waits.
     pub(crate) permit: Permit,
 }
 
 impl Subject {
-    /// The same, which sends no more than this.
+    /// Limits the traffic to `permit`.
     #[must_use]
     pub fn within(self, permit: Permit) -> Self {
         Self { permit, ..self }
     }
 }
 
-/// What it carried.
+/// Counters of a connection.
 #[derive(Debug, Default)]
 pub struct Carried {
-    /// Messages written, and those that were answered.
+    /// Messages written, and messages answered.
     pub messages: u64,
     pub answered: u64,
-    /// Bytes written, those that the reflector received by its replies, and those of the replies.
+    /// Bytes written, bytes that the reflector received according to its replies, and bytes of the
+    /// replies.
     pub sent: u64,
     pub received: u64,
     pub back: u64,
     pub retransmissions: u32,
-    /// Of these, those that the reflector had received already.
+    /// Spurious retransmissions among them.
     pub spurious: u32,
-    /// The time in which it was to send.
+    /// Planned sending time.
     pub lasted: Span,
-    /// Of what was received and came back, the bytes within that time: of them are its rates.
+    /// Bytes received and bytes of replies within that time: the rates are computed from these.
     pub received_in_time: u64,
     pub back_in_time: u64,
-    /// Its rates within each whole second, as the kernel counted: what was sent for the first time, and what
-    /// the receiver's kernel acknowledged.
+    /// Rates within each complete second from the kernel's counters: bytes sent without
+    /// retransmissions, and bytes that the receiver's kernel acknowledged.
     pub seconds: Vec<LoadSecond>,
-    /// Why it ended before its time, or its answers did.
+    /// Why it, or its replies, ended early.
     pub broken: Option<String>,
 }
 
-/// Carries the traffic until its time is over or `stop` is set; it has begun with the first reply.
+/// Generates the traffic until its time is over or `stop` is set. It works from the first reply on.
 pub(crate) fn converse(
     subject: &Subject,
     beginning: &Beginning,
@@ -106,7 +108,7 @@ pub(crate) fn converse(
     Ok(talk.carried)
 }
 
-/// Why nobody is there, and what to do about it.
+/// Why the connection failed, and the remedy.
 fn unconnected(error: &io::Error, target: IpAddr) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => {
@@ -115,7 +117,7 @@ fn unconnected(error: &io::Error, target: IpAddr) -> String {
         ErrorKind::NetworkUnreachable => {
             format!("{error}: no route leads there; see 'ip route get {target}'")
         }
-        // Nobody in its network told who has the address, or a route forbids it.
+        // No answer to ARP or neighbour discovery, or a route that forbids the address.
         ErrorKind::HostUnreachable => format!(
             "{error}: is a machine with that address on, and does the route lead to it? See \
              'ip route get {target}'"
@@ -154,30 +156,30 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 struct Talk<'s> {
     subject: &'s Subject,
     beginning: &'s Beginning<'s>,
-    /// A whole message with its length, written again and again under another number.
+    /// A complete message with its length, rewritten with each sequence number.
     message: Vec<u8>,
-    /// How much of it is written.
+    /// Bytes of it that are written.
     written: usize,
     inbox: Vec<u8>,
     pace: Pace,
     is_stopped: bool,
-    /// When something was heard last.
+    /// Time of the last reply.
     received: Span,
-    /// When its time was over.
+    /// State since the end of its time.
     over: Option<Over>,
     by_second: BySecond,
     carried: Carried,
 }
 
-/// What is known of a connection since its time is over.
+/// Progress of a connection since the end of its time.
 #[derive(Clone, Copy, Debug)]
 struct Over {
-    /// Bytes that the other end's kernel had then, and has now.
+    /// Bytes that the peer's kernel had acknowledged at the end, and has acknowledged now.
     had: u64,
     has: u64,
-    /// When it had something new last.
+    /// Time of the last newly acknowledged byte.
     moved: Span,
-    /// When that was looked at last.
+    /// Time of the last check.
     looked: Span,
 }
 
@@ -201,7 +203,7 @@ impl<'s> Talk<'s> {
         }
     }
 
-    /// Its time is over: nothing is begun any more, and rates are of what was until now.
+    /// Ends the time: no new message begins, and rates count only the data until now.
     fn close(&mut self, stats: TcpStats, now: Span) {
         self.over = Some(Over {
             had: stats.bytes_acked,
@@ -214,12 +216,13 @@ impl<'s> Talk<'s> {
         self.carried.back_in_time = self.carried.back;
     }
 
-    /// Why messages are without a reply for which there was time enough: their reflector was silent, and
-    /// either had all of the next one long ago or took in nothing more. What is slow is not silent.
+    /// Why messages have no reply although there was enough time. The reflector sent nothing, and
+    /// it either had all of the next message long ago or accepted no more data. A slow reflector is
+    /// no fault.
     fn unanswered(&self, now: Span) -> Option<String> {
         let over = self.over.filter(|_| !self.is_all_there())?;
         let whole = (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
-        // The kernel counts the beginning of the connection as a byte.
+        // The kernel counts the SYN as a byte.
         let is_answerable = over.had > whole || now - over.moved >= SILENCE;
         if now - self.received < SILENCE || !is_answerable {
             return None;
@@ -250,7 +253,7 @@ impl<'s> Talk<'s> {
         !self.subject.in_turn || self.carried.answered == self.carried.messages
     }
 
-    /// What the rate counts.
+    /// Bytes that the rate counts.
     fn weight(&self) -> u64 {
         let back = if self.subject.in_turn {
             self.carried.back
@@ -260,7 +263,7 @@ impl<'s> Talk<'s> {
         self.carried.sent + back
     }
 
-    /// Makes the next message.
+    /// Prepares the next message.
     fn begin(&mut self) -> io::Result<()> {
         let seq = self.carried.messages;
         Request { seq }
@@ -270,12 +273,12 @@ impl<'s> Talk<'s> {
         Ok(())
     }
 
-    /// A message without its frame, as a reply is counted too.
+    /// Size of a message without its frame; a reply is counted in the same way.
     fn size(&self) -> u64 {
         (self.message.len() - PREFIX) as u64
     }
 
-    /// What to do once its time is over, until all is there or patience with it ends.
+    /// The next step after the end of the time, until all data arrived or [`GRACE`] is over.
     fn rest(&self, over: Over, now: Span) -> Next<'_> {
         let latest = self.carried.lasted + GRACE;
         if self.is_all_there() || now >= latest {
@@ -287,7 +290,7 @@ impl<'s> Talk<'s> {
         }
     }
 
-    /// Writes what is begun, or waits for what comes.
+    /// Writes the rest of a message, or waits for replies.
     fn go_on(&self, until: Span) -> Next<'_> {
         match self.message.get(self.written..) {
             Some(bytes @ [_, ..]) => Next::Write { bytes, until },
@@ -324,7 +327,7 @@ impl Traffic for Talk<'_> {
         }
     }
 
-    /// Takes in the replies that are there.
+    /// Processes the complete replies.
     fn received(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
         self.received = now;
         self.inbox.extend_from_slice(bytes);
@@ -348,8 +351,8 @@ impl Traffic for Talk<'_> {
         Err(io::Error::other("the reflector closed the connection"))
     }
 
-    /// At the end of each second, and when its time is over; from then on it is looked whether the other
-    /// end's kernel takes in more.
+    /// Called at the end of each second and at the end of the time. Later calls check whether the
+    /// peer's kernel accepts more data.
     fn measured(&mut self, stats: TcpStats, now: Span) {
         if self.over.is_none() && now >= self.by_second.due() {
             let (sent, received) = (stats.bytes_sent, stats.bytes_acked);

@@ -1,4 +1,4 @@
-//! Threads that hash, each for a share of the time by its own CPU clock.
+//! Threads that hash. Each uses a share of the time, measured by its CPU clock.
 
 use std::fs;
 use std::thread;
@@ -12,32 +12,32 @@ use crate::beginning::Beginning;
 use crate::duty::{Duty, HELD, PERIOD};
 use crate::error::LoadError;
 
-/// What is hashed at once: some ten microseconds of work.
+/// Bytes per hash: about ten microseconds of work.
 const PIECE: usize = 4096;
-/// How long it must be held until the load is said to work.
+/// How long the target must be reached until the load counts as running.
 const PROOF: Span = Span::from_millis(100);
 
-/// Threads that work a share of the time.
+/// Threads that work for a share of the time.
 #[derive(Clone, Debug)]
 pub struct CpuLoad {
-    /// The share, above 0 to 1.
+    /// The share: above 0, at most 1.
     pub share: f64,
-    /// A thread each: on that CPU, or wherever the kernel puts it.
+    /// One thread each, on this CPU or on any.
     pub cpus: Vec<Option<usize>>,
-    /// After how long it ends.
+    /// Duration of the load.
     pub duration: Span,
 }
 
-/// What one thread did.
+/// Result of one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Worked {
     /// The CPU that it was pinned to.
     pub cpu: Option<usize>,
-    /// By its own CPU clock.
+    /// CPU time of the thread.
     pub busy: Span,
-    /// From its beginning to its end.
+    /// Time from its start to its end.
     pub lasted: Span,
-    /// Pieces that were hashed.
+    /// Number of hashes.
     pub hashes: u64,
 }
 
@@ -50,21 +50,21 @@ impl Worked {
 }
 
 impl CpuLoad {
-    /// Whether a thread can be on each of its CPUs: before one of them works for hours beside another
-    /// that never could.
+    /// Checks that threads can be pinned to all CPUs, before any of them works for hours.
     ///
     /// # Errors
-    /// The first on which none can be.
+    /// The first CPU that refuses a thread.
     pub fn try_pins(&self) -> Result<(), LoadError> {
         let pin = |cpu: usize| thread::scope(|scope| scope.spawn(|| pin_to(cpu)).join());
         let mut cpus = self.cpus.iter().flatten();
         cpus.try_for_each(|&cpu| pin(cpu).unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 
-    /// Works until the time is over or `stop` is set: what each thread did, when all have ended.
+    /// Works until the time is over or `stop` is set. Returns the results when all threads have
+    /// ended.
     ///
     /// # Errors
-    /// A thread cannot be begun, or not be on its CPU.
+    /// A thread cannot be started or pinned.
     pub fn run(&self, beginning: &Beginning<'_>, stop: &Stop) -> Result<Vec<Worked>, LoadError> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -86,7 +86,7 @@ impl CpuLoad {
         })
     }
 
-    /// One thread's work.
+    /// The work of one thread.
     fn work(
         &self,
         cpu: Option<usize>,
@@ -120,7 +120,7 @@ impl CpuLoad {
                 beginning.one_works();
             }
         }
-        // Without this nobody would need the hashes, and so nobody would make them.
+        // Without this the compiler would remove the unused hashes.
         std::hint::black_box(piece);
         Ok(Worked {
             cpu,
@@ -138,7 +138,7 @@ pub(crate) fn pin_to(cpu: usize) -> Result<(), LoadError> {
     })
 }
 
-/// The CPUs that this process may use, as the kernel writes them: `0-3`.
+/// The CPUs that this process may use, in the kernel's format: `0-3`.
 fn usable() -> Option<String> {
     let reported = fs::read_to_string("/proc/self/status").ok()?;
     let mut lines = reported.lines();
@@ -146,7 +146,7 @@ fn usable() -> Option<String> {
     Some(list.trim().to_owned())
 }
 
-/// Whether a thread works as it shall, looked at anew after a while.
+/// Checks from time to time whether a thread reaches its target.
 #[derive(Clone, Copy, Debug, Default)]
 struct Proof {
     from: Span,
@@ -154,8 +154,8 @@ struct Proof {
 }
 
 impl Proof {
-    /// Whether the target was held since the last look, or from the start on; `now` is how long it has
-    /// been and how much was worked. Too early nothing is looked at.
+    /// Whether the target was reached since the last check or since the start; `now` is the elapsed
+    /// time and the work so far. False before [`PROOF`] has passed.
     #[expect(clippy::cast_precision_loss, reason = "a share of a tenth of a second")]
     fn is_held(&mut self, now: (Span, Span), target: f64) -> bool {
         let (lasted, worked) = (now.0 - self.from, now.1 - self.worked);

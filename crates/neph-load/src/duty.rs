@@ -1,15 +1,15 @@
-//! How long to work in each period so that a share of the whole time is worked.
+//! Computes how long to work in each period to reach a share of the whole time.
 //!
-//! Owns the arithmetic. Reads no clock: who works tells how long it has been and how much was worked.
+//! Owns the arithmetic. Reads no clock: the caller passes the elapsed time and the work so far.
 
 use neph_model::Span;
 
-/// The time within which the share holds, unless somebody else has the processor.
+/// The period over which the share is reached, unless another process uses the CPU.
 pub(crate) const PERIOD: Span = Span::from_millis(10);
-/// How far from its target a load counts as held, in percent of the time.
+/// Tolerance of a target, in percent of the time.
 pub const HELD: f64 = 3.0;
-/// What is caught up at most: who was kept from working for long does not work without a pause
-/// afterwards for as long.
+/// Maximum backlog. A thread that could not work for long must not work without pause for as long
+/// afterwards.
 const DEBT: Span = Span::from_millis(100);
 
 /// A share of the time that is to be worked.
@@ -20,7 +20,7 @@ pub(crate) struct Duty {
 }
 
 impl Duty {
-    /// To work this share of the time, from 0 to 1.
+    /// `share` is from 0 to 1.
     pub(crate) fn new(share: f64) -> Self {
         Self {
             share,
@@ -28,8 +28,8 @@ impl Duty {
         }
     }
 
-    /// How long to work in the period that begins `elapsed` after the start, when `worked` was worked
-    /// until now.
+    /// How long to work in the period that begins `elapsed` after the start, after `worked` of
+    /// work.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -51,7 +51,7 @@ impl Duty {
 mod tests {
     use super::*;
 
-    /// Works through periods, each step of work as long as `step`; `lost` is taken at the start.
+    /// Works through periods in steps of `step`; the first `lost` nanoseconds have no work.
     fn worked(share: f64, step: i64, lost: i64) -> (f64, i64) {
         let (mut duty, mut at, mut worked) = (Duty::new(share), lost, 0);
         let mut longest = 0;

@@ -1,4 +1,4 @@
-//! Why a load could not be made.
+//! Errors of background load.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,41 +6,41 @@ use std::net::SocketAddr;
 use neph_sys::sched::SchedError;
 use neph_text::counted::counted;
 
-/// A load that could not be made.
+/// Why a load could not be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// No thread can be on this CPU.
+    /// No thread can be pinned to this CPU.
     #[error("CPU {cpu}: {source}{there}")]
     Cpu {
         /// The CPU.
         cpu: usize,
-        /// Why not.
+        /// The cause.
         source: SchedError,
-        /// Which may be used, for the end of a sentence; empty where that is unknown.
+        /// The usable CPUs, as the end of a sentence; empty if unknown.
         there: String,
     },
-    /// No more threads than this many.
+    /// No further thread can be started.
     #[error("no more than {} can be begun here: {source}", counted(*.begun as u64, "thread"))]
     Threads {
-        /// How many were begun.
+        /// Number of started threads.
         begun: usize,
-        /// Why no more.
+        /// The cause.
         source: io::Error,
     },
-    /// No socket towards this address.
+    /// No socket for this address.
     #[error("open a UDP socket to {to}: {source}")]
     Socket {
-        /// Where it was to lead.
+        /// The destination.
         to: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The load broke off.
     #[error("send to {to}: {source}")]
     Stream {
-        /// Where it was sent.
+        /// The destination.
         to: SocketAddr,
-        /// Why it broke off.
+        /// The cause.
         source: io::Error,
     },
 }

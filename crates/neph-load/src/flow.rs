@@ -1,4 +1,4 @@
-//! Cross traffic on TCP: bulk, or request and reply in turn, on several connections.
+//! Background load over TCP: bulk, or requests and replies in turn, on several connections.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -9,28 +9,28 @@ use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 use crate::beginning::Beginning;
 use crate::conversation::{Carried, Subject, converse};
 
-/// A message of bulk is what goes in this time, within bounds: small enough for an even rate.
+/// A bulk message has the bytes of this time, within bounds: small enough for an even rate.
 const MOMENT_MS: u64 = 20;
 const PIECES: (u64, u64) = (1 << 10, 64 << 10);
 
-/// Bulk of so many flows together.
+/// Bulk traffic on several connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
-    /// The most that all flows send together; as fast as TCP goes if absent.
+    /// Maximum rate of all connections together; absent: as fast as possible.
     pub rate: Option<BitRate>,
-    /// How many connections; at least 1.
+    /// Number of connections; at least 1.
     pub flows: u16,
 }
 
 impl Bulk {
-    /// What each connection may send.
+    /// Maximum rate of each connection.
     pub fn each(&self) -> Option<BitRate> {
         let flows = u64::from(self.flows).max(1);
         let rate = self.rate?.bits_per_second();
         Some(BitRate((rate / flows).max(1)))
     }
 
-    /// What each connection carries, to a reflector at `address`.
+    /// The traffic of each connection to a reflector at `address`.
     pub fn subject(&self, address: SocketAddr, duration: Span) -> Subject {
         let rate = self.each();
         let piece = rate.map_or(PIECES.1, |rate| {
@@ -51,14 +51,14 @@ impl Bulk {
 /// Requests and replies in turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
-    /// Bytes of each request and of each reply, raised to what the protocol needs.
+    /// Bytes of each request and of each reply, raised to the protocol's minimum.
     pub sizes: (usize, usize),
-    /// As of bulk; requests and replies count.
+    /// Rate and connections, as of bulk; the rate counts requests and replies.
     pub bulk: Bulk,
 }
 
 impl Turns {
-    /// What each connection carries, to a reflector at `address`.
+    /// The traffic of each connection to a reflector at `address`.
     pub fn subject(&self, address: SocketAddr, duration: Span) -> Subject {
         Subject {
             request: self.sizes.0.max(REQUEST_MIN),
@@ -69,8 +69,8 @@ impl Turns {
     }
 }
 
-/// Carries the same on so many connections until the time is over or `stop` is set: what each carried, or
-/// why it was refused.
+/// Generates the traffic on `flows` connections until the time is over or `stop` is set. Returns
+/// the counters of each, or why it was refused.
 pub fn converse_all(
     subject: &Subject,
     flows: usize,

@@ -1,7 +1,7 @@
-//! The `iperf3` program as an alternative to our own bulk upload, where it is installed.
+//! The `iperf3` program as an alternative to the built-in bulk upload, if it is installed.
 //!
-//! Owns running it within a bound and reading its JSON report. Its goodput is what it wrote, not
-//! what was acknowledged; the last line (`sum_received`) is what its server received.
+//! Owns the time limit of its run and the parser of its JSON report. The goodput is what iperf3
+//! wrote, not what was acknowledged; the last line (`sum_received`) is what its server received.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
@@ -16,32 +16,32 @@ use serde_json::Value;
 use crate::transfer::{Transfer, TransferError, now};
 
 const PROGRAM: &str = "iperf3";
-/// Beyond the asked time, for connecting and for the last exchange.
+/// Time beyond the duration, for connecting and for the last exchange.
 const ALLOWANCE: Span = Span::from_secs(15);
 const RECHECK: Span = Span::from_millis(20);
-/// A report has about 600 bytes for each second: this is most of a day.
+/// Bytes of the longest report: about 600 per second, so enough for most of a day.
 const LONGEST_REPORT: u64 = 32 << 20;
 
-/// What is asked of a run of iperf3.
+/// Parameters of an iperf3 run.
 #[derive(Clone, Debug)]
 pub struct Iperf3Spec {
     /// The server's name or address.
     pub host: String,
-    /// Its port; iperf3's own is 5201.
+    /// Its port; the default of iperf3 is 5201.
     pub port: u16,
-    /// How long it sends, whole seconds; at least one.
+    /// Duration in whole seconds; at least one.
     pub duration: Span,
-    /// Congestion control; `None` keeps the system's.
+    /// Congestion control; `None`: the system's default.
     pub congestion: Option<String>,
     /// The place (a lab's site) to run it in.
     pub site: Option<Place>,
 }
 
-/// Runs iperf3 and reads its report; it is ended when `stop` is set or its time is over.
+/// Runs iperf3 and parses its report. Ends it when `stop` is set or its time is over.
 ///
 /// # Errors
-/// One sentence: the program is missing, its server is not there or busy, it took too long, or its
-/// report cannot be read.
+/// One sentence: the program is missing, its server is not reachable or busy, it took too long, or
+/// its report is invalid.
 pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, TransferError> {
     match &spec.site {
         None => run(command(PROGRAM, spec), spec.duration, stop),
@@ -100,13 +100,13 @@ fn command(program: &str, spec: &Iperf3Spec) -> Command {
     command
 }
 
-/// Reads on a thread of its own: a report longer than the pipe's room would stop the program.
+/// Reads on a separate thread: a report larger than the pipe's buffer would block iperf3.
 fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
     let mut pipe = child.stdout.take().expect("stdout was piped");
     thread::Builder::new()
         .spawn(move || {
             let mut report = String::new();
-            // A report that breaks off, or is longer than any, cannot be parsed, and that is an error.
+            // A truncated or too long report fails to parse, which is an error.
             let _ = pipe
                 .by_ref()
                 .take(LONGEST_REPORT)
@@ -130,7 +130,7 @@ fn await_end(
                 clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
             }
             Ok(None) => {
-                // It may have ended this very moment; then there is nothing to kill.
+                // An error means that it has just ended.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(failed(if stop.is_set() {

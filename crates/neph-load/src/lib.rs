@@ -1,9 +1,9 @@
-//! Generated traffic and work: CPUs that hash, TCP that is bulk, requests in turn or small transfers, UDP
-//! in frames as a video has them; the throughput of a path, with what limits it; requests and replies in
-//! turn, as fast as they go; media streams over RTP, and what a player would have shown of them.
+//! Background load and throughput: CPU work, TCP bulk, requests in turn, small transfers, UDP with
+//! the frame sizes of a video. Throughput tests of a path with its limit, transactions at maximum
+//! rate, and RTP media streams with a model of a player.
 //!
-//! Owns the loads, whether they were held, and when they began to work. Says nothing to people: who asks
-//! for a load shows what it did.
+//! Owns the loads, whether they reached their targets, and when they started to work. Prints
+//! nothing: the caller shows the results.
 
 mod beginning;
 mod by_second;

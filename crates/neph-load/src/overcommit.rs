@@ -1,7 +1,8 @@
-//! More work than this process can have CPU time for: what each thread can have, why, and what has room.
+//! Detects background load that exceeds the available CPU time: what each thread can have, why, and
+//! which load is possible.
 //!
-//! Owns the sentence before the work begins and the reason behind it. Does not own how much there is
-//! (room).
+//! Owns the warning before the work begins and its reason. Does not own the available CPU time
+//! (`room`).
 
 use std::fmt;
 
@@ -9,26 +10,26 @@ use crate::duty::HELD;
 use crate::room::{CpuTime, Room};
 use neph_text::counted::counted;
 
-/// Threads that are to work.
+/// Threads that shall work.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     pub(crate) threads: u64,
-    /// What each of them is to have.
+    /// CPU time of each thread.
     pub(crate) each: CpuTime,
     pub(crate) on: Place,
 }
 
-/// Where they work.
+/// CPU placement of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Wherever the kernel puts them (`--cores`).
+    /// Any CPU (`--cores`).
     Anywhere,
-    /// On a CPU each, that was named (`--cpus`).
+    /// One named CPU each (`--cpus`).
     Pinned,
 }
 
 impl Work {
-    /// The share of the time that each thread is to work.
+    /// `share` is the share of the time that each thread shall work.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -43,14 +44,14 @@ impl Work {
     }
 }
 
-/// Work that there is no room for.
+/// Work that exceeds the available CPU time.
 #[derive(Clone, Copy, Debug)]
 pub struct Overcommit {
     work: Work,
     limit: Limit,
 }
 
-/// What there is.
+/// The available CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Cpus(u64),
@@ -67,7 +68,7 @@ impl Limit {
 }
 
 impl Overcommit {
-    /// `None` where there is room.
+    /// `None` if the CPU time suffices.
     pub fn of(work: Work, room: Room) -> Option<Self> {
         let cpus = match work.on {
             Place::Anywhere => Some(Limit::Cpus(room.cpus)),
@@ -79,7 +80,7 @@ impl Overcommit {
         (asked > limit.time().0).then_some(Self { work, limit })
     }
 
-    /// Why threads worked less than they should, which worked so much together, in percent of a CPU.
+    /// Why threads worked less than their target; `worked` is their total, in percent of a CPU.
     pub fn why(&self, worked: f64) -> String {
         let limit = match self.limit {
             Limit::Cpus(_) => "there are too few CPUs".to_owned(),
@@ -93,7 +94,7 @@ impl Overcommit {
         limit
     }
 
-    /// What has room.
+    /// A load that is possible.
     fn remedy(&self) -> String {
         let there = self.limit.time();
         let percent = there.0 / 10_000;
@@ -171,7 +172,7 @@ mod tests {
                  time at most, not 80 %; --cores 2 has room"
             )
         );
-        // Whoever names CPUs has each to himself.
+        // `--cpus` gives each thread its own CPU.
         assert_eq!(reported((3, 0.8), Place::Pinned, None), None);
     }
 

@@ -1,17 +1,16 @@
-//! When the next bytes may go so that a rate holds.
+//! Computes when the next bytes may be sent at a rate.
 //!
-//! Owns the arithmetic. Reads no clock: who sends tells how long it has been and how much went.
+//! Owns the arithmetic. Reads no clock: the caller passes the elapsed time and the bytes sent.
 
 use neph_model::{BitRate, Span};
 
-/// What is caught up at most: who was kept from sending for long does not send without a pause
-/// afterwards.
+/// Maximum backlog. A sender that could not send for long must not send without pause afterwards.
 const DEBT: Span = Span::from_millis(100);
 
-/// A rate that is not exceeded, but for what was missed a moment ago.
+/// Rate limit with a bounded backlog.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// None: as fast as it goes.
+    /// `None`: as fast as possible.
     rate: Option<BitRate>,
     forgiven: Span,
 }
@@ -24,8 +23,8 @@ impl Pace {
         }
     }
 
-    /// When the next bytes may go, from the start on, where it is `elapsed` after that and `sent`
-    /// bytes went until now.
+    /// When the next bytes may be sent, since the start; `elapsed` is the current time, `sent` the
+    /// bytes so far.
     pub(crate) fn due(&mut self, elapsed: Span, sent: u64) -> Span {
         let Some(rate) = self.rate else {
             return Span::ZERO;
@@ -40,7 +39,7 @@ impl Pace {
     }
 }
 
-/// How long so many bytes take at a rate.
+/// Time that this many bytes take at a rate.
 fn needed(bytes: u64, rate: BitRate) -> Span {
     let nanos = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.bits_per_second().max(1));
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX / 4))
@@ -57,9 +56,9 @@ mod tests {
         let at = |millis| Span::from_millis(millis);
         assert_eq!(pace.due(Span::ZERO, 0), Span::ZERO);
         assert_eq!(pace.due(at(1), 5_000), at(5));
-        // 40 ms behind: it may go on at once until that is made up for.
+        // 40 ms behind: it may send at once until it has caught up.
         assert_eq!(pace.due(at(50), 10_000), at(10));
-        // A second behind: of that, a tenth.
+        // A second behind: it may catch up a tenth of it.
         assert_eq!(pace.due(at(1_010), 10_000), at(910));
         assert_eq!(pace.due(at(1_010), 110_000), at(1_010));
         assert_eq!(Pace::new(None).due(at(7), u64::MAX), Span::ZERO);

@@ -1,9 +1,9 @@
-//! Small transfers on chosen source ports: the completion time that an application sees on each of
-//! several flows, one transfer after the other.
+//! Small transfers on chosen source ports, one after the other. Measures the completion time that
+//! an application sees on each flow.
 //!
-//! Each transfer has a connection of its own, closed by a RST so that its port is free at once. Over
-//! HTTP it takes two round trips (connect, then request and reply); our own framing greets first and
-//! takes three.
+//! Each transfer has its own connection, closed by a RST so that its port is free at once. HTTP
+//! takes two round trips (connect, then request and reply). The protocol of neph has an additional
+//! greeting and takes three.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -18,34 +18,33 @@ use crate::transfer::{
     Broken, Driver, During, Next, Traffic, TransferError, bound, connect_bound, now,
 };
 
-/// The source's size: "moving 1K of data".
+/// The size in the source: "moving 1K of data".
 pub const TRANSFER_SIZE: usize = 1024;
 
-/// Which transfers to make.
+/// Parameters of the transfers.
 #[derive(Clone, Debug)]
 pub struct TransferSpec {
-    /// Where to.
+    /// The destination.
     pub address: SocketAddr,
-    /// Our ports, in the order in which they take turns.
+    /// Local source ports, used in this order.
     pub source_ports: Vec<u16>,
-    /// How many transfers each port makes: the ports take turns, so that what changes with time
-    /// befalls them alike.
+    /// Transfers per port. The ports alternate, so that changes over time affect all of them.
     pub repetitions: u32,
-    /// Between the beginnings of two transfers, at least.
+    /// Minimum time between the starts of two transfers.
     pub interval: Span,
     /// A transfer that takes longer has failed.
     pub timeout: Span,
-    /// The place (a lab's site) to connect from; `None` is where we are.
+    /// The place (a lab's site) to connect from; `None`: the current namespace.
     pub site: Option<Place>,
 }
 
-/// What each transfer asks for, and when its reply is whole.
+/// Creates the request of a transfer, which also detects the end of its reply.
 pub type Asking<'a> = dyn Fn() -> Result<Box<dyn Exchange>, String> + Sync + 'a;
 
-/// Makes the transfers; ends early when `stop` is set, with those that were made.
+/// Runs the transfers; ends early when `stop` is set, with the completed ones.
 ///
 /// # Errors
-/// When the site cannot be entered. What becomes of a single transfer is its outcome.
+/// The site cannot be entered. A failed transfer is an outcome, no error.
 pub fn transfers(
     spec: &TransferSpec,
     asking: &Asking<'_>,
@@ -59,8 +58,8 @@ pub fn transfers(
     Ok(made)
 }
 
-/// Makes the transfers and tells each as it ends, before the next begins; ends early when `stop` is
-/// set, or when whoever is told breaks off.
+/// Runs the transfers and calls `report` after each of them; ends early when `stop` is set or when
+/// `report` breaks.
 ///
 /// # Errors
 /// As [`transfers`].
@@ -127,7 +126,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// How long connecting took, and all of it.
+    /// Returns the time to connect and the total time.
     fn make(
         &self,
         exchange: Box<dyn Exchange>,
@@ -147,7 +146,7 @@ impl One<'_> {
             .set_nonblocking(true)
             .map_err(|error| format!("wait on the socket: {error}"))?;
         let mut asked = Asked::new(exchange, self.spec.timeout);
-        // A transfer that has begun is not stopped: its time is short.
+        // A started transfer is not stopped: its timeout is short.
         driver
             .drive(&mut stream, &mut asked, self.begun, &Stop::new())
             .map_err(|broken| why(&broken))?;
@@ -168,7 +167,7 @@ fn why(broken: &Broken) -> String {
     }
 }
 
-/// Asks and reads until the reply is whole.
+/// Sends the request and reads until the reply is complete.
 #[derive(Debug)]
 struct Asked {
     exchange: Box<dyn Exchange>,
@@ -176,7 +175,7 @@ struct Asked {
     written: usize,
     inbox: Vec<u8>,
     deadline: Span,
-    /// When the reply was whole.
+    /// When the reply was complete.
     whole: Option<Span>,
 }
 
@@ -237,7 +236,7 @@ impl Traffic for Asked {
         Ok(())
     }
 
-    /// What comes behind the reply is not its own.
+    /// Data after the reply does not belong to it.
     fn is_listening(&self) -> bool {
         self.whole.is_none()
     }

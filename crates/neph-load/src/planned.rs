@@ -1,6 +1,6 @@
-//! Transfers that plans measure in the place of messages: one way to carry out whichever it is.
+//! Runs a transfer of a plan, whichever engine it needs.
 //!
-//! Owns which engine a measure asks for. What each does is the engine's.
+//! Owns the choice of the engine for a measure. Does not own the engines.
 
 use std::net::SocketAddr;
 
@@ -12,13 +12,13 @@ use crate::media::{self, MediaAsk, MediaError};
 use crate::throughput::rr::{self, RrAsked, RrSpec};
 use crate::throughput::{self, Asked, ThroughputError};
 
-/// A transfer that can be carried out.
+/// A transfer of a plan.
 #[derive(Clone, Debug)]
 pub struct PlannedTransfer {
     engine: Engine,
-    /// Where it is served.
+    /// The server.
     pub server: SocketAddr,
-    /// What may be sent and received.
+    /// Limit of sent and received data.
     pub permit: Permit,
 }
 
@@ -29,42 +29,42 @@ enum Engine {
     Media(MediaAsk),
 }
 
-/// How long a player waits before it shows the first frame: what is late for that counts as late.
+/// Play-out buffer of a player; a later frame counts as late.
 const PLAY_OUT: Span = Span::from_millis(200);
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferRefused {
-    /// Of throughput and of requests and replies.
+    /// A throughput test or transactions.
     #[error(transparent)]
     Throughput(#[from] ThroughputError),
-    /// Of media streams.
+    /// Media streams.
     #[error(transparent)]
     Media(#[from] MediaError),
 }
 
-/// How a transfer is to be carried out, besides what it measures.
+/// Parameters of a transfer other than its measure.
 #[derive(Clone, Debug)]
 pub struct TransferTerms {
-    /// How long it takes.
+    /// Duration.
     pub duration: Span,
-    /// TCP's congestion control; the system's if absent.
+    /// TCP congestion control; absent: the system's default.
     pub congestion: Option<String>,
-    /// After how long a transaction is lost.
+    /// Timeout after which a transaction is lost.
     pub timeout: Span,
 }
 
-/// A transfer that was carried out.
+/// Result of a transfer.
 #[derive(Clone, Debug)]
 pub struct Transferred {
-    /// What it came to.
+    /// The measured quantities.
     pub quantities: Quantities,
     /// Why it broke off, if it did.
     pub fault: Option<String>,
 }
 
 impl PlannedTransfer {
-    /// The transfer of a measure; `None` of messages.
+    /// The transfer of a measure; `None` for messages.
     pub fn of(
         measure: &Measure,
         terms: &TransferTerms,
@@ -95,8 +95,8 @@ impl PlannedTransfer {
         })
     }
 
-    /// Carries it out until its time is over or `stop` is set; `on_second` is given what each second came
-    /// to.
+    /// Runs it until its time is over or `stop` is set; `on_second` gets the quantities of each
+    /// second.
     ///
     /// # Errors
     /// The server cannot be reached, refuses, or breaks off before anything was counted.

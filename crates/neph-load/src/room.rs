@@ -1,7 +1,7 @@
-//! How much CPU time this process can have: by the CPUs that it may run on, and by the quotas of its
-//! control groups.
+//! Determines the CPU time of this process: from the CPUs that it may use, and from the quotas of
+//! its control groups.
 //!
-//! Owns reading both. Does not own what is asked for, or what is said of too much of it (crowd).
+//! Owns reading both. Does not compare them to a load (`overcommit`).
 
 use std::fmt;
 use std::fs;
@@ -11,24 +11,24 @@ use std::thread;
 
 use neph_sys::sched;
 
-/// CPU time in each second of the wall, in microseconds.
+/// CPU time per second of wall-clock time, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CpuTime(pub(crate) u64);
 
 impl CpuTime {
-    /// Of so many CPUs.
+    /// CPU time of this many CPUs.
     pub(crate) const fn of_cpus(cpus: u64) -> Self {
         Self(cpus.saturating_mul(1_000_000))
     }
 
-    /// Of each of so many threads that share it, in percent of a CPU.
+    /// CPU time of each of `threads` that share it, in percent of a CPU.
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub(crate) fn percent_of_each(self, threads: u64) -> f64 {
         self.0 as f64 / 1e4 / threads.max(1) as f64
     }
 }
 
-/// As CPUs: `1 CPU`, `1.5 CPUs`, `0.35 CPUs`.
+/// In CPUs: `1 CPU`, `1.5 CPUs`, `0.35 CPUs`.
 impl fmt::Display for CpuTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, hundredths) = (self.0 / 1_000_000, self.0 % 1_000_000 / 10_000);
@@ -41,24 +41,24 @@ impl fmt::Display for CpuTime {
     }
 }
 
-/// What bounds it.
+/// Limits of the CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// CPUs that may be used.
+    /// Number of usable CPUs.
     pub(crate) cpus: u64,
-    /// The least of what control groups leave, where one of them has a quota.
+    /// The smallest quota of a control group, if there is one.
     pub(crate) quota: Option<CpuTime>,
 }
 
 impl Room {
-    /// As the kernel tells.
+    /// The limits of this process, from the kernel.
     pub fn here() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let folders = folders(&text("/proc/self/cgroup"), &text("/proc/self/mountinfo"));
         let read = |file: PathBuf| fs::read_to_string(file).ok();
         let quotas = folders.iter().filter_map(|folder| quota(folder, read));
         let cpus = sched::permitted_cpus().unwrap_or_else(|_| {
-            // Rounded down to whole CPUs where there is a quota.
+            // This count is already rounded down to a quota.
             thread::available_parallelism().map_or(1, NonZeroUsize::get)
         });
         Self {
@@ -68,8 +68,8 @@ impl Room {
     }
 }
 
-/// Where the groups of a process are that may have a quota: its own, and those above them as far as
-/// they are seen here. From /proc/self/cgroup and /proc/self/mountinfo.
+/// Folders of a process's control groups that may have a quota: its own and their visible
+/// ancestors. The arguments are /proc/self/cgroup and /proc/self/mountinfo.
 fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in groups.lines() {
@@ -86,7 +86,7 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         let Some(mount) = mounts.find(is_meant) else {
             continue;
         };
-        // Of a container's own mount only what lies below its root is seen.
+        // A container's mount shows only groups below its root.
         let below = Path::new(group).strip_prefix(mount.root);
         let below = below.unwrap_or_else(|_| Path::new(""));
         let own = Path::new(mount.at).join(below);
@@ -121,7 +121,7 @@ fn mount(line: &str) -> Option<Mount<'_>> {
     })
 }
 
-/// What a group leaves, by the files of either version; `None` without a quota.
+/// The quota of a group, from the files of either version; `None` without one.
 fn quota(folder: &Path, read: impl Fn(PathBuf) -> Option<String>) -> Option<CpuTime> {
     let file = |name: &str| read(folder.join(name));
     let (time, period) = match file("cpu.max") {
@@ -131,7 +131,7 @@ fn quota(folder: &Path, read: impl Fn(PathBuf) -> Option<String>) -> Option<CpuT
         }
         None => (file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?),
     };
-    // "max" and -1 are none.
+    // "max" and -1 mean no quota.
     let time: u64 = time.trim().parse().ok()?;
     let period: u64 = period.trim().parse().ok()?;
     let in_a_second = time.checked_mul(1_000_000)?.checked_div(period)?;
@@ -159,7 +159,7 @@ mod tests {
             reported(&folders(groups, mounts)),
             [&cpu[..], &unified].concat()
         );
-        // A container sees its own group where all of them are mounted elsewhere.
+        // A container sees its group at another mount point than that of all groups.
         let inside = "30 20 0:24 /docker/7 /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         let seen = folders("0::/docker/7/web\n", inside);
         assert_eq!(reported(&seen), ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]);

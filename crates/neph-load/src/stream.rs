@@ -1,7 +1,7 @@
-//! A constant bit-rate in UDP packets, in frames as a video has them.
+//! Sends UDP packets at a constant bit rate, with the frame sizes of a video.
 //!
-//! The packets are STAMP requests, so that a reflector sends each back and tells how many it had:
-//! what was lost on the way there and on the way back is known apart.
+//! The packets are STAMP requests. The reflector returns each of them with the number of packets
+//! that it received. So loss on the forward path and loss on the reverse path can be distinguished.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
@@ -22,63 +22,64 @@ use crate::duty::HELD;
 use crate::error::LoadError;
 use crate::video;
 
-/// How long the last packets may take to come back.
+/// How long the last packets may take to return.
 const GRACE: Span = Span::from_secs(1);
-/// How soon a set stop flag is seen.
+/// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
-/// The largest datagram there is.
+/// Size of the largest datagram.
 const LARGEST: usize = 1 << 16;
 
-/// A stream to a reflector, which sends it back.
+/// A stream to a reflector, which returns it.
 #[derive(Clone, Debug)]
 pub struct StreamLoad {
-    /// Where it goes.
+    /// The destination.
     pub address: SocketAddr,
-    /// Payload that is sent, each way.
+    /// Payload rate in each direction.
     pub rate: BitRate,
-    /// After how long it ends.
+    /// Duration.
     pub duration: Span,
-    /// What may be sent by all that shares it; packets beyond it are refused.
+    /// Send limit, shared with other traffic; packets beyond it are dropped.
     pub permit: Permit,
 }
 
-/// What was sent, and what became of it.
+/// Counters of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Streamed {
-    /// Frames that were sent whole.
+    /// Frames that were sent completely.
     pub frames: u64,
-    /// Frames whose time came, and their payload.
+    /// Frames that were due, and their payload.
     pub due: u64,
     pub due_bytes: u64,
     pub packets: u64,
     pub bytes: u64,
-    /// Packets that the reflector had, as the last one that came back tells.
+    /// Packets that the reflector received, according to the last returned one.
     pub there: u64,
-    /// Packets and bytes that came back.
+    /// Packets and bytes that returned.
     pub back: u64,
     pub reverse_bytes: u64,
-    /// When something came back last.
+    /// When the last packet returned.
     pub incoming: Span,
     /// Packets that this host did not send.
     pub refused: u64,
     pub lasted: Span,
-    /// Its rates within each whole second. What the reflector had is known by its count of packets.
+    /// Rates within each whole second. The received bytes are estimated from the reflector's count
+    /// of packets.
     pub seconds: Vec<LoadSecond>,
 }
 
 impl Streamed {
-    /// Frames whose time passed before they were sent whole.
+    /// Frames that were not sent completely in time.
     pub fn left_out(&self) -> u64 {
         self.due - self.frames
     }
 
-    /// How much of what was due was sent, percent.
+    /// Sent share of the payload that was due, percent.
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn percent(&self) -> f64 {
         100.0 * self.bytes as f64 / self.due_bytes.max(1) as f64
     }
 
-    /// Why it is not the stream that was asked for.
+    /// Why the stream is not the requested one.
     pub fn fault(&self, rate: BitRate, to: SocketAddr) -> Option<String> {
         if self.back == 0 {
             return Some(format!(
@@ -105,10 +106,11 @@ impl Streamed {
 }
 
 impl StreamLoad {
-    /// Streams until the time is over or `stop` is set, and what came back until a second later.
+    /// Sends until the time is over or `stop` is set, then waits up to a second for the last
+    /// packets.
     ///
     /// # Errors
-    /// No socket can be opened, or waited on.
+    /// No socket can be opened or polled.
     pub fn run(&self, beginning: &Beginning<'_>, stop: &Stop) -> Result<Streamed, LoadError> {
         let to = self.address;
         let socket = open(to).map_err(|source| LoadError::Socket { to, source })?;
@@ -134,7 +136,7 @@ fn open(address: SocketAddr) -> io::Result<UdpSocket> {
     };
     let socket = UdpSocket::bind(any)?;
     socket.connect(address)?;
-    // A datagram that was announced and then found broken is not waited for.
+    // Needed if the kernel announces a datagram and then discards it for a bad checksum.
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     Ok(socket)
 }
@@ -166,7 +168,7 @@ impl Stream<'_> {
         Ok(reported)
     }
 
-    /// The rates of a second that is over.
+    /// Adds the rates of a completed second.
     fn mark_second(&mut self) {
         let now = self.elapsed();
         if now < self.by_second.due() {
@@ -191,7 +193,7 @@ impl Stream<'_> {
             }
             self.mark_second();
             self.reported.frames += u64::from(self.send_frame(number(frame), stop)?);
-            // Who was kept from sending leaves frames out, as a player would: it sends no burst.
+            // A late sender skips frames, as a player would, and sends no burst.
             let now = self.elapsed().min(self.load.duration);
             let next = (now.nanos() / video::INTERVAL.nanos()).max(frame + 1);
             self.count_due(frame, next);
@@ -205,10 +207,10 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Sends one frame; whether all of it, before the end of the time and before it was stopped.
+    /// Sends one frame; returns whether it was sent completely before the end or a stop.
     fn send_frame(&mut self, frame: u64, stop: &Stop) -> io::Result<bool> {
         for size in video::packets(frame, self.load.rate) {
-            // A frame of a large rate takes longer than its time.
+            // At a high rate a frame takes longer than its interval.
             if stop.is_set() || self.elapsed() >= self.load.duration {
                 return Ok(false);
             }
@@ -217,7 +219,7 @@ impl Stream<'_> {
         Ok(true)
     }
 
-    /// The time of these frames came.
+    /// Counts these frames as due.
     fn count_due(&mut self, from: i64, until: i64) {
         self.reported.due += number(until - from);
         let bytes = (from..until).map(|frame| video::bytes(number(frame), self.load.rate));
@@ -230,7 +232,7 @@ impl Stream<'_> {
         let packet = SenderPacket {
             seq: self.reported.packets as u32,
             timestamp: Timestamp::from_unix(wall, StampFormat::Ntp).unwrap_or(Timestamp(0)),
-            // Nobody asks what time it is here.
+            // This timestamp needs no accuracy.
             error: ErrorEstimate::from_nanos(1_000_000_000, StampFormat::Ntp),
             ssid: 0,
         };
@@ -248,13 +250,13 @@ impl Stream<'_> {
                 self.reported.packets += 1;
                 self.reported.bytes += datagram.len() as u64;
             }
-            // A full queue here, or the word that nobody listened to an earlier one.
+            // A full queue, or an ICMP error about an earlier packet.
             Err(_) => self.reported.refused += 1,
         }
         Ok(())
     }
 
-    /// Takes in what comes back within a time.
+    /// Reads returned packets; waits at most this long.
     fn hear(&mut self, most: Span) -> io::Result<()> {
         let mut most = most;
         loop {
@@ -282,12 +284,12 @@ impl Stream<'_> {
         }
         self.reported.reverse_bytes += length as u64;
         self.reported.incoming = self.elapsed();
-        // The reflector numbers what it answers from 0.
+        // The reflector numbers its replies from 0.
         self.reported.there = self.reported.there.max(u64::from(reply.packet.seq) + 1);
     }
 }
 
-/// Of frames, from 0 on.
+/// A non-negative frame number.
 fn number(frames: i64) -> u64 {
     u64::try_from(frames).unwrap_or(0)
 }
@@ -298,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// Of 100 Gbit/s, of which the first frame alone takes seconds.
+    /// Of 100 Gbit/s: the first frame alone takes seconds.
     fn stream<'a>(load: &'a StreamLoad, beginning: &'a Beginning<'a>) -> Stream<'a> {
         let to = load.address;
         Stream {

@@ -1,8 +1,8 @@
-//! Our own bulk upload to a reflector: how much a path carries, second by second.
+//! The built-in bulk upload to a reflector: measures the throughput of a path, second by second.
 //!
 //! Counts what the peer's TCP acknowledged, not what was written: a full send buffer is no
-//! throughput. Goes in plain text whatever the target's scheme: encryption costs processor time,
-//! and the path is what is asked about.
+//! throughput. Uses plain text for every scheme of the target: encryption costs CPU time, but the
+//! path is measured.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -21,38 +21,38 @@ use crate::transfer::{
     Driver, Meter, Next, Traffic, Transfer, TransferError, Unanswered, connect, greet, now,
 };
 
-/// For connecting.
+/// Timeout for connecting.
 const PATIENCE: Span = Span::from_secs(5);
-/// For the reflector's answer to the hello: another upload may have the turn, for 10 s at most while we
-/// wait.
+/// Timeout for the reflector's answer to the hello: it may serve another upload first, for up to 10
+/// s.
 const TURN_PATIENCE: Span = Span::from_secs(15);
-/// A last piece shorter than this says nothing about a rate.
+/// A last part shorter than this has no meaningful rate.
 const LEAST_PIECE: Span = Span::from_millis(100);
-/// Written at once. Padding that no compressor on the way can shrink.
+/// Bytes per write. Padding that no compressor on the path can shrink.
 const CHUNK: usize = 256 << 10;
 
-/// What is asked of an upload.
+/// Parameters of an upload.
 #[derive(Clone, Debug)]
 pub struct UploadSpec {
-    /// What the upload is aimed at: a reflector of ours, whatever the scheme.
+    /// The target: a reflector of neph, whatever the scheme.
     pub target: Target,
-    /// Where that is.
+    /// Its address.
     pub address: SocketAddr,
-    /// How long it lasts; the reflector has a cap (30 s by default).
+    /// Duration; the reflector has a cap (30 s by default).
     pub duration: Span,
-    /// Congestion control; `None` keeps the system's.
+    /// Congestion control; `None`: the system's default.
     pub congestion: Option<String>,
     /// The place (a lab's site) to send from.
     pub site: Option<Place>,
-    /// What may be sent by all that shares it; beyond it the upload waits.
+    /// Send limit, shared with other traffic; beyond it the upload waits.
     pub permit: Permit,
 }
 
-/// Uploads for the asked time, or until `stop` is set.
+/// Uploads until the duration is over or `stop` is set.
 ///
 /// # Errors
-/// When there is no connection, the reflector refuses (busy, too long), or the connection breaks
-/// before a piece was measured.
+/// There is no connection, the reflector refuses (busy, too long), or the connection breaks before
+/// anything was measured.
 pub fn upload(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> {
     match &spec.site {
         None => carry_out(spec, stop),
@@ -77,7 +77,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
     }
     ask(&mut stream, spec, stop)?;
     let broken = fault("upload to");
-    // What the kernel still holds at the end is dropped: waiting for it would outlast the upload.
+    // Drops unsent data at the end: waiting for it would prolong the upload.
     SockRef::from(&stream)
         .set_linger(Some(Duration::ZERO))
         .map_err(broken)?;
@@ -87,7 +87,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
     let outcome = Driver::within(spec.permit.clone()).drive(&mut stream, &mut pour, now(), stop);
     match outcome {
         Err(fault) if pour.meter.is_empty() => Err(broken(fault.source)),
-        // What was measured before the connection broke stands.
+        // Results from before the connection broke are valid.
         _ => {
             let (seconds, goodput) = pour.meter.end();
             Ok(Transfer {
@@ -125,7 +125,7 @@ fn ask(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), Tra
     }
 }
 
-/// Writes as fast as the path takes it, and has the meter read at every second.
+/// Writes as fast as the path allows, and reads the meter every second.
 #[derive(Debug)]
 struct Pour {
     chunk: Vec<u8>,
@@ -163,7 +163,7 @@ impl Traffic for Pour {
         })
     }
 
-    /// A chunk is padding: the next write begins another one.
+    /// A chunk is padding: the next write starts with a full one.
     fn wrote(&mut self, _count: usize) {}
 
     fn received(&mut self, _bytes: &[u8], _now: Span) -> io::Result<()> {
@@ -182,7 +182,7 @@ impl Traffic for Pour {
         self.end = Span::ZERO;
     }
 
-    /// A reflector answers no upload.
+    /// A reflector sends no data during an upload.
     fn is_listening(&self) -> bool {
         false
     }

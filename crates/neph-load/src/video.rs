@@ -1,20 +1,21 @@
-//! The shape of a video: 25 frames a second, one of them in each second whole (large) and the
-//! others told as what changed (small, of varied size), with the same number of bytes each second.
+//! Frame sizes of a video: 25 frames a second, with the same number of bytes each second. The first
+//! frame of a second is an intra frame (large); the others contain only changes (small, of varied
+//! size).
 //!
 //! Owns the sizes. Sends nothing.
 
 use neph_model::{BitRate, Span};
 
-/// Of each frame of a second, in parts of [`WHOLE`]. The first is whole; where the scene changes in
-/// the middle another one is large.
+/// Size of each frame of a second, in parts of [`WHOLE`]. The first is an intra frame; another
+/// large one in the middle is a change of scene.
 const PARTS: [u64; 25] = [
     220, 22, 28, 35, 24, 31, 40, 26, 33, 21, 29, 37, 95, 45, 30, 25, 34, 27, 38, 23, 32, 28, 36,
     24, 17,
 ];
 const WHOLE: u64 = 1_000;
-/// From one frame to the next.
+/// Time from one frame to the next.
 pub(crate) const INTERVAL: Span = Span::from_millis(40);
-/// The payload of a packet: what fits into a frame of any link, with headers of tunnels.
+/// Maximum payload of a packet: fits any link with headers of tunnels.
 const PACKET: u64 = 1_200;
 
 /// The payload of each packet of the frame with this number, bytes; the last ones may be smaller.
@@ -29,7 +30,7 @@ pub(crate) fn bytes(frame: u64, rate: BitRate) -> u64 {
     let second = rate.bits_per_second() / 8;
     let place = usize::try_from(frame % PARTS.len() as u64).unwrap_or_default();
     let before: u64 = PARTS.iter().take(place).sum();
-    // By what was due until now, so that no byte is lost to rounding.
+    // Differences of cumulative sizes, so that rounding loses no byte.
     let until = |parts: u64| second / WHOLE * parts + second % WHOLE * parts / WHOLE;
     until(before + PARTS[place]) - until(before)
 }

@@ -1,9 +1,9 @@
-//! What a fleet's messages take: time to record them, bytes on the disk, memory meanwhile.
+//! Benchmarks fleet storage: recording time, bytes on disk and peak memory.
 //!
-//! `cargo bench -p neph-store --bench fleet [-- MESSAGES]` records what 512 flows over four paths
-//! tell at 5 messages a second each, 20 at a time as a carrier does, then 50,000 flows once a
-//! second, and prints messages per second (begin, closing of segments and finish included; and
-//! the longest that one call took), bytes per message and the memory at the most.
+//! `cargo bench -p neph-store --bench fleet [-- MESSAGES]` records two fleets. The first has 512
+//! flows on four paths with 5 messages a second each, in 20 calls a second. The second has 50,000
+//! flows with one message a second each. Prints messages per second (begin, closing of segments and
+//! finish included), the longest call, bytes per message and peak memory.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -23,11 +23,11 @@ use neph_model::{
 };
 use neph_store::{Access, open};
 
-/// Messages of a call: what comes in 50 ms.
+/// Recorder calls per second: a call has the messages of 50 ms.
 const CALLS_A_SECOND: i64 = 20;
 
 fn main() {
-    // Cargo passes `--bench`; a number is how many messages.
+    // Cargo passes `--bench`; a number is the message count.
     let count = std::env::args()
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(3_000_000);
@@ -52,8 +52,8 @@ fn measure(count: u64, slots: u32, interval: Span) {
     );
 }
 
-/// The `number`th message: slots in turn, on paths 0, 2, 4.5 and 8 ms longer than the first, with
-/// 150 us of jitter at either end and one in a thousand lost.
+/// The `number`th message. Slots alternate; their paths are 0, 2, 4.5 and 8 ms longer than the
+/// first. Jitter is 150 us in each direction, loss 0.1 %.
 fn message(number: u64, (slots, gap): (u64, i64), noise: &mut Noise) -> FleetMessage {
     let slot = number % slots;
     let path = [0, 2_000_000, 4_500_000, 8_000_000][(slot * 7 % 4) as usize];
@@ -88,7 +88,7 @@ fn message(number: u64, (slots, gap): (u64, i64), noise: &mut Noise) -> FleetMes
     }
 }
 
-/// How long it took to think the messages up, and the longest call.
+/// Returns the time to generate the messages, and the longest recorder call.
 fn record(folder: &Path, count: u64, (slots, interval): (u32, Span)) -> (Duration, Duration) {
     let mut store = open(&folder.to_string_lossy(), Access::Write).unwrap();
     let campaign = campaign();
@@ -127,7 +127,7 @@ fn size(path: &Path) -> u64 {
     entries.map(|entry| size(&entry.unwrap().path())).sum()
 }
 
-/// The process's greatest resident set, as the kernel says it.
+/// Peak resident set of this process, as the kernel reports it.
 fn memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

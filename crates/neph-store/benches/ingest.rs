@@ -1,9 +1,9 @@
-//! How fast messages go into the store, beside the same messages as SQLite rows and as a CSV file.
+//! Benchmarks message storage against SQLite rows and a CSV file.
 //!
 //! `cargo bench -p neph-store --bench ingest [-- MESSAGES]` prints messages per second (begin,
-//! batches of 1000 and finish included) and bytes per message on disk. The peers promise what
-//! their users usually make them promise: SQLite one transaction per batch (WAL, synchronous
-//! NORMAL), the CSV file one write per batch and one sync at the end.
+//! batches of 1000 and finish included) and bytes per message on disk. The peers have their usual
+//! durability. SQLite has one transaction per batch (WAL, synchronous NORMAL), the CSV file one
+//! write per batch and one sync at the end.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -27,7 +27,7 @@ use neph_store::{Access, open};
 const BATCH: usize = 1000;
 
 fn main() {
-    // Cargo passes `--bench`; a number is how many messages.
+    // Cargo passes `--bench`; a number is the message count.
     let count = std::env::args()
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(2_000_000);
@@ -52,7 +52,7 @@ fn main() {
     );
 }
 
-/// Messages per second and bytes per message of one way to keep them.
+/// Messages per second and bytes per message of one storage method.
 fn measure(name: &str, messages: &[Message], keep: impl FnOnce() -> (Duration, u64)) -> (f64, f64) {
     let (took, bytes) = keep();
     let rate = messages.len() as f64 / took.as_secs_f64();
@@ -61,7 +61,7 @@ fn measure(name: &str, messages: &[Message], keep: impl FnOnce() -> (Duration, u
     (rate, size)
 }
 
-/// A WebSocket flow at 10 kHz over 4 ms with every mark and both TCP states.
+/// A WebSocket flow: 10,000 messages a second, RTT 4 ms, every timestamp and both TCP states.
 fn messages(count: u64) -> Vec<Message> {
     let mut noise = Noise(7);
     (0..count)
@@ -153,7 +153,7 @@ fn experiment(campaign: CampaignId) -> Experiment {
     }
 }
 
-/// A message as the row that both peers keep.
+/// A message as a row of both peers.
 fn row(message: &Message) -> [Option<i64>; 28] {
     let marks = &message.marks;
     let own = |at: Option<Instant<neph_model::Own>>| at.map(Instant::nanos);

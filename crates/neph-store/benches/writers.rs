@@ -1,8 +1,8 @@
-//! How fast one writer and four at a time fill the store.
+//! Benchmarks one and four concurrent writers.
 //!
-//! `cargo bench -p neph-store --bench writers` records and finishes short experiments (the catalog is
-//! most of the work) and long ones (the columns are), by one writer and by four, and prints messages per
-//! second and experiments per second of all writers together, and the longest beginning of one.
+//! `cargo bench -p neph-store --bench writers` records and finishes short experiments (the catalog
+//! dominates) and long ones (the columns dominate), with one writer and with four. Prints messages
+//! and experiments per second of all writers together, and the longest `begin`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -18,10 +18,10 @@ use made_up::{Noise, campaign, experiment, provenance};
 use neph_model::{CampaignId, ExperimentStatus, FlowIndex, Instant, Marks, Message, Outcome, Seq};
 use neph_store::{Access, Store, open};
 
-/// Messages of a call.
+/// Messages per recorder call.
 const BATCH: usize = 100;
 
-/// What each writer does.
+/// The work of each writer.
 #[derive(Clone, Copy)]
 struct Work {
     name: &'static str,
@@ -79,14 +79,14 @@ fn measure(work: Work, writers: usize) {
     );
 }
 
-/// As many as there are writers.
+/// One handle per writer.
 fn handles(store: Box<dyn Store>, writers: usize) -> Vec<Box<dyn Store>> {
     let mut handles: Vec<_> = (1..writers).map(|_| store.handle().unwrap()).collect();
     handles.push(store);
     handles
 }
 
-/// Returns how long the beginning took.
+/// Returns the duration of `begin`.
 fn record(store: &mut dyn Store, campaign: CampaignId, messages: &[Message]) -> Duration {
     let mut experiment = experiment(campaign);
     let asked = Clock::now();

@@ -1,10 +1,10 @@
-//! Owns what a store is opened for.
+//! Owns the access modes of a store.
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Looking only: needs no lock and may happen while another process writes.
+    /// Read only: needs no lock; another process may write at the same time.
     Read,
-    /// Measuring or importing: needs the workspace for oneself.
+    /// Measure or import: needs the workspace lock.
     Write,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in a store, each with the operation and the place.
+//! Errors of a store, each with the failed operation and its object.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,40 +7,40 @@ use neph_journal::{JournalError, is_disk_full};
 use neph_model::{ExperimentId, ExperimentStatus, RecordError};
 use parquet::errors::ParquetError;
 
-/// A store could not do what it was asked.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The operating system refused a file operation.
     #[error("cannot {operation} {path}: {source}", path = path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// SQLite refused.
     #[error("cannot {operation} in {path}: {source}", path = path.display())]
     Catalog {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// The catalog's file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: rusqlite::Error,
     },
     /// A file of messages could not be written or read.
     #[error("cannot {operation} {path}: {source}", path = path.display())]
     Columns {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// The Parquet file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: ParquetError,
     },
-    /// Single messages were asked for, which a retention policy has removed.
+    /// Single messages were requested that a retention policy has removed.
     #[error(
         "the messages of experiment {experiment} were replaced by a histogram for each minute, and this needs single \
          messages; neph show {experiment} shows what is kept"
@@ -54,18 +54,18 @@ pub enum StoreError {
     Minute {
         /// The experiment.
         experiment: ExperimentId,
-        /// Which minute, from 0.
+        /// The minute, from 0.
         minute: u32,
     },
-    /// Stored bytes that mean nothing to this version.
+    /// Stored bytes that this version cannot interpret.
     #[error("{path} is damaged or not ours: {what}", path = path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// What is wrong.
         what: String,
     },
-    /// Somebody else holds the workspace for writing.
+    /// Another process has the workspace open for writing.
     #[error(
         "the workspace {path} is being written by another neph{writer}: wait until it ends, or use another workspace",
         path = path.display()
@@ -73,18 +73,18 @@ pub enum StoreError {
     Locked {
         /// The workspace.
         path: PathBuf,
-        /// ` (process 123)`, or nothing if the holder left no number.
+        /// ` (process 123)`; empty if the lock file has no process id.
         writer: String,
     },
-    /// A writing operation on a workspace that was opened for reading.
+    /// A write operation on a workspace that was opened for reading.
     #[error("cannot {operation}: {path} was opened for reading only", path = path.display())]
     ReadOnly {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// The workspace.
         path: PathBuf,
     },
-    /// The catalog was made by a newer version.
+    /// A newer version created the catalog.
     #[error(
         "{path} has schema version {found}, and this neph knows none above {known}: use the neph that wrote it, or a newer one",
         path = path.display()
@@ -94,10 +94,10 @@ pub enum StoreError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The highest version known here.
+        /// The highest version that this program knows.
         known: u32,
     },
-    /// The catalog is older than this version, and reading must not change it.
+    /// The catalog is older than this program can read, and reading must not change it.
     #[error(
         "{path} has schema version {found}, older than {known}: `neph resume` or any measurement into this workspace brings it up to date",
         path = path.display()
@@ -107,24 +107,24 @@ pub enum StoreError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The version known here.
+        /// The version that this program writes.
         known: u32,
     },
-    /// Reading where nothing was ever written.
+    /// Reading a workspace that does not exist.
     #[error("there is no workspace at {path}: neph run and neph flows --save make one", path = path.display())]
     NoWorkspace {
-        /// Where it was looked for.
+        /// The expected path.
         path: PathBuf,
     },
     /// A URL whose scheme is not in [`crate::STORES`].
     #[error("no store answers to '{scheme}://' (known: {known})")]
     UnknownScheme {
-        /// The scheme asked for.
+        /// The requested scheme.
         scheme: String,
-        /// The schemes there are.
+        /// The known schemes.
         known: String,
     },
-    /// An experiment was finished that the recorder does not belong to, or as still running.
+    /// `finish` with an experiment that is not the recorder's, or that is still running.
     #[error("cannot finish experiment {experiment}: {why}")]
     WrongFinish {
         /// The experiment.
@@ -132,15 +132,15 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
-    /// An experiment was begun that the store has.
+    /// `begin` with an experiment that the store already has.
     #[error("experiment {experiment} is in the store already ({}): an experiment is recorded once", status.name())]
     ExperimentExists {
         /// The experiment.
         experiment: ExperimentId,
-        /// How it stands.
+        /// Its status.
         status: ExperimentStatus,
     },
-    /// An experiment was to be taken in that has no journal.
+    /// Taking in an experiment without a journal.
     #[error(
         "cannot take in experiment {experiment}: there is no journal {path}; copy the folder again from the \
          host that measured", path = path.display()
@@ -148,10 +148,10 @@ pub enum StoreError {
     NoJournal {
         /// The experiment.
         experiment: ExperimentId,
-        /// Where it was looked for.
+        /// The expected path.
         path: PathBuf,
     },
-    /// An experiment that ended was to be taken in, and a part of its messages is missing.
+    /// Taking in an ended experiment whose journal lacks some of its messages.
     #[error(
         "cannot take in experiment {experiment}: its journal has {found} of {expected} messages; copy the \
          folder again from the host that measured"
@@ -159,9 +159,9 @@ pub enum StoreError {
     JournalCutOff {
         /// The experiment.
         experiment: ExperimentId,
-        /// Messages of its main flow, or of its fleet, that are there.
+        /// Messages of its main flow, or of its fleet, in the journal.
         found: u64,
-        /// Those that it had when it ended.
+        /// Messages that it had at its end.
         expected: u64,
     },
     /// An experiment that is not in the catalog.
@@ -175,33 +175,33 @@ pub enum StoreError {
     /// A journal could not be written or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A recorder could not keep a record.
+    /// A recorder could not store a record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// An export could not be written out.
+    /// An export could not be written.
     #[error("cannot write the {format} export: {source}")]
     Output {
         /// The format.
         format: &'static str,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// A folder in which nothing could be imported.
+    /// A folder without importable files.
     #[error("nothing to import in {path}: {why}", path = path.display())]
     NothingToImport {
         /// The folder.
         path: PathBuf,
-        /// What was looked for.
+        /// What was missing.
         why: String,
     },
-    /// A test ended the work here, as a kill would.
+    /// A test stopped the work here, as a kill would.
     #[cfg(test)]
     #[error("stopped by a test")]
     Stopped,
 }
 
 impl StoreError {
-    /// Whether the disk had no room: what is there is whole, and more fits once there is.
+    /// Whether the disk is full: stored data is intact, and a retry succeeds once there is space.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::File { source, .. } | Self::Output { source, .. } => is_disk_full(source),

@@ -1,7 +1,7 @@
-//! What a person means by a name: `last`, a campaign's name, an id, or the beginning of an id that fits
-//! only one; and how short ids may be written.
+//! Resolves a name on the command line: `last`, a campaign's name, an id, or a unique prefix of an
+//! id. Computes how short a shown id may be.
 //!
-//! Owns the search and its refusals. Shows nothing.
+//! Owns the search and its errors. Prints nothing.
 
 use std::collections::BTreeSet;
 
@@ -9,43 +9,43 @@ use neph_model::{Campaign, Experiment};
 
 use crate::{Store, StoreError};
 
-/// What stands for the campaign that was begun last.
+/// Name of the campaign that started last.
 pub const LAST: &str = "last";
-/// Ids are shown with at least this many characters.
+/// Minimum length of a shown id.
 const SHORTEST: usize = 8;
 
-/// Why nothing was found.
+/// Why the search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no campaign at all.
+    /// The workspace has no campaign.
     #[error(
         "the workspace holds no campaign yet; `neph run PLAN` or `neph import FOLDER` adds one"
     )]
     Empty,
-    /// Several ids begin so.
+    /// Several ids have this prefix.
     #[error("'{start}' begins {several} ids ({examples}); give more of it")]
     Several {
-        /// What they begin with.
+        /// The prefix.
         start: String,
-        /// How many.
+        /// Number of matches.
         several: usize,
-        /// A few of them.
+        /// Some of the matches.
         examples: String,
     },
-    /// None is called so.
+    /// Nothing has this name.
     #[error("there is no {noun} '{name}' in this workspace; `neph list` shows what there is")]
     Unknown {
-        /// What was looked for.
+        /// What was searched.
         noun: &'static str,
-        /// Its name.
+        /// The name.
         name: String,
     },
 }
 
-/// What a name on the command line means.
+/// Result of a search: a campaign or an experiment.
 #[derive(Debug)]
 pub enum Subject {
     /// A whole campaign.
@@ -54,7 +54,8 @@ pub enum Subject {
     Experiment(Box<(Campaign, Experiment)>),
 }
 
-/// Whether what counts as running was cut off: while something runs its process holds the workspace.
+/// Whether the process of something with status running has ended: a live one has the workspace
+/// lock.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -65,7 +66,7 @@ pub fn is_cut_off(store: &dyn Store, is_running: bool) -> Result<bool, StoreErro
 /// The campaign called `name`.
 ///
 /// # Errors
-/// There is none, the beginning fits several, or the store cannot be read.
+/// None matches, several match the prefix, or the store cannot be read.
 pub fn campaign(store: &dyn Store, name: &str) -> Result<Campaign, FindError> {
     let campaigns = store.campaigns()?;
     match pick(campaigns, name)? {
@@ -77,7 +78,7 @@ pub fn campaign(store: &dyn Store, name: &str) -> Result<Campaign, FindError> {
 /// The experiment of `campaign` whose id is or begins with `name`.
 ///
 /// # Errors
-/// There is none, the beginning fits several, or the store cannot be read.
+/// None matches, several match the prefix, or the store cannot be read.
 pub fn experiment(
     store: &dyn Store,
     campaign: &Campaign,
@@ -93,7 +94,7 @@ pub fn experiment(
 /// The campaign called `name`, or else the experiment of any campaign.
 ///
 /// # Errors
-/// There is none, the beginning fits several, or the store cannot be read.
+/// None matches, several match the prefix, or the store cannot be read.
 pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     let campaigns = store.campaigns()?;
     if let Some(campaign) = pick(campaigns.clone(), name)? {
@@ -111,14 +112,14 @@ pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     }
 }
 
-/// The shortest beginning that tells these ids apart, as long as 8 characters at least.
+/// Length of the shortest prefixes that distinguish these ids, at least 8 characters.
 pub fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
     let ids: BTreeSet<String> = ids.into_iter().map(|id| id.to_string()).collect();
     length_among(&ids, &ids)
 }
 
-/// The shortest beginning by which each of these experiments is found in the whole workspace.
-/// Beginnings of ids are times: a campaign and its first experiment often begin alike.
+/// Length of the shortest prefixes that identify each of these experiments in the whole workspace.
+/// Prefixes are times, so a campaign and its first experiment often have a common one.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -133,7 +134,7 @@ pub fn short_length_in(store: &dyn Store, experiments: &[Experiment]) -> Result<
     Ok(length_among(&shown, &all))
 }
 
-/// The shortest beginning that tells each of `shown` from all others.
+/// Length of the shortest prefixes that distinguish each of `shown` from all others.
 fn length_among(shown: &BTreeSet<String>, all: &BTreeSet<String>) -> usize {
     let neighbours = all.iter().zip(all.iter().skip(1));
     neighbours
@@ -142,8 +143,8 @@ fn length_among(shown: &BTreeSet<String>, all: &BTreeSet<String>) -> usize {
         .fold(SHORTEST, usize::max)
 }
 
-/// The campaign that `name` means; campaigns come oldest first. Of several with the same name the
-/// latest is meant: a plan that is run again keeps its name.
+/// The campaign that `name` means; `campaigns` has the oldest first. Campaigns of the same plan
+/// have the same name: the latest one is meant.
 fn pick(mut campaigns: Vec<Campaign>, name: &str) -> Result<Option<Campaign>, FindError> {
     if name == LAST {
         return match campaigns.pop() {
@@ -157,7 +158,7 @@ fn pick(mut campaigns: Vec<Campaign>, name: &str) -> Result<Option<Campaign>, Fi
     only(campaigns, name, |campaign| campaign.id.to_string())
 }
 
-/// The one whose id begins with `start`; a mistake if there are several.
+/// The one whose id begins with `start`; an error if there are several.
 fn only<T>(all: Vec<T>, start: &str, id: impl Fn(&T) -> String) -> Result<Option<T>, FindError> {
     let start = start.to_ascii_lowercase();
     let mut fitting: Vec<T> = all

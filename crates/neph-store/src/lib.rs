@@ -1,9 +1,9 @@
-//! Where measurements live: a catalog of campaigns and experiments, and the messages in columns.
+//! Stores measurements: a catalog of campaigns and experiments, and messages in columns.
 //!
-//! Owns the [`Store`] contract, the stores behind it ([`STORES`], by URL scheme), the export
-//! formats, the import of a Latency Tester's output folder, and files that appear only when they are
-//! whole. Computes no statistics and knows no
-//! plan. Every table and column is described in `docs/schema.md`.
+//! Owns the [`Store`] contract and its implementations ([`STORES`], by URL scheme). Owns the export
+//! formats, the import of a Latency Tester's output folder, and files that appear only when
+//! complete. Computes no statistics and does not know plans. `docs/schema.md` describes every table
+//! and column.
 
 mod access;
 mod catalog;

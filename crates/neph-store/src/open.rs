@@ -1,36 +1,36 @@
-//! Opens a store by its URL or path. One store is one line of [`STORES`].
+//! Opens a store by its URL or path. Each kind of store is one line of [`STORES`].
 
 use std::path::Path;
 
 use crate::embedded::Embedded;
 use crate::{Access, Store, StoreError};
 
-/// Opens a store by what follows its scheme in the URL.
+/// Opens a store by the part of the URL after the scheme.
 pub type OpenStore = fn(&str, Access) -> Result<Box<dyn Store>, StoreError>;
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreKind {
-    /// The URL scheme it answers to.
+    /// Its URL scheme.
     pub scheme: &'static str,
-    /// In words, for `--help`.
+    /// Description for `--help`.
     pub about: &'static str,
-    /// Opens what follows `scheme://`.
+    /// Opens a store by the part after `scheme://`.
     pub open: OpenStore,
 }
 
-/// Every kind of store. The first one takes paths without a scheme.
+/// Every kind of store. The first one opens paths without a scheme.
 pub const STORES: &[StoreKind] = &[StoreKind {
     scheme: "file",
     about: "a folder with an SQLite catalog and a Parquet file per experiment",
     open: open_embedded,
 }];
 
-/// Opens a store: a path, or a URL with a scheme of [`STORES`]. Writing makes it where there is
-/// none and brings its schema up to date; reading does neither.
+/// Opens a store: a path, or a URL with a scheme of [`STORES`]. Writing creates a missing store and
+/// migrates an old one; reading does neither.
 ///
 /// # Errors
-/// An unknown scheme, a workspace that somebody else writes, a newer schema, a refusing disk.
+/// Unknown scheme, workspace locked by another process, newer schema, or a failed file operation.
 pub fn open(url_or_path: &str, access: Access) -> Result<Box<dyn Store>, StoreError> {
     let Some((scheme, rest)) = url_or_path.split_once("://") else {
         return (STORES[0].open)(url_or_path, access);

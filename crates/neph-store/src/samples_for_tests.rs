@@ -26,7 +26,7 @@ pub(crate) fn experiment() -> Experiment {
     }
 }
 
-/// A provenance that says little.
+/// A minimal provenance.
 pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
     Provenance {
         experiment,

@@ -1,13 +1,13 @@
-//! Owns the time in which messages were sent, by which they are read.
+//! Owns the range of send times by which messages are read.
 
 use neph_model::{FleetMessage, Instant, Own};
 
-/// A time in which messages were sent. The default is all of it.
+/// A range of send times. The default is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentWithin {
-    /// Not before; `None`: from the start.
+    /// Inclusive start; `None`: no limit.
     pub from: Option<Instant<Own>>,
-    /// Before; `None`: to the end.
+    /// Exclusive end; `None`: no limit.
     pub until: Option<Instant<Own>>,
 }
 
@@ -23,7 +23,7 @@ impl SentWithin {
             && self.until.is_none_or(|until| message.sent < until)
     }
 
-    /// Whether messages sent between `least` and `most` nanoseconds can be within.
+    /// Whether messages sent between `least` and `most` nanoseconds can be in this range.
     pub(crate) fn meets(&self, (least, most): (i64, i64)) -> bool {
         self.from.is_none_or(|from| most >= from.nanos())
             && self.until.is_none_or(|until| least < until.nanos())

@@ -1,4 +1,4 @@
-//! The contract, tried on each kind of store, and other programs that read what is stored.
+//! Tests the contract on each kind of store, and reads stored files with other programs.
 
 mod readers;
 

@@ -1,16 +1,16 @@
-//! Turns an experiment's monotonic marks into wall-clock time, through its anchors.
+//! Converts an experiment's monotonic timestamps to wall-clock time, with its anchors.
 
 use neph_model::{Anchor, Experiment, Instant, Own, Wall};
 
-/// An experiment's own clock, readable as wall-clock time.
+/// Converts an experiment's clock to wall-clock time.
 #[derive(Clone, Debug)]
 pub struct WallClock {
-    /// In the order of time, the experiment's start among them.
+    /// By time, including the experiment's start.
     anchors: Vec<Anchor<Own>>,
 }
 
 impl WallClock {
-    /// From the experiment's anchors; its start is one of them.
+    /// From the experiment's anchors and its start.
     pub fn of(experiment: &Experiment) -> Self {
         let start = Anchor {
             at: Instant::from_nanos(0),
@@ -23,8 +23,8 @@ impl WallClock {
         Self { anchors }
     }
 
-    /// The wall-clock time of an instant, along the line between the anchors around it; by the nearer
-    /// one where the wall clock was stepped between them, and before the first and after the last.
+    /// The wall-clock time of an instant, interpolated between the anchors around it. The nearer
+    /// anchor alone counts if the wall clock was stepped between them, and outside of all anchors.
     pub fn wall(&self, at: Instant<Own>) -> Wall {
         let after = self.anchors.partition_point(|anchor| anchor.at < at);
         let before = self.anchors[after.saturating_sub(1)];
@@ -42,7 +42,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// The clock with these anchors, the first the start: from seconds to whole seconds.
+    /// Clock with these anchors (the first one is the start), as a function of whole seconds.
     fn reported(anchors: &[(i64, i64)]) -> impl Fn(i64) -> i64 {
         let mut of = experiment();
         of.started = Wall::from_unix_nanos(anchors[0].1 * SECOND);

@@ -1,4 +1,4 @@
-//! The folder of an embedded store: where each file lies, and who may write.
+//! The folder of an embedded store: its paths and its write lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use neph_model::ExperimentId;
 use crate::StoreError;
 use crate::fleet::FleetPlace;
 
-/// How long a writer waits for a process that holds the lock for a moment: a reader that looks whether there
-/// is a writer, or a child of the last writer, until it becomes another program.
+/// How long a writer waits for a short-lived holder of the lock. That is a reader that checks for a
+/// writer, or a child of the last writer before its `exec`.
 const MOMENT: Duration = Duration::from_millis(200);
-/// How soon it looks again.
+/// Interval between two attempts.
 const TICK: Duration = Duration::from_millis(5);
 
 /// Paths within one workspace.
@@ -24,8 +24,8 @@ pub(crate) struct Workspace {
     root: PathBuf,
 }
 
-/// Held for life by whoever writes. The kernel lets go of it when the process ends, however it
-/// ends, so a kill -9 leaves no stale lock.
+/// Held by the writer until it ends. The kernel releases it at any end of the process, so a kill -9
+/// leaves no stale lock.
 #[derive(Debug)]
 pub(crate) struct WriteLock {
     _file: File,
@@ -49,11 +49,11 @@ impl Workspace {
     pub(crate) fn messages_of(&self, experiment: ExperimentId) -> PathBuf {
         self.messages().join(format!("{experiment}.parquet"))
     }
-    /// The name of a file of messages until it is whole.
+    /// Temporary name of a file of messages until it is complete.
     pub(crate) fn partial_messages_of(&self, experiment: ExperimentId) -> PathBuf {
         self.messages().join(format!(".{experiment}.partial"))
     }
-    /// Where the messages of an experiment's fleet lie.
+    /// Paths of the messages of an experiment's fleet.
     pub(crate) fn fleet_of(&self, experiment: ExperimentId) -> FleetPlace {
         FleetPlace {
             experiment,
@@ -68,7 +68,7 @@ impl Workspace {
         journal_path(&self.journals(), experiment)
     }
 
-    /// Makes the folders that are not there yet.
+    /// Creates missing folders.
     pub(crate) fn make(&self) -> Result<(), StoreError> {
         for folder in [self.messages(), self.journals()] {
             fs::create_dir_all(&folder).map_err(StoreError::file("make the folder", &folder))?;
@@ -76,7 +76,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Takes the workspace for writing.
+    /// Locks the workspace for writing.
     pub(crate) fn lock(&self) -> Result<WriteLock, StoreError> {
         let path = self.root.join("lock");
         let mut file = File::options()
@@ -98,7 +98,7 @@ impl Workspace {
                 return Err(StoreError::file("lock", &path)(source));
             }
         }
-        // The number is for people only; the lock does not depend on it.
+        // The process id is only for users; the lock does not depend on it.
         file.set_len(0)
             .and_then(|()| write!(file, "{}", std::process::id()))
             .map_err(StoreError::file("write", &path))?;
@@ -107,8 +107,8 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Whether somebody has it for writing. Looks through a shared lock of its own, which is gone
-    /// at once.
+    /// Whether a process has it open for writing. Checks with a shared lock, which is released at
+    /// once.
     pub(crate) fn is_locked(&self) -> Result<bool, StoreError> {
         let path = self.root.join("lock");
         let file = match File::open(&path) {
@@ -124,7 +124,7 @@ impl Workspace {
     }
 }
 
-/// Takes the lock; where another holds it, tries for a moment.
+/// Takes the lock; retries for [`MOMENT`] while another process has it.
 #[expect(
     clippy::disallowed_methods,
     reason = "this crate may not use neph-sys, and no lock of a file has a deadline"
@@ -147,14 +147,14 @@ fn writer_named_by(file: &mut File) -> String {
     }
 }
 
-/// Makes a rename or removal in `folder` outlive a power cut.
+/// Makes a rename or removal in `folder` survive a power failure.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder)
         .and_then(|open| open.sync_all())
         .map_err(StoreError::file("sync the folder", folder))
 }
 
-/// Removes a file; one that is not there is fine.
+/// Removes a file if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

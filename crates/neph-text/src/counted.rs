@@ -1,4 +1,4 @@
-//! Counts as people say them.
+//! Counts with their nouns.
 
 /// `1 message`, `2 messages`.
 pub fn counted(number: u64, noun: &str) -> String {

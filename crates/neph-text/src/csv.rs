@@ -1,16 +1,16 @@
-//! Fields of CSV (RFC 4180): the only place that quotes one.
+//! CSV fields (RFC 4180). No other module quotes one.
 
 use std::borrow::Cow;
 
 use crate::visible_lines;
 
-/// What a spreadsheet takes for the beginning of a formula.
+/// First characters that a spreadsheet reads as the start of a formula.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// A text as a field of CSV: in quotes where it has a comma, a quote or a line's end, hidden
-/// characters escaped. A text that a spreadsheet would calculate gets an apostrophe before it: it begins
-/// with `=`, `+`, `-` or `@`, with one of these in full width, or with a tab, LF or CR (OWASP, "CSV
-/// Injection"). Numbers of ours are no texts and do not come here.
+/// A CSV field: in quotes if the text has a comma, a quote or a line break; hidden characters are
+/// escaped. A text that a spreadsheet would calculate gets a leading apostrophe (OWASP, "CSV
+/// Injection"). Such a text begins with `=`, `+`, `-` or `@`, with one of these in full width, or
+/// with a tab, LF or CR. Do not use this for neph's own numbers.
 pub fn csv_field(text: &str) -> Cow<'_, str> {
     let starts_a_formula = text.starts_with(FORMULA);
     let shown = visible_lines(text);

@@ -1,6 +1,6 @@
-//! Numbers with so many decimals, as they are shown: what is rounded to nothing is not below it.
+//! Numbers with a fixed number of decimals, without a minus sign for values that round to 0.
 //!
-//! Owns the sign of zero. Does not own how many decimals a number deserves.
+//! Owns the sign of zero. Does not own the choice of the number of decimals.
 
 /// `-0.25`, `0.50`.
 pub fn fixed(value: f64, digits: usize) -> String {
@@ -12,7 +12,7 @@ pub fn signed(value: f64, digits: usize) -> String {
     above_nothing(format!("{value:+.digits$}"), "+")
 }
 
-/// With this sign instead of a minus, where all digits are zeros.
+/// Replaces the minus sign by `sign` if all digits are zeros.
 fn above_nothing(text: String, sign: &str) -> String {
     match text.strip_prefix('-') {
         Some(digits) if digits.chars().all(|one| matches!(one, '0' | '.')) => {

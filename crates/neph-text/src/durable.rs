@@ -1,5 +1,5 @@
-//! Files and folders of our own, which no user names: state and keys. They survive a loss of power, and one
-//! process at a time has them. For files that people name see `whole`.
+//! State and key files of neph, at paths that no user chooses. They survive a loss of power, and
+//! one process at a time uses them. For files at paths of users see `whole`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use crate::whole::alongside;
 
-/// A file or folder of our own could not be used.
+/// Using a state file or folder failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} {path}: {source}", path = path.display())]
 pub struct DiskError {
@@ -19,7 +19,7 @@ pub struct DiskError {
 }
 
 impl DiskError {
-    /// Gives an error of the system its operation and its path.
+    /// Adds the operation and the path to a system error.
     pub fn of(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self {
@@ -30,15 +30,15 @@ impl DiskError {
     }
 }
 
-/// A folder that this process has for itself, until this is dropped.
+/// Exclusive use of a folder by this process, until this value is dropped.
 ///
-/// Closing the file alone would not do: a child that was forked meanwhile has it too, until it executes its
-/// program.
+/// Drop unlocks the file, because closing it is not enough: a forked child has it open until it
+/// executes its program.
 #[derive(Debug)]
 pub struct FolderLock(Option<File>);
 
 impl FolderLock {
-    /// Takes a folder; `None` if another has it.
+    /// Locks a folder; `None` if another process has locked it.
     ///
     /// # Errors
     /// The disk refuses.
@@ -54,7 +54,7 @@ impl FolderLock {
         }
     }
 
-    /// The file for a child, which has the folder as long as it keeps the file open.
+    /// The lock file for a child, which locks the folder as long as it keeps the file open.
     pub fn into_stdio(mut self) -> Stdio {
         self.0.take().map_or_else(Stdio::null, Stdio::from)
     }
@@ -63,13 +63,13 @@ impl FolderLock {
 impl Drop for FolderLock {
     fn drop(&mut self) {
         if let Some(file) = &self.0 {
-            // What cannot be unlocked is so when the file is closed.
+            // If this fails, closing the file unlocks it.
             let _ = file.unlock();
         }
     }
 }
 
-/// Removes a folder with all that is in it; that there is none is fine.
+/// Removes a folder with its contents; succeeds if there is none.
 ///
 /// # Errors
 /// The disk refuses.
@@ -82,8 +82,8 @@ pub fn remove_folder(path: &Path) -> Result<(), DiskError> {
     }
 }
 
-/// Writes a file that is there, whole, when this returns, also after the power goes. A file of that name is
-/// replaced; others may not read it.
+/// Writes a file that is complete when this returns, also after a loss of power. Replaces a file of
+/// that name; other users cannot read it.
 ///
 /// # Errors
 /// The disk refuses.
@@ -117,7 +117,7 @@ mod tests {
         let first = take();
         assert!(first.is_some());
         assert!(take().is_none());
-        // As a child has it that does not execute its program yet.
+        // Like a forked child that has not executed its program yet.
         let file = first.as_ref().and_then(|lock| lock.0.as_ref());
         let forked = file.map(File::try_clone);
         drop(first);

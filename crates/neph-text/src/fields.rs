@@ -1,24 +1,22 @@
-//! A cursor over a table: takes typed values by key, remembers what was asked for, and in the end
-//! reports every key that nobody asked for.
+//! A cursor over a table: reads typed values by key, and reports every key that was not read.
 
 use std::ops::Range;
 
 use crate::{Entry, Fault, Node, Problems, Table, Take, Value, did_you_mean};
 
-/// Values and tables are compared with each other: far longer lists would cost their square.
+/// Longest list: values and tables are compared pairwise, which takes quadratic time.
 const LONGEST_LIST: usize = 4096;
 
-/// A value and the bytes it is written in.
+/// A value and its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {
     /// The value.
     pub value: T,
-    /// Its bytes in the text.
+    /// Its byte range in the text.
     pub span: Range<usize>,
 }
 
-/// A table that is being read. Mistakes go into the [`Problems`] it was made with; a value that
-/// has one is `None`.
+/// A table that is read. Mistakes are added to its [`Problems`]; a value with a mistake is `None`.
 #[derive(Debug)]
 pub struct Fields<'a> {
     table: &'a Table,
@@ -28,7 +26,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads `table`, which stands at `span`.
+    /// Reads `table`, which is at `span`.
     pub const fn new(table: &'a Table, span: Range<usize>, problems: &'a Problems<'a>) -> Self {
         Self {
             table,
@@ -38,7 +36,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads `node` if it is a table; a mistake otherwise.
+    /// Reads `node` if it is a table; otherwise adds a mistake.
     pub fn of(node: &'a Node, problems: &'a Problems<'a>) -> Option<Self> {
         if let Value::Table(table) = &node.value {
             return Some(Self::new(table, node.span.clone(), problems));
@@ -48,27 +46,27 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Where the table stands.
+    /// The position of the table.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
-    /// Where mistakes go.
+    /// The collected mistakes.
     pub const fn problems(&self) -> &'a Problems<'a> {
         self.problems
     }
-    /// Notes a mistake at `span`.
+    /// Adds a mistake at `span`.
     pub fn fault(&self, span: Range<usize>, what: impl Into<String>, remedy: impl Into<String>) {
         self.problems.add(span, Fault::new(what, remedy));
     }
 
-    /// The entry of `key`, which counts as known from now on.
-    /// A key that stands for nothing is as good as absent.
+    /// The entry of `key`, which is a known key from now on. A key without a value counts as
+    /// absent.
     pub fn entry(&mut self, key: &'a str) -> Option<&'a Entry> {
         self.asked.push(key);
         let entry = self.table.get(key)?;
         (entry.node.value != Value::Nothing).then_some(entry)
     }
-    /// The entry of `key`, which must be there.
+    /// The entry of `key`, which is required.
     pub fn needed(&mut self, key: &'a str) -> Option<&'a Entry> {
         let entry = self.entry(key);
         if entry.is_none() {
@@ -78,15 +76,15 @@ impl<'a> Fields<'a> {
         entry
     }
 
-    /// The value of `key`, if it is there.
+    /// The value of `key`, if present.
     pub fn optional<T: Take>(&mut self, key: &'a str) -> Option<Placed<T>> {
         self.optional_with(key, T::take)
     }
-    /// The value of `key`, which must be there.
+    /// The value of `key`, which is required.
     pub fn required<T: Take>(&mut self, key: &'a str) -> Option<Placed<T>> {
         self.required_with(key, T::take)
     }
-    /// Like [`Self::optional`], by a reader of one's own.
+    /// Like [`Self::optional`], with the function `read`.
     pub fn optional_with<T>(
         &mut self,
         key: &'a str,
@@ -95,7 +93,7 @@ impl<'a> Fields<'a> {
         let entry = self.entry(key)?;
         self.read(&entry.node, &read)
     }
-    /// Like [`Self::required`], by a reader of one's own.
+    /// Like [`Self::required`], with the function `read`.
     pub fn required_with<T>(
         &mut self,
         key: &'a str,
@@ -105,13 +103,12 @@ impl<'a> Fields<'a> {
         self.read(&entry.node, &read)
     }
 
-    /// The values of `key`, a single one or a list; `None` if it is absent or none of them can be
-    /// read, so never without a value. An empty list is a mistake, and so is a value that occurs
-    /// twice.
+    /// The values of `key`, a single one or a list. `None` if it is absent or no value can be read,
+    /// so a returned list is never empty. An empty list and a repeated value are mistakes.
     pub fn one_or_list<T: Take + PartialEq>(&mut self, key: &'a str) -> Option<Vec<Placed<T>>> {
         self.one_or_list_with(key, T::take)
     }
-    /// Like [`Self::one_or_list`], by a reader of one's own.
+    /// Like [`Self::one_or_list`], with the function `read`.
     pub fn one_or_list_with<T: PartialEq>(
         &mut self,
         key: &'a str,
@@ -147,12 +144,12 @@ impl<'a> Fields<'a> {
         (!values.is_empty()).then_some(values)
     }
 
-    /// The table at `key`, if it is there.
+    /// The table at `key`, if present.
     pub fn table(&mut self, key: &'a str) -> Option<Fields<'a>> {
         let entry = self.entry(key)?;
         Fields::of(&entry.node, self.problems)
     }
-    /// The tables at `key`; none if it is absent. One table alone counts as a list of one.
+    /// The tables at `key`; none if it is absent. A single table counts as a list of one.
     pub fn tables(&mut self, key: &'a str) -> Vec<Fields<'a>> {
         let Some(entry) = self.entry(key) else {
             return Vec::new();
@@ -172,13 +169,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reports every key that nobody asked for, with the nearest name that somebody did.
+    /// Reports every key that is not known, with the nearest known name.
     pub fn finish(self) {
         for entry in &self.table.entries {
             if self.asked.contains(&entry.key.as_str()) {
                 continue;
             }
-            // The nearest name costs more than all of the rest.
+            // Finding the nearest name takes longer than all of the rest.
             if self.problems.is_full() {
                 self.problems.count();
                 continue;

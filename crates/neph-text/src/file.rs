@@ -1,5 +1,6 @@
-//! Files that a user names and that are read whole: each kind has a largest size, so that no file
-//! takes all memory, and what is no file is refused before it is opened, so that nothing waits.
+//! Reads whole files that a user names. Each kind has a maximum size, so that no file takes all
+//! memory. Devices, sockets and named pipes are refused before they are opened, so that no read
+//! blocks.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -7,7 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// A kind of file, by what it may hold.
+/// The kind of a file, by its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A plan, or a settings file of the Latency Tester.
@@ -16,22 +17,22 @@ pub enum FileKind {
     Topology,
     /// A policy of an agent.
     Policy,
-    /// Delays that a link replays.
+    /// Delays for a link to replay.
     Delays,
-    /// Sizes of a video's frames.
+    /// Frame sizes of a video.
     Frames,
-    /// A secret that is shared with a peer.
+    /// A secret shared with a peer.
     Secret,
     /// PEM: a private key.
     PrivateKey,
-    /// PEM: certificates; the public authorities together have 0.3 MiB.
+    /// PEM: certificates; all public authorities together have 0.3 MiB.
     Certificates,
     /// A program that a lab runs.
     Program,
 }
 
 impl FileKind {
-    /// The largest size, in bytes.
+    /// The maximum size in bytes.
     pub const fn largest(self) -> u64 {
         match self {
             Self::Plan | Self::Topology | Self::Certificates => 16 << 20,
@@ -46,17 +47,17 @@ impl FileKind {
 /// Why a file cannot be read. Displayed without the file's name.
 #[derive(Debug)]
 pub enum FileError {
-    /// The system refused.
+    /// A system error.
     Io(io::Error),
     /// It is a folder.
     Folder,
     /// It is a device, a pipe or a socket.
     NoFile(&'static str),
-    /// It is larger than its kind may be; the size where it is known.
+    /// It exceeds the maximum size of its kind; with its size if known.
     TooLarge {
-        /// Bytes that it has.
+        /// Its size in bytes.
         size: Option<u64>,
-        /// Bytes that it may have.
+        /// The maximum size in bytes.
         largest: u64,
     },
     /// It is not UTF-8.
@@ -64,7 +65,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// What to do about it, where that does not depend on what the file is for.
+    /// The remedy, where it does not depend on the purpose of the file.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Io(_) => None,
@@ -102,15 +103,15 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// Where a process finds the pipes that a shell has made for it (`<(command)`, `>(command)`).
+/// Folders of the pipes that a shell creates for a process (`<(command)`, `>(command)`).
 const HANDED_OVER: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
-/// Whether a process that reads this path gets what it was started with.
+/// Whether this path is an input that the process was started with.
 fn is_input_handed_over(path: &Path) -> bool {
     is_within(path, &["/dev/stdin"])
 }
 
-/// Whether a process that writes to this path writes to what it was started with.
+/// Whether this path is an output that the process was started with.
 pub fn is_output_handed_over(path: &Path) -> bool {
     is_within(path, &["/dev/stdout", "/dev/stderr"])
 }
@@ -120,8 +121,8 @@ fn is_within(path: &Path, more: &[&str]) -> bool {
     places.into_iter().any(|place| path.starts_with(place))
 }
 
-/// Opens a file of this kind, and looks at its size. A pipe that the shell has handed over
-/// (`<(command)`, `/dev/stdin`) is read as a file; a named one is not.
+/// Opens a file of this kind after checking its size. A pipe from the shell (`<(command)`,
+/// `/dev/stdin`) is read like a file; a named pipe is refused.
 ///
 /// # Errors
 /// It cannot be opened, is no regular file, or is too large.
@@ -155,7 +156,7 @@ pub fn open_file(kind: FileKind, path: &Path) -> Result<File, FileError> {
 /// The bytes of a file.
 ///
 /// # Errors
-/// As [`open_file`]; also where it grows beyond the largest size while it is read.
+/// As [`open_file`]; also if it grows beyond the maximum size while it is read.
 pub fn read_bytes(kind: FileKind, path: &Path) -> Result<Vec<u8>, FileError> {
     let largest = kind.largest();
     let mut bytes = Vec::new();

@@ -1,13 +1,12 @@
-//! Typed text with places: TOML and YAML as trees whose every key and value knows where it
-//! stands, and a cursor that turns them into values while collecting every mistake. Also files that are
-//! written whole or not at all, and how text
-//! from outside is shown: without control characters, in bounded length, as a field of CSV;
-//! and how large a file of each kind may be that is read whole.
+//! Text with positions: TOML and YAML as trees whose keys and values have their position, and a
+//! cursor that reads typed values and collects all mistakes.
+//! Also: writing files completely or not at all, limits for the size of files, and safe output of
+//! external text (no control characters, bounded length, CSV fields).
 //!
-//! Owns spans, lines and columns, units as people write them, and the wording of mistakes. Knows
-//! no word of Nephoscope and prints nothing.
+//! Owns spans, lines and columns, units, and the wording of mistakes. Does not own any term of
+//! Nephoscope, and prints nothing.
 //!
-//! Why not serde: its tagged, untagged and flattened enums lose the place, and it stops at the
+//! Why not serde: its tagged, untagged and flattened enums lose the position, and it stops at the
 //! first mistake.
 
 pub mod counted;

@@ -1,30 +1,30 @@
-//! The tree that a text becomes, whatever its syntax.
+//! The tree of a parsed text, for every syntax.
 
 use std::ops::Range;
 
-/// A value and the bytes it is written in.
+/// A value and its position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Its bytes in the text.
+    /// Its byte range in the text.
     pub span: Range<usize>,
 }
 
-/// What a text can say.
+/// A value of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A text.
     Text(String),
-    /// A whole number; wider than any type it will become, so that range checks are one place.
+    /// A whole number; wider than every target type, so that range checks are in one place.
     Integer(i128),
     /// A number with a fraction or an exponent.
     Real(f64),
     /// True or false.
     Switch(bool),
-    /// A moment; kept as written, nothing here takes one.
+    /// A date or time, as written; no type reads one.
     Moment(String),
-    /// Nothing (YAML's null, or a key without a value).
+    /// No value (YAML's null, or a key without a value).
     Nothing,
     /// A list.
     List(Vec<Node>),
@@ -33,7 +33,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What it is, for sentences: `a text`, `a whole number` ...
+    /// Its type, for messages: `a text`, `a whole number` ...
     pub const fn noun(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
@@ -48,18 +48,18 @@ impl Value {
     }
 }
 
-/// A key, its bytes, and what it stands for.
+/// A key, its position, and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// The key's bytes in the text.
+    /// The key's byte range in the text.
     pub key_span: Range<usize>,
     /// The value.
     pub node: Node,
 }
 
-/// Keys and values, in the order of the text. A key occurs once.
+/// Keys and values, in the order of the text. Keys are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// In the order of the text.
@@ -67,7 +67,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The entry of that key.
+    /// The entry of this key.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }

@@ -1,8 +1,8 @@
-//! Text from outside, made safe to print: names in files, paths, what peers and other programs
-//! write. The only place that decides what a terminal may receive.
+//! Makes external text safe to print: names in files, paths, output of peers and other programs. No
+//! other module decides which characters a terminal receives.
 //!
-//! A hidden character is written as `\u001b`, in UTF-16 as JSON has it, so that a JSON document
-//! stays the same document. Text without hidden characters is not changed.
+//! A hidden character is written as `\u001b`, in UTF-16 as in JSON, so that a JSON document keeps
+//! its meaning. Text without hidden characters is not changed.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -12,15 +12,15 @@ mod writer;
 
 pub use writer::{Visible, visible_file};
 
-/// Characters of one value from outside, at most.
+/// Maximum characters of an external value.
 pub const LONGEST_VALUE: usize = 300;
-/// Characters of one sentence for people, at most.
+/// Maximum characters of a message.
 pub const LONGEST_SENTENCE: usize = 4096;
-/// What stands at the end of a text that was cut.
+/// The end of a text that was cut.
 const CUT: &str = "...";
 
-/// Characters that are no letter and no space: a terminal obeys them, or shows nothing.
-/// Unicode 16: controls, format characters, fillers, variation selectors, tags.
+/// Characters other than letters and spaces that a terminal interprets or does not show. Unicode
+/// 16: controls, format characters, fillers, variation selectors, tags.
 const HIDDEN: [(char, char); 25] = [
     ('\0', '\u{1f}'),
     ('\u{7f}', '\u{9f}'),
@@ -49,7 +49,7 @@ const HIDDEN: [(char, char); 25] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a terminal obeys `letter` or shows nothing for it: controls (C0 with tab and newline,
+/// Whether a terminal interprets `letter` or does not show it: controls (C0 with tab and newline,
 /// DEL, C1), bidirectional controls, zero-width and other invisible characters.
 pub const fn is_hidden(letter: char) -> bool {
     if matches!(letter, ' '..='~') {
@@ -65,22 +65,22 @@ pub const fn is_hidden(letter: char) -> bool {
     false
 }
 
-/// A text from outside in one line of at most [`LONGEST_VALUE`] characters, without hidden ones.
+/// An external text in one line of at most [`LONGEST_VALUE`] characters, without hidden ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outside(String);
 
 impl Outside {
-    /// Of a text.
+    /// From a text.
     pub fn text(text: &str) -> Self {
         Self(one_line(text, LONGEST_VALUE).into_owned())
     }
-    /// Of bytes that should be UTF-8; what is none becomes U+FFFD.
+    /// From bytes that should be UTF-8; other bytes become U+FFFD.
     pub fn bytes(bytes: &[u8]) -> Self {
-        // Each character has at most four bytes: what follows is cut in any case.
+        // A character has at most four bytes: the rest is cut in any case.
         let most = bytes.len().min(4 * LONGEST_VALUE + 4);
         Self::text(&String::from_utf8_lossy(&bytes[..most]))
     }
-    /// Of a path.
+    /// From a path.
     pub fn path(path: &Path) -> Self {
         Self::text(&path.to_string_lossy())
     }
@@ -107,24 +107,24 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// `text` with every hidden character escaped but newlines and tabs: for text that is known to have
-/// several lines.
+/// `text` with every hidden character escaped except newlines and tabs: for text with several
+/// lines.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| matches!(letter, '\n' | '\t'))
 }
 
-/// `text` as [`visible`] has it, cut to `most` characters; what was cut ends in `...`.
+/// `text` as from [`visible`], cut to `most` characters; a cut text ends in `...`.
 pub fn one_line(text: &str, most: usize) -> Cow<'_, str> {
     bounded(text, most, |_| false)
 }
 
-/// `text` as [`visible_lines`] has it, cut to `most` characters; what was cut ends in `...`.
+/// `text` as from [`visible_lines`], cut to `most` characters; a cut text ends in `...`.
 pub fn several_lines(text: &str, most: usize) -> Cow<'_, str> {
     bounded(text, most, |letter| matches!(letter, '\n' | '\t'))
 }
 
-/// `text` as [`visible_lines`] has it, but with colours (SGR sequences, `ESC [ 1;31 m`), which ours is
-/// to have: nothing from outside may be in it that was not escaped before.
+/// `text` as from [`visible_lines`], but with colours (SGR sequences, `ESC [ 1;31 m`). Only for
+/// neph's output: external text in it must have been escaped before.
 pub fn coloured(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut parts = text.split("\x1b[");
@@ -149,7 +149,7 @@ fn bounded(text: &str, most: usize, stays: impl Fn(char) -> bool) -> Cow<'_, str
     let most = most.max(CUT.len());
     let mut written = 0;
     let mut clean = true;
-    // Where the text is cut, if it does not fit: what is written until there leaves room for the dots.
+    // Where to cut if the text does not fit: the output up to here leaves room for the dots.
     let mut end = 0;
     for (at, letter) in text.char_indices() {
         if written <= most - CUT.len() {

@@ -1,20 +1,20 @@
-//! A place in a text: what an editor jumps to, and the bytes that are meant.
+//! A position in a text: line and column for editors, and the byte range.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A line and a column, both from 1, and the bytes that are meant.
+/// A line and a column, both from 1, and the byte range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The line, from 1.
     pub line: usize,
     /// The character within the line, from 1.
     pub column: usize,
-    /// The bytes of the text that are meant; both ends lie on character boundaries within it.
+    /// The byte range; both ends are character boundaries within the text.
     pub span: Range<usize>,
 }
 
-/// `12:7`, as editors read it.
+/// `12:7`, the form that editors read.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)

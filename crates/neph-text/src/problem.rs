@@ -1,5 +1,4 @@
-//! A mistake in a text: where, what, and what to write instead; and the place where a reader
-//! collects them all.
+//! A mistake in a text (where, what, and the remedy), and the collection of all mistakes of a text.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -9,21 +8,20 @@ use std::ops::Range;
 
 use crate::{Outside, Place, Source, did_you_mean};
 
-/// Beyond this many, further mistakes are only counted: nobody reads them, and a hostile file
-/// could hold millions.
+/// Further mistakes are only counted: nobody reads them, and a hostile file could have millions.
 const MOST: usize = 100;
 
-/// A mistake, before the text it stands in is named.
+/// A mistake without the name of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What is wrong: one clause without a full stop.
     pub what: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl Fault {
-    /// What is wrong, and what to do about it.
+    /// What is wrong, and the remedy.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -32,16 +30,16 @@ impl Fault {
     }
 }
 
-/// A mistake at a place of a named text.
+/// A mistake at a position in a named text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The text's name.
+    /// The name of the text.
     pub file: String,
-    /// Where in the text.
+    /// The position in the text.
     pub place: Place,
     /// What is wrong: one clause without a full stop.
     pub what: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -60,8 +58,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// A mistake quotes the file, and the file may hold a megabyte in one word, or bytes that a
-/// terminal obeys.
+/// Makes quoted text safe: the file may have a word of a megabyte, or terminal control characters.
 fn fit_to_show(text: &str) -> String {
     Outside::text(text).into()
 }
@@ -71,13 +68,13 @@ fn fit_to_show(text: &str) -> String {
 pub struct Problems<'s> {
     source: &'s Source,
     found: RefCell<Vec<Problem>>,
-    /// Hashes of all that was noted, so that a mistake counts once.
+    /// Hashes of all mistakes, so that each counts once.
     noted: RefCell<HashSet<u64>>,
     more: Cell<usize>,
 }
 
 impl<'s> Problems<'s> {
-    /// None found so far in `source`.
+    /// No mistakes in `source` so far.
     pub fn new(source: &'s Source) -> Self {
         Self {
             source,
@@ -86,11 +83,11 @@ impl<'s> Problems<'s> {
             more: Cell::new(0),
         }
     }
-    /// The text they are found in.
+    /// The text of the mistakes.
     pub const fn source(&self) -> &'s Source {
         self.source
     }
-    /// Notes a mistake; once, however many readers of one value find the same.
+    /// Adds a mistake; once, even if several readers of a value find it.
     pub fn add(&self, span: Range<usize>, fault: Fault) {
         let Fault { what, remedy } = fault;
         let mut hasher = DefaultHasher::new();
@@ -110,12 +107,12 @@ impl<'s> Problems<'s> {
         };
         self.found.borrow_mut().push(problem);
     }
-    /// Whether further mistakes are only counted, so that their sentences need not be made.
+    /// Whether further mistakes are only counted, without a message.
     pub fn is_full(&self) -> bool {
         self.found.borrow().len() >= MOST
     }
-    /// Notes that a name is not among those that are known, with the nearest one: looked for only as long
-    /// as mistakes are shown.
+    /// Adds the mistake that a name is unknown, with the nearest known name. That name is computed
+    /// only while mistakes are stored.
     pub fn unknown<'k>(
         &self,
         given: &str,
@@ -129,18 +126,18 @@ impl<'s> Problems<'s> {
         }
         self.add(span, Fault::new(what, did_you_mean(given, &known())));
     }
-    /// Counts a mistake without a sentence.
+    /// Counts a mistake without a message.
     pub fn count(&self) {
         self.more.set(self.more.get() + 1);
     }
-    /// Whether there is none.
+    /// Whether there is no mistake.
     pub fn is_empty(&self) -> bool {
         self.found.borrow().is_empty()
     }
     /// `value` if there is no mistake.
     ///
     /// # Errors
-    /// All mistakes, by place; at most 100 and one that tells how many more there are.
+    /// All mistakes, by position: at most 100, and one with the number of further ones.
     pub fn verdict<T>(self, value: Option<T>) -> Result<T, Vec<Problem>> {
         let more = self.more.get();
         let mut found = self.found.into_inner();

@@ -1,10 +1,10 @@
-//! Quantities as people write them: `25ms`, `10 KiB`, `3Mbit/s`, `0.1%`.
+//! Quantities with units: `25ms`, `10 KiB`, `3Mbit/s`, `0.1%`.
 //!
 //! Decimal arithmetic in integers: `0.1ms` is 100,000 ns and not a float near it.
 
 use crate::Fault;
 
-/// Unit names with how many of the base unit they hold.
+/// Unit names and their size in base units.
 type Units = &'static [(&'static str, u64)];
 
 const TIMES: Units = &[
@@ -36,7 +36,7 @@ const RATES: Units = &[
 /// A time in nanoseconds, from 0 to 292 years.
 ///
 /// # Errors
-/// No number, no unit, an unknown unit, more than fits, or finer than a nanosecond.
+/// No number, no unit, an unknown unit, too large, or finer than a nanosecond.
 pub fn parse_duration(text: &str) -> Result<i64, Fault> {
     let nanos = measure(text, TIMES, ("a time", "\"25ms\", \"1s\" or \"2min\""))?;
     i64::try_from(nanos).map_err(|_| {
@@ -50,7 +50,7 @@ pub fn parse_duration(text: &str) -> Result<i64, Fault> {
 /// A size in bytes.
 ///
 /// # Errors
-/// No number, no unit, an unknown unit, more than fits, or a part of a byte.
+/// No number, no unit, an unknown unit, too large, or a fraction of a byte.
 pub fn parse_size(text: &str) -> Result<u64, Fault> {
     measure(text, SIZES, ("a size", "\"64B\", \"100kB\" or \"10KiB\""))
 }
@@ -58,7 +58,7 @@ pub fn parse_size(text: &str) -> Result<u64, Fault> {
 /// A rate in bits per second.
 ///
 /// # Errors
-/// No number, no unit, an unknown unit, more than fits, or a part of a bit.
+/// No number, no unit, an unknown unit, too large, or a fraction of a bit.
 pub fn parse_rate(text: &str) -> Result<u64, Fault> {
     measure(text, RATES, ("a rate", "\"3Mbit/s\" or \"500kbit/s\""))
 }
@@ -66,7 +66,7 @@ pub fn parse_rate(text: &str) -> Result<u64, Fault> {
 /// A share in percent, from 0 to 100.
 ///
 /// # Errors
-/// No number, no percent sign, or outside the range.
+/// No number, no percent sign, or out of range.
 pub fn parse_percent(text: &str) -> Result<f64, Fault> {
     text.trim()
         .strip_suffix('%')

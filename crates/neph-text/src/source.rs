@@ -1,15 +1,15 @@
-//! A named text, and where its lines begin.
+//! A named text, and the positions of its lines.
 
 use std::ops::Range;
 
 use crate::Place;
 
-/// A text and the name it goes by on screen.
+/// A text and its name in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,
     text: String,
-    /// The byte at which each line begins; the first is 0.
+    /// The byte offset of each line; the first is 0.
     lines: Vec<usize>,
 }
 
@@ -37,8 +37,7 @@ impl Source {
         &self.text
     }
 
-    /// Where `span` stands. A span that reaches beyond the text, or into a character, is cut down
-    /// to what is there.
+    /// The position of `span`. A span beyond the text or within a character is shortened.
     pub fn place(&self, span: Range<usize>) -> Place {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end.max(start));

@@ -1,11 +1,11 @@
-//! The name that was probably meant.
+//! Suggests the name that was probably meant.
 
 use std::collections::HashSet;
 
-/// The one of `known` that `given` was probably meant to be, if one is near: at most one slip in a
-/// short name, one more for every four letters.
+/// The one of `known` that was probably meant by `given`, if one is near. A short name may have one
+/// typing error, plus one for every four letters.
 pub fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // Longer than any name of ours by far: not a slip, and the distance would cost its square.
+    // Far longer than any known name: no typing error, and the distance takes quadratic time.
     if given.len() > 64 {
         return None;
     }
@@ -19,13 +19,13 @@ pub fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// How many slips a name allows.
+/// Allowed typing errors for a name.
 const fn slips(name: &str) -> usize {
     1 + name.len() / 4
 }
 
-/// A lower bound of the distance in bytes, found without the distance's square: a slip changes the
-/// number of at most two different bytes by one each.
+/// A lower bound of the distance in bytes, in linear time: a typing error changes the count of at
+/// most two byte values by one each.
 fn least_distance(given: &str, name: &str) -> usize {
     if name.len() > 4 * 64 {
         return usize::MAX;
@@ -41,7 +41,7 @@ fn least_distance(given: &str, name: &str) -> usize {
         .iter()
         .map(|count| u32::from(count.unsigned_abs()))
         .sum();
-    // A character has up to four bytes, and its slip may change all of them twice.
+    // A character has up to four bytes, so an error changes up to eight counts.
     let per_slip = if given.is_ascii() && name.is_ascii() {
         2
     } else {
@@ -50,15 +50,15 @@ fn least_distance(given: &str, name: &str) -> usize {
     usize::try_from(sum.div_ceil(per_slip)).unwrap_or(usize::MAX)
 }
 
-/// Known names that a given one is compared with, at most: a file may hold thousands of both.
+/// Maximum number of known names to compare: a file may have thousands of both.
 const COMPARED: usize = 1000;
-/// Known names that are put in order of their distance, at most; of more, the first ones are listed.
+/// Maximum number of known names to sort by distance; of more, the first ones are listed.
 const ORDERED: usize = 100;
 
-/// Characters of all known names together that are listed; of more, the nearest ones.
+/// Maximum characters of the listed names; of more, the nearest ones are listed.
 const LISTED: usize = 240;
 
-/// A remedy for a name that is not among `known`.
+/// The remedy for a name that is not in `known`.
 pub fn did_you_mean(given: &str, known: &[&str]) -> String {
     match nearest(given, known.iter().copied()) {
         Some(name) => format!("did you mean '{name}'?"),
@@ -67,7 +67,7 @@ pub fn did_you_mean(given: &str, known: &[&str]) -> String {
     }
 }
 
-/// Each name once and whole: all of them where they fit, else the nearest first, and how many more.
+/// Each name once: all of them if they fit, else the nearest first, and the number of others.
 fn listed(given: &str, known: &[&str]) -> String {
     let mut seen = HashSet::new();
     let once = known.iter().filter(|name| seen.insert(**name));

@@ -1,10 +1,10 @@
-//! From a node to a typed value, or the sentence that says why not.
+//! Converts a node to a typed value, or returns the mistake.
 
 use crate::{
     Fault, Node, Value, did_you_mean, parse_duration, parse_percent, parse_rate, parse_size,
 };
 
-/// A type that a node can become.
+/// A type that a node can be converted to.
 pub trait Take: Sized {
     /// The value of `node`.
     ///
@@ -17,7 +17,7 @@ pub trait Take: Sized {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nanos(pub i64);
 
-/// A size in bytes, written with its unit or as a plain number of bytes.
+/// A size in bytes, written with its unit or as a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
@@ -33,10 +33,10 @@ pub struct Percent(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Port(pub u16);
 
-/// The value that `node`'s text names among `choices`.
+/// The choice that the text of `node` names.
 ///
 /// # Errors
-/// The node is no text, or names none of them.
+/// The node is no text, or no choice has this name.
 pub fn choice<T: Copy>(node: &Node, choices: &[(&str, T)]) -> Result<T, Fault> {
     let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
     let Value::Text(text) = &node.value else {
@@ -57,7 +57,7 @@ fn one_of(names: &[&str]) -> String {
     format!("one of {}", quoted.join(", "))
 }
 
-/// The fault of a node that is not what was asked for.
+/// The mistake of a node with the wrong type.
 fn unexpected(node: &Node, wanted: &str) -> Fault {
     let what = format!("this is {}", node.value.noun());
     Fault::new(what, format!("write {wanted}"))

@@ -1,4 +1,4 @@
-//! TOML to a tree with places.
+//! Parses TOML to a tree with positions.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::{Entry, Fault, Node, Problems, Table, Value};
 
-/// Reads the source of `problems` as TOML. Mistakes of syntax are noted, and what could be read
-/// around them is returned.
+/// Reads the source of `problems` as TOML. Adds syntax errors, and returns everything that could be
+/// read.
 pub fn parse_toml(problems: &Problems<'_>) -> Table {
     let (document, errors) = DeTable::parse_recoverable(problems.source().text());
     for error in errors {
@@ -18,7 +18,7 @@ pub fn parse_toml(problems: &Problems<'_>) -> Table {
     table_of(document.get_ref())
 }
 
-/// The tree of a table that the `toml` crate has read. Entries come in the order of the text.
+/// The tree of a table of the `toml` crate. Entries are in the order of the text.
 pub fn table_of(table: &DeTable<'_>) -> Table {
     let mut entries: Vec<Entry> = table
         .iter()
@@ -51,8 +51,7 @@ fn node(value: &DeValue<'_>, span: Range<usize>) -> Node {
     Node { value, span }
 }
 
-/// A number of more digits than `i128` holds is kept at the end of the range: every range check
-/// refuses it.
+/// A number beyond `i128` becomes its minimum or maximum, which every range check refuses.
 fn integer(digits: &DeInteger<'_>) -> Value {
     let text = digits.as_str();
     Value::Integer(match i128::from_str_radix(text, digits.radix()) {

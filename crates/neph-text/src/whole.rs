@@ -1,9 +1,9 @@
-//! Files at paths that people name: the only place that makes them. An earlier file is kept unless it
-//! is to be replaced, a symbolic link is never followed, and a whole file appears only when all of it
-//! is written.
+//! Creates files at paths of users. No other module creates them. An existing file is kept unless
+//! it is to be replaced, a symbolic link is never followed, and a whole file appears only when it
+//! is complete.
 //!
-//! Owns the file beside the name that is written first, and what is done where the name is a device
-//! or a pipe. Says nothing to people and knows no format.
+//! Owns the temporary file next to the path, and writing to devices and pipes. Does not own
+//! messages or formats.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -12,28 +12,28 @@ use std::path::{Path, PathBuf};
 
 use crate::file::is_output_handed_over;
 
-/// What becomes of a file that exists.
+/// What to do with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It is kept, and nothing is written. An empty one (`mktemp`) is written to.
+    /// Keep it, and write nothing. An empty file (`mktemp`) is written to.
     Keep,
-    /// It is replaced.
+    /// Replace it.
     Replace,
 }
 
 /// Why a path is not written to: the source of an [`io::Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
-    /// A file with content is there.
+    /// A file with content exists.
     #[error("it exists")]
     Exists,
-    /// A symbolic link is there, to a file or to nothing.
+    /// A symbolic link exists, with or without a target.
     #[error("it is a symbolic link, which is not followed")]
     Link,
 }
 
 impl Kept {
-    /// Of an error of this module.
+    /// The reason in an error of this module.
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
@@ -45,13 +45,13 @@ impl From<Kept> for io::Error {
     }
 }
 
-/// What is found under a name.
+/// What exists at a path.
 enum Found {
     Nothing,
     Empty(fs::Metadata),
     /// A file that is to be replaced.
     Old,
-    /// A device, a pipe, or a file that the shell has opened for us: written through, never replaced.
+    /// A device, a pipe, or a file that the shell has opened: written to, never replaced.
     Through(fs::Metadata),
 }
 
@@ -77,11 +77,10 @@ fn find(path: &Path, existing: Existing) -> io::Result<Found> {
     }
 }
 
-/// Whether a file could be made at `path`, before anything is measured. Leaves nothing there, and what
-/// is there as it is.
+/// Checks before a measurement that a file can be created at `path`. Changes nothing there.
 ///
 /// # Errors
-/// [`Kept`], or the system refuses.
+/// [`Kept`], or a system error.
 pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
     match find(path, existing)? {
         Found::Nothing => {
@@ -89,29 +88,29 @@ pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
             fs::remove_file(path)
         }
         Found::Empty(_) => OpenOptions::new().write(true).open(path).map(drop),
-        // Whoever waits for the end of a pipe must not see one now.
+        // Opening a pipe here would show its reader an end of file.
         Found::Old | Found::Through(_) => Ok(()),
     }
 }
 
-/// Makes the file at `path`, to be written as results come.
+/// Creates the file at `path`, for results while they arrive.
 ///
 /// # Errors
-/// [`Kept`], or the system refuses.
+/// [`Kept`], or a system error.
 pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
     match find(path, existing)? {
         Found::Nothing => File::create_new(path),
         Found::Empty(found) => {
             let file = OpenOptions::new().write(true).open(path)?;
             let opened = file.metadata()?;
-            // Somebody may have put a link in its place.
+            // Another process may have replaced it by a link.
             if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
                 return Err(Kept::Link.into());
             }
             Ok(file)
         }
         Found::Old => {
-            // The earlier file goes only when the new one is there.
+            // The old file is removed only when the new one exists.
             let (file, place) = create_temporary(path)?;
             let renamed = fs::rename(&place, path);
             renamed.inspect_err(|_| {
@@ -123,7 +122,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
     }
 }
 
-/// A device or a pipe; a file that the shell has opened, behind what was written through its descriptor.
+/// Opens a device or a pipe, or a file of the shell, to append after earlier output.
 fn open_through(path: &Path, to: &fs::Metadata) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -131,32 +130,31 @@ fn open_through(path: &Path, to: &fs::Metadata) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes an empty file next to `path`; returns it with its path.
+/// Creates an empty file next to `path`; returns it with its path.
 fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
     let place = alongside(path)?;
-    // What a killed process left; a link is removed, not followed.
+    // Removes the file of a killed process; a link is removed, not followed.
     match fs::remove_file(&place) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok((File::create_new(&place)?, place)),
     }
 }
 
-/// A file that comes under its name when all of it is written; dropped before, it leaves an earlier
-/// one as it was. What is no regular file (a device, a pipe) is never replaced: it is written
-/// through.
+/// A file that gets its name when it is complete; if dropped before, it leaves an existing file
+/// unchanged. A device or a pipe is never replaced, but written to directly.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
     place: PathBuf,
-    /// What `place` is called at the end; `None` where the path itself is written.
+    /// The final path; `None` if that path is written directly.
     name: Option<PathBuf>,
 }
 
 impl WholeFile {
-    /// For the file at `path`. Makes the file beside it, which is empty.
+    /// Creates an empty temporary file next to `path`.
     ///
     /// # Errors
-    /// [`Kept`], `path` is a folder, or the system refuses.
+    /// [`Kept`], `path` is a folder, or a system error.
     pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
         if let Found::Through(to) = find(path, existing)? {
             return Ok(Self {
@@ -173,24 +171,25 @@ impl WholeFile {
         })
     }
 
-    /// The file to write to. It is never opened a second time: another file could have its name by then.
+    /// The file to write to. It is never opened by name, because the name could be another file by
+    /// then.
     ///
     /// # Errors
-    /// The process may not have one more descriptor.
+    /// The process has no free descriptor.
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Where it is while it is written.
+    /// The path while the file is written.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// Everything is written.
+    /// Gives the complete file its name.
     ///
     /// # Errors
-    /// What is there cannot have the name; [`Kept::Link`] where something else is at its place by now.
+    /// It cannot be renamed; [`Kept::Link`] if another file is at the temporary path.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(name) = self.name.take() else {
             return Ok(());
@@ -210,26 +209,26 @@ impl WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if self.name.is_some() {
-            // Nothing more can be done about a file that cannot be removed.
+            // A file that cannot be removed remains.
             let _ = fs::remove_file(&self.place);
         }
     }
 }
 
-/// Writes `content` to `path`, as [`WholeFile`] does.
+/// Writes `content` to `path` through a [`WholeFile`].
 ///
 /// # Errors
-/// It cannot be written; an earlier file is as it was.
+/// It cannot be written; an existing file is unchanged.
 pub fn write_whole(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> {
     let file = WholeFile::at(path, existing)?;
     file.file()?.write_all(content)?;
     file.finish()
 }
 
-/// Where a file or folder is written that gets the name `path` when it is whole.
+/// The temporary path of a file or folder that gets the name `path` when it is complete.
 ///
 /// # Errors
-/// `path` ends in no name.
+/// `path` has no file name.
 pub fn alongside(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(ErrorKind::InvalidInput, "it names no file"));
@@ -256,7 +255,7 @@ mod tests {
         names
     }
 
-    /// Why each of the ways to write refuses; all for the same reason.
+    /// The reason of each writing function; it must be the same for all.
     fn kept(path: &Path, existing: Existing) -> Option<Kept> {
         let whys = [
             check_output(path, existing).expect_err("kept"),
@@ -355,7 +354,7 @@ mod tests {
             let pipe = pipe.clone();
             move || fs::read(pipe).expect("a pipe")
         });
-        // A pipe that was replaced would leave its reader waiting: opening it ends that.
+        // A replaced pipe would leave its reader waiting; opening it ends that.
         let written = write_whole(&pipe, b"through", Existing::Keep);
         let is_pipe = fs::metadata(&pipe).is_ok_and(|found| found.file_type().is_fifo());
         assert!(is_pipe, "the pipe was replaced");

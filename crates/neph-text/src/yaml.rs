@@ -1,8 +1,8 @@
-//! YAML to a tree with places: the part of YAML that settings files use.
+//! Parses YAML to a tree with positions: the part of YAML that settings files use.
 //!
-//! Built on the events of `saphyr-parser`, without recursion, so that nesting costs no stack.
-//! Refused: aliases (a few bytes of them can stand for gigabytes) and more than one document.
-//! Plain scalars follow the YAML 1.2 core schema.
+//! Built on the events of `saphyr-parser`, without recursion, so that nesting needs no stack.
+//! Refuses aliases (a few bytes can expand to gigabytes) and more than one document. Plain scalars
+//! follow the YAML 1.2 core schema.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use crate::{Entry, Fault, Node, Problems, Table, Value};
 
-/// Deeper than any settings file, shallower than any stack.
+/// Maximum nesting, beyond that of any settings file.
 const DEEPEST: usize = 32;
 
-/// Reads the source of `problems` as YAML. Mistakes are noted; an empty text is nothing.
+/// Reads the source of `problems` as YAML and adds mistakes; an empty text has no value.
 pub fn parse_yaml(problems: &Problems<'_>) -> Node {
     let text = problems.source().text();
     let mut tree = Tree {
@@ -43,7 +43,7 @@ pub fn parse_yaml(problems: &Problems<'_>) -> Node {
     })
 }
 
-/// The byte at which each character begins, and the end: the parser counts in characters.
+/// The byte offset of each character, and of the end: the parser counts characters.
 fn char_starts(text: &str) -> Vec<usize> {
     text.char_indices()
         .map(|(byte, _)| byte)
@@ -51,13 +51,13 @@ fn char_starts(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// A list or table whose end has not come yet.
+/// An incomplete list or table.
 struct Open {
     span: Range<usize>,
     value: Value,
-    /// The key whose value comes next.
+    /// The key of the next value.
     key: Option<(String, Range<usize>)>,
-    /// The keys so far: looking through the entries would cost their square.
+    /// The keys so far: searching the entries would take quadratic time.
     seen: HashSet<String>,
 }
 
@@ -125,8 +125,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// Puts a finished node where it belongs: into the open list, behind the waiting key, or as
-    /// the key itself.
+    /// Adds a finished node: to the open list, as the value of the waiting key, or as a key.
     fn add(&mut self, node: Node) -> Step {
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
@@ -164,8 +163,8 @@ fn key_text(node: &Node) -> Result<String, (Range<usize>, Fault)> {
     }
 }
 
-/// A scalar without quotes, by the core schema (YAML 1.2.2, section 10.3.2), and YAML 1.1's
-/// `yes` and `no`, which the Go library of the Latency Tester reads as truth values.
+/// A scalar without quotes, by the core schema (YAML 1.2.2, section 10.3.2). Also YAML 1.1's `yes`
+/// and `no`, which the Go library of the Latency Tester reads as booleans.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Nothing,
@@ -187,7 +186,7 @@ fn plain(text: &str) -> Value {
     if let Ok(n) = text.parse::<i128>() {
         return Value::Integer(n);
     }
-    // Rust also reads "inf" and "nan", which YAML spells differently and nobody means here.
+    // Rust also parses "inf" and "nan", which YAML spells differently and no setting uses.
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     match text.parse::<f64>() {
         Ok(x) if digits => Value::Real(x),

@@ -1,9 +1,9 @@
-//! A reader over a borrowed slice that hands out big-endian numbers and can only run dry.
+//! A reader of big-endian numbers over a borrowed slice.
 //!
-//! Owns no format. Every read is `None` when the slice is too short, so that a parser built on it
+//! Owns no format. Every read returns `None` when the slice is too short. A parser built on it
 //! cannot index out of bounds.
 
-/// What is left to read.
+/// The unread part of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
@@ -12,7 +12,7 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    /// All that has not been read yet.
+    /// The unread bytes.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.0
     }

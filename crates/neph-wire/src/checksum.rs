@@ -1,9 +1,9 @@
-//! The Internet checksum (RFC 1071), and what transport checksums cover of the IP header.
+//! The Internet checksum (RFC 1071) and the pseudo header of transport checksums.
 
 use std::net::IpAddr;
 
-/// The Internet checksum (RFC 1071) over `parts` one after the other; every part but the last must
-/// have an even length. Over a message that holds its own checksum it is 0 when that is right.
+/// The Internet checksum (RFC 1071) over the concatenated `parts`; all but the last must have an
+/// even length. Over a message that contains its own checksum, the result is 0 if that is correct.
 pub fn internet_checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {
@@ -20,9 +20,9 @@ pub fn internet_checksum(parts: &[&[u8]]) -> u16 {
     !((sum & 0xffff) as u16)
 }
 
-/// What the checksums of UDP, TCP and `ICMPv6` cover of the IP header: addresses, length and
-/// protocol (RFC 768, 9293, 8200). IPv4 has its two numbers in two bytes and one; as four bytes each
-/// they add up to the same.
+/// The pseudo header in the checksums of UDP, TCP and `ICMPv6`: addresses, length and protocol (RFC
+/// 768, 9293, 8200). IPv4 has the length in two bytes and the protocol in one; the sum over four
+/// bytes each is the same.
 #[derive(Clone, Copy, Debug)]
 pub struct PseudoHeader {
     bytes: [u8; 40],
@@ -30,8 +30,8 @@ pub struct PseudoHeader {
 }
 
 impl PseudoHeader {
-    /// For `len` bytes behind the IP header. `None` where the addresses are not of the same version,
-    /// or the length is beyond 32 bits.
+    /// For `len` bytes after the IP header. `None` if the IP versions differ, or the length exceeds
+    /// 32 bits.
     pub fn new(source: IpAddr, destination: IpAddr, protocol: u8, len: usize) -> Option<Self> {
         let len = u32::try_from(len).ok()?;
         let mut pseudo = Self {
@@ -59,7 +59,7 @@ impl PseudoHeader {
         self.len += bytes.len();
     }
 
-    /// As a part for [`internet_checksum`].
+    /// A part for [`internet_checksum`].
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -1,58 +1,58 @@
-//! DNS messages (RFC 1035): a query with one question, and what a response says about it.
+//! DNS messages (RFC 1035): a query with one question, and the header and question of a response.
 //!
-//! Owns the header, the question and the length prefix of DNS over TCP (RFC 7766). The records of a
-//! response are not read: whether a response answers a query is decided by its header and question.
+//! Owns the header, the question and the length prefix of DNS over TCP (RFC 7766). Does not read
+//! the records of a response: header and question decide whether it answers a query.
 
 use thiserror::Error;
 
 use crate::bytes::Reader;
 
-/// Bytes of a header.
+/// Length of a header, bytes.
 pub const HEADER: usize = 12;
-/// The most bytes of a name, with the length of each label and the root's (RFC 1035, 2.3.4).
+/// Maximum length of a name, with the length byte of each label and the root (RFC 1035, 2.3.4).
 const LONGEST_NAME: usize = 255;
-/// The most bytes of a label.
+/// Maximum length of a label.
 const LONGEST_LABEL: usize = 63;
 /// Class IN.
 const INTERNET: u16 = 1;
 
-/// The flag of a response.
+/// The response flag.
 const QR: u16 = 0x8000;
-/// What kind of query it is; 0 is a standard one.
+/// The query type; 0 is a standard query.
 const OPCODE: u16 = 0x7800;
-/// The response was cut to fit.
+/// The response was truncated.
 const TC: u16 = 0x0200;
-/// Recursion is asked for.
+/// Recursion desired.
 const RD: u16 = 0x0100;
 
-/// Why bytes are no response to a query with one question, or a name none.
+/// Why bytes are no response to a query with one question, or are no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum DnsError {
-    /// The message ends before its question does.
+    /// The message ends within its question.
     #[error("the DNS message is cut off")]
     Short,
-    /// A query, or a response to something else than a standard query.
+    /// A query, or a response to another kind of query.
     #[error("the DNS message is no response to a standard query")]
     NotResponse,
-    /// A response has the one question of its query.
+    /// The response has not exactly one question.
     #[error("the DNS response has {0} questions")]
     Questions(u16),
-    /// A label or a name that is too long, or a pointer, which has nothing to point at in a question.
+    /// A label or name that is too long, or a compression pointer, which a question cannot have.
     #[error("the DNS name is malformed")]
     Name,
 }
 
-/// A question as it stands in messages.
+/// A question in its encoded form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The labels of the name, each behind its length.
+    /// The labels of the name, each after its length.
     name: Vec<u8>,
-    /// The number of the record type.
+    /// The record type.
     record: u16,
 }
 
 impl Question {
-    /// The records of type `record` at `name`, which is written with dots, and as `.` for the root.
+    /// A question for records of type `record` at `name`, in dotted form; `.` is the root.
     ///
     /// # Errors
     /// A label is empty or too long, or the name is too long.
@@ -77,7 +77,7 @@ impl Question {
         })
     }
 
-    /// Appends the query `id`, which asks for recursion.
+    /// Appends the query with this `id` and recursion desired.
     pub fn encode_query(&self, id: u16, out: &mut Vec<u8>) {
         for number in [id, RD, 1, 0, 0, 0] {
             out.extend(number.to_be_bytes());
@@ -87,20 +87,20 @@ impl Question {
         out.extend(INTERNET.to_be_bytes());
     }
 
-    /// Bytes of a query.
+    /// Length of a query, bytes.
     pub fn query_len(&self) -> usize {
         HEADER + self.name.len() + 4
     }
 }
 
-/// A response, as far as it is read.
+/// The parts of a response that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// The number of the query.
+    /// The ID of the query.
     pub id: u16,
     /// The response code: 0 to 15.
     pub rcode: u8,
-    /// The TC bit: the response was cut to fit, and may be asked for over TCP.
+    /// The TC bit: the response was truncated; the query may be repeated over TCP.
     pub is_truncated: bool,
     name: &'a [u8],
     record: u16,
@@ -108,9 +108,9 @@ pub struct Response<'a> {
 }
 
 impl Response<'_> {
-    /// Whether it repeats this question; letters compare in any case (RFC 1035, 2.3.3).
+    /// Whether the response has this question; names are compared ignoring case (RFC 1035, 2.3.3).
     pub fn repeats(&self, question: &Question) -> bool {
-        // Lengths of labels are below every letter, so that no case changes them.
+        // Label lengths are below every letter: the comparison ignoring case does not change them.
         self.name.eq_ignore_ascii_case(&question.name)
             && self.record == question.record
             && self.class == INTERNET
@@ -144,13 +144,13 @@ pub fn parse_response(message: &[u8]) -> Result<Response<'_>, DnsError> {
     })
 }
 
-/// The last four bits of the flags.
+/// The lower four bits of the flags.
 const fn rcode(flags: u16) -> u8 {
     let [_, low] = flags.to_be_bytes();
     low & 0x0f
 }
 
-/// The bytes of a name without pointers.
+/// The bytes of a name without compression pointers.
 fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
     let all = reader.rest();
     loop {
@@ -169,15 +169,15 @@ fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
     }
 }
 
-/// Appends the query `id` with the length that precedes it over TCP (RFC 7766, section 8).
+/// Appends the query with this `id` after its length, as over TCP (RFC 7766, section 8).
 pub fn encode_framed_query(question: &Question, id: u16, out: &mut Vec<u8>) {
-    // A name has at most 255 bytes: two bytes hold the length.
+    // A name has at most 255 bytes: the length fits two bytes.
     let [.., high, low] = question.query_len().to_be_bytes();
     out.extend([high, low]);
     question.encode_query(id, out);
 }
 
-/// The first message of a TCP stream and how many bytes it took; `None` while it is not whole.
+/// The first message of a TCP stream and the bytes that it used; `None` while it is incomplete.
 pub fn next_message(stream: &[u8]) -> Option<(usize, &[u8])> {
     let mut reader = Reader::new(stream);
     let len = usize::from(reader.u16()?);
@@ -195,7 +195,7 @@ mod tests {
         Question::new(name, 1).expect(name)
     }
 
-    /// A response to `query`: its bytes with these flags.
+    /// A response to the query with this `id`: its bytes with these flags.
     fn answered(question: &Question, id: u16, flags: u16) -> Vec<u8> {
         let mut message = Vec::new();
         question.encode_query(id, &mut message);

@@ -1,57 +1,57 @@
-//! Our own message inside a WebSocket frame, an HTTP body or a TCP frame.
+//! The echo message of neph: the payload of a WebSocket frame, an HTTP body or a TCP frame.
 //!
-//! Owns the first bytes of a message (magic, sequence number, marks) and its padding. Does not own
-//! the framing around it, nor the caps on sizes: those are the carrier's.
+//! Owns the head of a message (magic, sequence number, marks) and its padding. Does not own the
+//! framing or the size limits: those belong to the carrier.
 //!
 //! ```text
-//! request:  "NEq1"  seq u64                          padding to the asked size, at least 12 bytes
-//! reply:    "NEr1"  seq u64  marks (56, see marks)   padding to the asked size, at least 68 bytes
+//! request:  "NEq1"  seq u64                          padding to the size, at least 12 bytes
+//! reply:    "NEr1"  seq u64  marks (56, see marks)   padding to the size, at least 68 bytes
 //! ```
-//! The padding is the byte stream of `SplitMix64` over the word's place in the message: no compressor
-//! on the way (a proxy, a tunnel) shrinks it within one message. 100 kB of it cost 9.8 us (measured,
-//! release build), too much between two marks: it depends on the place only, so that a sender keeps
-//! one padded buffer and writes each message's head over it (`overwrite`). It is not checked when read.
+//! The padding is the output of `SplitMix64`, so that no proxy or tunnel can compress a message. It
+//! depends only on the position within the message, because 100 kB of it take 9.8 us (measured,
+//! release build), too long between two marks. So a sender reuses one padded buffer and writes only
+//! the head of each message (`overwrite`). Readers do not check the padding.
 
 use thiserror::Error;
 
 use crate::bytes::Reader;
 use crate::marks::{self, MarksError, PeerMarks};
 
-/// The least size of a request in bytes.
+/// The smallest request, bytes.
 pub const REQUEST_MIN: usize = 12;
 
-/// The least size of a reply in bytes.
+/// The smallest reply, bytes.
 pub const REPLY_MIN: usize = REQUEST_MIN + marks::LEN;
 
 const REQUEST_MAGIC: [u8; 4] = *b"NEq1";
 const REPLY_MAGIC: [u8; 4] = *b"NEr1";
 
-/// What a prober sends.
+/// The message of a prober.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The message's number within its experiment.
+    /// The message number within its experiment.
     pub seq: u64,
 }
 
-/// What a reflector answers.
+/// The answer of a reflector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// The number of the request that this answers.
+    /// The number of the request.
     pub seq: u64,
-    /// When the reflector saw the request and sent this.
+    /// The reflector's timestamps.
     pub marks: PeerMarks,
 }
 
-/// Why bytes are not one of our messages.
+/// Why bytes are no echo message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum EchoError {
-    /// Fewer bytes than the least message has.
+    /// Fewer bytes than the smallest message.
     #[error("decode echo message: {0} bytes is too short")]
     Short(usize),
-    /// The first four bytes are not ours.
+    /// The first four bytes are not those of an echo message.
     #[error("decode echo message: magic {0:02x?} is not ours")]
     Magic([u8; 4]),
-    /// The reply's marks cannot be read.
+    /// The marks of the reply are not valid.
     #[error("decode echo message: {0}")]
     Marks(#[from] MarksError),
 }
@@ -64,7 +64,7 @@ impl Request {
         pad(size.saturating_sub(REQUEST_MIN), REQUEST_MIN, start, out);
     }
 
-    /// Writes this request over the head of one that was encoded before; the padding stays.
+    /// Writes this request over the head of an encoded one; the padding remains.
     ///
     /// # Errors
     /// When `message` is shorter than [`REQUEST_MIN`]; nothing is written then.
@@ -75,7 +75,7 @@ impl Request {
     /// Reads a request; what follows its first [`REQUEST_MIN`] bytes is padding.
     ///
     /// # Errors
-    /// When the bytes are too short or not ours.
+    /// When the bytes are too short or no request.
     pub fn decode(bytes: &[u8]) -> Result<Self, EchoError> {
         let (seq, _) = read_head(REQUEST_MAGIC, bytes)?;
         Ok(Self { seq })
@@ -94,7 +94,7 @@ impl Reply {
         pad(size.saturating_sub(REPLY_MIN), REPLY_MIN, start, out);
     }
 
-    /// Writes this reply over the head of one that was encoded before; the padding stays.
+    /// Writes this reply over the head of an encoded one; the padding remains.
     ///
     /// # Errors
     /// When `message` is shorter than [`REPLY_MIN`]; nothing is written then.
@@ -105,7 +105,7 @@ impl Reply {
     /// Reads a reply; what follows its first [`REPLY_MIN`] bytes is padding.
     ///
     /// # Errors
-    /// When the bytes are too short, not ours, or hold no marks.
+    /// When the bytes are too short, no reply, or without valid marks.
     pub fn decode(bytes: &[u8]) -> Result<Self, EchoError> {
         let (seq, mut reader) = read_head(REPLY_MAGIC, bytes)?;
         let marks = reader
@@ -164,7 +164,7 @@ fn pad(count: usize, head: usize, start: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// `SplitMix64` (Steele, Lea, Flood 2014), jumped to its `index`-th output.
+/// Output number `index` of `SplitMix64` (Steele, Lea, Flood 2014).
 fn split_mix(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,19 +1,19 @@
-//! One side of one exchange on a stream: what is written, and when the reply is whole.
+//! The client side of one request and reply on a stream.
 //!
-//! Owns the contract. Whoever moves the bytes knows no protocol by it.
+//! Owns the trait. Code that moves the bytes needs no knowledge of the protocol.
 
 use std::fmt::Debug;
 
-/// The asking side of one exchange.
+/// The client side of one request and reply.
 pub trait Exchange: Debug + Send {
-    /// Appends what is written first on the fresh connection.
+    /// Appends the first bytes on a new connection.
     fn begin(&mut self, out: &mut Vec<u8>);
-    /// Takes what it understands off the start of `inbox`, and appends to `out` what is to be written
-    /// next; whether the reply is whole.
+    /// Consumes complete input from the start of `inbox` and appends further output to `out`.
+    /// Returns whether the reply is complete.
     ///
     /// # Errors
-    /// The peer refuses, closes, or breaks the protocol: why, in a sentence.
+    /// The peer refuses, closes, or violates the protocol: the reason, in one sentence.
     fn take(&mut self, inbox: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<bool, String>;
-    /// The peer's bytes are over; whether that makes the reply whole.
+    /// The peer closed its side; returns whether that completes the reply.
     fn end(&mut self) -> bool;
 }

@@ -1,7 +1,7 @@
-//! Raw TCP: the hello that opens a connection, its answer, and length-prefixed frames.
+//! Raw TCP: the hello that opens a connection, the reply to it, and length-prefixed frames.
 //!
-//! Owns the 16-byte hello and its reply and the 4-byte frame length. Does not own what a frame
-//! holds (see `echo`), nor the policy that grants or refuses.
+//! Owns the 16-byte hello and its reply and the 4-byte frame length. Does not own the payload of a
+//! frame (see `echo`), nor the policy that grants or refuses.
 //!
 //! ```text
 //! hello:  "NEPH"  version u8  mode u8    reserved u16 (0)  reply_size u32  duration_ms u32
@@ -13,63 +13,63 @@ use thiserror::Error;
 
 use crate::bytes::Reader;
 
-/// Bytes of a hello and of its reply.
+/// Length of a hello and of its reply, bytes.
 pub const HELLO_LEN: usize = 16;
 
-/// The protocol version spoken here.
+/// The supported protocol version.
 pub const VERSION: u8 = 1;
 
 const HELLO_MAGIC: [u8; 4] = *b"NEPH";
 const REPLY_MAGIC: [u8; 4] = *b"NEPR";
 
-/// What the client wants the connection for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Frames there and back.
+    /// Frames in both directions.
     Echo,
-    /// The client sends bulk, the reflector sinks it.
+    /// The client sends bulk data, the reflector discards it.
     Upload,
-    /// The reflector sends bulk, the client sinks it.
+    /// The reflector sends bulk data, the client discards it.
     Download,
 }
 
-/// The first bytes from the client.
+/// The first message of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// What the connection is for.
+    /// The purpose of the connection.
     pub mode: Mode,
-    /// Bytes of each reply's payload that the client asks for (echo).
+    /// Requested payload of each reply, bytes (echo).
     pub reply_size: u32,
-    /// Milliseconds that a bulk transfer shall last (upload, download).
+    /// Requested duration of a bulk transfer, milliseconds (upload, download).
     pub duration_ms: u32,
 }
 
-/// Why a reflector does not serve a connection.
+/// Why a reflector refuses a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[repr(u8)]
 pub enum Refusal {
-    /// The hello's version is not spoken here.
+    /// The version of the hello is not supported.
     #[error("protocol version not supported")]
     Version = 1,
-    /// The mode is not known or not offered.
+    /// The mode is unknown or not offered.
     #[error("mode not offered")]
     Mode = 2,
-    /// The asked reply size exceeds the reflector's cap.
+    /// The requested reply size exceeds the reflector's limit.
     #[error("reply size too large")]
     ReplySize = 3,
-    /// The asked duration exceeds the reflector's cap.
+    /// The requested duration exceeds the reflector's limit.
     #[error("duration too long")]
     Duration = 4,
     /// Another bulk transfer is running.
     #[error("reflector busy")]
     Busy = 5,
-    /// The peer sends more messages a second than it may.
+    /// The peer exceeds its message rate.
     #[error("message rate exceeded")]
     Rate = 6,
     /// The peer, or all peers together, have too many connections.
     #[error("too many connections")]
     Connections = 7,
-    /// The hello broke the format in another way.
+    /// The hello is malformed in another way.
     #[error("malformed hello")]
     Malformed = 8,
 }
@@ -83,27 +83,27 @@ pub enum Status {
     Refused(Refusal),
 }
 
-/// The first bytes from the reflector.
+/// The first message of the reflector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelloReply {
     /// Served or not.
     pub status: Status,
-    /// Bytes of each reply's payload that the reflector will send.
+    /// Payload of each reply that the reflector will send, bytes.
     pub reply_size: u32,
-    /// The largest request payload in bytes that the reflector accepts.
+    /// The largest request payload that the reflector accepts, bytes.
     pub max_request: u32,
 }
 
-/// Why bytes are not a hello, a reply to one, or a frame.
+/// Why bytes are no hello, no reply to one, or no frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// Fewer than [`HELLO_LEN`] bytes.
     #[error("decode hello: {0} bytes is too short")]
     Short(usize),
-    /// The first four bytes are not ours.
+    /// The first four bytes are not the magic.
     #[error("decode hello: magic {0:02x?} is not ours")]
     Magic([u8; 4]),
-    /// A version that is not spoken here.
+    /// A version that is not supported.
     #[error("decode hello: version {0} is not supported")]
     Version(u8),
     /// A mode that does not exist.
@@ -115,18 +115,18 @@ pub enum FrameError {
     /// The reserved field is not zero.
     #[error("decode hello: reserved field is {0:#06x}, not zero")]
     Reserved(u16),
-    /// A frame announces more than is allowed; nothing was read or allocated for it.
+    /// A frame announces more than the limit; nothing was read or allocated for it.
     #[error("read frame: announced length {length} exceeds the cap of {max}")]
     TooLong {
-        /// What the frame announces, in bytes.
+        /// The announced length, bytes.
         length: u32,
-        /// The cap in bytes.
+        /// The limit, bytes.
         max: u32,
     },
 }
 
 impl FrameError {
-    /// The refusal that tells a client about this error.
+    /// The refusal to send to the client.
     pub fn refusal(self) -> Refusal {
         match self {
             Self::Version(_) => Refusal::Version,
@@ -190,7 +190,7 @@ impl Hello {
     /// Reads a hello from the first [`HELLO_LEN`] bytes.
     ///
     /// # Errors
-    /// When the bytes are too few or no hello; [`FrameError::refusal`] is what to answer.
+    /// When the bytes are too few or no hello; reply with [`FrameError::refusal`].
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         let (mode, [reply_size, duration_ms]) = decode(HELLO_MAGIC, bytes)?;
         Ok(Self {
@@ -250,14 +250,14 @@ fn decode(magic: [u8; 4], bytes: &[u8]) -> Result<(u8, [u32; 2]), FrameError> {
     Ok((code, [first, second]))
 }
 
-/// The four bytes that go before a payload of `len` bytes.
+/// The length prefix of a payload of `len` bytes.
 pub fn frame_prefix(len: u32) -> [u8; 4] {
     len.to_be_bytes()
 }
 
-/// Takes the first frame off `buf`: the bytes to consume and the payload, `None` when more bytes
-/// are needed. The announced length is held against `max` as soon as its four bytes are there,
-/// before anybody allocates for it.
+/// Reads the first frame of `buf`: its length with the prefix, and the payload; `None` when more
+/// bytes are needed. The announced length is compared with `max` before anything is allocated for
+/// it.
 ///
 /// # Errors
 /// [`FrameError::TooLong`] when the frame announces more than `max` bytes.

@@ -1,11 +1,11 @@
-//! ICMP and `ICMPv6` echo, and the errors that quote our packets (RFC 792, 4443).
+//! ICMP and `ICMPv6` echo, and the ICMP errors that quote neph's packets (RFC 792, 4443).
 //!
-//! Owns the messages without their IP header. Does not own sockets; on a datagram or `ICMPv6` socket
-//! the kernel writes identifier and checksum itself.
+//! Owns the messages without their IP header. Does not own sockets; on a datagram or `ICMPv6`
+//! socket the kernel writes identifier and checksum.
 //!
-//! Our echo's payload is `"NEpi"`, the 64-bit sequence number, where it has room a 64-bit token, then zeroes.
-//! The 16 bits of the header wrap after 65,536 messages, at 1,000 a second within 66 s. Nobody who does not see
-//! a request can guess its token.
+//! The payload of neph's echo request is `"NEpi"`, the 64-bit sequence number, a 64-bit token if it
+//! has room for one, then zeroes. The header's 16-bit sequence number wraps after 65,536 messages:
+//! at 1,000 per second within 66 s. Only a host that sees a request knows its token.
 
 use thiserror::Error;
 
@@ -13,17 +13,17 @@ use crate::bytes::Reader;
 use crate::checksum::internet_checksum;
 use crate::ip::{self, IpError, IpPacket};
 
-/// Bytes of an echo's header.
+/// Length of an echo header, bytes.
 pub const HEADER: usize = 8;
 
-/// The least payload of our echo.
+/// The smallest payload of neph's echo request.
 pub const PAYLOAD_MIN: usize = 12;
-/// The least payload with room for a token.
+/// The smallest payload with room for a token.
 pub const PAYLOAD_WITH_TOKEN: usize = PAYLOAD_MIN + 8;
 
 const MAGIC: [u8; 4] = *b"NEpi";
 
-/// Which of the two protocols a message belongs to.
+/// The protocol of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// ICMP.
@@ -32,49 +32,49 @@ pub enum Family {
     V6,
 }
 
-/// Our echo request.
+/// An echo request of neph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EchoRequest {
-    /// The identifier; a datagram socket's kernel puts its own.
+    /// The identifier; on a datagram socket the kernel replaces it.
     pub ident: u16,
-    /// The message's number; its low 16 bits go into the header.
+    /// The message number; its low 16 bits are in the header.
     pub seq: u64,
-    /// Bytes of payload behind the 8-byte header, raised to [`PAYLOAD_MIN`].
+    /// Bytes after the 8-byte header, at least [`PAYLOAD_MIN`].
     pub payload: usize,
-    /// What a reply must return, from [`PAYLOAD_WITH_TOKEN`] on.
+    /// The token that a reply must return, from [`PAYLOAD_WITH_TOKEN`] on.
     pub token: u64,
 }
 
-/// An echo as it was received.
+/// A received echo request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo<'a> {
     /// The identifier.
     pub ident: u16,
-    /// The header's sequence number.
+    /// The sequence number of the header.
     pub seq16: u16,
-    /// What follows the header.
+    /// The bytes after the header.
     pub payload: &'a [u8],
 }
 
-/// A message, as far as it matters here.
+/// A message, as far as it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IcmpMessage<'a> {
-    /// Somebody asks.
+    /// An echo request.
     EchoRequest(Echo<'a>),
-    /// Somebody answers.
+    /// An echo reply.
     EchoReply(Echo<'a>),
-    /// A router dropped a packet whose TTL ran out.
+    /// A router dropped a packet because its TTL expired.
     TimeExceeded {
         /// The message's code.
         code: u8,
-        /// The start of the packet that was dropped; see [`parse_quoted`].
+        /// The start of the dropped packet; see [`parse_quoted`].
         quoted: &'a [u8],
     },
     /// A router or host dropped a packet that it could not deliver.
     Unreachable {
         /// The message's code.
         code: u8,
-        /// The start of the packet that was dropped; see [`parse_quoted`].
+        /// The start of the dropped packet; see [`parse_quoted`].
         quoted: &'a [u8],
     },
     /// Any other message.
@@ -86,12 +86,12 @@ pub enum IcmpMessage<'a> {
     },
 }
 
-/// What an error message tells of the packet that caused it.
+/// The packet that an error message quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quoted<'a> {
-    /// The packet's IP header; its payload may be cut.
+    /// The IP header of the packet; its payload may be cut.
     pub ip: IpPacket<'a>,
-    /// Which of our exchanges it was.
+    /// The transport header.
     pub inner: QuotedInner,
 }
 
@@ -100,21 +100,21 @@ pub struct Quoted<'a> {
 pub enum QuotedInner {
     /// UDP or TCP.
     Ports {
-        /// The port it was sent from.
+        /// The source port.
         source: u16,
-        /// The port it was sent to.
+        /// The destination port.
         destination: u16,
     },
     /// An echo request.
     Echo {
         /// The identifier.
         ident: u16,
-        /// The header's sequence number.
+        /// The sequence number of the header.
         seq16: u16,
-        /// Our number, when enough of our payload is quoted.
+        /// The 64-bit message number, when enough of neph's payload is quoted.
         seq: Option<u64>,
     },
-    /// Something else, or too little of it.
+    /// Another header, or too little of it.
     Unknown,
 }
 
@@ -124,10 +124,11 @@ pub enum IcmpError {
     /// Fewer than [`HEADER`] bytes.
     #[error("read ICMP message: {0} bytes is too short")]
     Short(usize),
-    /// The checksum is wrong (ICMP only; an `ICMPv6` checksum covers addresses that are not here).
+    /// The checksum is wrong (ICMP only; an `ICMPv6` checksum covers addresses that are not
+    /// available).
     #[error("read ICMP message: checksum is wrong")]
     Checksum,
-    /// The quoted packet is none.
+    /// The quoted bytes are no packet.
     #[error("read quoted packet: {0}")]
     Quoted(#[from] IpError),
 }
@@ -142,7 +143,7 @@ impl Family {
 }
 
 impl EchoRequest {
-    /// Appends the message; for [`Family::V6`] the checksum stays zero, the kernel fills it in.
+    /// Appends the message; for [`Family::V6`] the kernel fills in the checksum.
     pub fn encode(&self, family: Family, out: &mut Vec<u8>) {
         let start = out.len();
         let [.., high, low] = self.seq.to_be_bytes();
@@ -163,21 +164,21 @@ impl EchoRequest {
 }
 
 impl Echo<'_> {
-    /// Our 64-bit number; `None` when the payload is not ours, or its number contradicts the
-    /// header's.
+    /// The 64-bit message number; `None` when the payload is not neph's, or its number does not
+    /// match the header's.
     pub fn seq(&self) -> Option<u64> {
         let seq = own_seq(self.payload)?;
         (seq & 0xffff == u64::from(self.seq16)).then_some(seq)
     }
 
-    /// The token of our payload; `None` where it has no room for one.
+    /// The token of neph's payload; `None` without room for one.
     pub fn token(&self) -> Option<u64> {
         let token = self.payload.get(PAYLOAD_MIN..PAYLOAD_WITH_TOKEN)?;
         token.try_into().ok().map(u64::from_be_bytes)
     }
 }
 
-/// Reads a message, given without its IP header.
+/// Reads a message without its IP header.
 ///
 /// # Errors
 /// When it is too short, or an ICMP checksum is wrong.
@@ -209,7 +210,7 @@ pub fn parse(family: Family, message: &[u8]) -> Result<IcmpMessage<'_>, IcmpErro
 /// Reads the packet that an error message quotes; eight bytes of its transport header suffice.
 ///
 /// # Errors
-/// When the quote does not start with a whole IP header.
+/// When the quote does not start with a complete IP header.
 pub fn parse_quoted(quoted: &[u8]) -> Result<Quoted<'_>, IcmpError> {
     let ip = ip::parse_ip(quoted)?;
     let inner = quoted_inner(&ip).unwrap_or(QuotedInner::Unknown);

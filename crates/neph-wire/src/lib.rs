@@ -1,8 +1,9 @@
-//! Bytes to meaning and back: the formats that Nephoscope speaks and reads.
+//! Parsers and writers of the wire and file formats that Nephoscope uses.
 //!
-//! Owns: parsing and writing of every outside format. Does not own: sockets, clocks, randomness,
-//! retries or policy. Every parser is total: it never panics, and never allocates more than its
-//! input justifies. Writers append to a `Vec<u8>` that the caller keeps, parsers borrow.
+//! Owns: parsing and writing of every external format. Does not own: sockets, clocks, randomness,
+//! retries or policy.
+//! Every parser is total: it never panics, and its allocations are bounded by its input. Writers
+//! append to a `Vec<u8>` of the caller, parsers borrow.
 
 mod bytes;
 pub mod capture;

@@ -1,24 +1,24 @@
-//! The reflector's marks as they travel in every reply of our own protocols.
+//! The marks: a reflector's timestamps, in every reply of neph's protocols.
 //!
-//! Owns the 56-byte form and its hexadecimal twin for the HTTP header `Neph-Marks`. Does not own
-//! reading clocks, nor what the marks are used for.
+//! Owns the 56-byte form and the hexadecimal form for the HTTP header `Neph-Marks`. Does not own
+//! the reading of clocks, nor the use of the marks.
 //!
 //! ```text
 //!  0  version (1)      1  which of rx, app_rx, app_tx, previous are present (bits 0..3)
 //!  2  reserved, zero (6 bytes)
 //!  8  rx   16  app_rx   24  app_tx   32  wall_offset   40  previous.seq   48  previous.nic_tx
 //! ```
-//! All numbers are big-endian. What is absent is written as zero and must be zero when read, so
-//! that one meaning has exactly one form.
+//! All numbers are big-endian. An absent field is zero, and readers require that: each value has
+//! exactly one encoding.
 
 use thiserror::Error;
 
 use crate::bytes::Reader;
 
-/// Bytes of the encoded marks.
+/// Length of the encoded marks, bytes.
 pub const LEN: usize = 56;
 
-/// Bytes of the hexadecimal form.
+/// Length of the hexadecimal form.
 pub const HEX_LEN: usize = 2 * LEN;
 
 /// Name of the HTTP header that carries the hexadecimal form.
@@ -31,57 +31,57 @@ const HAS_APP_TX: u8 = 4;
 const HAS_PREVIOUS: u8 = 8;
 const KNOWN: u8 = HAS_RX | HAS_APP_RX | HAS_APP_TX | HAS_PREVIOUS;
 
-/// What the reflector read from its clocks for one message.
+/// The clock readings of a reflector for one message.
 ///
-/// All marks are nanoseconds of the reflector's `CLOCK_MONOTONIC_RAW`; `None` says that the mark
+/// All marks are nanoseconds of the reflector's `CLOCK_MONOTONIC_RAW`; `None` means that the mark
 /// could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PeerMarks {
     /// The kernel received the request's last byte (`peer_rx`).
     pub rx: Option<i64>,
-    /// The application was handed the request (`peer_app_rx`).
+    /// The application received the request (`peer_app_rx`).
     pub app_rx: Option<i64>,
     /// The application is about to write the reply (`peer_app_tx`).
     pub app_tx: Option<i64>,
     /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC_RAW` at `app_tx`, in nanoseconds.
     pub wall_offset: i64,
-    /// When an earlier reply left for the NIC: a reply cannot carry its own stamp.
+    /// Send time of an earlier reply: a reply cannot contain its own.
     pub previous: Option<PreviousTx>,
 }
 
-/// The kernel's send stamp of an earlier reply (`peer_nic_tx`).
+/// The kernel's send timestamp of an earlier reply (`peer_nic_tx`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviousTx {
-    /// The sequence number of that earlier reply.
+    /// The sequence number of the earlier reply.
     pub seq: u64,
     /// Nanoseconds of the reflector's `CLOCK_MONOTONIC_RAW`.
     pub nic_tx: i64,
 }
 
-/// Why bytes are not marks.
+/// Why bytes are no marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MarksError {
     /// Not exactly [`LEN`] bytes, or [`HEX_LEN`] digits.
     #[error("decode marks: {0} bytes is not their length")]
     Length(usize),
-    /// A version that this program does not know; 0 is what a zeroed request placeholder holds.
+    /// An unknown version; 0 is in the placeholder of a request.
     #[error("decode marks: version {0} is not known")]
     Version(u8),
-    /// A reserved bit is set, or an absent mark has a value.
+    /// A reserved bit is set, or an absent mark is not zero.
     #[error("decode marks: a reserved or absent field is not zero")]
     Reserved,
-    /// The text form holds something else than hexadecimal digits.
+    /// The text form has a character that is no hexadecimal digit.
     #[error("decode marks: not hexadecimal")]
     Hex,
 }
 
 impl PeerMarks {
-    /// Appends the [`LEN`] bytes of these marks.
+    /// Appends the encoded marks, [`LEN`] bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_bytes());
     }
 
-    /// The encoded marks, for callers that patch a buffer in place.
+    /// The encoded marks, for callers that overwrite part of a buffer.
     pub fn to_bytes(&self) -> [u8; LEN] {
         let previous = self.previous.unwrap_or(PreviousTx { seq: 0, nic_tx: 0 });
         let mut bytes = [0; LEN];
@@ -130,7 +130,7 @@ impl PeerMarks {
         }
     }
 
-    /// Appends the [`HEX_LEN`] lower-case digits of these marks.
+    /// Appends the marks as [`HEX_LEN`] lower-case digits.
     pub fn encode_hex(&self, out: &mut Vec<u8>) {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         for byte in self.to_bytes() {
@@ -142,7 +142,7 @@ impl PeerMarks {
     /// Reads marks from exactly [`HEX_LEN`] hexadecimal digits of either case.
     ///
     /// # Errors
-    /// As [`PeerMarks::decode`], and when a digit is none.
+    /// As [`PeerMarks::decode`], and for a character that is no digit.
     pub fn decode_hex(text: &[u8]) -> Result<Self, MarksError> {
         if text.len() != HEX_LEN {
             return Err(MarksError::Length(text.len()));

@@ -1,15 +1,15 @@
-//! MQTT 3.1.1: the packets that open a connection, and the ping.
+//! MQTT 3.1.1: connection setup and ping.
 //!
-//! Owns CONNECT, CONNACK, PINGREQ, PINGRESP and DISCONNECT. A client that subscribes to nothing gets no
-//! other packets: they are refused.
+//! Owns CONNECT, CONNACK, PINGREQ, PINGRESP and DISCONNECT. Refuses other packets: a client without
+//! subscriptions receives none.
 
 use thiserror::Error;
 
 use crate::bytes::Reader;
 
-/// The whole packet PINGREQ.
+/// A complete PINGREQ packet.
 pub const PINGREQ: [u8; 2] = [0xc0, 0];
-/// The whole packet DISCONNECT.
+/// A complete DISCONNECT packet.
 pub const DISCONNECT: [u8; 2] = [0xe0, 0];
 
 /// Protocol name and level of 3.1.1.
@@ -20,25 +20,26 @@ const PINGRESP: u8 = 0xd0;
 const CLEAN_SESSION: u8 = 0x02;
 const HAS_PASSWORD: u8 = 0x40;
 const HAS_USER: u8 = 0x80;
-/// The most bytes of a string: its length has 16 bits.
+/// Maximum length of a string: its length field has 16 bits.
 const LONGEST_STRING: usize = 0xffff;
 
-/// What a client says first.
+/// The first packet of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Connect<'a> {
-    /// The client's name: 1 to 23 letters and digits, which every server takes (section 3.1.3.1).
+    /// The client identifier: 1 to 23 letters and digits, which every server accepts (section
+    /// 3.1.3.1).
     pub client_id: &'a str,
-    /// Seconds: the server closes a connection on which nothing came for one and a half times as long; 0:
-    /// never.
+    /// Keep alive in seconds: the server closes a connection without a packet for 1.5 times as
+    /// long; 0 for never.
     pub keep_alive: u16,
-    /// The user's name; of a longer one the first 65,535 bytes.
+    /// The user name, cut to 65,535 bytes.
     pub user: Option<&'a [u8]>,
-    /// The password, which needs a user name; of a longer one the first 65,535 bytes.
+    /// The password, which needs a user name, cut to 65,535 bytes.
     pub password: Option<&'a [u8]>,
 }
 
 impl Connect<'_> {
-    /// Appends CONNECT, which asks for a clean session and has no will.
+    /// Appends CONNECT with a clean session and without a will.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let password = self.password.filter(|_| self.user.is_some());
         let strings = [Some(self.client_id.as_bytes()), self.user, password];
@@ -52,7 +53,7 @@ impl Connect<'_> {
         out.push(CLEAN_SESSION | user | flag(password.is_some(), HAS_PASSWORD));
         out.extend(self.keep_alive.to_be_bytes());
         for string in strings() {
-            // It is capped: two bytes hold the length.
+            // The string is capped: its length fits two bytes.
             let [.., high, low] = string.len().to_be_bytes();
             out.extend([high, low]);
             out.extend_from_slice(string);
@@ -64,7 +65,7 @@ fn capped(string: &[u8]) -> &[u8] {
     string.get(..LONGEST_STRING).unwrap_or(string)
 }
 
-/// Seven bits a byte, the low ones first (section 2.2.3).
+/// Appends a length: seven bits per byte, the low ones first (section 2.2.3).
 fn encode_length(mut len: usize, out: &mut Vec<u8>) {
     loop {
         let [.., low] = (len & 0x7f).to_be_bytes();
@@ -85,7 +86,7 @@ pub enum Packet {
     PingResp,
 }
 
-/// Why a server's bytes are none of these packets.
+/// Why a server's bytes are no packet of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MqttError {
     /// A packet of another type or with other flags.
@@ -93,12 +94,12 @@ pub enum MqttError {
         "the peer sent a packet that begins with {0:#04x}, which is neither CONNACK nor PINGRESP"
     )]
     Unexpected(u8),
-    /// A length or flags that such a packet cannot have.
+    /// A length or flags that are not valid for the packet.
     #[error("the peer sent a malformed MQTT packet")]
     Malformed,
 }
 
-/// The first packet of a stream and how many bytes it took; `None` while it is not whole.
+/// The first packet of a stream and the bytes that it used; `None` while it is incomplete.
 ///
 /// # Errors
 /// It is another packet, or malformed.
@@ -123,7 +124,7 @@ pub fn next_packet(stream: &[u8]) -> Result<Option<(usize, Packet)>, MqttError> 
     let Some([flags, code]) = reader.array() else {
         return Ok(None);
     };
-    // A clean session has no earlier state, so that the flag "session present" is 0 (section 3.2.2.2).
+    // After a clean session, the flag "session present" is 0 (section 3.2.2.2).
     if flags != 0 {
         return Err(MqttError::Malformed);
     }

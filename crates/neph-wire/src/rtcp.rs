@@ -1,7 +1,6 @@
-//! Receiver reports of RTCP (RFC 3550, section 6.4.2): what a receiver reports of one source, and that it
-//! is there.
+//! Receiver reports of RTCP (RFC 3550, section 6.4.2), which also keep a receiver's session alive.
 //!
-//! Other packets of RTCP are not read.
+//! Does not read other RTCP packets.
 
 /// The packet types of receiver reports and of source descriptions.
 const REPORT: u8 = 201;
@@ -12,25 +11,25 @@ const NAME: &[u8; 10] = b"nephoscope";
 /// Bytes of a report with one block.
 const LEN: usize = 32;
 
-/// A report of one source.
+/// A report about one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverReport {
-    /// Who reports.
+    /// The SSRC of the receiver.
     pub receiver: u32,
-    /// The source that it is about.
+    /// The SSRC of the source.
     pub source: u32,
-    /// Lost since the last report, in 256ths.
+    /// Share of packets lost since the last report, in 256ths.
     pub fraction_lost: u8,
-    /// Lost since the beginning, limited to 24 bits with a sign.
+    /// Packets lost since the beginning, limited to signed 24 bits.
     pub lost: i32,
-    /// The highest sequence number, with how often it wrapped.
+    /// The highest sequence number, with its wraps in the upper half.
     pub highest: u32,
     /// Interarrival jitter in ticks of the media clock.
     pub jitter: u32,
 }
 
 impl ReceiverReport {
-    /// Appends a compound packet: the report, and a source description with a name.
+    /// Appends a compound packet: the report, and a source description with a CNAME.
     pub fn encode(&self, out: &mut Vec<u8>) {
         const MOST: i32 = (1 << 23) - 1;
         out.extend([0x81, REPORT, 0, 7]);
@@ -40,7 +39,7 @@ impl ReceiverReport {
         out.extend([self.fraction_lost, high, middle, low]);
         out.extend(self.highest.to_be_bytes());
         out.extend(self.jitter.to_be_bytes());
-        // No sender report was received: its time and the delay since it are 0.
+        // Time of the last sender report and delay since it: 0, as none was received.
         out.extend([0; 8]);
         out.extend([0x81, DESCRIPTION, 0, 4]);
         out.extend(self.receiver.to_be_bytes());
@@ -49,8 +48,8 @@ impl ReceiverReport {
         out.extend(NAME);
     }
 
-    /// Reads the first block of a report at the beginning of a compound packet; absent where it is no
-    /// receiver report, or has no block.
+    /// Reads the first block of a report at the start of a compound packet. `None` if it is no
+    /// receiver report or has no block.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let report = bytes.first_chunk::<LEN>()?;
         let word = |at: usize| {
@@ -66,7 +65,7 @@ impl ReceiverReport {
             receiver: word(4)?,
             source: word(8)?,
             fraction_lost: report[12],
-            // The lower 24 bits, with their sign.
+            // The lower 24 bits, sign-extended.
             lost: (lost << 8).cast_signed() >> 8,
             highest: word(16)?,
             jitter: word(20)?,
@@ -98,7 +97,7 @@ mod tests {
             0, 0, 0, 90,
         ];
         assert_eq!(bytes[..24], expected);
-        // Two packets of whole words: their lengths are in words less one.
+        // Two packets of whole words; their length fields are in words minus one.
         assert_eq!(bytes.len(), (7 + 1 + 4 + 1) * 4);
         assert_eq!(bytes[32..36], [0x81, 202, 0, 4]);
     }

@@ -1,11 +1,11 @@
-//! RTP packets (RFC 3550, section 5.1), their transmission offset (RFC 5450), and the extension of numbers
-//! that wrap.
+//! RTP packets (RFC 3550, section 5.1), their transmission time offset (RFC 5450), and the
+//! extension of numbers that wrap.
 
 use thiserror::Error;
 
 /// The length of the fixed header in bytes.
 pub const HEADER: usize = 12;
-/// The name of the header extension that holds the transmission offset (RFC 5450), as SDP names it.
+/// The SDP name of the header extension with the transmission time offset (RFC 5450).
 pub const OFFSET_URI: &str = "urn:ietf:params:rtp-hdrext:toffset";
 /// The profile of header extensions with one-byte headers (RFC 8285, section 4.2).
 const ONE_BYTE: u16 = 0xbede;
@@ -13,42 +13,42 @@ const ONE_BYTE: u16 = 0xbede;
 /// Why bytes are no RTP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RtpError {
-    /// It ends within the header, the contributing sources or the extension.
+    /// The packet ends within its header, contributing sources or extension.
     #[error("read rtp packet: it ends after {0} bytes, within its header")]
     Short(usize),
-    /// Another version than 2.
+    /// A version other than 2.
     #[error("read rtp packet: version {0} is not 2")]
     Version(u8),
-    /// The padding is longer than what is left, or 0.
+    /// The padding is 0 or longer than the rest of the packet.
     #[error("read rtp packet: the padding length {0} does not fit")]
     Padding(u8),
 }
 
-/// The fields of the fixed header that a sender chooses.
+/// The fields of the fixed header that a sender sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What the payload is, 0 to 127; SDP maps it to a format.
+    /// The payload type, 0 to 127; SDP maps it to a format.
     pub payload_type: u8,
-    /// Of video: the last packet of a frame.
+    /// The marker bit; in video: the last packet of a frame.
     pub is_marked: bool,
-    /// Goes up by one with each packet, modulo 2^16.
+    /// The sequence number, modulo 2^16.
     pub sequence: u16,
-    /// The sampling moment in ticks of the media clock, modulo 2^32.
+    /// The sampling time in ticks of the media clock, modulo 2^32.
     pub timestamp: u32,
-    /// The synchronisation source: which stream of the sender.
+    /// The synchronisation source: identifies the stream.
     pub ssrc: u32,
 }
 
 /// A header extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extension<'a> {
-    /// Which format the data has.
+    /// The format of the data.
     pub profile: u16,
     /// Whole words of 4 bytes.
     pub data: &'a [u8],
 }
 
-/// A packet that was read.
+/// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// The fixed header.
@@ -103,8 +103,8 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Appends the packet. Sources beyond 15, bytes beyond whole words, and what is beyond 65535 words of
-    /// an extension are left out.
+    /// Appends the packet. Omits sources beyond 15, bytes beyond whole words, and extension data
+    /// beyond 65535 words.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let count = (self.sources.len() / 4).min(15);
         let has_extension = u8::from(self.extension.is_some());
@@ -125,8 +125,8 @@ impl<'a> Packet<'a> {
         out.extend(self.payload);
     }
 
-    /// How much later than its timestamp it was sent, in ticks of the media clock (RFC 5450), if the
-    /// extension has an element with this number.
+    /// Send time minus timestamp in ticks of the media clock (RFC 5450), if the extension has an
+    /// element with this ID.
     pub fn transmission_offset(&self, id: u8) -> Option<i32> {
         let [high, middle, low] = *self.extension?.element(id)?.first_chunk::<3>()?;
         // The upper 24 bits of a signed number.
@@ -143,14 +143,14 @@ impl<'a> Extension<'a> {
         Some((Self { profile, data }, rest))
     }
 
-    /// The data of the element with this number, 1 to 14 (RFC 8285, one-byte headers).
+    /// The data of the element with this ID, 1 to 14 (RFC 8285, one-byte headers).
     pub fn element(&self, id: u8) -> Option<&'a [u8]> {
         if self.profile != ONE_BYTE {
             return None;
         }
         let mut data = self.data;
         while let Some((head, rest)) = data.split_first() {
-            // A zero byte is padding; number 15 ends the elements.
+            // A zero byte is padding; ID 15 ends the elements.
             match head >> 4 {
                 0 => data = rest,
                 15 => return None,
@@ -167,14 +167,14 @@ impl<'a> Extension<'a> {
     }
 }
 
-/// The data of an extension whose only element is a transmission offset in ticks, limited to 24 bits.
+/// The data of an extension with only a transmission time offset in ticks, limited to 24 bits.
 pub fn offset_element(id: u8, ticks: i32) -> [u8; 4] {
     const MOST: i32 = (1 << 23) - 1;
     let [_, high, middle, low] = ticks.clamp(-MOST, MOST).to_be_bytes();
     [(id << 4) | 2, high, middle, low]
 }
 
-/// An extension for the data of [`offset_element`].
+/// An extension with the data of [`offset_element`].
 pub const fn offset_extension(data: &[u8; 4]) -> Extension<'_> {
     Extension {
         profile: ONE_BYTE,
@@ -182,17 +182,17 @@ pub const fn offset_extension(data: &[u8; 4]) -> Extension<'_> {
     }
 }
 
-/// Sequence numbers of 16 bits to numbers that do not wrap.
+/// Extends 16-bit sequence numbers to numbers that do not wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceExtender(Extender);
 
-/// Timestamps of 32 bits to numbers that do not wrap.
+/// Extends 32-bit timestamps to numbers that do not wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimestampExtender(Extender);
 
 impl SequenceExtender {
-    /// Which number this is: of all that end in these bits, the one that is nearest to the highest so far.
-    /// The first stays as it is.
+    /// Extends a number: the value with these low bits that is nearest to the highest so far. The
+    /// first number is unchanged.
     pub fn extend(&mut self, sequence: u16) -> i64 {
         self.0.extend(i64::from(sequence), 1 << 16)
     }
@@ -204,8 +204,8 @@ impl SequenceExtender {
 }
 
 impl TimestampExtender {
-    /// Which number this is: of all that end in these bits, the one that is nearest to the highest so far.
-    /// The first stays as it is.
+    /// Extends a number: the value with these low bits that is nearest to the highest so far. The
+    /// first number is unchanged.
     pub fn extend(&mut self, timestamp: u32) -> i64 {
         self.0.extend(i64::from(timestamp), 1 << 32)
     }

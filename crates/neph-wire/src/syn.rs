@@ -1,42 +1,41 @@
-//! TCP's first segment and what answers it (RFC 9293), for probes that never complete a handshake.
+//! TCP SYN probes and the answers to them (RFC 9293), without completing a handshake.
 //!
-//! Owns the segments without their IP header: SYN and RST are written with a checksum over the
-//! pseudo header of either IP version, answers are read. Does not own sockets, nor what a stream
-//! consists of. An answer's checksum is not looked at: on a host's virtual interfaces it is often
-//! not filled in, and the numbers tell well enough whether a segment answers us.
+//! Owns the segments without their IP header: writes SYN and RST with a checksum for either IP
+//! version, reads answers. Does not own sockets or streams. The checksum of an answer is not
+//! verified, because virtual interfaces often leave it out. The sequence numbers are enough to
+//! recognise an answer.
 //!
-//! A SYN's sequence number says which probe it is: the answer acknowledges it. Consecutive probes
-//! of one flow must not have neighbouring numbers (a target that still remembers the last SYN would
-//! take the next one for part of it), so [`Numbers`] scatters them, reversibly.
+//! The sequence number of a SYN identifies the probe: the answer acknowledges it. Consecutive
+//! probes of a flow must not have adjacent numbers: a target that remembers the last SYN would
+//! accept the next one as part of it. [`Numbers`] scatters them reversibly.
 
 use std::net::SocketAddr;
 
 use crate::checksum::{PseudoHeader, internet_checksum};
 use crate::ip::{TCP, TcpHeader, parse_tcp};
 
-/// Bytes of a TCP header without options.
+/// Length of a TCP header without options, bytes.
 const HEADER: usize = 20;
-/// Bytes of the option that tells the maximum segment size.
+/// Length of the MSS option, bytes.
 const MSS_OPTION: usize = 4;
-/// What Linux offers at first.
+/// The initial window of Linux.
 const WINDOW: u16 = 64_240;
 
-/// Bytes of a [`syn`] behind its IP header.
+/// Length of a [`syn`] without its IP header, bytes.
 pub const SYN_LEN: usize = HEADER + MSS_OPTION;
 
-/// Where a segment comes from and where it goes. Both are of one IP version; the checksum of a
-/// mixed pair means nothing.
+/// Source and target of a segment, of the same IP version; otherwise the checksum is meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Ours.
+    /// The prober.
     pub source: SocketAddr,
-    /// Theirs.
+    /// The target.
     pub target: SocketAddr,
 }
 
 /// Appends a SYN with this sequence number.
 pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
-    // An Ethernet frame's 1500 bytes less both headers.
+    // The 1500 bytes of an Ethernet frame minus both headers.
     let mss: u16 = if ends.target.is_ipv4() { 1460 } else { 1440 };
     let [high, low] = mss.to_be_bytes();
     let fields = Fields {
@@ -48,7 +47,7 @@ pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     segment(ends, &fields, out);
 }
 
-/// Appends a SYN without options and with a window of 0, which invites nobody to send.
+/// Appends a SYN without options, with a window of 0 so that the peer sends no data.
 pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
@@ -59,11 +58,11 @@ pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     segment(ends, &fields, out);
 }
 
-/// Appends a SYN that looks like any other on its way and that its target drops without a word: it
-/// claims to be signed (RFC 2385), and nobody has agreed on a key.
+/// Appends a SYN that is forwarded like any other and that its target drops without an answer: it
+/// claims to be signed (RFC 2385), with a key that nobody has.
 pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     let mut options = [0; 20];
-    // Kind and length of the signature; two that say nothing fill the last word.
+    // Kind and length of the signature option; two no-ops fill the last word.
     options[..2].copy_from_slice(&[19, 18]);
     options[18..].fill(1);
     let fields = Fields {
@@ -75,7 +74,7 @@ pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     segment(ends, &fields, out);
 }
 
-/// Appends a RST with this sequence number: what the segment it refuses acknowledged.
+/// Appends a RST with this sequence number: the acknowledgement number of the refused segment.
 pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
@@ -86,18 +85,18 @@ pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     segment(ends, &fields, out);
 }
 
-/// What differs between the segments that are written here.
+/// The fields that differ between segments.
 struct Fields<'a> {
     seq: u32,
     flags: u8,
     window: u16,
-    /// Whole words.
+    /// In whole words.
     options: &'a [u8],
 }
 
 fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
-    // The header's length in words of four bytes stands in the upper half of its byte.
+    // The header length in words of four bytes is in the upper half of its byte.
     let words = (HEADER + fields.options.len()) / 4;
     let offset = u8::try_from(words << 4).unwrap_or(u8::MAX);
     out.extend_from_slice(&ends.source.port().to_be_bytes());
@@ -112,40 +111,40 @@ fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
     out[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Of a whole TCP segment with these ends; 0 over one that holds its own right checksum.
+/// The checksum of a whole TCP segment; 0 if it contains its correct checksum.
 fn checksum(ends: &Ends, segment: &[u8]) -> u16 {
     let pseudo = PseudoHeader::new(ends.source.ip(), ends.target.ip(), TCP, segment.len());
     let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
     internet_checksum(&[pseudo, segment])
 }
 
-/// How a SYN was answered.
+/// The kind of answer to a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// SYN and ACK: somebody listens.
+    /// SYN and ACK: the port is open.
     Accepted,
-    /// RST: nobody does, but the host answers.
+    /// RST: the port is closed, but the host answers.
     Refused,
 }
 
-/// A segment that may answer one of our SYNs.
+/// A segment that may answer a SYN probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The port that answers.
+    /// The target port.
     pub from: u16,
-    /// Our port.
+    /// The local port.
     pub to: u16,
-    /// What it says.
+    /// The kind of answer.
     pub verdict: Verdict,
-    /// The sequence number of the SYN that it answers.
+    /// The sequence number of the answered SYN.
     pub seq: u32,
 }
 
-/// Reads a TCP segment, given without its IP header. `None` for whatever does not answer a SYN.
+/// Reads a TCP segment without its IP header. `None` if it does not answer a SYN.
 ///
-/// That is also so for an ACK without SYN or RST (a challenge ACK, RFC 5961): it comes from a target
-/// that still holds an older connection of the same two ports, and acknowledges that one's bytes.
-/// Nobody can tell from it which SYN it was sent for.
+/// `None` also for an ACK without SYN or RST (a challenge ACK, RFC 5961). It comes from a target
+/// with an older connection of the same ports and acknowledges bytes of that connection. It does
+/// not identify the SYN that caused it.
 pub fn parse_answer(segment: &[u8]) -> Option<Answer> {
     const LOOKED_AT: u8 = TcpHeader::SYN | TcpHeader::ACK | TcpHeader::RST | TcpHeader::FIN;
     const ACCEPTED: u8 = TcpHeader::SYN | TcpHeader::ACK;
@@ -164,16 +163,16 @@ pub fn parse_answer(segment: &[u8]) -> Option<Answer> {
     })
 }
 
-/// From probe numbers to sequence numbers and back: a permutation of all 32-bit numbers that looks
+/// Maps probe numbers to sequence numbers and back: a permutation of all 32-bit numbers that looks
 /// random and depends on a secret.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
-    /// Of a Feistel network's rounds.
+    /// The round keys of a Feistel network.
     keys: [u32; 4],
 }
 
 impl Numbers {
-    /// Of this secret; two fleets should not share one.
+    /// The permutation of this secret; two fleets should not share one.
     #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
     pub fn new(secret: u64) -> Self {
         let (low, high) = (secret as u32, (secret >> 32) as u32);
@@ -191,7 +190,7 @@ impl Numbers {
         joined(left, right)
     }
 
-    /// The probe that a sequence number belongs to.
+    /// The probe of a sequence number.
     pub fn number(&self, seq: u32) -> u32 {
         let (mut left, mut right) = halves(seq);
         for key in self.keys.iter().rev() {
@@ -210,7 +209,7 @@ fn joined(left: u16, right: u16) -> u32 {
     u32::from(left) << 16 | u32::from(right)
 }
 
-/// A round's function: murmur3's finaliser over half and key.
+/// The round function: murmur3's finaliser over half and key.
 fn scatter(half: u16, key: u32) -> u16 {
     let mut word = u32::from(half) ^ key;
     word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
@@ -232,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Both versions' ends with these ports.
+    /// Fields without window and options.
     fn bare(seq: u32, flags: u8) -> Fields<'static> {
         Fields {
             seq,
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_syn_is_what_the_rfc_draws() {
-        // Written down from RFC 9293, section 3.1, and summed as RFC 1071 says, word by word.
+        // From RFC 9293, section 3.1, with the sum of RFC 1071 word by word.
         let mut out = Vec::new();
         syn(
             &ends("10.0.0.1:40000", "192.0.2.9:443"),
@@ -309,7 +308,7 @@ mod tests {
         let near = (0..10_000_u32)
             .filter(|n| numbers.seq(*n).abs_diff(numbers.seq(n + 1)) < 65_536)
             .count();
-        // By chance one in 32,768 lies within a window of its neighbour.
+        // For random numbers, 1 in 32,768 is within a window of its neighbour.
         assert!(near < 5, "{near} of 10,000");
     }
 

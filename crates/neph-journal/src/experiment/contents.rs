@@ -1,7 +1,7 @@
-//! A journal's contents, its messages by flow and sequence number.
+//! The contents of a journal, with messages by flow and sequence number.
 //!
-//! Messages end in an order of their own. Sorting them needs only (flow, seq, place) in memory:
-//! 24 bytes each; the messages are then read from their places, which is nearly in file order.
+//! Messages are recorded in the order in which they end. Sorting them needs (flow, seq, offset) in
+//! memory, 24 bytes each. The messages are then read from their offsets, nearly in file order.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ use super::{JournalReader, Record, decode};
 use crate::JournalError;
 use crate::frames::FRAME_BYTES;
 
-/// How much is read from the file at once.
+/// Bytes per read.
 const WINDOW: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,21 +23,21 @@ struct Place {
     start: u64,
 }
 
-/// What a journal holds.
+/// The contents of a journal.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// Kept open: a reader may come while the writer finishes and removes the journal.
+    /// Open, because the writer may finish and remove the journal meanwhile.
     file: Option<File>,
     path: PathBuf,
     places: Vec<Place>,
-    /// In the order in which they were recorded.
+    /// In the order of recording.
     pub events: Vec<Event>,
-    /// In the order in which they were recorded.
+    /// In the order of recording.
     pub samples: Vec<Sample>,
 }
 
 impl Contents {
-    /// Reads through the whole journal once; `Ok(None)` if there is none.
+    /// Reads the whole journal once; `Ok(None)` if there is none.
     pub fn of(path: &Path, experiment: ExperimentId) -> Result<Option<Self>, JournalError> {
         let Some(mut reader) = JournalReader::open(path, experiment)? else {
             return Ok(None);
@@ -56,7 +56,7 @@ impl Contents {
         Ok(Some(contents))
     }
 
-    /// What a message is found by; events and samples are kept here.
+    /// The key of a message; stores events and samples.
     fn key_of(&mut self, record: Record) -> Option<(u32, u64)> {
         match record {
             Record::Message(message) => return Some((message.flow.0, message.seq.0)),
@@ -66,20 +66,20 @@ impl Contents {
         None
     }
 
-    /// How many messages there are.
+    /// Number of messages.
     pub fn message_count(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether nothing was recorded at all.
+    /// Whether the journal has no records.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty() && self.events.is_empty() && self.samples.is_empty()
     }
 
-    /// Gives every message, by flow and sequence number.
+    /// Passes every message to `give`, by flow and sequence number.
     ///
     /// # Errors
-    /// The disk refuses, or the error of `give`, which ends it.
+    /// A file operation failed, or `give` returned an error, which ends the iteration.
     pub fn each_message<E: From<JournalError>>(
         &self,
         mut give: impl FnMut(Message) -> Result<(), E>,

@@ -1,4 +1,4 @@
-//! Bytes to records. `None` for bytes that no record has; never a panic, whatever the bytes.
+//! Decodes records. `None` for bytes that are no record; never panics.
 
 use neph_model::{
     Answer, Event, EventKind, FlowIndex, Instant, Marks, Message, Outcome, Sample, Seq, SeriesName,
@@ -64,7 +64,7 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     Some(message)
 }
 
-/// The answer in the flags of a journal that held answers to SYNs in two bits.
+/// The answer in the flags of an older journal, which has answers to SYNs in two bits.
 const fn old_answer(how: u8) -> Option<Answer> {
     const SYN_ACK: u8 = 1 << 1;
     const RST: u8 = 1 << 2;
@@ -75,7 +75,7 @@ const fn old_answer(how: u8) -> Option<Answer> {
     }
 }
 
-/// The order is that of `encode::message`.
+/// In the order of `encode::message`.
 fn marks(intended: i64, times: [Option<i64>; OPTIONAL_TIMES]) -> Marks {
     let own = |at: usize| times[at].map(Instant::from_nanos);
     let peer = |at: usize| times[at].map(Instant::from_nanos);

@@ -1,4 +1,4 @@
-//! Records to bytes. Little-endian; an absent value takes no room, a mask tells which are there.
+//! Encodes records. Little-endian; an absent value takes no space, a bit mask marks present ones.
 
 use neph_model::{Event, Message, Outcome, Sample, TcpState};
 
@@ -22,9 +22,9 @@ pub(super) const fn outcome_code(outcome: Outcome) -> u8 {
 
 /// The reply was reordered.
 pub(super) const REORDERED: u8 = 1;
-/// The code of an answer follows. Bits 1 and 2 held it before there were other answers than to SYNs.
+/// An answer code follows. In older journals, bits 1 and 2 contain the answer to a SYN.
 pub(super) const ANSWERED: u8 = 1 << 3;
-/// The TCP states end with the counter of DSACKs, which journals of older versions lack.
+/// The TCP states end with the DSACK counter, which journals of older versions do not have.
 pub(super) const HAS_DSACKS: u8 = 1 << 7;
 
 pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
@@ -114,7 +114,7 @@ pub(super) fn sample(sample: &Sample, out: &mut Vec<u8>) {
     text(&sample.series.to_string(), out);
 }
 
-/// A text behind its length. The writer refuses payloads beyond its limit, far below 4 GiB.
+/// A text after its length. The writer refuses payloads beyond its limit, far below 4 GiB.
 fn text(text: &str, out: &mut Vec<u8>) {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     out.extend(length.to_le_bytes());

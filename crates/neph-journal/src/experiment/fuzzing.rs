@@ -1,7 +1,7 @@
 //! Journals of arbitrary payloads, for the fuzz targets in the repository's `fuzz/`.
 //!
-//! Owns what must hold of any journal. Not part of the crate's interface. Compiled always, so that
-//! no change of the format can leave it behind.
+//! Owns the invariants of any journal. Not part of the crate's interface. Always compiled, so that
+//! a change of the format cannot break it unnoticed.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::reader::JournalReader;
 use super::{HEADER_BYTES, Record, encode, header};
 use crate::frames::{FRAME_BYTES, file_of};
 
-/// Writes a journal to `path` whose frames hold `payloads` under right checksums, then `tail` as it
-/// is, and reads it back. Returns the messages in it.
+/// Writes a journal to `path` with frames of `payloads` with correct checksums, then the unchanged
+/// `tail`, and reads it back. Returns its messages.
 ///
 /// # Panics
-/// When what is read is not a prefix of the frames, or a record does not survive being written.
+/// When the result is not a prefix of the frames, or a record changes when written and read.
 pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
     let experiment = ExperimentId::from_bytes([7; 16]);
     let (mut bytes, begins) = file_of(&header(experiment), payloads);
@@ -38,11 +38,11 @@ pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
         .collect()
 }
 
-/// Reads `bytes` as the journal of an experiment whose identity stands in them, if one does.
-/// Returns how many records were found.
+/// Reads `bytes` as a journal; takes the experiment's identity from them if they have one. Returns
+/// the number of records.
 ///
 /// # Panics
-/// When more are found than the bytes could hold.
+/// When there are more records than the bytes can contain.
 pub fn whole(path: &Path, bytes: &[u8]) -> usize {
     let identity = bytes
         .get(12..28)
@@ -66,7 +66,7 @@ fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record
     records
 }
 
-/// What was read is written as bytes that read as the same.
+/// Checks that a record that is written and read has the same encoding again.
 fn check(record: &Record) {
     let mut once = Vec::new();
     write(record, &mut once);

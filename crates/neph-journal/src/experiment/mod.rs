@@ -1,6 +1,6 @@
-//! The journal of a running experiment: what was acknowledged survives a kill -9.
+//! The journal of a running experiment: acknowledged records survive kill -9.
 //!
-//! A file of [frames](crate::frames), one for each record, in the order in which they were recorded.
+//! A file of [frames](crate::frames), one for each record, in the order of recording.
 //!
 //! ```text
 //! header: "NEPHJRNL" version:u32 experiment:[u8; 16] crc:u32
@@ -22,21 +22,21 @@ pub use contents::Contents;
 pub(crate) use reader::JournalReader;
 pub use writer::JournalWriter;
 
-/// Counts up when the meaning of the bytes changes.
+/// Incremented when the meaning of the bytes changes.
 const VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"NEPHJRNL";
 const HEADER_BYTES: usize = 8 + 4 + 16 + 4;
 
-/// One thing that was recorded.
+/// A record.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly all records are messages; boxing them would cost an allocation each"
 )]
 pub(crate) enum Record {
-    /// A message that ended.
+    /// A message that has ended.
     Message(Message),
-    /// Something that happened.
+    /// An event.
     Event(Event),
     /// A value of a series.
     Sample(Sample),

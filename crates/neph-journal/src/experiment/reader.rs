@@ -1,4 +1,4 @@
-//! Reads a journal from its start to its last whole record, also while it is being written.
+//! Reads a journal from its start to its last complete record, also while it is written.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,12 +9,12 @@ use super::{Record, decode, header};
 use crate::JournalError;
 use crate::frames::FrameReader;
 
-/// Gives the records of a journal one after the other.
+/// Returns the records of a journal in their order.
 #[derive(Debug)]
 pub(crate) struct JournalReader(FrameReader);
 
 impl JournalReader {
-    /// Opens the journal of `experiment`. One whose header is torn or damaged has no records.
+    /// Opens the journal of `experiment`. A journal with a damaged header has no records.
     /// `Ok(None)` if there is no such file.
     pub(crate) fn open(
         path: &Path,
@@ -23,10 +23,11 @@ impl JournalReader {
         Ok(FrameReader::open(path, &header(experiment))?.map(Self))
     }
 
-    /// The next record and where its frame begins; `None` at the end or at the first byte that is
-    /// not as it was written, which for a reader is the same.
+    /// The next record and the offset of its frame; `None` at the end or at the first damaged byte,
+    /// which a reader cannot distinguish.
     ///
-    /// `keep` is what is wanted of the record: a message is large, and moving each costs time.
+    /// `keep` selects the needed part of the record: a message is large, and moving each takes
+    /// time.
     pub(crate) fn next<T>(
         &mut self,
         keep: impl FnOnce(Record) -> T,
@@ -34,7 +35,7 @@ impl JournalReader {
         self.0.next(|payload| decode::record(payload).map(keep))
     }
 
-    /// The open file, to read from any place of it.
+    /// The open file, for reads at any offset.
     pub(crate) fn into_file(self) -> File {
         self.0.into_file()
     }

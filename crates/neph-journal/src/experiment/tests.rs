@@ -18,7 +18,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// Any sample with a value that is a number.
+/// Any sample with a number as its value.
 fn any_sample() -> impl Strategy<Value = Sample> {
     (any::<i64>(), 0.0..100.0_f64).prop_map(|(at, value)| Sample {
         series: SeriesName::Cpu(CpuUse::Steal),
@@ -169,7 +169,7 @@ fn a_message_without_the_counter_of_dsacks_reads_too() {
     (one.tcp_at_send, one.tcp_at_ack) = (None, Some(state));
     let mut bytes = Vec::new();
     encode::message(&one, &mut bytes);
-    // Behind the kind, the mask, the flow, the number and the outcome.
+    // After kind, mask, flow, sequence number and outcome.
     let how = 1 + 2 + 4 + 8 + 1;
     assert_ne!(bytes[how] & encode::HAS_DSACKS, 0);
     bytes[how] &= !encode::HAS_DSACKS;

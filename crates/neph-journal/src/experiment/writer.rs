@@ -16,7 +16,7 @@ pub struct JournalWriter {
 }
 
 impl JournalWriter {
-    /// A new journal; refuses to touch one that is there.
+    /// Creates a journal; an error if it exists.
     pub fn create(path: &Path, experiment: ExperimentId) -> Result<Self, JournalError> {
         Ok(Self {
             experiment,

@@ -1,5 +1,5 @@
 //! Journals of arbitrary frames, for the fuzz target in the repository's `fuzz/`. Not part of the
-//! crate's interface. Compiled always, so that no change of the format can leave it behind.
+//! crate's interface. Always compiled, so that a change of the format cannot break it unnoticed.
 
 use std::fs;
 use std::path::Path;
@@ -26,10 +26,10 @@ fn read(folder: &Path, bytes: &[u8]) -> Vec<FleetMessage> {
     all
 }
 
-/// Reads `bytes` as a segment's journal; returns how many messages are in it.
+/// Reads `bytes` as a segment's journal; returns the number of messages.
 ///
 /// # Panics
-/// When more are found than the bytes could hold.
+/// When there are more messages than the bytes can contain.
 pub fn whole(folder: &Path, bytes: &[u8]) -> usize {
     let found = read(folder, bytes).len();
     assert!(
@@ -39,11 +39,11 @@ pub fn whole(folder: &Path, bytes: &[u8]) -> usize {
     found
 }
 
-/// Writes a journal whose frames hold `payloads` under right checksums, then `tail` as it is, and
-/// reads it back.
+/// Writes a journal with frames of `payloads` with correct checksums, then the unchanged `tail`,
+/// and reads it back.
 ///
 /// # Panics
-/// When what is read is not a prefix of the frames, or a message does not survive being written.
+/// When the result is not a prefix of the frames, or a message changes when written and read.
 pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
     let header = header(ExperimentId::from_bytes(EXPERIMENT), 1);
     let (mut bytes, _) = file_of(&header, payloads);

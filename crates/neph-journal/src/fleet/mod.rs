@@ -1,7 +1,8 @@
 //! The journals of a fleet's messages: a file of fixed-size records for each segment.
 //!
-//! A segment is full after [`SEGMENT_MESSAGES`] or [`SEGMENT_TIME`]; the next message opens the next one.
-//! Segments count from 1. A store makes columns of full segments while the experiment runs.
+//! A segment is full after [`SEGMENT_MESSAGES`] or [`SEGMENT_TIME`]; the next message starts the
+//! next one. Segments are numbered from 1. A store converts full segments to columns while the
+//! experiment runs.
 
 pub mod fuzzing;
 mod record;
@@ -22,16 +23,15 @@ use crate::JournalError;
 pub use segment::SegmentReader;
 pub use writer::FleetWriter;
 
-/// Messages after which a segment is full: 20 s of a fleet that sends 50,000 a second.
+/// Messages of a full segment: 20 s of a fleet that sends 50,000 per second.
 pub const SEGMENT_MESSAGES: u64 = 1 << 20;
-/// Time after which one is full, however few messages there are, nanoseconds: until then they are
-/// safe but only neph reads them.
+/// Duration of a full segment with fewer messages, nanoseconds. Until it is full, its messages are
+/// safe, but only neph can read them.
 pub const SEGMENT_TIME: i64 = 600 * 1_000_000_000;
-/// What a message takes in a journal: its record, and its part of a frame.
+/// Bytes of a message in a journal: its record, and its share of a frame.
 pub const JOURNALLED_BYTES: u64 = record::RECORD_BYTES as u64 + 1;
 
-/// What a fleet's journal takes at the most while it is measured, next to its closed segments;
-/// `messages` are spread evenly over `time`.
+/// The largest size of a fleet's open segment for `messages` that are spread evenly over `time`.
 pub fn most_journalled(messages: u64, time: Span) -> ByteSize {
     let (segment, time) = (SEGMENT_TIME.unsigned_abs(), time.nanos().unsigned_abs());
     let within = u128::from(messages) * u128::from(segment) / u128::from(time.max(segment));
@@ -39,16 +39,16 @@ pub fn most_journalled(messages: u64, time: Span) -> ByteSize {
     ByteSize(open.min(SEGMENT_MESSAGES) * JOURNALLED_BYTES)
 }
 
-/// The journal of a segment in the folder of its fleet.
+/// The path of a segment's journal in the folder of its fleet.
 pub fn segment_path(folder: &Path, number: u32) -> PathBuf {
     folder.join(format!("{number:05}.journal"))
 }
 
-/// The numbers of the segments that have a file with this extension in `folder`, in order. No such
-/// folder is an empty one.
+/// The numbers of the segments that have a file with this extension in `folder`, in order. None if
+/// there is no such folder.
 ///
 /// # Errors
-/// The disk refuses.
+/// A file operation failed.
 pub fn segment_numbers(folder: &Path, extension: &str) -> Result<Vec<u32>, JournalError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -70,11 +70,11 @@ fn number_of(path: &Path, extension: &str) -> Option<u32> {
     ours.then(|| stem.parse().ok()).flatten()
 }
 
-/// Hands out the messages in the journals of a fleet, as they were recorded, in batches that fit in
-/// memory.
+/// Passes the messages of a fleet's journals to `give`, in the order of recording, in batches that
+/// fit in memory.
 ///
 /// # Errors
-/// The disk refuses, or the error of `give`, which ends the visit.
+/// A file operation failed, or `give` returned an error, which ends the iteration.
 pub fn visit_fleet<E: From<JournalError>>(
     folder: &Path,
     experiment: ExperimentId,

@@ -1,5 +1,5 @@
-//! A message to bytes and back: 58 of them, little-endian. What is absent is zero, and a bit says
-//! that it is absent.
+//! Encodes and decodes a message: 58 bytes, little-endian. An absent value is zero and is marked by
+//! a bit.
 
 use neph_model::{
     AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Slot, Span, SynAnswer,
@@ -10,7 +10,7 @@ use crate::bytes::Bytes;
 pub(super) const RECORD_BYTES: usize = 58;
 
 const OUTCOME: u8 = 0b11;
-/// The outcome of a SYN's reply that was a RST.
+/// The outcome code of a reply to a SYN that was a RST.
 const REFUSED: u8 = 3;
 const READ_BY_PROGRAM: u8 = 1 << 2;
 const AT_PEER: u8 = 1 << 3;
@@ -58,7 +58,7 @@ fn bits(message: &FleetMessage) -> u8 {
         })
 }
 
-/// `None` for bytes that no message has.
+/// `None` for bytes that are no message.
 pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
     let mut rest = Bytes(bytes);
     let flags = rest.u8()?;

@@ -1,4 +1,4 @@
-//! The journal of one segment: [frames](crate::frames) of fixed-size records behind a header.
+//! The journal of one segment: a header and [frames](crate::frames) of fixed-size records.
 //!
 //! ```text
 //! header: "NEPHFLET" version:u32 experiment:[u8; 16] segment:u32 crc:u32
@@ -13,11 +13,11 @@ use super::segment_path;
 use crate::JournalError;
 use crate::frames::{FrameReader, FrameWriter};
 
-/// Counts up when the meaning of the bytes changes.
+/// Incremented when the meaning of the bytes changes.
 const VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"NEPHFLET";
 const HEADER_BYTES: usize = 8 + 4 + 16 + 4 + 4;
-/// Records of a frame, at most: what a reader holds.
+/// Maximum records of a frame, and so of a reader's batch.
 const FRAME_RECORDS: usize = 4096;
 
 pub(super) fn header(experiment: ExperimentId, segment: u32) -> [u8; HEADER_BYTES] {
@@ -36,7 +36,7 @@ pub(super) fn header(experiment: ExperimentId, segment: u32) -> [u8; HEADER_BYTE
 pub(super) struct SegmentWriter(FrameWriter);
 
 impl SegmentWriter {
-    /// A new journal; refuses to touch one that is there.
+    /// Creates a journal; an error if it exists.
     pub(super) fn create(
         folder: &Path,
         experiment: ExperimentId,
@@ -46,7 +46,7 @@ impl SegmentWriter {
         FrameWriter::create(&segment_path(folder, segment), &header).map(Self)
     }
 
-    /// Hands the messages to the kernel.
+    /// Passes the messages to the kernel.
     pub(super) fn append(&mut self, messages: &[FleetMessage]) -> Result<(), JournalError> {
         let batches = messages.chunks(FRAME_RECORDS);
         self.0.append(batches, |batch, out| {
@@ -57,15 +57,16 @@ impl SegmentWriter {
     }
 }
 
-/// Reads a segment's journal to its last whole frame, also while it is being written.
+/// Reads a segment's journal to its last complete frame, also while it is written.
 #[derive(Debug)]
 pub struct SegmentReader(FrameReader);
 
 impl SegmentReader {
-    /// `Ok(None)` if there is no such file. One whose header is torn or damaged has no messages.
+    /// Opens a segment's journal; `Ok(None)` if there is no such file. A journal with a damaged
+    /// header has no messages.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A file operation failed.
     pub fn open(
         folder: &Path,
         experiment: ExperimentId,
@@ -75,11 +76,11 @@ impl SegmentReader {
         Ok(FrameReader::open(&segment_path(folder, segment), &header)?.map(Self))
     }
 
-    /// The next frame's messages into `batch`, over what is there; false at the end, or at the
-    /// first byte that is not as it was written, which for a reader is the same.
+    /// Replaces `batch` by the next frame's messages; false at the end or at the first damaged
+    /// byte, which a reader cannot distinguish.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A file operation failed.
     pub fn next(&mut self, batch: &mut Vec<FleetMessage>) -> Result<bool, JournalError> {
         batch.clear();
         let found = self.0.next(|records| decode_all(records, batch))?;

@@ -82,7 +82,7 @@ fn a_full_segment_is_reported_once_and_the_next_message_opens_the_next() {
 fn the_estimate_of_a_journal_is_near_its_size() {
     let (_folder, place, id) = place();
     let mut writer = FleetWriter::new(&place, id);
-    // 2,560 messages a second, a call every 50 ms.
+    // 2,560 messages per second, a call every 50 ms.
     for call in 0..100 {
         let messages: Vec<_> = (0..128).map(|slot| fleet_message(slot, call, 0)).collect();
         writer.append(&messages).expect("recorded");
@@ -93,7 +93,7 @@ fn the_estimate_of_a_journal_is_near_its_size() {
         (estimate * 9 / 10..=estimate).contains(&taken),
         "{taken}, {estimate}"
     );
-    // Of ten hours the last ten minutes, and of many messages the last million.
+    // Of ten hours, the last ten minutes; of many messages, the last million.
     let hours = most_journalled(60 * 12_800, Span::from_secs(36_000));
     assert_eq!(hours.bytes(), estimate);
     let many = most_journalled(u64::MAX, Span::from_secs(36_000));

@@ -25,12 +25,12 @@ struct Open {
     number: u32,
     writer: SegmentWriter,
     messages: u64,
-    /// When the first of its messages was sent.
+    /// Send time of its first message.
     begun: i64,
 }
 
 impl FleetWriter {
-    /// Of an experiment of which nothing was recorded. `folder` is made for the first message.
+    /// A writer for a new experiment. The first message creates `folder`.
     pub fn new(folder: &Path, experiment: ExperimentId) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -40,11 +40,11 @@ impl FleetWriter {
         }
     }
 
-    /// Appends messages, which are safe when this returns. Returns the number of the segment if it is
-    /// full now: nothing more is appended to it.
+    /// Appends messages, which are safe from a kill when this returns. Returns the segment's number
+    /// if it is now full: nothing more is appended to it.
     ///
     /// # Errors
-    /// The disk does not take them.
+    /// Writing failed.
     pub fn append(&mut self, messages: &[FleetMessage]) -> Result<Option<u32>, JournalError> {
         let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
             return Ok(None);

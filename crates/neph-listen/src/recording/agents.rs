@@ -1,7 +1,7 @@
-//! Points at agents: their captures are made there, and come when they have ended.
+//! Points at agents: the agents capture, and send the captures at the end.
 //!
-//! Owns what becomes of such a capture here: it is moved to this host's time and goes into the file of its point. Who
-//! orders captures, and how they come, is not known here ([`Agents`]).
+//! Owns the received capture: its times are converted to this host's clock, and it is written to
+//! the file of its point. Does not own the orders to agents, nor the transfer ([`Agents`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,55 +19,57 @@ use super::spelling::Spot;
 use super::{LivePackets, Recorded, Wanted};
 use crate::ListenError;
 
-/// Readings of its clock that are taken from an agent.
+/// Maximum number of clock readings accepted from an agent.
 const MOST_READINGS: usize = 1100;
-/// Bytes of a sample that is taken from an agent: twice what ours sends at most.
+/// Maximum bytes of a sample accepted from an agent: twice the maximum that an agent sends.
 const LONGEST_SAMPLE: usize = 64 << 10;
-/// Bytes of what stands for its kernel.
+/// Maximum bytes of an agent's kernel identifier.
 const LONGEST_KERNEL: usize = 64;
 
-/// What an agent is to capture.
+/// A capture at an agent.
 #[derive(Clone, Debug)]
 pub struct AgentCapture {
-    /// Which agent.
+    /// The agent.
     pub agent: AgentName,
-    /// What; it ends when it is asked to.
+    /// The order; it ends on request.
     pub order: CaptureOrder,
 }
 
-/// Has agents capture.
+/// Starts captures at agents.
 pub trait Agents: Debug + Send {
-    /// Has all of these captured at the same time, until `course` is over or each has ended; returns when all have.
+    /// Runs all captures at the same time until `course` is over or each has ended; returns when
+    /// all have ended.
     fn capture(&mut self, captures: Vec<AgentCapture>, course: &mut dyn AgentsCourse);
 }
 
-/// How captures at agents come along. A place is one among the captures.
+/// Receives the progress of captures at agents. `place` is an index into the captures.
 pub trait AgentsCourse {
-    /// Whether they are to end.
+    /// Whether the captures are to end.
     fn is_over(&self) -> bool;
 
-    /// One has so many packets; the first time it has begun.
+    /// A capture has this many packets; the first call means that it has started.
     fn counted(&mut self, place: usize, packets: u64);
 
-    /// Some packets of one that asks for samples.
+    /// Some packets of a capture whose order requests samples.
     fn sampled(&mut self, place: usize, sample: PacketSample);
 
-    /// One has ended, and its packets are in this file, for now; or why there is none.
+    /// A capture has ended: its temporary file, or the reason for having none.
     fn ended(&mut self, place: usize, captured: Result<(Captured, &Path), String>);
 }
 
 /// The points at agents of a recording.
 pub(super) struct AtAgents<'a> {
     points: Vec<(usize, Option<Begun<'a>>)>,
-    /// Where they are over, by their place in the recording.
+    /// Results of points that have ended, by their index in the recording.
     pub(super) outcomes: Vec<(usize, Outcome)>,
     shared: Shared<'a>,
-    /// By how much the times of a kernel are moved: all captures of one kernel have one clock, and keep it.
+    /// Correction of each kernel's times: all captures of one kernel have the same clock and the
+    /// same correction.
     moved: BTreeMap<String, Span>,
 }
 
 impl<'a> AtAgents<'a> {
-    /// Nothing yet, of these points; each with its place in the recording.
+    /// These points, each with its index in the recording, without results.
     pub(super) fn of(points: Vec<(usize, Begun<'a>)>, shared: Shared<'a>) -> Self {
         Self {
             points: points
@@ -80,7 +82,7 @@ impl<'a> AtAgents<'a> {
         }
     }
 
-    /// What is to be captured.
+    /// The captures to run.
     pub(super) fn captures(&self) -> Vec<AgentCapture> {
         let begun = self.points.iter();
         let begun = begun.filter_map(|(place, begun)| Some((*place, begun.as_ref()?)));
@@ -94,7 +96,7 @@ impl<'a> AtAgents<'a> {
         captures.collect()
     }
 
-    /// Who wants samples of this point of the recording, if anybody does.
+    /// The receiver of this point's samples, if samples are wanted.
     fn wanted(&self, place: usize) -> Option<Wanted<'a>> {
         let wanted = self.shared.live;
         wanted.filter(|wanted| wanted.points.contains(&place))
@@ -110,7 +112,7 @@ impl<'a> AtAgents<'a> {
         })
     }
 
-    /// Nobody reports any more: those that have not ended have nothing.
+    /// Ends all points: those without a result have failed.
     pub(super) fn finish(mut self) -> Vec<(usize, Outcome)> {
         for place in 0..self.points.len() {
             self.ended(place, Err("the agent did not begin the capture in time; neph agents show AGENT lists its orders".to_owned()));
@@ -118,7 +120,7 @@ impl<'a> AtAgents<'a> {
         self.outcomes
     }
 
-    /// Takes a capture in.
+    /// Receives a capture.
     fn take(&mut self, begun: Begun<'_>, captured: Captured, path: &Path) -> Outcome {
         let Begun {
             point,
@@ -129,7 +131,7 @@ impl<'a> AtAgents<'a> {
         let first = captured.clock.first().map(|reading| reading.offset);
         let moved = self.moved.entry(captured.kernel.clone());
         let ahead = *moved.or_insert_with(|| first.unwrap_or(Span::ZERO));
-        // What was counted meanwhile is counted anew.
+        // The counts during the capture are replaced.
         let whole = Tally::new(tally.most(), self.shared.options.limit.0);
         let relayed = File::open(path).map_err(|why| why.to_string());
         let relayed = relayed.and_then(|mut source| {
@@ -154,7 +156,7 @@ impl<'a> AtAgents<'a> {
                 file: own,
                 host: captured.kernel,
                 packets,
-                // What came after there was enough is not lost.
+                // Packets beyond the maximum are not lost.
                 lost: Some(if whole.is_enough() {
                     captured.lost
                 } else {
@@ -171,7 +173,7 @@ impl<'a> AtAgents<'a> {
     }
 }
 
-/// The same of a clock that was set back by `ahead`.
+/// The readings with times and offsets corrected by `ahead`.
 fn readings(clock: Vec<ClockReading>, ahead: Span) -> Vec<ClockReading> {
     let moved = clock.into_iter().take(MOST_READINGS);
     let moved = moved.map(|reading| ClockReading {
@@ -200,7 +202,7 @@ impl AgentsCourse for AtAgents<'_> {
             && let Some(wanted) = self.wanted(*of_all)
             && is_sane
         {
-            // Who is too late for it, or has ended, does without: all of it comes at the end.
+            // A sample that is too late is dropped: the whole capture follows at the end.
             let _ = wanted.to.try_send(LivePackets::Sample(*of_all, sample));
         }
     }

@@ -1,4 +1,4 @@
-//! A capture that was begun, and what is left of it when it is over.
+//! A started capture, and its result.
 
 use std::env;
 use std::fs;
@@ -15,34 +15,34 @@ use super::spelling::Point;
 use super::{Recorded, RecordingOptions};
 use crate::{CaptureFile, ListenError};
 
-/// A number that the kernel makes anew each time it starts.
+/// The kernel's boot ID, new at each boot.
 pub(super) const KERNEL: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Stands for the kernel that runs, and so for its clock; empty where it cannot be read.
+/// Identifies the running kernel, and thereby its clock; empty if it cannot be read.
 pub fn kernel() -> String {
     let number = fs::read_to_string(KERNEL).unwrap_or_default();
     number.trim().to_owned()
 }
 
-/// What a point's thread leaves.
+/// The result of a point's thread.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) recorded: Recorded,
     pub(super) fault: Option<ListenError>,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
     pub(super) options: &'a RecordingOptions,
     pub(super) is_over: &'a AtomicBool,
-    /// Somebody asks for the end.
+    /// Set when the user requests the end.
     pub(super) stop: &'a Stop,
-    /// Which samples of the points at agents are wanted.
+    /// The wanted samples of points at agents.
     pub(super) live: Option<Wanted<'a>>,
 }
 
-/// A capture that was begun, and for whom.
+/// A started capture of a point.
 pub(super) struct Begun<'a> {
     pub(super) point: &'a Point,
     pub(super) path: PathBuf,
@@ -50,8 +50,8 @@ pub(super) struct Begun<'a> {
     pub(super) tally: &'a Tally,
 }
 
-/// What is to be said of a capture that takes no more. It may be gone when this is read: where there
-/// was no room for it stays.
+/// The error of a failed write. It names the folder, because the capture may be deleted before the
+/// user reads it.
 pub(super) fn unwritten(
     name: &str,
     packets: u64,

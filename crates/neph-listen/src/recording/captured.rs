@@ -1,4 +1,4 @@
-//! What the thread of a point does, here or over ssh: it writes one capture.
+//! The thread of a point, local or over ssh: it writes one capture.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use super::spelling::{Host, Interface, Point, Spot};
 use super::{Recorded, RecordingOptions};
 use crate::{CaptureInterface, CaptureMethod, ListenError, Listening, Writing};
 
-/// The interfaces here among these points, opened, in their order.
+/// Opens the local interfaces of these points, in their order.
 pub(super) fn open_these<'p>(
     points: impl Iterator<Item = &'p Point>,
     options: &RecordingOptions,
@@ -39,7 +39,7 @@ fn now() -> Wall {
     Wall::from_unix_nanos(clock::wall().0)
 }
 
-/// Records an interface here.
+/// Records a local interface.
 pub(super) fn listen(
     begun: Begun<'_>,
     mut capture_interface: CaptureInterface,
@@ -59,7 +59,7 @@ pub(super) fn listen(
         tally.counted(seen.packets, bytes);
         tally.lost(seen.lost);
         let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
-        // What has passed by now is still taken.
+        // Packets that have passed by now are still read.
         until = is_over.then(now);
         is_over
     });
@@ -85,7 +85,7 @@ pub(super) fn listen(
     }
 }
 
-/// This host's clock against itself, from then until now.
+/// The offset of this host's clock to itself, from `from` until now: 0.
 fn own_clock(from: Wall) -> Vec<ClockReading> {
     let exact = |at| ClockReading {
         at,
@@ -95,7 +95,7 @@ fn own_clock(from: Wall) -> Vec<ClockReading> {
     vec![exact(from), exact(now())]
 }
 
-/// Takes the capture of a point elsewhere.
+/// Receives the capture of a point on another host.
 pub(super) fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Shared<'_>) -> Outcome {
     let Begun {
         point,

@@ -1,15 +1,15 @@
-//! How far a recording has come: what each point has, and when it is over.
+//! The progress of a recording: what each point has captured, and when it is over.
 //!
-//! Owns the counts that the points' threads and the one that waits for them share.
+//! Owns the counters that the points' threads and the waiting thread share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a point has.
+/// The progress of a point.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Packets that are enough.
+    /// Maximum number of packets.
     most: u64,
-    /// Bytes that are enough.
+    /// Maximum number of bytes.
     limit: u64,
     packets: AtomicU64,
     bytes: AtomicU64,
@@ -40,17 +40,17 @@ impl Tally {
         self.lost.store(lost, Ordering::Relaxed);
     }
 
-    /// Its capture has a header: packets from now on are in it.
+    /// The capture has a header: packets are recorded from now on.
     pub(super) fn begun(&self) {
         self.has_begun.store(true, Ordering::Relaxed);
     }
 
-    /// Packets that are enough.
+    /// Maximum number of packets.
     pub(super) const fn most(&self) -> u64 {
         self.most
     }
 
-    /// No more packets come.
+    /// No more packets follow.
     pub(super) fn ended(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }
@@ -71,12 +71,12 @@ impl Tally {
         self.has_ended.load(Ordering::Relaxed)
     }
 
-    /// Whether it has as many packets, or as many bytes, as are enough.
+    /// Whether the maximum number of packets or bytes is reached.
     pub(super) fn is_enough(&self) -> bool {
         self.packets() >= self.most || self.is_at_limit()
     }
 
-    /// Whether it has as many bytes as it may.
+    /// Whether the maximum number of bytes is reached.
     pub(super) fn is_at_limit(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) >= self.limit
     }

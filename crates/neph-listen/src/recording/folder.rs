@@ -1,4 +1,4 @@
-//! Where the captures of a recording are: in a folder that was named, or in one that goes away.
+//! The folder of a recording's captures: a specified or a temporary one.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::CaptureFile;
 use crate::ListenError;
 
-/// Names that are tried.
+/// Maximum number of names that are tried.
 const MOST: u32 = 100;
 
 /// A folder for captures.
@@ -16,12 +16,12 @@ const MOST: u32 = 100;
 pub(super) struct Folder {
     path: PathBuf,
     goes_away: bool,
-    /// Captures that were begun.
+    /// Captures that were started.
     begun: Vec<PathBuf>,
 }
 
 impl Folder {
-    /// The folder `save`, made where it is not there; else one that goes away.
+    /// The folder `save`, created if necessary; else a temporary folder.
     pub(super) fn open(save: Option<&Path>) -> Result<Self, ListenError> {
         let refused = |path: &Path, error| {
             let path = path.display();
@@ -45,12 +45,12 @@ impl Folder {
         })
     }
 
-    /// Where the capture of a point is, or will be.
+    /// The path of a point's capture.
     pub(super) fn path_of(&self, point: &str) -> PathBuf {
         self.path.join(format!("{point}.pcap"))
     }
 
-    /// Begins the capture of a point.
+    /// Creates the capture of a point.
     pub(super) fn capture(&mut self, point: &str) -> Result<(PathBuf, CaptureFile), ListenError> {
         let path = self.path_of(point);
         match CaptureFile::create(&path) {
@@ -71,28 +71,28 @@ impl Folder {
         }
     }
 
-    /// It stays, whoever named it.
+    /// Keeps a temporary folder.
     pub(super) const fn stay(&mut self) {
         self.goes_away = false;
     }
 
-    /// Removes the captures that were begun, and nobody else's: the recording came to nothing.
+    /// Removes the captures of a failed recording, and no other files.
     pub(super) fn take_back(&mut self) {
         for capture in self.begun.drain(..) {
-            // One that cannot be removed is told when its name is wanted again.
+            // If this fails, the next recording with this name reports it.
             let _ = fs::remove_file(capture);
         }
     }
 }
 
-/// Makes a folder that was not there before, for nobody else to look into.
+/// Creates a new folder that only this user can read.
 fn make_new(within: &Path) -> io::Result<PathBuf> {
     let mut tried = 0;
     loop {
         let path = within.join(format!("neph-hops-{}-{tried}", std::process::id()));
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
-            // A process of this number was killed.
+            // Left by a killed process with this ID.
             Err(error) if error.kind() == ErrorKind::AlreadyExists && tried < MOST => tried += 1,
             Err(error) => return Err(error),
         }
@@ -102,7 +102,7 @@ fn make_new(within: &Path) -> io::Result<PathBuf> {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.goes_away {
-            // What cannot be removed is in the folder for such things.
+            // If this fails, the rest remains in the folder for temporary files.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

@@ -1,8 +1,9 @@
-//! Judging segments while their points are recorded, window by window: a thread that reads the captures behind those
-//! who write them, and the samples that agents send.
+//! Evaluates segments during a recording, window by window: a thread reads the growing captures,
+//! and the samples that agents send.
 //!
-//! Owns the thread, and how a delay between two clocks counts. Which segments and rules are judged so is left's; where
-//! packets come from is source's; what is in a window is windows'. All of it is judged again at the end.
+//! Owns the thread, and the delay that counts between two clocks. Does not own which segments and
+//! rules are evaluated (`left`), the source of packets (`source`) or the contents of windows
+//! (`windows`). Everything is evaluated again at the end.
 
 mod left;
 mod source;
@@ -26,49 +27,49 @@ use crate::IdlePriority;
 use left::{Left, Live, divide};
 use source::{Clocks, Samples, Source};
 
-/// How often it is looked whether a window is complete, and whether all is over.
+/// Interval between checks for a complete window and for the end.
 const OFTEN: Duration = Duration::from_millis(100);
-/// Nobody loses anything while a window waits: only then is it fetched from the times that are idle.
+/// How long a window may wait without loss; only then does the thread leave idle priority.
 const PATIENCE: Span = Span::from_secs(2);
-/// Delays are waited for that are as long as this and twice the largest limit, up to a most: what is
-/// waited for is in memory. Rules with limits of the most are judged at the end.
+/// How long packets are awaited: this and twice the largest limit, up to a maximum, since waiting
+/// packets are in memory. Rules whose limit reaches the maximum are evaluated at the end.
 const WAITED: Span = Span::from_secs(1);
 const WAITED_MOST: Span = Span::from_secs(10);
-/// The clock was set if it moved by so much more or less than time passed.
+/// The clock was set if it moved by this much more or less than time passed.
 const SET: i64 = 250_000_000;
-/// Samples that wait to be taken in, at most; and how many are between two looks at windows.
+/// Maximum number of waiting samples, and of samples that are read between two windows.
 const SAMPLES: usize = 64;
 
-/// Who hears of alarms while points record.
+/// Receives alarms during a recording.
 pub trait AlarmListener: Send + 'static {
-    /// An alarm was raised, or is over.
+    /// An alarm was raised or cleared.
     fn hear(&mut self, found: Found);
 
-    /// Whether delays are wanted: then packets are followed also where there is no rule.
+    /// Whether delays are wanted: then packets are matched even without a rule.
     fn wants_delays(&self) -> bool {
         false
     }
 
-    /// A packet crossed a segment in so many nanoseconds. Only of segments that are judged while points record.
+    /// A packet took `took` nanoseconds for a segment that is evaluated during the recording.
     fn crossed(&mut self, _segment: &str, _way: Direction, _took: i64) {}
 }
 
-/// What is judged while points record.
+/// The parameters of an evaluation during a recording.
 #[derive(Debug)]
 pub struct JudgingSpec<'p, T> {
     /// The points, in the order of the path.
     pub points: &'p [Point],
     /// The rules.
     pub rules: &'p Rules,
-    /// Translators' rules, each with the place of the point behind it.
+    /// NAT mappings, each with the index of the point after the NAT.
     pub mappings: &'p [(usize, Mapping)],
-    /// Who hears of alarms.
+    /// The receiver of alarms.
     pub listener: T,
     /// Prints a sentence.
     pub say: fn(&str),
 }
 
-/// The thread that judges.
+/// The evaluating thread.
 #[derive(Debug)]
 pub struct Judging<T> {
     packets: SyncSender<LivePackets>,
@@ -78,36 +79,36 @@ pub struct Judging<T> {
     thread: JoinHandle<T>,
 }
 
-/// What it knows.
+/// The state of the evaluation.
 #[derive(Debug)]
 struct Judge<T> {
-    /// The points that it reads.
+    /// The points that are read.
     places: Vec<Place>,
     clocks: Clocks,
-    /// Translators' rules, by the place among these.
+    /// NAT mappings, by the index into `places`.
     mappings: Vec<(usize, Mapping)>,
     waiting: Waiting,
     standings: Vec<Standing>,
-    /// The names of the segments that are judged while points record, by their place in the path.
+    /// Names of the segments that are evaluated during the recording, by their index in the path.
     segments: Vec<Option<String>>,
-    /// When the first of them saw its first packet.
+    /// The time of the first packet at the first point.
     began: Option<i64>,
     over: Stop,
     listener: T,
     say: fn(&str),
 }
 
-/// A point whose packets are read while it records.
+/// A point whose packets are read during the recording.
 #[derive(Debug)]
 struct Place {
-    /// Its place in the path.
+    /// Its index in the path.
     point: usize,
     name: String,
     is_at_agent: bool,
 }
 
 impl<T: AlarmListener> Judging<T> {
-    /// Begins to wait for captures of these points. Prints what it leaves to the end.
+    /// Waits for captures of these points. Prints what is evaluated only at the end.
     pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
         let (over, say) = (Stop::new(), spec.say);
         let (judge, left) = Judge::of(spec, &over);
@@ -121,14 +122,14 @@ impl<T: AlarmListener> Judging<T> {
         }
     }
 
-    /// Where the captures will be, of all points.
+    /// Passes the paths of all points' future captures.
     pub fn hear(&self, recorded: &[Recorded]) {
         let files = recorded.iter().map(|point| point.file.clone());
-        // One that has nothing to judge does not listen.
+        // The thread has ended if there is nothing to evaluate.
         let _ = self.packets.send(LivePackets::Captures(files.collect()));
     }
 
-    /// Where samples of packets are taken, if any are wanted.
+    /// Where to send samples of packets, if any are wanted.
     pub fn samples(&self) -> Option<Wanted<'_>> {
         (!self.sampled.is_empty()).then_some(Wanted {
             points: &self.sampled,
@@ -136,7 +137,7 @@ impl<T: AlarmListener> Judging<T> {
         })
     }
 
-    /// The recording is over; who has heard of alarms.
+    /// Ends the evaluation; returns the receiver of alarms.
     pub fn end(self) -> T {
         self.over.set();
         drop(self.packets);
@@ -146,7 +147,7 @@ impl<T: AlarmListener> Judging<T> {
 }
 
 impl<T: AlarmListener> Judge<T> {
-    /// Of these points; and what is left to the end.
+    /// The evaluation of these points, and what is left to the end.
     fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, Left) {
         let points = spec.points.iter().enumerate();
         let places: Vec<Place> = points
@@ -188,7 +189,7 @@ impl<T: AlarmListener> Judge<T> {
         (judge, left)
     }
 
-    /// Points at agents whose samples it takes to judge segments, or to tell of them, while points record.
+    /// Points at agents whose samples are needed to evaluate or to report segments.
     fn sampled(&self) -> Vec<usize> {
         let is_wanted = |segment: usize| {
             let mut standings = self.standings.iter();
@@ -198,14 +199,14 @@ impl<T: AlarmListener> Judge<T> {
         let at_agents = self.places.iter().filter(|place| place.is_at_agent);
         let is_any = (0..self.segments.len()).any(is_wanted);
         let wanted = at_agents.map(|place| place.point).filter(|point| {
-            // By the first point everything has its time.
+            // All times are relative to the first point.
             let before = point.checked_sub(1);
             is_wanted(*point) || before.map_or(is_any, is_wanted)
         });
         wanted.collect()
     }
 
-    /// Whether there is anything to judge, or to tell, while points record.
+    /// Whether there is anything to evaluate or to report during the recording.
     fn is_at_work(&self) -> bool {
         !self.standings.is_empty() || self.listener.wants_delays()
     }
@@ -214,7 +215,7 @@ impl<T: AlarmListener> Judge<T> {
         if !self.is_at_work() {
             return self.listener;
         }
-        // None where the recording came to nothing.
+        // None if the recording failed.
         if let Ok(LivePackets::Captures(files)) = packets.recv() {
             let source = |place: &Place| match files.get(place.point) {
                 Some(file) if !place.is_at_agent => Source::Capture(Tail::of(file.clone())),
@@ -230,7 +231,7 @@ impl<T: AlarmListener> Judge<T> {
         self.listener
     }
 
-    /// Until all is over, or why it cannot go on.
+    /// Runs until the end; the error is the reason why the evaluation cannot continue.
     fn follow(
         &mut self,
         mut sources: Vec<Source>,
@@ -258,7 +259,7 @@ impl<T: AlarmListener> Judge<T> {
         Ok(())
     }
 
-    /// Takes in a sample. A point of which none can be taken any more is waited for no longer; the others go on.
+    /// Receives a sample. After an error its point is ignored; the others continue.
     fn take(&mut self, sent: LivePackets, sources: &mut [Source]) {
         let LivePackets::Sample(point, sample) = sent else {
             return;
@@ -319,7 +320,7 @@ impl<T: AlarmListener> Judge<T> {
         let followed = hops.end_of_window(&one_clock);
         let first = || followed.extent(0).map(|(first, _)| first.unix_nanos());
         self.began = self.began.or_else(first);
-        // What passed before the first point saw anything is judged at the end.
+        // Packets before the first packet of the first point are evaluated at the end.
         let Some(began) = self.began else {
             return;
         };
@@ -344,7 +345,8 @@ impl<T: AlarmListener> Judge<T> {
     }
 }
 
-/// A delay as it counts: between two clocks the least that it can be, so that no alarm is the clocks'.
+/// The delay that counts: the least possible one, so that the clock error bound never causes an
+/// alarm.
 fn at_least(crossed: &Crossed, bound: Span, began: i64) -> Delay {
     let bound = bound.nanos();
     Delay {
@@ -354,14 +356,14 @@ fn at_least(crossed: &Crossed, bound: Span, began: i64) -> Delay {
     }
 }
 
-/// How long packets are waited for.
+/// How long packets are awaited.
 fn waited(standings: &[Standing]) -> Span {
     let limit = standings.iter().map(|standing| standing.rule().limit).max();
     let limit = limit.unwrap_or(Span::ZERO);
     (limit + limit + WAITED).min(WAITED_MOST)
 }
 
-/// Whether somebody set the clock between these moments.
+/// Whether the clock was set between these two readings.
 const fn is_set(before: Pair, now: Pair) -> bool {
     now.offset()
         .saturating_sub(before.offset())

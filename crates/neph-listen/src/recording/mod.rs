@@ -1,9 +1,8 @@
-//! Live points: several interfaces, on this host or on others, recorded at once, each into a capture of
-//! its own.
+//! Records live points: several interfaces on this host or others at the same time, each into its
+//! own capture.
 //!
-//! Joins the points' threads and decides when they begin and end. Those on other hosts begin first, since
-//! they take their time; those here when all of them have. What the captures are for is not known
-//! here.
+//! Owns the start and the end of the points' threads. Points on other hosts start first, because
+//! that takes time; local ones start when all of them record. Does not own the use of the captures.
 
 mod agents;
 mod begun;
@@ -41,30 +40,31 @@ pub use sampling::Sampling;
 use spelling::Spot;
 pub use spelling::{Namespaces, Point};
 
-/// What a point gave.
+/// The recording of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub name: String,
     pub file: PathBuf,
-    /// What stands for the kernel whose clock stamped: two points of the same have one clock.
+    /// Identifies the kernel whose clock timestamped the packets: points with the same kernel have
+    /// the same clock.
     pub host: String,
     pub packets: u64,
-    /// Packets that were lost on the way into the capture, where that is known.
+    /// Packets that were lost before the capture, if known.
     pub lost: Option<u64>,
-    /// From when until when what passed came into the capture, by the clock of its packets: known of points
-    /// here and at agents that had room for all of it.
+    /// The time range in which all packets were captured, by the clock of the packets. Known for
+    /// local points and for points at agents that had room for all of it.
     pub listened: Option<[Wall; 2]>,
-    /// How far its clock was from this host's, where that is known; moments are those of its packets.
+    /// Offsets of its clock to this host's, if known, at times of its packets.
     pub clock: Vec<ClockReading>,
 }
 
 impl Recorded {
-    /// Nothing yet.
+    /// An empty recording.
     fn none(point: &Point, folder: &Folder) -> Self {
         Self {
             name: point.name.clone(),
             file: folder.path_of(&point.name),
-            // Whose kernel stamps elsewhere is known when it has ended.
+            // The kernel of another host is known at the end.
             host: match point.spot {
                 Spot::Here(_) => String::new(),
                 Spot::RemotePoint(..) | Spot::Agent(..) => point.name.clone(),
@@ -77,36 +77,36 @@ impl Recorded {
     }
 }
 
-/// Samples of packets that are wanted while points record.
+/// The wanted samples of packets during a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// Of which points, by their places.
+    /// Indices of the points.
     pub points: &'a [usize],
-    /// Who takes them.
+    /// The receiver.
     pub to: &'a SyncSender<LivePackets>,
 }
 
-/// What is known of packets while points record.
+/// Packets during a recording.
 #[derive(Debug)]
 pub enum LivePackets {
-    /// The captures that grow, of all points.
+    /// The paths of all points' growing captures.
     Captures(Vec<PathBuf>),
-    /// What an agent sent, and its point's place among all.
+    /// The index of a point, and a sample of its agent.
     Sample(usize, PacketSample),
 }
 
-/// Who hears of a recording, and ends it.
+/// Receives the progress of a recording, and can end it.
 #[derive(Clone, Copy)]
 pub struct Received<'h> {
-    /// Ends it.
+    /// Ends the recording.
     pub stop: &'h Stop,
-    /// Hears where the captures will be, before there are any.
+    /// Called with the future captures before the recording starts.
     pub begins: &'h dyn Fn(&[Recorded]),
-    /// Which samples of packets at agents are wanted; else agents send none.
+    /// The wanted samples of points at agents; without it agents send none.
     pub live: Option<Wanted<'h>>,
     /// Prints a sentence.
     pub say: &'h dyn Fn(&str),
-    /// Writes over the last line of progress, where a terminal shows it; an empty line takes it away.
+    /// Replaces the last line of progress on a terminal; an empty line removes it.
     pub progress: Option<&'h dyn Fn(&str)>,
 }
 
@@ -116,28 +116,28 @@ impl fmt::Debug for Received<'_> {
     }
 }
 
-/// Captures of all points, in their order.
+/// The captures of all points, in their order.
 #[derive(Debug)]
 pub struct Recording {
     pub points: Vec<Recorded>,
-    /// Why a point ended before its time; what it has until then is in its capture.
+    /// Why a point ended early; its capture has the packets until then.
     pub fault: Option<ListenError>,
-    /// They are there as long as this is.
+    /// The captures exist as long as this value.
     folder: Folder,
 }
 
 impl Recording {
-    /// Nothing was told of the captures: they stay where they are.
+    /// Keeps the captures after a failed analysis.
     pub const fn stay(&mut self) {
         self.folder.stay();
     }
 }
 
-/// Records these points until they have enough, the time is over or somebody asks for the end. Those at agents are
-/// recorded by `agents`.
+/// Records these points until they have enough packets, the time is over or the user ends it.
+/// `agents` records points at agents.
 ///
 /// # Errors
-/// A point cannot be opened, or ctrl-C came before all of them were.
+/// A point cannot be opened, or the user pressed Ctrl-C before all were recorded.
 pub fn record(
     points: &[Point],
     options: &RecordingOptions,
@@ -197,7 +197,7 @@ fn refuse_same_names(points: &[Point]) -> Result<(), ListenError> {
     Ok(())
 }
 
-/// What is to be said of the end.
+/// The message about the end.
 fn remark(ending: &Ending, points: &[Point], options: &RecordingOptions) -> Option<String> {
     let name = |point: &usize| points.get(*point).map_or("", |point| point.name.as_str());
     match ending {

@@ -1,4 +1,4 @@
-//! What a recording of live points was asked for.
+//! Options of a recording of live points.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,21 @@ use neph_model::{ByteSize, Span};
 
 use crate::PacketChoice;
 
-/// What a recording was asked for.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordingOptions {
-    /// It ends after so long; else when it is stopped.
+    /// It ends after this time; else when it is stopped.
     pub duration: Option<Span>,
-    /// It ends when a point has so many packets.
+    /// It ends when a point has this many packets.
     pub count: Option<u64>,
-    /// The folder of the captures; else they go away.
+    /// The folder of the captures; else they are temporary.
     pub save: Option<PathBuf>,
-    /// It ends when a point's capture has so many bytes.
+    /// It ends when a point's capture has this many bytes.
     pub limit: ByteSize,
     /// Which packets are captured.
     pub choice: PacketChoice,
-    /// Bytes that are kept of each packet.
+    /// Captured bytes of each packet.
     pub snaplen: u32,
-    /// Memory in which the packets of a point wait to be written.
+    /// Memory for the waiting packets of a point.
     pub ring: ByteSize,
 }

@@ -1,14 +1,14 @@
-//! Records what one interface carries into a capture.
+//! Records one interface into a capture.
 
 use std::time::Duration;
 
 use crate::{CaptureInterface, IdlePriority, ListenError, Seen, Writing};
 
-/// That it is over is noticed after this long, at most.
+/// Maximum time until the end is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Writes each packet until `is_over` says so, which is shown what was counted and the bytes of the
-/// capture, or no more can be written. What arrived until then is written too.
+/// Writes packets until a write fails or `is_over` returns true; it gets the counters and the size
+/// of the capture. Packets that arrived before the end are written, too.
 pub fn record(
     capture_interface: &mut CaptureInterface,
     writing: &mut Writing,

@@ -1,5 +1,5 @@
-//! A capture that comes from elsewhere into a file, record by record, so that the file is whole
-//! whenever the other end falls silent.
+//! Copies a received capture into a file, record by record, so that the file is complete whenever
+//! the sender stops.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -10,30 +10,30 @@ use thiserror::Error;
 use super::course::Tally;
 use crate::CaptureFile;
 
-/// Bytes that are asked for at once.
+/// Bytes per read.
 const AT_ONCE: usize = 64 << 10;
 
-/// Bytes before a packet of a pcap.
+/// Length of a pcap record header.
 const RECORD: usize = 16;
-/// How a pcap begins whose times are nanoseconds, and whose numbers have their lowest byte first.
+/// The first bytes of a little-endian pcap with nanosecond times.
 const NANOS: [u8; 4] = 0xa1b2_3c4d_u32.to_le_bytes();
 
-/// Why no more comes.
+/// Why the copy ended.
 #[derive(Debug, Error)]
 pub(super) enum RelayError {
-    /// What comes is no capture.
+    /// The received bytes are no capture.
     #[error("what comes is no capture: {0}")]
     Broken(CaptureError),
-    /// Nothing more can be read.
+    /// The read failed.
     #[error("{0}")]
     Failed(io::Error),
-    /// It is a capture, and not as neph writes it.
+    /// A capture in another format than neph writes.
     #[error("what comes is not in nanosecond pcap, as neph writes it")]
     Format,
 }
 
-/// Writes what comes until it ends, or the file takes no more; what is more than enough is read and left out, so that the other
-/// end can finish.
+/// Copies until the end of `source`, or until a write fails. Records beyond the maximum are read
+/// and dropped, so that the sender can finish.
 pub(super) fn relay(
     source: &mut impl Read,
     file: &mut CaptureFile,
@@ -42,7 +42,7 @@ pub(super) fn relay(
     relay_moved(source, file, tally, Span::ZERO)
 }
 
-/// The same of a capture that neph wrote, whose times are moved by so much.
+/// Like [`relay`], for a capture that neph wrote; `later` is added to its times.
 pub(super) fn relay_moved(
     source: &mut impl Read,
     file: &mut CaptureFile,
@@ -100,7 +100,7 @@ pub(super) fn relay_moved(
             }
         };
         if read == 0 {
-            // A record of which only a part came is left out.
+            // An incomplete last record is dropped.
             return Ok(());
         }
         bytes.truncate(before + read);
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes at a time.
     struct Dribble<'a>(&'a [u8]);
 
     impl Read for Dribble<'_> {

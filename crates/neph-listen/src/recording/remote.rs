@@ -1,9 +1,9 @@
-//! A point elsewhere: the ssh program here, and at its other end neph, or tcpdump where there is no
-//! neph, writing a capture to standard output.
+//! A point on another host: ssh runs neph there, or tcpdump if neph is missing. That program writes
+//! a capture to standard output.
 //!
-//! Owns the command line there, how it is ended (its standard input is closed; who holds on is
-//! killed, by its own descriptor), and what is made of what it says. Passwords and host keys are
-//! ssh's, which asks at the terminal.
+//! Owns the remote command line, its end (standard input is closed; after a timeout ssh is killed
+//! through its pidfd), and the interpretation of its messages. Does not own passwords and host
+//! keys: ssh asks at the terminal.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,26 +20,26 @@ use super::RecordingOptions;
 use super::spelling::{Host, Interface};
 use crate::ListenError;
 
-/// Before the number that the kernel there was given when it started: who has the same has one clock.
+/// Precedes the boot ID of the remote kernel: points with the same boot ID have the same clock.
 const KERNEL: &str = "neph-kernel ";
-/// Lines of what it says that are kept.
+/// Maximum number of stored message lines.
 const LINES: usize = 100;
-/// What it says in a line, at most.
+/// Maximum length of a message line.
 const LONGEST_LINE: u64 = 4096;
-/// How long its last words may take.
+/// Maximum wait for the last messages.
 const GRACE: Duration = Duration::from_secs(1);
-/// What a shell ends with that does not find a program.
+/// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// An ssh that runs.
+/// A running ssh.
 #[derive(Debug)]
 pub(super) struct RemotePoint {
-    /// As long as it is open, the other end goes on.
+    /// The other end continues as long as it is open.
     stdin: Option<ChildStdin>,
     process: OwnedFd,
 }
 
-/// What is read of it, on a thread of its own.
+/// The output of ssh, read on its own thread.
 #[derive(Debug)]
 pub(super) struct Output {
     child: Child,
@@ -47,7 +47,7 @@ pub(super) struct Output {
     printed: ChildStderr,
 }
 
-/// What it said, and how it ended.
+/// The messages of ssh, and its exit status.
 #[derive(Debug, Default)]
 pub(super) struct RemoteReport {
     lines: Vec<String>,
@@ -95,36 +95,36 @@ impl RemotePoint {
         Ok((Self { stdin, process }, output))
     }
 
-    /// Asks the other end to finish.
+    /// Requests the other end to finish.
     pub(super) fn finish(&mut self) {
         self.stdin = None;
     }
 
-    /// Ends ssh, whatever the other end does.
+    /// Kills ssh.
     pub(super) fn kill(&self) {
-        // One that is gone is as good as asked, and our own child may be asked.
+        // An error means that it has ended: signalling an own child is permitted.
         let _ = ask_through(self.process.as_fd(), Request::Kill);
     }
 }
 
 impl Drop for RemotePoint {
-    /// Whoever still waits for it waits no longer.
+    /// Kills ssh, so that no thread waits for it.
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 impl Output {
-    /// Hands the capture to `take`, and waits for the end.
+    /// Passes the capture to `take`, and waits for the end.
     pub(super) fn read<T>(mut self, take: impl FnOnce(&mut ChildStdout) -> T) -> (T, RemoteReport) {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (printed, received) = (self.printed, Arc::clone(&lines));
         let listening = std::thread::spawn(move || listen(printed, &received));
         let taken = take(&mut self.capture);
-        // Nobody reads on: whatever still writes is told so.
+        // A process that still writes gets a broken pipe.
         drop(self.capture);
         let status = self.child.wait().ok();
-        // Whom ssh left behind (ControlPersist) may keep standard error open.
+        // A process that ssh leaves (ControlPersist) may keep standard error open.
         wait_until(GRACE, || listening.is_finished());
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = std::mem::take(&mut *lines);
@@ -132,7 +132,7 @@ impl Output {
     }
 }
 
-/// Keeps the last lines of what it says.
+/// Stores the last message lines.
 fn listen(printed: ChildStderr, received: &Mutex<Vec<String>>) {
     let mut printed = BufReader::new(printed);
     let mut line = Vec::new();
@@ -147,7 +147,7 @@ fn listen(printed: ChildStderr, received: &Mutex<Vec<String>>) {
         line.clear();
         let mut lines = received.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LINES {
-            // Among the first ones is the kernel's.
+            // The boot ID is among the first lines.
             lines.remove(LINES / 2);
         }
         lines.push(text);
@@ -155,14 +155,14 @@ fn listen(printed: ChildStderr, received: &Mutex<Vec<String>>) {
 }
 
 impl RemoteReport {
-    /// The number of the kernel there, made anew each time it starts.
+    /// The boot ID of the remote kernel, new at each boot.
     pub(super) fn kernel(&self) -> Option<&str> {
         let lines = self.lines.iter();
         let mut kernels = lines.filter_map(|line| line.strip_prefix(KERNEL));
         kernels.next().filter(|kernel| !kernel.is_empty())
     }
 
-    /// Packets that the other end lost, where it says so.
+    /// Packets that the other end reports as lost.
     pub(super) fn lost(&self) -> Option<u64> {
         let of = |line: &String| {
             let before = line
@@ -193,8 +193,8 @@ impl RemoteReport {
     }
 }
 
-/// What a shell there runs: whatever its user's own shell is, it is handed to sh. The capture ends,
-/// by SIGTERM, when standard input does: also where the connection broke.
+/// The remote shell command: runs sh, whatever the user's shell is. SIGTERM ends the capture when
+/// standard input ends, also after a broken connection.
 fn script(interface: &Interface, options: &RecordingOptions) -> String {
     let Interface { name, site } = interface;
     let (kept, choice) = (options.snaplen, &options.choice);
@@ -206,14 +206,14 @@ fn script(interface: &Interface, options: &RecordingOptions) -> String {
         ..CaptureOrder::of(name.clone(), kept, options.ring)
     });
     let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
-    // Within double quotes: the whole stands within single ones.
+    // Escaped for double quotes, because the whole script is in single quotes.
     let order = order.replace('"', "\\\"");
     let neph = format!("printf %s \"{order}\" | neph execute -");
     let expression = choice.expression();
     let tcpdump = format!(
         "{inside}tcpdump -i {name} -n -U -w - -s {kept} --time-stamp-precision=nano \"{expression}\""
     );
-    // tcpdump may hold packets back for a second.
+    // tcpdump may delay packets by a second, so SIGTERM is sent after two.
     let script = [
         "exec 3<&0".to_owned(),
         format!("echo {KERNEL}$(cat /proc/sys/kernel/random/boot_id) >&2"),

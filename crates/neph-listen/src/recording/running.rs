@@ -1,4 +1,4 @@
-//! Waiting until a recording is over, and telling how far it is.
+//! Waits until a recording is over, and reports its progress.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use super::spelling::Point;
 use super::{Received, RecordingOptions};
 use crate::ListenError;
 
-/// That it is over is noticed after this long, at most.
+/// Maximum time until the end is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// How often progress is told, in nanoseconds.
+/// Interval between progress reports, nanoseconds.
 const OFTEN: i64 = 1_000_000_000;
 
-/// Why a recording is over. Numbers are places among the points.
+/// Why a recording is over. Numbers are indices of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It was as long as it should be.
+    /// The duration is over.
     Time,
-    /// By ctrl-C.
+    /// The user pressed Ctrl-C.
     Asked,
-    /// A point has as many packets as are enough.
+    /// A point has the maximum number of packets.
     Enough,
-    /// A point has as many bytes as it may.
+    /// A point has the maximum number of bytes.
     Limit(usize),
     /// A point ended by itself.
     Gone(usize),
 }
 
-/// Waits until it writes; gives whether it does, or has ended before.
+/// Waits until a point records; returns false if it has ended before.
 pub(super) fn has_begun(tally: &Tally, stop: &Stop) -> Result<bool, ListenError> {
     while !tally.has_begun() {
         if stop.is_set() {

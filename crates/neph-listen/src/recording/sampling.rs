@@ -1,7 +1,7 @@
-//! A sample of a capture while it is made: for those at a distance, who cannot read the capture yet.
+//! Samples of a growing capture, for hosts that cannot read the capture yet.
 //!
-//! Owns how many packets a sample has, and how much of each. Which ones is neph-capture's selection; who receives
-//! samples is not known here.
+//! Owns the number of packets in a sample, and the bytes of each. Does not own the choice of
+//! packets (the selection of neph-capture), nor the receiver of samples.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -14,12 +14,12 @@ use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
 
-/// Packets of a sample; more only where they have to be kept together.
+/// Maximum packets of a sample; exceeded only by packets that must be selected together.
 const MOST: usize = 32;
-/// Samples a second.
+/// Samples per second.
 const RATE: u8 = 2;
 
-/// Samples of a capture that grows, one behind the other.
+/// Consecutive samples of a growing capture.
 #[derive(Debug)]
 pub struct Sampling {
     tail: Tail,
@@ -29,10 +29,10 @@ pub struct Sampling {
 impl Sampling {
     /// Time between two samples.
     pub const EVERY: Span = Span::from_nanos(1_000_000_000 / RATE as i64);
-    /// Packets a second, about.
+    /// Packets per second, about.
     pub const PACKETS: usize = MOST * RATE as usize;
 
-    /// Of the capture at this path, as a recording writes it.
+    /// Samples of the capture at this path, as a recording writes it.
     pub fn of(path: PathBuf) -> Self {
         Self {
             tail: Tail::of(path),
@@ -40,7 +40,8 @@ impl Sampling {
         }
     }
 
-    /// Of what came since the last time, as a capture of its own; `None` where nothing came that can be known again.
+    /// A sample of the packets since the last call, as a separate capture; `None` without packets
+    /// that can be recognised at another point.
     ///
     /// # Errors
     /// It cannot be read.
@@ -85,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Datagrams of 1000 bytes of which 200 are kept, with these numbers.
+    /// Datagrams with these numbers, of 1000 bytes, of which 200 are captured.
     fn append(path: &Path, numbers: std::ops::Range<u16>) {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let mut file = file.expect("a file");
@@ -105,7 +106,7 @@ mod tests {
         file.write_all(&bytes).expect("written");
     }
 
-    /// Times of the packets of a sample, and how many bytes it has.
+    /// The times of the packets of a sample.
     fn times(sample: &[u8]) -> Vec<i64> {
         let (mut reader, mut used, mut all) = (CaptureReader::new(), 0, Vec::new());
         loop {

@@ -1,9 +1,9 @@
-//! How a live point is written: `[NAME=]iface:INTERFACE[@SITE]` here, and
-//! `[NAME=]ssh:[USER@]HOST[:PORT]/INTERFACE[@SITE]` or `[NAME=]agent:AGENT/INTERFACE` elsewhere. Everything else is a
-//! file.
+//! The syntax of a live point: `[NAME=]iface:INTERFACE[@SITE]` on this host, and
+//! `[NAME=]ssh:[USER@]HOST[:PORT]/INTERFACE[@SITE]` or `[NAME=]agent:AGENT/INTERFACE` on another.
+//! Any other text is a file.
 //!
-//! Owns what may stand there: what goes into a command line elsewhere is made of letters, digits and
-//! a few signs, so that no shell finds anything in it.
+//! Owns the allowed characters: text for a remote command line has only letters, digits and a few
+//! characters without a meaning in shells.
 
 use neph_model::AgentName;
 
@@ -12,10 +12,10 @@ use crate::ListenError;
 const HERE: &str = "iface:";
 const REMOTE: &str = "ssh:";
 const AT_AGENT: &str = "agent:";
-/// The longest name of an interface (`IFNAMSIZ`, without its end).
+/// The longest interface name (`IFNAMSIZ` without the terminating zero).
 const LONGEST: usize = 15;
 
-/// Finds the network namespace that a text names, or says why there is none.
+/// Finds the network namespace with this name; the error is the reason why there is none.
 pub type Namespaces<'n> = &'n dyn Fn(&str) -> Result<String, String>;
 
 /// A live point.
@@ -27,34 +27,34 @@ pub struct Point {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Spot {
-    /// An interface of this machine.
+    /// An interface of this host.
     Here(Interface),
-    /// One of another, over ssh.
+    /// An interface of another host, over ssh.
     RemotePoint(Host, Interface),
-    /// One of an agent's host.
+    /// An interface of an agent's host.
     Agent(AgentName, Interface),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interface {
     pub(super) name: String,
-    /// The network namespace that it is in; elsewhere also a site of a lab there.
+    /// The network namespace of the interface; on another host also a site of a lab there.
     pub(super) site: Option<String>,
 }
 
-/// What ssh connects to.
+/// The destination of ssh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {
-    /// As ssh takes it, with the user.
+    /// With the user, as an argument of ssh.
     pub(super) destination: String,
     pub(super) port: Option<u16>,
 }
 
 impl Point {
-    /// The live point that `text` names, or none where it names a file.
+    /// The live point that `text` names, or `None` if it names a file.
     ///
     /// # Errors
-    /// It begins as one and is none, or names a site that is not there.
+    /// It begins like a live point but is not valid, or names an unknown site.
     pub fn parse(text: &str, namespaces: Namespaces<'_>) -> Result<Option<Self>, ListenError> {
         let (name, place) = match text.split_once('=') {
             Some((name, place)) if is_live(place) => (Some(name), place),
@@ -74,7 +74,7 @@ impl Point {
         Ok(Some(Self { name, spot }))
     }
 
-    /// Whether it is an interface of this machine, whatever namespace that is in.
+    /// Whether it is an interface of this host, in any namespace.
     pub const fn is_here(&self) -> bool {
         matches!(self.spot, Spot::Here(_))
     }
@@ -84,12 +84,12 @@ impl Point {
         matches!(self.spot, Spot::Agent(..))
     }
 
-    /// Whether it is on another machine, over ssh.
+    /// Whether it is on another host, over ssh.
     pub const fn is_remote(&self) -> bool {
         matches!(self.spot, Spot::RemotePoint(..))
     }
 
-    /// The agent at whose host it is.
+    /// The agent, if it is at one.
     pub const fn agent(&self) -> Option<&AgentName> {
         match &self.spot {
             Spot::Agent(agent, _) => Some(agent),
@@ -97,12 +97,12 @@ impl Point {
         }
     }
 
-    /// Whether it is in a network namespace that is named.
+    /// Whether it is in a named network namespace.
     pub fn has_site(&self) -> bool {
         matches!(&self.spot, Spot::Here(interface) if interface.site.is_some())
     }
 
-    /// Where it is, as it is told.
+    /// Its description in messages.
     pub(super) fn reported(&self) -> String {
         let of = |interface: &Interface| match &interface.site {
             Some(site) => format!("{} of {site}", interface.name),
@@ -124,7 +124,7 @@ fn is_live(place: &str) -> bool {
         .any(|begin| place.starts_with(begin))
 }
 
-/// Where it is, and what it is called unless it has a name.
+/// Its location, and its default name.
 fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), String> {
     if let Some(interface) = place.strip_prefix(HERE) {
         let mut interface = self::interface(interface, "iface:eth0 or iface:eth0@SITE")?;
@@ -226,7 +226,7 @@ fn host(text: &str) -> Result<Host, String> {
     Ok(Host { destination, port })
 }
 
-/// What stands for itself in every shell.
+/// Characters without a meaning in shells.
 fn is_sign(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-:%".contains(c)
 }
@@ -235,7 +235,7 @@ fn is_sign(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// There is no namespace with a name.
+    /// A host without named namespaces.
     fn none(_: &str) -> Result<String, String> {
         Err("no such network namespace".to_owned())
     }

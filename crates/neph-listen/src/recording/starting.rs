@@ -1,7 +1,7 @@
-//! The start of a recording: points at agents first, then those over ssh, then those here.
+//! Starts a recording: points at agents first, then those over ssh, then the local ones.
 //!
-//! Owns the order, and that a point which is elsewhere records before the next begins. What a point's thread does is
-//! threads'.
+//! Owns the order, and that a point on another host records before the next one starts. Does not
+//! own the points' threads (see `threads`).
 
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -16,19 +16,19 @@ use crate::{CaptureInterface, ListenError};
 
 pub(super) type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
 
-/// What was started.
+/// The started points.
 pub(super) struct Started<'scope> {
-    /// Of points here and over ssh, each with its place.
+    /// Local points and points over ssh, each with its index.
     pub(super) threads: Threads<'scope>,
-    /// All points at agents are one thread's.
+    /// One thread for all points at agents.
     at_agents: Option<ScopedJoinHandle<'scope, Vec<(usize, Outcome)>>>,
-    /// Who has agents capture.
+    /// Starts captures at agents.
     agents: Option<Box<dyn Agents>>,
     pub(super) called: Vec<RemotePoint>,
 }
 
 impl<'scope> Started<'scope> {
-    /// Nothing yet; agents capture by `agents`.
+    /// No started points; `agents` starts captures at agents.
     pub(super) const fn with(agents: Option<Box<dyn Agents>>) -> Self {
         Self {
             threads: Vec::new(),
@@ -38,10 +38,10 @@ impl<'scope> Started<'scope> {
         }
     }
 
-    /// Starts those at agents, then those over ssh, then those here.
+    /// Starts the points at agents, then those over ssh, then the local ones.
     ///
     /// # Errors
-    /// Why not all were; none where a point ended before, and says why.
+    /// Why not all were started; `None` if a point ended early and has its own error.
     pub(super) fn start<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -60,7 +60,8 @@ impl<'scope> Started<'scope> {
             }
         }
         if !away.is_empty() || !at_agents.is_empty() {
-            // Packets here would pile up, and be lost, while ssh asks for a password.
+            // Otherwise local packets would fill the ring and be lost while ssh asks for a
+            // password.
             capture_interface.clear();
             self.order(scope, at_agents, shared)?;
             for (place, begun, there) in away {
@@ -68,7 +69,7 @@ impl<'scope> Started<'scope> {
                 let (ssh, thread) = call(scope, begun, there, shared)?;
                 self.called.push(ssh);
                 self.threads.push((place, thread));
-                // One after the other: each may ask.
+                // One at a time, because each ssh may ask for a password.
                 await_begin(tally, shared)?;
             }
             let here: Vec<&Point> = here.iter().map(|(_, begun)| begun.point).collect();
@@ -81,7 +82,7 @@ impl<'scope> Started<'scope> {
         Ok(())
     }
 
-    /// Has agents begin; waits until all have.
+    /// Starts the captures at agents; waits until all have started.
     fn order<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -103,7 +104,7 @@ impl<'scope> Started<'scope> {
         Ok(())
     }
 
-    /// Waits for all; what each has left, in the order of the points.
+    /// Waits for all points; returns their results in the order of the points.
     pub(super) fn join(self) -> Vec<Outcome> {
         let threads = self.threads.into_iter();
         let mut all: Vec<(usize, Outcome)> = threads
@@ -131,7 +132,7 @@ struct There<'p> {
     interface: &'p Interface,
 }
 
-/// Calls another host; a thread takes its capture.
+/// Connects to another host; a thread receives its capture.
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     begun: Begun<'env>,

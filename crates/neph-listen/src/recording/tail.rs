@@ -1,7 +1,7 @@
-//! A capture that is read behind whoever writes it.
+//! Reads a capture while it is written.
 //!
-//! Owns the place in it from which it is read again. What is read are records of pcap as a recording
-//! writes them: whole ones, nearly in the order of time.
+//! Owns the position for the next read. The capture must be pcap as a recording writes it: complete
+//! records, nearly in the order of time.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -11,18 +11,19 @@ use std::path::PathBuf;
 
 use neph_wire::capture::{CaptureReader, Record, Step};
 
-/// Bytes that are asked for at once.
+/// Bytes per read.
 const AT_ONCE: usize = 256 << 10;
-/// By so much, at most, a packet stands before one that was stamped earlier: processors take turns.
+/// Largest difference by which a packet may follow one with a later timestamp: processors write in
+/// turn.
 const DISORDER: i64 = 10_000_000;
 
-/// One of them.
+/// A growing capture.
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
     file: Option<File>,
     reader: CaptureReader,
-    /// Where the next reading begins.
+    /// The position for the next read.
     from: u64,
 }
 
@@ -36,11 +37,11 @@ impl Tail {
         }
     }
 
-    /// Shows the packets that were stamped in `times`, as far as they are written. What stands before
-    /// the first one from `next` on is not read again.
+    /// Shows the packets with timestamps in `times` that are written so far. Bytes before the first
+    /// packet from `next` on are not read again.
     ///
     /// # Errors
-    /// It cannot be read, or holds no capture. One that is not there yet holds nothing.
+    /// It cannot be read, or is no capture. A file that does not exist yet is empty.
     pub(super) fn read(
         &mut self,
         times: &Range<i64>,
@@ -85,7 +86,7 @@ impl Tail {
         Ok(())
     }
 
-    /// As it is named.
+    /// The path as text.
     pub(super) fn name(&self) -> String {
         self.path.display().to_string()
     }
@@ -102,7 +103,7 @@ fn opened<'a>(file: &'a mut Option<File>, path: &PathBuf) -> io::Result<Option<&
     Ok(file.as_ref())
 }
 
-/// Appends what stands behind these bytes, of which the first stands at `at`; how many there were.
+/// Appends the bytes after `bytes`, which start at `at`; returns their number.
 fn fill(file: &File, at: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
     let have = bytes.len();
     bytes.resize(have + AT_ONCE, 0);
@@ -127,7 +128,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// Seconds of the packets that a reading shows.
+    /// The times of the packets of a read, in seconds.
     fn seconds(tail: &mut Tail, times: Range<i64>, next: i64) -> Vec<i64> {
         let times = times.start * SECOND..times.end * SECOND;
         let mut shown = Vec::new();
@@ -152,7 +153,7 @@ mod tests {
         }
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let mut file = file.expect("a file");
-        // The third record is not whole yet.
+        // The third record is incomplete.
         let (now, later) = bytes.split_at(24 + 2 * 76 + 30);
         file.write_all(now).expect("written");
         assert_eq!(seconds(&mut tail, 0..9, 0), [1, 2]);

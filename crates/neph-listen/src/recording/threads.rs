@@ -18,10 +18,10 @@ use super::starting::{Started, Threads};
 use super::{Received, RecordingOptions};
 use crate::ListenError;
 
-/// How long who is elsewhere may take to end.
+/// How long a point on another host may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs all points from their beginning to their end.
+/// Runs all points from start to end.
 pub(super) fn run(
     points: &[Point],
     options: &RecordingOptions,
@@ -39,13 +39,13 @@ pub(super) fn run(
         stop: received.stop,
         live: received.live,
     };
-    // What cannot be opened is told before anybody is called.
+    // Reports interfaces that cannot be opened before other hosts are contacted.
     let capture_interface = open_these(points.iter(), options)?;
     let begun = begin_all(points, &tallies, folder)?;
     scope(|scope| {
         let mut started = Started::with(agents);
         if let Err(why) = started.start(scope, begun, capture_interface, shared) {
-            // The others end now because of one: that is no fault of theirs.
+            // The other points end because of this one, without an error of their own.
             is_over.store(true, Ordering::Relaxed);
             started.called.clear();
             let ended = started.join().into_iter();
@@ -56,7 +56,7 @@ pub(super) fn run(
         is_over.store(true, Ordering::Relaxed);
         started.called.iter_mut().for_each(RemotePoint::finish);
         wait(&started.threads);
-        // Who holds on is killed.
+        // Kills ssh processes that are still running.
         started.called.clear();
         Ok((ending, started.join()))
     })
@@ -95,7 +95,7 @@ fn report_begun(points: &[Point], received: Received<'_>) {
     ));
 }
 
-/// Waits until all threads are done, or nearly forever.
+/// Waits until all threads have ended, up to a timeout.
 fn wait(threads: &Threads<'_>) {
     wait_until(GRACE, || {
         threads.iter().all(|(_, thread)| thread.is_finished())

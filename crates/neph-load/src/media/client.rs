@@ -1,4 +1,4 @@
-//! Receives streams as a client: all are set up before any begins.
+//! Receives streams as a client; sets up all of them before any begins.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -15,25 +15,26 @@ use super::opening::open_all;
 use super::receiver::Receiver;
 use super::second::MediaSecond;
 
-/// How soon a set stop flag is seen, and a second is reported.
+/// Maximum delay until a set stop flag is noticed or a second is reported.
 const TICK: Span = Span::from_millis(50);
-/// A second is reported so long after it ended: what the kernel stamped in it was read by then.
+/// Delay of the report of a second: packets with a kernel timestamp in it are read by then.
 const SETTLED: Span = Span::from_millis(100);
-/// How long the first packet may take.
+/// Timeout for the first packet.
 const FIRST: Span = Span::from_secs(5);
-/// How long the server may take to confirm the end.
+/// Timeout for the server's confirmation of the end.
 const FAREWELL: Span = Span::from_secs(1);
-/// How often the server is sent a report.
+/// Interval of the receiver reports to the server.
 const REPORT: Span = Span::from_secs(2);
-/// So long before the start moment sessions are no longer kept alive: nothing but the start happens then.
+/// No keep-alives are sent within this time before the start moment, so that nothing delays the
+/// start.
 const QUIET: Span = Span::from_millis(200);
 
-/// Receives streams from a server until the duration is over or `stop` is set; `on_second` is given each
-/// second of all streams once it is over. Time counts from the first packet of each stream on.
+/// Receives streams from a server until the duration is over or `stop` is set. `on_second` gets
+/// each complete second of all streams. The time of a stream counts from its first packet.
 ///
 /// # Errors
-/// The ask cannot be meant, a stream cannot be set up, or no packet comes. A stream that breaks off later
-/// keeps its figures, with the fault.
+/// Invalid parameters, a stream that cannot be set up, or no packet. A stream that breaks off later
+/// keeps its figures and has a fault.
 pub fn measure(
     server: SocketAddr,
     ask: &MediaAsk,
@@ -69,13 +70,13 @@ pub fn measure(
 }
 
 struct Client<'a> {
-    /// On the monotonic clock; all times are since then.
+    /// Monotonic start; all times are relative to it.
     began: i64,
     receivers: Vec<Receiver>,
     ask: &'a MediaAsk,
     stop: &'a Stop,
     on_second: &'a mut dyn FnMut(&MediaSecond),
-    /// Seconds that were reported.
+    /// Number of reported seconds.
     reported: u32,
 }
 
@@ -84,7 +85,7 @@ impl Client<'_> {
         Span::from_nanos(clock::raw().0 - self.began)
     }
 
-    /// Waits until the moment at which all clients begin.
+    /// Waits for the common start of all clients.
     fn await_start(&mut self) -> Result<(), MediaError> {
         let now = self.now();
         for receiver in &mut self.receivers {
@@ -115,7 +116,7 @@ impl Client<'_> {
     }
 
     fn request_all(&mut self, request: fn(&mut Dialogue) -> Request) {
-        // Made first, so that they leave one right after the other.
+        // Built first, so that they leave back to back.
         let requests = self
             .receivers
             .iter_mut()
@@ -126,7 +127,7 @@ impl Client<'_> {
         }
     }
 
-    /// Waits for what comes, and takes it in.
+    /// Waits for data and processes it.
     fn turn(&mut self, most: Span) -> Result<(), MediaError> {
         let mut awaited = Vec::with_capacity(self.receivers.len() * 2);
         for receiver in &self.receivers {
@@ -202,7 +203,7 @@ impl Client<'_> {
         }
     }
 
-    /// Reports the seconds that were over for all streams by then.
+    /// Reports the seconds that all streams had completed at `by`.
     fn report(&mut self, by: Span) {
         loop {
             let index = self.reported;
@@ -227,7 +228,7 @@ impl Client<'_> {
         }
     }
 
-    /// Ends the sessions, so that the server is free at once.
+    /// Ends the sessions, so that the server has free slots at once.
     fn send_farewell(&mut self) {
         self.request_all(Dialogue::teardown);
         let latest = self.now() + FAREWELL;
@@ -241,7 +242,7 @@ impl Client<'_> {
                 .iter_mut()
                 .filter(|receiver| receiver.fault.is_none())
             {
-                // Waits for its read timeout at most. What breaks now is no fault of the measurement.
+                // Waits at most for its read timeout. An error now is no fault of the measurement.
                 receiver.read_control();
                 if receiver.fault.take().is_some() {
                     receiver.is_ended = true;

@@ -1,4 +1,4 @@
-//! The server's thread for one RTSP connection: answers requests, and sends the stream in between.
+//! The server's thread for one RTSP connection: answers requests and sends the stream.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -16,18 +16,19 @@ use super::served::{MediaServed, Sent};
 use super::session::{Answer, Asked, Session, TIMEOUT_S};
 use super::source::{First, Source};
 
-/// How long a connection may be there without playing: several clients may wait for one moment.
+/// How long a connection may wait without playing: several clients may wait for a common start.
 const UNPLAYED: Span = Span::from_secs(300);
-/// How soon a set stop flag is seen.
+/// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
-/// How long the peer may take to read.
+/// Write timeout.
 const PATIENCE: Span = Span::from_secs(5);
-/// A client whose port is closed so often is gone: one refusal may belong to another program.
+/// Number of port unreachable errors after which the client is gone. A single one may be caused by
+/// another program.
 const MOST_CLOSED: u32 = 3;
-/// Datagrams that are taken in one turn.
+/// Maximum number of datagrams read per turn.
 const MOST_DISCARDED: usize = 64;
 
-/// One connection at work. Times are since its beginning.
+/// An RTSP connection. Times are relative to its start.
 pub(super) struct Connection<'a> {
     served: &'a Served<'a>,
     stream: TcpStream,
@@ -44,14 +45,14 @@ pub(super) struct Connection<'a> {
 struct Sending<'a> {
     pair: Pair,
     source: Source<'a>,
-    /// When the first packet was sent.
+    /// Send time of the first packet.
     began: Option<Span>,
     sent: Sent,
     closed: u32,
 }
 
 impl<'a> Connection<'a> {
-    /// Takes a connection.
+    /// Prepares an accepted connection.
     pub(super) fn new(
         served: &'a Served<'a>,
         stream: TcpStream,
@@ -84,9 +85,10 @@ impl<'a> Connection<'a> {
         Span::from_nanos(clock::raw().0 - self.began)
     }
 
-    /// Serves until the client ends, is gone, or `stop` is set.
+    /// Serves until the client ends or is gone, or `stop` is set.
     pub(super) fn serve(mut self, stop: &Stop) {
-        // Late by the wake-up only; where it is refused, sending is a little less even.
+        // Reduces lateness to the wake-up time. Without it the packet intervals are slightly less
+        // even.
         let _ = sched::set_timer_slack(std::time::Duration::from_nanos(1));
         let ended = loop {
             match self.turn(stop) {
@@ -98,7 +100,7 @@ impl<'a> Connection<'a> {
         self.end_stream(ended);
     }
 
-    /// One wait, and what it brought; whether the connection is over.
+    /// Waits once and processes the result; returns whether the connection is over.
     fn turn(&mut self, stop: &Stop) -> Result<bool, String> {
         if stop.is_set() {
             return Err("the server was stopped".to_owned());
@@ -125,7 +127,7 @@ impl<'a> Connection<'a> {
         Ok(false)
     }
 
-    /// When the next packet is due, since the beginning.
+    /// When the next packet is due, since the start of the connection.
     fn next_due(&self) -> Option<Span> {
         let sending = self
             .sending
@@ -134,7 +136,7 @@ impl<'a> Connection<'a> {
         Some(sending.began? + sending.source.due())
     }
 
-    /// Reads requests and answers them; whether the client closed the connection.
+    /// Reads and answers requests; returns whether the client closed the connection.
     fn read(&mut self) -> Result<bool, String> {
         let mut buffer = [0; 4096];
         match self.stream.read(&mut buffer) {
@@ -148,7 +150,7 @@ impl<'a> Connection<'a> {
                 Ok(false)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
-            // It closed with something of ours unread.
+            // The client closed with unread data of the server.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {
                 Err("the client closed its connection".to_owned())
             }
@@ -192,7 +194,7 @@ impl<'a> Connection<'a> {
     }
 
     fn set_up(&mut self, asked: &Asked) -> Response {
-        // The place is taken before anything is opened, and given back by `end_stream`.
+        // The place is reserved before ports are opened; `end_stream` releases it.
         let granted = self.served.take_place().and_then(|()| {
             let opened = self.open(asked);
             opened.map_err(|error| {
@@ -214,7 +216,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Ports that are connected to the client's: the kernel sends to no other address.
+    /// Opens ports that are connected to the client's, so that the kernel sends to no other
+    /// address.
     fn open(&self, asked: &Asked) -> io::Result<Sending<'a>> {
         let pair = ports::open(ports::plain(self.stream.local_addr()?))?;
         let mut to = self.peer;
@@ -233,8 +236,8 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// The stream begins, at random within a frame's interval: streams that are asked for at once would
-    /// otherwise send all their frames at the same moments.
+    /// Starts the stream at random within a frame's interval. Otherwise streams with a common start
+    /// would send all their frames at the same time.
     fn begin(&mut self) {
         let now = self.now();
         let interval = self.served.spec.trace.time(1).nanos().max(1);
@@ -254,7 +257,7 @@ impl<'a> Connection<'a> {
         };
         let rtp = hear(&sending.pair.rtp, self.first.ssrc);
         sending.closed += rtp.closed;
-        // A client need not listen for RTCP.
+        // A client may ignore RTCP.
         if hear(&sending.pair.rtcp, self.first.ssrc).is_reported {
             self.received = now;
         }
@@ -271,7 +274,7 @@ impl<'a> Connection<'a> {
         sending.send(since)
     }
 
-    /// Gives the place back, and reports what was sent.
+    /// Releases the place and reports what was sent.
     fn end_stream(&mut self, fault: Option<String>) {
         let Some(mut sending) = self.sending.take() else {
             return;
@@ -286,7 +289,7 @@ impl<'a> Connection<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends what is due, so long after the first packet was.
+    /// Sends the packets that are due; `since` is the time since the first packet.
     fn send(&mut self, since: Span) -> Result<(), String> {
         let mut packet = Vec::with_capacity(1_500);
         self.source.catch_up(since);
@@ -311,16 +314,16 @@ impl Sending<'_> {
     }
 }
 
-/// What came to a port of ours.
+/// Data on a port of the stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Received {
-    /// How often the kernel reported that nothing listens at the client's port: ICMP about a packet before.
+    /// Number of ICMP port unreachable errors about earlier packets.
     closed: u32,
-    /// The client reported of the stream, which only it has the number of.
+    /// The client sent a report with the stream's SSRC, which only it knows.
     is_reported: bool,
 }
 
-/// Takes what a client sends to our ports: reports of RTCP, and packets that open a firewall.
+/// Reads a client's datagrams: RTCP reports, and packets that open a firewall.
 fn hear(socket: &UdpSocket, ssrc: u32) -> Received {
     let (mut datagram, mut received) = ([0; 64], Received::default());
     for _ in 0..MOST_DISCARDED {

@@ -1,35 +1,35 @@
-//! The client's side of one RTSP connection, as a state machine: which request is next, and what an answer
-//! means. It opens no socket and reads no clock.
+//! The client's side of one RTSP connection, as a state machine: the next request, and the meaning
+//! of an answer. Opens no socket and reads no clock.
 
 use neph_model::Span;
 use neph_wire::rtsp::{
     Headers, Media, Method, PortPair, Request, Response, RtpInfo, Sdp, SessionId, Transport, Url,
 };
 
-/// How long a session lives without a request where the server names nothing (RFC 2326, section 12.37).
+/// Lifetime of a session without requests if the server names none (RFC 2326, section 12.37).
 const DEFAULT_TIMEOUT_S: u32 = 60;
-/// The most requests whose answers are awaited.
+/// Maximum number of requests without an answer.
 const MOST_AWAITED: usize = 8;
 
-/// Why a conversation cannot go on.
+/// Why the dialogue cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The server refuses.
+    /// The server refused a request.
     Status {
         method: String,
         status: u16,
         reason: String,
     },
-    /// The answer lacks something.
+    /// The answer lacks a required part.
     Lacking { method: String, lacks: &'static str },
 }
 
-/// What an answer brought.
+/// Result of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// Nothing that matters, or no answer to a request of ours.
+    /// Nothing relevant, or no answer to one of the requests.
     Nothing,
-    /// What the server offers; the next request is a set-up.
+    /// The description of the presentation; the next request is SETUP.
     Described,
     /// The stream is set up.
     SetUp(Transport),
@@ -39,20 +39,20 @@ pub(super) enum Received {
     Ended,
 }
 
-/// An awaited answer.
+/// A request without an answer yet.
 #[derive(Clone, Debug)]
 struct Awaited {
     cseq: u32,
     method: Method,
 }
 
-/// One conversation.
+/// One RTSP dialogue.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     url: String,
-    /// Of the presentation, as the server names it.
+    /// URL of the presentation, as the server names it.
     whole: String,
-    /// Of the stream.
+    /// URL of the stream.
     track: String,
     cseq: u32,
     session: Option<SessionId>,
@@ -62,7 +62,7 @@ pub(super) struct Dialogue {
 }
 
 impl Dialogue {
-    /// About the presentation with this URL.
+    /// A dialogue about the presentation with this URL.
     pub(super) fn new(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -76,7 +76,7 @@ impl Dialogue {
         }
     }
 
-    /// The stream that was chosen.
+    /// The chosen stream.
     pub(super) const fn media(&self) -> Option<&Media> {
         self.media.as_ref()
     }
@@ -104,19 +104,19 @@ impl Dialogue {
         }
     }
 
-    /// What the server can do.
+    /// OPTIONS: asks for the server's methods.
     pub(super) fn options(&mut self) -> Request {
         self.request(Method::Options, self.url.clone())
     }
 
-    /// What the presentation has.
+    /// DESCRIBE: asks for the presentation.
     pub(super) fn describe(&mut self) -> Request {
         let mut request = self.request(Method::Describe, self.url.clone());
         request.headers.push("Accept", "application/sdp");
         request
     }
 
-    /// The stream is to go to these ports.
+    /// SETUP: asks for the stream on these ports.
     pub(super) fn setup(&mut self, ports: PortPair) -> Request {
         let mut request = self.request(Method::Setup, self.track.clone());
         let transport = Transport {
@@ -129,14 +129,14 @@ impl Dialogue {
         request
     }
 
-    /// The stream is to begin.
+    /// PLAY: starts the stream.
     pub(super) fn play(&mut self) -> Request {
         let mut request = self.request(Method::Play, self.whole.clone());
         request.headers.push("Range", "npt=0.000-");
         request
     }
 
-    /// The session is to live on.
+    /// Keeps the session alive.
     pub(super) fn keep_alive(&mut self) -> Request {
         let method = if self.has_parameters {
             Method::GetParameter
@@ -146,31 +146,31 @@ impl Dialogue {
         self.request(method, self.whole.clone())
     }
 
-    /// The session is over.
+    /// TEARDOWN: ends the session.
     pub(super) fn teardown(&mut self) -> Request {
         self.request(Method::Teardown, self.whole.clone())
     }
 
-    /// How often the session is to be kept alive: in half of its lifetime.
+    /// Interval of keep-alives: half of the session's lifetime.
     pub(super) fn interval(&self) -> Span {
         let timeout = self.session.as_ref().and_then(|session| session.timeout);
         let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT_S).max(2);
         Span::from_millis(i64::from(timeout) * 500)
     }
 
-    /// An answer came.
+    /// Processes an answer.
     ///
     /// # Errors
-    /// The server refuses, or its answer lacks what the next request needs.
+    /// The server refuses, or its answer lacks a part that the next request needs.
     pub(super) fn hear(&mut self, response: &Response) -> Result<Received, Refusal> {
-        // 1xx announces the answer.
+        // 1xx responses precede the final one.
         let cseq = response.headers.cseq().filter(|_| response.status >= 200);
         let mut awaited = self.awaited.iter();
         let Some(place) = awaited.position(|one| Some(one.cseq) == cseq) else {
             return Ok(Received::Nothing);
         };
         let method = self.awaited.remove(place).method;
-        // A server may refuse a parameter; the request keeps the session alive all the same.
+        // A server may refuse a parameter; the request still keeps the session alive.
         let is_parameter = matches!(method, Method::GetParameter | Method::Options);
         let is_done = response.is_success() || (is_parameter && response.status != 454);
         if !is_done {
@@ -199,7 +199,8 @@ impl Dialogue {
         }
     }
 
-    /// Whether it is of our stream: servers name it in full or relative to the presentation.
+    /// Whether it belongs to this stream. Servers send an absolute URL or one relative to the
+    /// presentation.
     fn is_ours(&self, info: &RtpInfo) -> bool {
         info.url.is_empty() || self.track == info.url || self.track.ends_with(&info.url)
     }

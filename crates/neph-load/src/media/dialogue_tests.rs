@@ -100,7 +100,7 @@ fn a_refusal_names_the_request_and_an_answer_that_lacks_something_says_what() {
     ];
     let lacking = dialogue.hear(&response(3, 200, &fields, ""));
     assert!(matches!(lacking, Err(Refusal::Lacking { lacks, .. }) if lacks.contains("UDP")));
-    // An answer to no request changes nothing.
+    // An answer without a request changes nothing.
     assert_eq!(
         dialogue.hear(&response(99, 500, &[], "")),
         Ok(Received::Nothing)

@@ -1,4 +1,4 @@
-//! Why media cannot be served or measured.
+//! Errors of media servers and clients.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,18 +8,18 @@ use neph_wire::rtsp::RtspError;
 
 use super::trace::TraceError;
 
-/// Names what was tried, on what.
+/// The failed operation and its object.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// The server has no socket.
+    /// The server cannot open its port.
     #[error("listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// What is asked for cannot be meant.
+    /// Invalid parameters.
     #[error("{0}")]
     Ask(String),
     /// The frames of a video cannot be read.
@@ -28,41 +28,41 @@ pub enum MediaError {
     /// A call on a socket failed.
     #[error("{}", failed_call(&format!("{operation} {peer}"), source, LocalFault::of(source)))]
     Socket {
-        /// The verb: connect to, write to ...
+        /// The operation: connect to, write to ...
         operation: &'static str,
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The server refuses a request.
+    /// The server refused a request.
     #[error("{peer} refuses {method}: {status} {reason}{}", remedy(*status))]
     Refused {
         /// The server.
         peer: SocketAddr,
         /// The request.
         method: String,
-        /// The status of RTSP.
+        /// The RTSP status code.
         status: u16,
-        /// The status in words.
+        /// The reason phrase.
         reason: String,
     },
-    /// The server sent something else than RTSP.
+    /// The server sent data that is no RTSP.
     #[error("{peer} does not speak RTSP ({source}); is it a media server?")]
     Foreign {
         /// The server.
         peer: SocketAddr,
-        /// What came.
+        /// The parser's error.
         source: RtspError,
     },
-    /// The server's answer lacks what is needed.
+    /// The server's answer lacks a required part.
     #[error("{peer} answered {method} without {lacks}")]
     Lacking {
         /// The server.
         peer: SocketAddr,
         /// The request.
         method: String,
-        /// What is missing in the answer.
+        /// The missing part.
         lacks: &'static str,
     },
     /// The server closed the connection.
@@ -81,7 +81,7 @@ pub enum MediaError {
         /// The request.
         awaited: String,
     },
-    /// The streams were set up, and no packet came.
+    /// The streams were set up, but no packet arrived.
     #[error("no RTP packet came from {peer} within 5 s; do firewalls let UDP from it through?")]
     NoPacket {
         /// The server.
@@ -90,15 +90,15 @@ pub enum MediaError {
     /// A stream broke off before anything was measured.
     #[error("{0}")]
     Broken(String),
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error("start a thread: {0}")]
     Thread(io::Error),
-    /// It was stopped before anything was measured.
+    /// Stopped before anything was measured.
     #[error("stopped before anything was measured")]
     Stopped,
 }
 
-/// What to do about a status of RTSP.
+/// The remedy for an RTSP status.
 const fn remedy(status: u16) -> &'static str {
     match status {
         404 => "; name the path that the server has, rtsp://host:port/path",
@@ -110,7 +110,7 @@ const fn remedy(status: u16) -> &'static str {
 }
 
 impl MediaError {
-    /// A call on a socket to this peer.
+    /// A failed call on a socket to this peer.
     pub(super) fn socket(operation: &'static str, peer: SocketAddr) -> impl Fn(io::Error) -> Self {
         move |source| Self::Socket {
             operation,

@@ -6,10 +6,10 @@ use super::frames::{FrameCounts, Stalls};
 use super::jitter::JitterCourse;
 use super::quality::Quality;
 
-/// Interarrival jitter over a stream.
+/// Interarrival jitter of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterFigures {
-    /// The mean of its value after each packet.
+    /// Mean of its values after each packet.
     pub mean: Span,
     /// Its largest value.
     pub max: Span,
@@ -26,66 +26,66 @@ impl JitterFigures {
     }
 }
 
-/// What was received of one stream.
+/// The received part of one stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamFigures {
-    /// The synchronisation source; absent where nothing came.
+    /// The synchronisation source; absent without packets.
     pub ssrc: Option<u32>,
-    /// Packets that came, duplicates not counted.
+    /// Received packets, without duplicates.
     pub packets: u64,
-    /// Their payload, bytes.
+    /// Their payload in bytes.
     pub bytes: u64,
-    /// Packets that are missing in the sequence. What was lost after the last packet is not known.
+    /// Packets that are missing in the sequence. Losses after the last packet are unknown.
     pub lost: u64,
-    /// Packets that came after one with a higher number (RFC 4737).
+    /// Reordered packets: after one with a higher sequence number (RFC 4737).
     pub reordered: u64,
-    /// Packets that came once more.
+    /// Duplicate packets.
     pub duplicates: u64,
-    /// Packets that came after their frame was due.
+    /// Packets that arrived after their frame was due.
     pub late: u64,
     /// Datagrams that do not belong to the stream.
     pub foreign: u64,
-    /// Of the lost packets, those that this host's socket dropped.
+    /// Packets that this host's socket dropped, included in `lost`.
     pub socket_drops: u64,
-    /// From the first packet to the end.
+    /// Time from the first packet to the end.
     pub lasted: Span,
-    /// The lowest bit rate of the payload in a whole second.
+    /// Lowest payload bit rate of a whole second.
     pub rate_min: Option<BitRate>,
-    /// The bit rate of the payload over all whole seconds.
+    /// Payload bit rate over all whole seconds.
     pub rate_mean: Option<BitRate>,
-    /// The highest bit rate of the payload in a whole second.
+    /// Highest payload bit rate of a whole second.
     pub rate_max: Option<BitRate>,
-    /// Interarrival jitter by RTP timestamps (RFC 3550, section 6.4.1): with the sender's pacing of frames of
-    /// several packets.
+    /// Interarrival jitter by RTP timestamps (RFC 3550, section 6.4.1). Includes the sender's
+    /// pacing of frames with several packets.
     pub jitter: Option<JitterFigures>,
-    /// Interarrival jitter by the moments of sending (RFC 5450): of the network alone. Absent where the
-    /// server does not send these.
+    /// Interarrival jitter by transmission times (RFC 5450): that of the network alone. Absent if
+    /// the server does not send these.
     pub network_jitter: Option<JitterFigures>,
-    /// What became of frames.
+    /// Outcomes of frames.
     pub frames: FrameCounts,
-    /// How often the picture stood still.
+    /// Stalls of the picture.
     pub stalls: Stalls,
-    /// An estimate of the video's quality.
+    /// Estimated quality of the video.
     pub quality: Quality,
 }
 
 impl StreamFigures {
-    /// Packets that were sent, as far as their numbers show.
+    /// Packets that were sent, according to the sequence numbers.
     pub const fn expected(&self) -> u64 {
         self.packets + self.lost
     }
 
-    /// Lost of all, a share.
+    /// Lost packets, as a share of all.
     pub fn loss(&self) -> f64 {
         share(self.lost, self.expected())
     }
 
-    /// Lost, or too late for play-out, of all: a share.
+    /// Packets that were lost or too late for play-out, as a share of all.
     pub fn unplayable(&self) -> f64 {
         share(self.lost + self.late, self.expected())
     }
 
-    /// The rate at which the video was sent, from what came and what is missing, kbit/s.
+    /// Bit rate of the sent video, from received and missing packets, kbit/s.
     #[expect(clippy::cast_precision_loss, reason = "a rate for an estimate")]
     pub fn sent_kbit_s(&self) -> f64 {
         let seconds = self.lasted.secs_f64();

@@ -1,70 +1,73 @@
 //! Which frames a player with a play-out buffer would have shown in time.
 //!
-//! Play-out begins one buffer after the first packet. A frame is due then plus the difference of its timestamp
-//! to the first frame's. It is shown if all its packets came by then. Reads no clock.
+//! Play-out begins one buffer after the first packet. Each frame is due at that time plus the
+//! difference of its timestamp to the first frame's. A frame is shown if all its packets arrived by
+//! then. Reads no clock.
 
 use std::collections::BTreeMap;
 
 use neph_model::Span;
 
-/// How long after it was due a frame is still waited for, to know whether it was late or lost.
+/// Waiting time after the due time, to distinguish late frames from lost ones.
 const GRACE: Span = Span::from_secs(1);
-/// More frames than this are not open at a time: of a sender that makes up timestamps the oldest are judged.
+/// Maximum number of open frames. Beyond it, as with invalid timestamps, the oldest ones are
+/// judged.
 const MOST_OPEN: usize = 4_096;
-/// A gap of timestamps above this many frames is no loss: the sender jumped.
+/// A timestamp gap above this many frames is no loss: the sender jumped.
 const LARGEST_GAP: i64 = 100_000;
 
-/// What became of frames. Their sum is all frames that were due.
+/// Outcomes of frames. Their sum is the number of all frames that were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameCounts {
-    /// Complete when they were due.
+    /// Complete when due.
     pub in_time: u64,
-    /// Complete later than they were due.
+    /// Complete, but after the due time.
     pub late: u64,
-    /// Some packets came, not all.
+    /// Some packets arrived, not all.
     pub incomplete: u64,
-    /// No packet came.
+    /// No packet arrived.
     pub missing: u64,
 }
 
 impl FrameCounts {
-    /// All of them.
+    /// Number of all frames.
     pub const fn all(&self) -> u64 {
         self.in_time + self.late + self.incomplete + self.missing
     }
 }
 
-/// How often and how long the picture stood still.
+/// Stalls: how often and how long the picture stood still.
 ///
-/// A stall is the time between two frames that are shown one after the other, and at the end of the
-/// measurement since the last one, where it is at least three frame intervals and at least a frame interval
-/// plus 150 ms (W3C: Identifiers for WebRTC's Statistics API, `freezeCount` and `totalFreezesDuration`).
+/// A stall is the time between two consecutive shown frames, or from the last shown frame to the
+/// end of the measurement. It lasts at least three frame intervals, and at least one frame interval
+/// plus 150 ms (W3C: Identifiers for WebRTC's Statistics API, `freezeCount` and
+/// `totalFreezesDuration`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// How many.
+    /// Number of stalls.
     pub count: u64,
-    /// Together.
+    /// Their total duration.
     pub total: Span,
-    /// The longest.
+    /// The longest one.
     pub longest: Span,
 }
 
 /// A packet of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// The frame's timestamp since the first frame's, ticks.
+    /// The frame's timestamp relative to the first frame's, in ticks.
     pub(super) ticks: i64,
-    /// The packet's number.
+    /// The packet's sequence number.
     pub(super) number: i64,
-    /// Whether it is the last of its frame, as its marker shows.
+    /// Whether it is the last packet of its frame: it has the marker.
     pub(super) is_last: bool,
-    /// Whether it is the first of its frame; absent where the payload does not show it.
+    /// Whether it is the first packet of its frame; absent if the payload does not show it.
     pub(super) is_first: Option<bool>,
-    /// When it came.
+    /// Arrival time.
     pub(super) at: Span,
 }
 
-/// A frame of which something came.
+/// A frame of which a packet arrived.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     least: i64,
@@ -72,23 +75,23 @@ struct Frame {
     count: i64,
     has_first: bool,
     has_last: bool,
-    /// Whether the first packet can be recognised by what came before it only.
+    /// Whether only the packets before it show which packet is its first.
     is_bare: bool,
-    /// When the last of its packets came.
+    /// Arrival time of its last packet.
     last_at: Span,
 }
 
-/// Frames on their way to the screen.
+/// Frames that wait for play-out.
 #[derive(Debug)]
 pub(super) struct Frames {
     clock_hz: u32,
     buffer: Span,
-    /// From one frame to the next in ticks, where it is known.
+    /// Ticks between two frames, if known.
     interval: Option<i64>,
-    /// When the first packet came.
+    /// Arrival time of the first packet.
     origin: Option<Span>,
     open: BTreeMap<i64, Frame>,
-    /// The timestamp of the last frame that was judged, and the number of its last packet.
+    /// Timestamp of the last judged frame, and sequence number of its last packet.
     judged: Option<Judged>,
     shown: Option<Span>,
     counts: FrameCounts,
@@ -126,7 +129,7 @@ impl Frames {
         Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX / 4))
     }
 
-    /// A packet came, duplicates left out; whether it came after its frame was due.
+    /// Adds a packet that is no duplicate; returns whether it arrived after its frame was due.
     pub(super) fn arrive(&mut self, piece: Piece) -> bool {
         let origin = *self.origin.get_or_insert(piece.at);
         self.shown.get_or_insert(origin + self.buffer);
@@ -158,7 +161,7 @@ impl Frames {
         is_late
     }
 
-    /// Judges the frames that are no longer waited for.
+    /// Judges the frames whose waiting time is over.
     pub(super) fn judge_until(&mut self, now: Span) {
         self.judge_due_by(now - GRACE);
     }
@@ -181,12 +184,13 @@ impl Frames {
         });
         if let Some(before) = before {
             if self.interval.is_none() && before.most + 1 == frame.least {
-                // Nothing is missing between the two: they are neighbours.
+                // No packet is missing between the two, so the frames are adjacent.
                 self.interval = Some(ticks - before.ticks);
             }
             self.count_missing(before.ticks, ticks);
         }
-        // Where the payload does not show it, a frame begins after the last packet of the one before.
+        // Without information in the payload, a frame begins after the last packet of the previous
+        // one.
         let follows = before.is_none_or(|before| before.most + 1 == frame.least);
         let has_first = frame.has_first || (frame.is_bare && follows);
         let is_whole = has_first && frame.has_last && frame.count == frame.most - frame.least + 1;
@@ -201,7 +205,7 @@ impl Frames {
         }
     }
 
-    /// Frames between two timestamps of which nothing came.
+    /// Counts the frames between two timestamps, of which no packet arrived.
     fn count_missing(&mut self, before: i64, after: i64) {
         let Some(interval) = self.interval.filter(|interval| *interval > 0) else {
             return;
@@ -218,7 +222,7 @@ impl Frames {
         }
     }
 
-    /// The picture stood for so long.
+    /// Counts the time between two shown frames if it is a stall.
     fn stand(&mut self, length: Span) {
         let Some(interval) = self.interval else {
             return;
@@ -231,8 +235,7 @@ impl Frames {
         }
     }
 
-    /// The measurement ended: judges all frames that were due until then. What would have been due later
-    /// is not judged.
+    /// Judges all frames that were due at `end`, but no later ones.
     pub(super) fn finish(&mut self, end: Span) {
         self.judge_due_by(end);
         let (Some(judged), Some(interval)) = (self.judged, self.interval) else {
@@ -253,17 +256,17 @@ impl Frames {
         }
     }
 
-    /// What became of the frames that were judged.
+    /// Outcomes of the judged frames.
     pub(super) const fn counts(&self) -> FrameCounts {
         self.counts
     }
 
-    /// How often the picture stood still.
+    /// Stalls of the picture.
     pub(super) const fn stalls(&self) -> Stalls {
         self.stalls
     }
 
-    /// Frames in a second, where the interval is known.
+    /// Frames per second, if the interval is known.
     pub(super) fn rate(&self) -> Option<f64> {
         let interval = self.interval.filter(|interval| *interval > 0)?;
         Some(1.0 / self.span(interval).secs_f64())
@@ -277,7 +280,8 @@ mod tests {
     const BUFFER: Span = Span::from_millis(100);
     const MS: fn(i64) -> Span = Span::from_millis;
 
-    /// Frames of two packets, 40 ms apart, each packet at a time in milliseconds; absent: lost.
+    /// Frames of two packets every 40 ms, with the arrival time of each packet in milliseconds;
+    /// absent: lost.
     fn play(frames: &[[Option<i64>; 2]], end: i64) -> Frames {
         let mut played = Frames::new(90_000, Some(3_600), BUFFER);
         let mut pieces = Vec::new();
@@ -343,7 +347,7 @@ mod tests {
     #[test]
     fn the_picture_stands_from_the_last_shown_frame_to_the_next() {
         let mut frames: Vec<_> = (0..50).map(sent).collect();
-        // Three are not shown: 160 ms. Four: 200 ms, more than 40 ms + 150 ms.
+        // Three frames are not shown: 160 ms. Four: 200 ms, more than 40 ms + 150 ms.
         frames[10..13].fill([None, None]);
         frames[20..24].fill([Some(900), None]);
         let played = play(&frames, 1_999);
@@ -368,7 +372,7 @@ mod tests {
     #[test]
     fn without_positions_a_frame_begins_after_the_packet_before_it() {
         let mut played = Frames::new(90_000, None, BUFFER);
-        // Frames of three packets; the first of the frame 2 and the last of the frame 3 are lost.
+        // Frames of three packets; the first packet of frame 2 and the last of frame 3 are lost.
         for number in (0..30).filter(|number| ![6, 11].contains(number)) {
             let frame = number / 3;
             played.arrive(Piece {
@@ -380,7 +384,7 @@ mod tests {
             });
         }
         played.finish(MS(460));
-        // Of the frame after a lost last packet it cannot be known.
+        // For the frame after a lost last packet this is unknown.
         let counts = FrameCounts {
             in_time: 7,
             incomplete: 3,

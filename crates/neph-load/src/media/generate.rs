@@ -1,9 +1,9 @@
-//! Makes the trace that neph brings along: `NEPH_BLESS=1 cargo test -p neph-load animation` writes it.
+//! Generates the built-in trace: `NEPH_BLESS=1 cargo test -p neph-load animation` writes it.
 //!
-//! An animation of 30 s at 25 frames in a second: nearly still for a second, then a scene with bursts that
-//! grow.
-//! Each second has 125 bytes for each kbit/s of its rate. Its first frame has the weight 2000; each other one
-//! 750 plus a number from 0 to 500 at random: splitmix64 with the seed 27, modulo 501.
+//! An animation of 30 s at 25 frames per second: one nearly still second, then a scene with growing
+//! bursts. Each second has 125 bytes for each kbit/s of its rate. The weight of its first frame is
+//! 2000. That of every other frame is 750 plus a random number from 0 to 500 (splitmix64, seed 27,
+//! modulo 501).
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const SEED: u64 = 27;
 /// Seconds with a burst: the first has 1203 kbit/s, each later one 130 kbit/s more.
 const BURSTS: [usize; 6] = [3, 9, 13, 20, 24, 29];
 
-/// Kilobits of a second.
+/// Bit rate of a second in kbit/s.
 fn rate(second: usize) -> u64 {
     if let Some(place) = BURSTS.iter().position(|burst| *burst == second) {
         return 1_203 + 130 * place as u64;

@@ -1,8 +1,8 @@
-//! The course of interarrival jitter.
+//! Interarrival jitter over time.
 
 use crate::throughput::variation::Jitter;
 
-/// Jitter, and its mean and maximum over packets, as tshark has them.
+/// Jitter, with its mean and maximum over packets, as in tshark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct JitterCourse {
     jitter: Jitter,
@@ -12,7 +12,7 @@ pub(super) struct JitterCourse {
 }
 
 impl JitterCourse {
-    /// A packet came that was under way so long, by the two clocks.
+    /// Adds a packet with this transit time, the difference of the two clocks.
     pub(super) fn arrive(&mut self, transit_ns: i64) {
         self.jitter.arrive(transit_ns);
         self.count += 1;
@@ -20,18 +20,18 @@ impl JitterCourse {
         self.max = self.max.max(self.jitter.nanos());
     }
 
-    /// The jitter now, nanoseconds.
+    /// Current jitter in nanoseconds.
     pub(super) const fn nanos(&self) -> u64 {
         self.jitter.nanos()
     }
 
-    /// The mean over packets, nanoseconds; absent of less than two.
+    /// Mean over packets in nanoseconds; absent below two packets.
     pub(super) fn mean(&self) -> Option<u64> {
         let mean = self.sum / u128::from(self.count.max(1));
         u64::try_from(mean).ok().filter(|_| self.count > 1)
     }
 
-    /// The maximum, nanoseconds.
+    /// Maximum in nanoseconds.
     pub(super) const fn max(&self) -> u64 {
         self.max
     }

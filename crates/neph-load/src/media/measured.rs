@@ -1,4 +1,4 @@
-//! What is asked of a client, and what it measured.
+//! Parameters and results of a client.
 
 use std::net::SocketAddr;
 
@@ -8,28 +8,29 @@ use super::error::MediaError;
 use super::figures::StreamFigures;
 use super::second::StreamSecond;
 
-/// What a client is asked to measure.
+/// Parameters of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaAsk {
-    /// The URL of the presentation, as the server is to see it.
+    /// The URL of the presentation, as sent to the server.
     pub url: String,
-    /// Streams at the same time, each with an RTSP connection of its own.
+    /// Concurrent streams, each with its RTSP connection.
     pub streams: u16,
-    /// How long is measured from the first packet on.
+    /// Duration of the measurement from the first packet on.
     pub duration: Span,
-    /// How long a player would wait before it shows the first frame.
+    /// Play-out buffer: how long a player waits before it shows the first frame.
     pub buffer: Span,
-    /// When all streams begin; absent for as soon as all are set up. Several clients begin together with it.
+    /// Start time of all streams, so that several clients begin together; absent: as soon as all
+    /// are set up.
     pub start: Option<Wall>,
 }
 
 impl MediaAsk {
-    /// The most streams of a client.
+    /// Maximum number of streams of a client.
     pub const MOST_STREAMS: u16 = 256;
-    /// The longest measurement.
+    /// Maximum duration.
     pub const LONGEST: Span = Span::from_secs(24 * 3_600);
 
-    /// Whether it can be carried out.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// A value is outside of its range.
@@ -55,25 +56,25 @@ impl MediaAsk {
     }
 }
 
-/// Seconds without a packet at its end after which a stream has broken off.
+/// Seconds without a packet at its end after which a stream counts as broken off.
 const SILENT: usize = 3;
 
-/// What was measured.
+/// Results of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediaMeasured {
     /// The server.
     pub address: SocketAddr,
-    /// What was asked for.
+    /// The parameters.
     pub ask: MediaAsk,
-    /// When all streams were asked to begin.
+    /// When all streams were requested to begin.
     pub started: Wall,
-    /// The streams, in their order.
+    /// The streams, in order.
     pub streams: Vec<StreamMeasured>,
-    /// It was stopped before its time was over.
+    /// Whether it was stopped before its time was over.
     pub is_stopped: bool,
 }
 
-/// One stream.
+/// Results of one stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamMeasured {
     /// The encoding that the server names.
@@ -87,7 +88,8 @@ pub struct StreamMeasured {
 }
 
 impl StreamMeasured {
-    /// That it fell silent and stayed so: what was lost after the last packet is in no other figure.
+    /// Reports that no packet arrived until the end: no other figure contains the losses after the
+    /// last packet.
     fn silence(&self) -> Option<String> {
         let silent = self.seconds.iter().rev().take_while(|one| one.packets == 0);
         let silent = silent.count();
@@ -96,7 +98,7 @@ impl StreamMeasured {
 }
 
 impl MediaMeasured {
-    /// The first stream that broke off, with its number from 1 and why.
+    /// The first stream that broke off: its number from 1, and the fault.
     pub fn fault(&self) -> Option<String> {
         let mut streams = (1..).zip(&self.streams);
         streams.find_map(|(number, stream): (u32, _)| {

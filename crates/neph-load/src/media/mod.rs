@@ -1,8 +1,9 @@
-//! Media streams: RTP over UDP after RTSP, from a [`Server`] that sends frames of a [`Trace`] to clients
-//! that all begin at once ([`measure`]), and what a player with a play-out buffer would have shown.
+//! Media streams: RTP over UDP, set up by RTSP. A [`Server`] sends frames of a [`Trace`]; clients
+//! with a common start receive them ([`measure`]). Reports what a player with a play-out buffer
+//! would have shown.
 //!
-//! What is sent, the order of requests, counting and judging are state machines and functions without
-//! input or output. One thread serves a connection; one thread receives all streams of a client.
+//! Packet generation, the order of requests, counting and judging are state machines and functions
+//! without I/O. One thread serves a connection; one thread receives all streams of a client.
 
 mod client;
 mod connection;

@@ -1,4 +1,4 @@
-//! Sets a client's streams up, all at the same time: each with an RTSP connection and ports of its own.
+//! Sets up a client's streams concurrently, each with its RTSP connection and ports.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,17 +17,17 @@ use super::receiver::Receiver;
 use super::track::{Track, TrackSpec};
 use crate::transfer::connect;
 
-/// How long the server may take for each step.
+/// Timeout of each step at the server.
 const PATIENCE: Span = Span::from_secs(10);
-/// How soon a set stop flag is seen.
+/// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
-/// Room for what is not read yet: at 10 Mbit/s a second.
+/// Receive buffer in bytes: enough for a second at 10 Mbit/s.
 const RECEIVE_ROOM: i32 = 4 << 20;
 
-/// Sets all streams up.
+/// Sets up all streams.
 ///
 /// # Errors
-/// One of them cannot be set up: the first error, by the streams' order.
+/// The first error, in the order of the streams.
 pub(super) fn open_all(
     server: SocketAddr,
     ask: &MediaAsk,
@@ -154,7 +154,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Ports on the address that the RTSP connection has: the server sends to no other.
+    /// Opens ports on the address of the RTSP connection: the server sends to no other.
     fn ports(&self) -> Result<Pair, MediaError> {
         let failed = MediaError::socket("open UDP ports towards", self.peer);
         let local = self.stream.local_addr().map_err(&failed)?;
@@ -164,8 +164,8 @@ impl<'a> Opening<'a> {
         Ok(pair)
     }
 
-    /// From here on the kernel hands over only what the server sends. A byte to each of the server's ports
-    /// opens firewalls in between.
+    /// Connects the ports, so that the kernel delivers only packets of the server. Sends a byte to
+    /// each of the server's ports to open firewalls on the path.
     fn connect_ports(&self, pair: &Pair, way: &Transport) -> Result<(), MediaError> {
         let Some(ports) = way.server_port else {
             return Ok(());
@@ -174,7 +174,7 @@ impl<'a> Opening<'a> {
         let mut to = ports::plain(self.peer);
         to.set_port(ports.rtp);
         pair.rtp.connect(to).map_err(&failed)?;
-        // What is lost here is lost: a firewall that is open needs none.
+        // The loss of this datagram does not matter unless a firewall needs it.
         let _ = pair.rtp.send(&[0]);
         if let Some(rtcp) = ports.rtcp {
             to.set_port(rtcp);

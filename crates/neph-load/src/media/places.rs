@@ -1,19 +1,19 @@
-//! What the connections of a server share: what it grants, and how many streams it sends.
+//! State that the connections of a server share: its caps and its number of streams.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::served::{MediaServed, ServerSpec};
 
-/// What the connections of a server share.
+/// State that the connections of a server share.
 pub(super) struct Served<'a> {
     pub(super) spec: &'a ServerSpec,
     pub(super) event: &'a (dyn Fn(MediaServed) + Sync),
-    /// Streams that were granted and are not over.
+    /// Granted streams that are not over.
     places: Mutex<u16>,
 }
 
 impl<'a> Served<'a> {
-    /// Of a server without a stream.
+    /// A server without streams.
     pub(super) fn new(spec: &'a ServerSpec, event: &'a (dyn Fn(MediaServed) + Sync)) -> Self {
         Self {
             spec,
@@ -22,7 +22,7 @@ impl<'a> Served<'a> {
         }
     }
 
-    /// Takes a place for a stream.
+    /// Reserves a place for a stream.
     ///
     /// # Errors
     /// Why there is none.
@@ -33,13 +33,13 @@ impl<'a> Served<'a> {
         Ok(())
     }
 
-    /// Gives a place back.
+    /// Releases a place.
     pub(super) fn free_place(&self) {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         *places = places.saturating_sub(1);
     }
 
-    /// Places that are taken.
+    /// Number of reserved places.
     pub(super) fn streams(&self) -> u16 {
         *self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,14 +1,14 @@
-//! Two neighbouring UDP ports, an even one for RTP and the next for RTCP (RFC 3550, section 11).
+//! Two adjacent UDP ports: an even one for RTP and the next for RTCP (RFC 3550, section 11).
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
 use neph_wire::rtsp::PortPair;
 
-/// How often neighbours are looked for.
+/// Maximum number of attempts.
 const TRIES: usize = 64;
 
-/// Two sockets.
+/// Sockets of the two ports.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) rtp: UdpSocket,
@@ -16,7 +16,7 @@ pub(super) struct Pair {
     pub(super) ports: PortPair,
 }
 
-/// Opens two ports of an address; its own port does not matter.
+/// Opens two ports on an address; the port of `address` is ignored.
 pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
     let mut failed = io::Error::from(io::ErrorKind::AddrInUse);
     let bind = |port| {
@@ -52,7 +52,7 @@ pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
     Err(failed)
 }
 
-/// An address of IPv4 as such, not as one of IPv6.
+/// An IPv4-mapped address as an IPv4 one.
 pub(super) fn plain(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         ip if ip.is_ipv4() => SocketAddr::new(ip, address.port()),

@@ -1,39 +1,39 @@
-//! An estimate of video quality from bit rate, frame rate and packet loss: ITU-T G.1070, video quality
-//! estimation function.
+//! Estimates video quality from bit rate, frame rate and packet loss: video quality estimation
+//! function of ITU-T G.1070.
 //!
-//! The function and its coefficients (H.264, VGA, a display of 9.2 inches) are as two public programs have them.
-//! Neither could be checked against the text of the Recommendation where this was written.
+//! The function and its coefficients (H.264, VGA, 9.2 inch display) are those of two public
+//! programs. They are not verified against the text of the Recommendation.
 
 /// Coefficients v1 to v12.
 const V: [f64; 12] = [
     5.517, 0.0129, 3.459, 178.53, 1.02, 1.15, 0.000_355, 0.114, 513.77, 0.736, -6.451, 13.684,
 ];
-/// Above this loss no value is given: the function was made for what users still accept.
+/// No score above this loss: the function is defined for quality that users still accept.
 const MOST_LOSS: f64 = 0.10;
-/// Frames in a second for which the function is defined.
+/// Frames per second for which the function is defined.
 const FRAME_RATES: std::ops::RangeInclusive<f64> = 1.0..=30.0;
 
-/// What a quality is estimated from.
+/// Input of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VideoQuality {
-    /// The rate at which the video is coded, kbit/s.
+    /// Coded bit rate of the video, kbit/s.
     pub kbit_s: f64,
-    /// Frames in a second.
+    /// Frames per second.
     pub frames_s: f64,
-    /// Packets that did not come, or too late for play-out; a share, 0 to 1.
+    /// Packets that were lost or too late for play-out, as a share from 0 to 1.
     pub loss: f64,
 }
 
 /// An estimate, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quality {
-    /// On the scale of mean opinion scores, 1 (bad) to 5 (excellent).
+    /// Mean opinion score, 1 (bad) to 5 (excellent).
     Score(f64),
     /// The loss is above 10 %.
     TooMuchLoss,
-    /// The frame rate is not known, or not from 1 to 30 in a second.
+    /// The frame rate is unknown, or not from 1 to 30 per second.
     FrameRate,
-    /// Nothing came.
+    /// No packet arrived.
     Nothing,
 }
 
@@ -46,7 +46,7 @@ impl Quality {
         }
     }
 
-    /// Why there is no score, for people.
+    /// Why there is no score, for users.
     pub const fn absence(self) -> Option<&'static str> {
         match self {
             Self::Score(_) => None,
@@ -58,7 +58,7 @@ impl Quality {
 }
 
 impl VideoQuality {
-    /// The estimate, within the range of the function.
+    /// The estimate, if the input is in the range of the function.
     pub fn estimate(&self) -> Quality {
         if self.kbit_s.is_nan() || self.kbit_s <= 0.0 {
             return Quality::Nothing;
@@ -105,8 +105,9 @@ mod tests {
             .is_some_and(|score| (score - expected).abs() < 0.002)
     }
 
-    /// By hand: best frame rate 5.517 + 12.9 = 18.417; best quality 3.459 - 3.459 / 6.798 = 2.950; width
-    /// 1.505; coding 2.950 x exp(-0.0934 / 4.530) = 2.890; robustness 0.736 + 13.684 x 0.1428 = 2.690.
+    /// By hand: best frame rate 5.517 + 12.9 = 18.417; best quality 3.459 - 3.459 / 6.798 = 2.950;
+    /// width 1.505; coding 2.950 x exp(-0.0934 / 4.530) = 2.890; robustness 0.736 + 13.684 x 0.1428
+    /// = 2.690.
     #[test]
     fn a_case_by_hand_agrees() {
         assert!(

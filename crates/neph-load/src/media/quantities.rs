@@ -1,4 +1,4 @@
-//! What media streams came to as quantities.
+//! Converts results of media streams to quantities.
 
 use neph_model::{BitRate, Quantities, Quantity, Span};
 
@@ -8,7 +8,7 @@ use super::quality::Quality;
 use super::second::MediaSecond;
 
 impl MediaMeasured {
-    /// What all streams came to.
+    /// Quantities of all streams.
     #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
     pub fn quantities(&self) -> Quantities {
         let all = || self.streams.iter().map(|stream| &stream.figures);
@@ -22,7 +22,7 @@ impl MediaMeasured {
         let sent = sum(StreamFigures::expected).max(1) as f64;
         let percent = |count: u64| count as f64 / sent * 100.0;
         let scores = all().filter_map(|one| match one.quality {
-            // The function's lowest value: what has so much loss is no better.
+            // The lowest score: a stream with this much loss is no better.
             Quality::TooMuchLoss | Quality::Nothing => Some(1.0),
             ref known => known.score(),
         });
@@ -57,7 +57,7 @@ impl MediaMeasured {
 }
 
 impl MediaSecond {
-    /// What the second came to.
+    /// Quantities of the second.
     #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
     pub fn quantities(&self) -> Vec<(Quantity, f64)> {
         let rate = |rate: BitRate| rate.bits_per_second() as f64;

@@ -1,4 +1,4 @@
-//! One stream of a client on its sockets: its RTSP connection, and the port that RTP comes to.
+//! Sockets of one stream of a client: its RTSP connection and its RTP port.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,9 +14,9 @@ use super::error::MediaError;
 use super::ports::Pair;
 use super::track::Track;
 
-/// Datagrams that are taken in one turn, so that the other streams are not kept waiting.
+/// Maximum number of datagrams per turn, so that other streams do not wait.
 const MOST_IN_A_TURN: usize = 256;
-/// Longer than any packet of a link with jumbo frames; of what comes in fragments the rest is cut off.
+/// Larger than any packet of a link with jumbo frames; the rest of a larger datagram is cut off.
 const LARGEST: usize = 9_216;
 
 /// One stream.
@@ -30,16 +30,16 @@ pub(super) struct Receiver {
     pub(super) track: Track,
     /// Why it broke off.
     pub(super) fault: Option<String>,
-    /// The server confirmed the end.
+    /// Whether the server confirmed the end.
     pub(super) is_ended: bool,
-    /// When the session is kept alive next.
+    /// When to send the next keep-alive.
     pub(super) alive_at: Span,
-    /// When the server is sent a report next.
+    /// When to send the next receiver report.
     pub(super) report_at: Span,
 }
 
 impl Receiver {
-    /// Why the conversation cannot go on, as an error.
+    /// Converts a refusal to an error.
     pub(super) fn refused(peer: SocketAddr, refusal: Refusal) -> MediaError {
         match refusal {
             Refusal::Status {
@@ -76,7 +76,7 @@ impl Receiver {
         self.fault.get_or_insert(fault);
     }
 
-    /// Reads what the server sent over RTSP.
+    /// Reads the server's RTSP messages.
     pub(super) fn read_control(&mut self) {
         let (mut buffer, peer) = ([0; 4096], self.peer);
         match self.stream.read(&mut buffer) {
@@ -115,11 +115,11 @@ impl Receiver {
         }
     }
 
-    /// Receives what waits on the RTP port. `began` is the client's start on the monotonic clock.
+    /// Reads the RTP port. `began` is the client's start on the monotonic clock.
     pub(super) fn receive(&mut self, clocks: ClockPair, began: i64) {
         let mut buffer = [0; LARGEST];
         for _ in 0..MOST_IN_A_TURN {
-            // An error is that nothing waits, or ICMP about the packet that opened the firewall.
+            // An error means an empty socket, or ICMP about the packet that opened the firewall.
             let burst = match bulk::receive(self.pair.rtp.as_fd(), &mut buffer) {
                 Ok(burst) => burst,
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
@@ -129,7 +129,7 @@ impl Receiver {
             let at = Span::from_nanos(at.0.saturating_sub(began));
             self.track.arrive(&buffer[..burst.len], at);
         }
-        // What the server reports is not used; its port is emptied.
+        // Empties the RTCP port: the server's reports are not used.
         for _ in 0..MOST_IN_A_TURN {
             if self.pair.rtcp.recv(&mut buffer).is_err() {
                 break;
@@ -137,19 +137,19 @@ impl Receiver {
         }
     }
 
-    /// Reports to the server what came: a sign of life that does not need the RTSP connection, whose
-    /// retransmissions back off where the path is full.
+    /// Sends a receiver report. It keeps the session alive without the RTSP connection, whose
+    /// retransmissions back off when the path is congested.
     pub(super) fn send_report(&mut self) {
         let Some(report) = self.track.report() else {
             return;
         };
         let mut bytes = Vec::new();
         report.encode(&mut bytes);
-        // A server need not listen for RTCP.
+        // A server may ignore RTCP.
         let _ = self.pair.rtcp.send(&bytes);
     }
 
-    /// Packets that were dropped at the RTP port; 0 where the kernel does not count them.
+    /// Packets that were dropped at the RTP port; 0 if the kernel does not count them.
     pub(super) fn drops(&self) -> u64 {
         stamp::dropped(self.pair.rtp.as_fd()).unwrap_or(0)
     }

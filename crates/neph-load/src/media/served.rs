@@ -1,4 +1,4 @@
-//! What a server is asked to grant, and what happens at it.
+//! Configuration and events of a server.
 
 use std::net::SocketAddr;
 
@@ -6,76 +6,76 @@ use neph_model::{BitRate, Span};
 
 use super::trace::Trace;
 
-/// What a server grants.
+/// Caps of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerCaps {
-    /// Streams at the same time, of all clients together.
+    /// Concurrent streams of all clients.
     pub streams: u16,
-    /// The mean bit rates of these streams together; absent for no limit.
+    /// Total of their mean bit rates; absent: no limit.
     pub rate: Option<BitRate>,
-    /// How long a stream may last; then it is ended.
+    /// Maximum duration of a stream; then the server ends it.
     pub duration: Span,
 }
 
-/// What a server is made of.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
-    /// Address and port of the RTSP connections.
+    /// Address and port for RTSP connections.
     pub listen: SocketAddr,
-    /// What it grants.
+    /// Its caps.
     pub caps: ServerCaps,
     /// The frames that it sends.
     pub trace: Trace,
 }
 
-/// What happened at a server.
+/// Events of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MediaServed {
     /// A stream begins.
     Began {
         /// The client's RTSP connection.
         peer: SocketAddr,
-        /// Streams that are sent now, this one included.
+        /// Number of active streams, including this one.
         streams: u16,
     },
-    /// A stream is over.
+    /// A stream ended.
     Ended {
         /// The client's RTSP connection.
         peer: SocketAddr,
-        /// What was sent.
+        /// The sent packets.
         sent: Sent,
-        /// Why it ended before the client asked for it.
+        /// Why it ended before the client requested it.
         fault: Option<String>,
     },
     /// A stream was refused.
     Refused {
         /// The client's RTSP connection.
         peer: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What was sent of a stream.
+/// The sent part of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// RTP packets.
     pub packets: u64,
     /// Their bytes, RTP headers included.
     pub bytes: u64,
-    /// Packets that this host did not send: a full queue, or no buffers.
+    /// Packets that this host could not send: a full queue, or no buffers.
     pub refused: u64,
-    /// Frames that were left out since the server was held up for more than a second.
+    /// Frames that were skipped because the server was more than a second late.
     pub frames_left_out: u64,
-    /// From the first packet on.
+    /// Time from the first packet on.
     pub lasted: Span,
 }
 
 impl ServerCaps {
-    /// Whether one more stream of this rate may be sent beside so many.
+    /// Whether the caps allow one more stream of this rate in addition to `others`.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason of the refusal.
     pub(super) fn admit(&self, others: u16, rate: BitRate) -> Result<(), String> {
         if others >= self.streams {
             let most = self.streams;

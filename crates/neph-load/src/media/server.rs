@@ -1,4 +1,4 @@
-//! Serves media streams over RTP after RTSP.
+//! Serves media streams: RTSP and RTP.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -15,12 +15,12 @@ use super::error::MediaError;
 use super::places::Served;
 use super::served::{MediaServed, ServerSpec};
 
-/// How soon a set stop flag is seen.
+/// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
-/// Connections beyond those that may have a stream: for clients that ask what there is.
+/// Connections beyond the maximum number of streams: for clients that only query the server.
 const SPARE: usize = 16;
 
-/// A server that has its port.
+/// A server with an open port.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -29,10 +29,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the port.
+    /// Opens the port.
     ///
     /// # Errors
-    /// Another program has it, or it may not be had.
+    /// Another program uses it, or permissions are missing.
     pub fn bind(spec: &ServerSpec) -> Result<Self, MediaError> {
         let address = spec.listen;
         let listen = |source| MediaError::Listen { address, source };
@@ -45,7 +45,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -53,7 +53,7 @@ impl Server {
     /// Serves until `stop` is set.
     ///
     /// # Errors
-    /// The port cannot be waited on.
+    /// The port cannot be polled.
     pub fn run(&self, stop: &Stop, event: &(dyn Fn(MediaServed) + Sync)) -> Result<(), MediaError> {
         let served = Served::new(&self.spec, event);
         let (served, count) = (&served, &AtomicUsize::new(0));

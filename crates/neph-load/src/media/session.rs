@@ -1,9 +1,9 @@
-//! The server's side of one RTSP connection, as a state machine: requests to responses, and what is to be
-//! done for them. It opens no socket and reads no clock.
+//! The server's side of one RTSP connection, as a state machine: maps requests to responses and to
+//! actions of the caller. Opens no socket and reads no clock.
 //!
-//! A connection has one session with one stream. RTP goes to the address that the connection comes from,
-//! and to no other: a request for another destination is refused, and so are ports below 1024, where
-//! services of that host listen.
+//! A connection has one session with one stream. RTP goes only to the address that the connection
+//! comes from; a request for another destination is refused. Ports below 1024 are refused too:
+//! services of that host listen there.
 
 use std::net::IpAddr;
 
@@ -14,14 +14,14 @@ use neph_wire::rtsp::{
 use super::source::{ENCODING, First, OFFSET_ID, PAYLOAD_TYPE};
 use super::trace::{CLOCK_HZ, Trace};
 
-/// A session without a request, and without a report over RTCP, for so many seconds is over.
+/// Seconds without a request or an RTCP report after which a session is over.
 pub(super) const TIMEOUT_S: u32 = 10;
 /// The path of the presentation.
 pub(super) const PATH: &str = "/video";
 /// The stream, relative to the presentation.
 const TRACK: &str = "track0";
 const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN";
-/// The least port that RTP is sent to.
+/// The lowest port that RTP is sent to.
 const LEAST_PORT: u16 = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,28 +31,28 @@ enum State {
     Playing,
 }
 
-/// What is to be done for a request.
+/// The action for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Send the response.
     Reply(Response),
-    /// Open ports, then send what [`Session::granted`] or [`Session::refused`] gives.
+    /// Open ports, then send the result of [`Session::granted`] or [`Session::refused`].
     Setup(Asked),
     /// Send the response, then the stream.
     Play(Response),
-    /// Send the response, and no more of the stream.
+    /// Send the response and stop the stream.
     End(Response),
 }
 
-/// A stream that is asked for.
+/// A requested stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     cseq: String,
-    /// Where the client receives.
+    /// Receive ports of the client.
     pub(super) ports: PortPair,
 }
 
-/// One connection.
+/// The session of a connection.
 #[derive(Debug)]
 pub(super) struct Session {
     id: String,
@@ -63,7 +63,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Of a connection from this address.
+    /// A session of a connection from this address.
     pub(super) fn new(peer: IpAddr, id: String, first: First, trace: &Trace) -> Self {
         let kbit = trace.mean_rate().bits_per_second().div_ceil(1_000);
         let media = Media {
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Whether the stream is to be sent.
+    /// Whether the stream is playing.
     pub(super) fn is_playing(&self) -> bool {
         self.state == State::Playing
     }
@@ -164,7 +164,7 @@ impl Session {
         Answer::Setup(Asked { cseq, ports })
     }
 
-    /// The stream that was asked for is granted, and sent from these ports.
+    /// The response for a granted stream, which is sent from these ports.
     pub(super) fn granted(&mut self, asked: &Asked, ports: PortPair) -> Response {
         self.state = State::Ready;
         let mut response = reply(&asked.cseq, 200, "OK");
@@ -185,7 +185,7 @@ impl Session {
         response
     }
 
-    /// The stream that was asked for is not granted.
+    /// The response for a refused stream.
     pub(super) fn refused(asked: &Asked) -> Response {
         reply(&asked.cseq, 453, "Not Enough Bandwidth")
     }
@@ -205,7 +205,7 @@ impl Session {
     }
 }
 
-/// Whether a URL is that of the presentation, or of its stream.
+/// Whether a URL is that of the presentation or of its stream.
 fn is_known(url: &str) -> bool {
     let Ok(url) = url.parse::<Url>() else {
         return false;
@@ -215,7 +215,7 @@ fn is_known(url: &str) -> bool {
     path.is_empty() || path == PATH
 }
 
-/// The URL of the presentation: without the stream, and without a slash at its end.
+/// The URL of the presentation: without the stream and without a trailing slash.
 fn presentation(url: &str) -> &str {
     let url = url.trim_end_matches('/');
     url.strip_suffix(TRACK).unwrap_or(url).trim_end_matches('/')

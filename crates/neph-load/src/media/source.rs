@@ -1,12 +1,19 @@
-//! What a server sends and when: the frames of a trace as RTP packets.
+//! Schedules a server's packets: the frames of a trace as RTP packets.
 //!
-//! A frame is split into as few packets as it takes, of even size. The first half of the frame's interval is
-//! divided into a slot for each of them, and each is due at random within its slot. Why not at once: a burst of
-//! a whole frame overflows short queues, as no encoder that paces does. Why the first half: what is left is for
-//! delay variation, so that a frame ends before the next one begins. Why at random: streams with one period
-//! keep their phase at a full queue, where some then lose nearly all and others nearly nothing (Floyd and
-//! Jacobson: Traffic phase effects in packet-switched gateways, 1991). Each packet has the offset of its
-//! sending from its timestamp (RFC 5450), so that a receiver can leave this pacing out of its jitter.
+//! A frame is split into the minimum number of packets, of equal size. The first half of the
+//! frame's interval is divided into one slot per packet; each packet is due at a random time in its
+//! slot.
+//!
+//! - Not all at once: a burst of a whole frame overflows short queues; no encoder that paces does
+//!   that.
+//! - In the first half: the rest is for delay variation, so that a frame ends before the next
+//!   begins.
+//! - At random: streams with equal periods keep their phase at a full queue. Some then lose nearly
+//!   all packets, others nearly none (Floyd and Jacobson: Traffic phase effects in packet-switched
+//!   gateways, 1991).
+//!
+//! Each packet has its transmission time offset (RFC 5450), so that a receiver can exclude this
+//! pacing from its jitter.
 
 use neph_model::Span;
 use neph_wire::rtp::{Header, Packet, offset_element, offset_extension};
@@ -15,23 +22,23 @@ use super::trace::{CLOCK_HZ, Trace};
 
 /// The payload type of packets, dynamic (RFC 3551, section 3).
 pub(super) const PAYLOAD_TYPE: u8 = 96;
-/// The name of the payload format in SDP: [`Position`], then bytes without meaning.
+/// Name of the payload format in SDP: [`Position`], then padding.
 pub(super) const ENCODING: &str = "X-NEPH-FRAMES";
-/// The number of the header extension with the transmission offset.
+/// Number of the header extension with the transmission time offset.
 pub(super) const OFFSET_ID: u8 = 1;
-/// The most payload of a packet, bytes: with its headers and those of tunnels it fits into 1500.
+/// Maximum payload of a packet in bytes: fits into 1500 with its headers and those of tunnels.
 pub(super) const LARGEST_PAYLOAD: u32 = 1_400;
-/// What is later than this is not sent: its frame is left out.
+/// A frame that is later than this is skipped.
 const LATEST: Span = Span::from_secs(1);
 
-/// Where a packet belongs: the first bytes of its payload.
+/// Position of a packet: the first bytes of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The number of its frame, modulo 2^32.
+    /// Frame number modulo 2^32.
     pub(super) frame: u32,
-    /// Its number in the frame, from 0.
+    /// Packet number in the frame, from 0.
     pub(super) index: u16,
-    /// Packets of the frame.
+    /// Number of packets of the frame.
     pub(super) count: u16,
 }
 
@@ -59,12 +66,12 @@ impl Position {
     }
 }
 
-/// Numbers that a stream begins with: at random, so that streams are not taken for each other.
+/// Random initial values of a stream, so that streams are not confused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct First {
-    /// The sequence number of the first packet.
+    /// Sequence number of the first packet.
     pub(super) sequence: u16,
-    /// The timestamp of the first frame.
+    /// Timestamp of the first frame.
     pub(super) timestamp: u32,
     /// The synchronisation source.
     pub(super) ssrc: u32,
@@ -85,7 +92,7 @@ pub(super) struct Source<'t> {
     noise: Vec<u8>,
 }
 
-/// Marsaglia's xorshift: enough to keep streams out of step, and bytes from being compressed.
+/// Marsaglia's xorshift: good enough for different phases and for incompressible padding.
 #[derive(Debug)]
 struct Random(u64);
 
@@ -99,10 +106,10 @@ impl Random {
 }
 
 impl<'t> Source<'t> {
-    /// From the first frame on.
+    /// Starts with the first frame.
     pub(super) fn new(trace: &'t Trace, first: First) -> Self {
         let mut random = Random(u64::from(first.ssrc) | (1 << 40));
-        // Not compressible: a tunnel that compresses would make the rate another.
+        // Incompressible: a tunnel that compresses would change the rate.
         let noise = std::iter::repeat_with(|| random.next().to_be_bytes()[0]);
         let noise = noise.take(LARGEST_PAYLOAD as usize).collect();
         Self {
@@ -122,12 +129,12 @@ impl<'t> Source<'t> {
         self.trace.size(self.frame).div_ceil(LARGEST_PAYLOAD).max(1)
     }
 
-    /// When the next packet is due, since the stream's start.
+    /// When the next packet is due, since the start of the stream.
     pub(super) const fn due(&self) -> Span {
         self.due
     }
 
-    /// Chooses when the packet is due that is the next one now.
+    /// Chooses the due time of the next packet.
     fn choose_due(&mut self) {
         let (begin, end) = (self.trace.time(self.frame), self.trace.time(self.frame + 1));
         let slot = (end - begin).nanos() / 2 / i64::from(self.count()).max(1);
@@ -136,7 +143,7 @@ impl<'t> Source<'t> {
         self.due = begin + slots + Span::from_nanos(within);
     }
 
-    /// Leaves out frames whose time passed long ago: a server that was held up sends no burst.
+    /// Skips frames that are too late, so that a delayed server sends no burst.
     pub(super) fn catch_up(&mut self, now: Span) {
         while self.due + LATEST < now {
             self.left_out += 1;
@@ -146,7 +153,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Writes the next packet, sent at `now`, and goes on to the one after it.
+    /// Writes the next packet, sent at `now`, and advances.
     pub(super) fn write(&mut self, now: Span, out: &mut Vec<u8>) {
         let (size, count) = (
             u64::from(self.trace.size(self.frame)),
@@ -193,7 +200,7 @@ impl<'t> Source<'t> {
         self.choose_due();
     }
 
-    /// Frames that were left out since their time had passed.
+    /// Frames that were skipped because they were too late.
     pub(super) const fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -235,7 +242,7 @@ mod tests {
             sizes.push(packet.payload.len());
             let is_last = position.index + 1 == position.count;
             assert_eq!(header.is_marked, is_last);
-            // The offset is of the timestamp, with the lateness of 1 ms.
+            // The offset is relative to the timestamp and includes the lateness of 1 ms.
             let since = due - trace.time(u64::from(position.frame)) + Span::from_millis(1);
             let offset = packet.transmission_offset(OFFSET_ID);
             assert_eq!(offset.map(i64::from), Some(since.nanos() * 9 / 100_000));

@@ -1,4 +1,4 @@
-//! Tests over loopback: both ends in this process.
+//! Tests over loopback with both ends in this process.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -25,7 +25,7 @@ const CAPS: ServerCaps = ServerCaps {
     duration: Span::from_secs(60),
 };
 
-/// Stops a server, also where the work panics.
+/// Stops a server, also if the work panics.
 struct Stopped<'a>(&'a Stop);
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
@@ -33,10 +33,10 @@ impl Drop for Stopped<'_> {
     }
 }
 
-/// What happened at a server.
+/// Events of a server.
 type Events = Mutex<Vec<MediaServed>>;
 
-/// Does something while a server is there.
+/// Runs `work` with a server.
 fn with_server<T>(caps: ServerCaps, work: impl FnOnce(SocketAddr, &Events) -> T) -> T {
     let server = Server::bind(&spec(caps)).expect("a port");
     let (stop, events) = (Stop::new(), Events::default());
@@ -76,7 +76,7 @@ fn streams_are_set_up_before_any_begins_and_come_whole() {
             let figures = &stream.figures;
             assert_eq!(stream.encoding.as_deref(), Some("X-NEPH-FRAMES"));
             assert_eq!((figures.lost, figures.duplicates), (0, 0), "{figures:?}");
-            // On a busy machine a packet is late, and counts in the next second.
+            // On a busy host a packet may be late and count in the next second.
             let rates = stream.seconds.iter().map(|one| one.bytes * 8 / 1_000);
             let is_near = |(rate, due): (u64, u64)| rate.abs_diff(due) <= 60;
             assert!(
@@ -127,7 +127,7 @@ fn what_is_above_the_caps_is_refused_and_a_place_is_free_at_once() {
         );
         let two = ask(server, 2, second);
         let mut last = None;
-        // The connections of the first are noticed to be closed soon.
+        // The server soon detects that the connections of the first client are closed.
         assert!(
             wait_until(Duration::from_secs(10), || {
                 last = Some(measure(server, &two, &Stop::new(), &mut |_| {}));
@@ -172,7 +172,7 @@ fn a_stop_keeps_what_was_measured_and_the_longest_time_ends_a_stream() {
     });
 }
 
-/// Sends requests over a connection, and gives the responses so far.
+/// Sends requests on a connection; returns it and the responses so far.
 fn raw(server: SocketAddr, requests: &str) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(server).expect("it listens");
     stream.write_all(requests.as_bytes()).expect("it is sent");
@@ -187,7 +187,7 @@ fn raw(server: SocketAddr, requests: &str) -> (TcpStream, String) {
     (stream, text)
 }
 
-/// A stream that goes to this port, whose client is a bare connection.
+/// Plays a stream to this port over a plain connection.
 fn played(server: SocketAddr, port: u16) -> TcpStream {
     let (mut stream, text) = raw(
         server,
@@ -219,7 +219,7 @@ fn a_client_that_vanishes_ends_its_stream_within_seconds() {
     with_server(CAPS, |server, events| {
         let here = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let port = here.local_addr().expect("bound").port();
-        // Silent, with its port open: the session is over after 10 s.
+        // No requests, but an open port: the session is over after 10 s.
         let silent = played(server, port);
         let mut buffer = [0; 2048];
         let length = here.recv(&mut buffer).expect("RTP comes");

@@ -1,43 +1,43 @@
-//! Frame sizes of a video, and the file that holds them.
+//! Frame sizes of a video, and their file format.
 //!
-//! The file: lines of text. What follows `#` is a comment. The first line is `fps N`, the frames in a second;
-//! each other line is the size of a frame in bytes. The trace is repeated without end.
+//! The file has lines of text; `#` begins a comment. The first line is `fps N`, the frames per
+//! second. Each other line is the size of a frame in bytes. The trace repeats without end.
 
 use neph_model::{BitRate, Span};
 
-/// The trace that neph brings along.
+/// The built-in trace.
 const ANIMATION: &str = include_str!("../../traces/animation.trace");
-/// The least size of a frame in bytes: a packet's position in its frame takes this much.
+/// Minimum size of a frame in bytes: that of a packet's position in its frame.
 const LEAST: u32 = 8;
-/// The largest size of a frame in bytes.
+/// Maximum size of a frame in bytes.
 const LARGEST: u32 = 1 << 20;
-/// The most frames of a trace: more than ten hours at 25 in a second.
+/// Maximum number of frames of a trace: more than ten hours at 25 per second.
 const MOST_FRAMES: usize = 1_000_000;
-/// Frames in 1000 s: 1 and 120 in a second.
+/// Frames in 1000 s: 1 to 120 per second.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=120_000;
-/// Ticks of the RTP clock in a second: 90 kHz, as all video has (RFC 3551, section 5).
+/// Ticks of the RTP clock per second: 90 kHz, as for all video (RFC 3551, section 5).
 pub(super) const CLOCK_HZ: u32 = 90_000;
 const SECOND_NS: u128 = 1_000_000_000;
 
-/// Why a text is no trace. Displayed without the file's name.
+/// Why a text is no trace. `Display` does not include the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// The first line names no frame rate.
+    /// The first line has no frame rate.
     #[error("line {line}: {text} is no frame rate; begin with 'fps N', N from 1 to 120")]
     Rate {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What it holds, shortened.
+        /// The line, shortened.
         text: String,
     },
-    /// A line is no size.
+    /// A line has no frame size.
     #[error(
         "line {line}: {text} is no frame size; write bytes as a whole number from 8 to 1048576"
     )]
     Size {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What it holds, shortened.
+        /// The line, shortened.
         text: String,
     },
     /// There is no frame.
@@ -52,13 +52,13 @@ pub enum TraceError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     frames_per_1000_s: u32,
-    /// Bytes; at least one.
+    /// In bytes; at least one.
     sizes: Vec<u32>,
 }
 
 impl Trace {
-    /// The trace that neph brings along: an animation of nominally 1 Mbit/s whose bursts grow, 30 s long,
-    /// 25 frames in a second (docs/media.md has its formula).
+    /// The built-in trace: an animation of nominally 1 Mbit/s with growing bursts, 30 s, 25 frames
+    /// per second (docs/media.md has its formula).
     ///
     /// # Errors
     /// None: a test reads it.
@@ -66,10 +66,10 @@ impl Trace {
         Self::parse(ANIMATION)
     }
 
-    /// Reads a trace.
+    /// Parses a trace.
     ///
     /// # Errors
-    /// The first line that is wrong, with what to do.
+    /// The first invalid line, with the remedy.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let lines = text.lines().enumerate().map(|(index, line)| Line {
             number: index + 1,
@@ -113,12 +113,12 @@ impl Trace {
         self.frames_per_1000_s
     }
 
-    /// How many frames it has before it is repeated, and how long they last.
+    /// Duration of the trace before it repeats.
     pub fn length(&self) -> Span {
         self.time(self.sizes.len() as u64)
     }
 
-    /// The bit rate of all frames, without headers.
+    /// Mean bit rate of the frames, without headers.
     pub fn mean_rate(&self) -> BitRate {
         let bytes: u64 = self.sizes.iter().map(|size| u64::from(*size)).sum();
         crate::transfer::rate_of(bytes, self.length())
@@ -133,13 +133,13 @@ impl Trace {
         size.copied().unwrap_or(LEAST)
     }
 
-    /// When the frame with this number is due, since the first.
+    /// When the frame with this number is due, since the first one.
     pub(super) fn time(&self, frame: u64) -> Span {
         let nanos = u128::from(frame) * 1_000 * SECOND_NS / u128::from(self.frames_per_1000_s);
         Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
 
-    /// The RTP timestamp of the frame with this number, since the first, in ticks.
+    /// RTP timestamp of the frame with this number, relative to the first one, in ticks.
     pub(super) fn ticks(&self, frame: u64) -> u64 {
         let clock = u128::from(CLOCK_HZ) * 1_000;
         let ticks = u128::from(frame) * clock / u128::from(self.frames_per_1000_s);
@@ -158,7 +158,7 @@ impl Line<'_> {
     }
 }
 
-/// A decimal number, as `25` or `29.97`, in thousandths.
+/// A decimal number such as `25` or `29.97`, in thousandths.
 fn thousandths(text: &str) -> Option<u32> {
     let text = text.trim();
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));

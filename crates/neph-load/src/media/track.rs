@@ -1,4 +1,4 @@
-//! What one client received of one stream: counted packet by packet, without input or output.
+//! Counts the packets that a client received of one stream, without I/O.
 
 use neph_model::Span;
 use neph_wire::rtcp::ReceiverReport;
@@ -17,15 +17,16 @@ use crate::throughput::sequence::{Arrival, Sequence};
 use crate::transfer::rate_of;
 
 const SECOND: Span = Span::from_secs(1);
-/// Seconds begin this much before the first packet came: a frame that is due at a whole second is then in
-/// one second by more than chance.
+/// Seconds begin this much before the first packet arrived, so that a frame at a whole second is
+/// always in the same second.
 const LEAD: Span = Span::from_millis(10);
-/// A server's word for its first packet is taken where the first that came is at most so many later.
+/// The server's number of its first packet is accepted if the first received one is at most this
+/// much higher.
 const TRUSTED: i64 = 1_000;
-/// The most seconds of a stream: longer ones are refused when they are asked for.
+/// Maximum number of seconds of a stream; longer measurements are refused.
 const MOST_SECONDS: usize = 90_000;
 
-/// What a stream is received with.
+/// Parameters for receiving a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackSpec {
     payload_type: u8,
@@ -38,7 +39,7 @@ pub(super) struct TrackSpec {
 }
 
 impl TrackSpec {
-    /// As a server describes it, and as a client asks for it.
+    /// From the server's description and the client's parameters.
     pub(super) fn new(media: &Media, ask: &MediaAsk) -> Self {
         let clock_hz = media.clock_hz.unwrap_or(CLOCK_HZ);
         let rate = media.frames_per_1000_s.filter(|rate| *rate > 0);
@@ -55,12 +56,12 @@ impl TrackSpec {
     }
 }
 
-/// A stream as it comes. Times are since the client's start.
+/// A stream during reception. Times are since the client's start.
 #[derive(Debug)]
 pub(super) struct Track {
     spec: TrackSpec,
     ssrc: Option<u32>,
-    /// When the first packet came.
+    /// Arrival time of the first packet.
     origin: Option<Span>,
     announced: Option<u16>,
     numbers: SequenceExtender,
@@ -77,7 +78,7 @@ pub(super) struct Track {
     reported: Reported,
 }
 
-/// What was counted at the last report to the server.
+/// Counters at the last receiver report.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reported {
     lost: u64,
@@ -106,17 +107,17 @@ impl Track {
         }
     }
 
-    /// The server named the first packet of the stream.
+    /// Sets the first packet of the stream, as the server names it.
     pub(super) fn announce(&mut self, info: &RtpInfo) {
         self.announced = info.sequence;
     }
 
-    /// When the first packet came.
+    /// Arrival time of the first packet.
     pub(super) const fn origin(&self) -> Option<Span> {
         self.origin
     }
 
-    /// A datagram came.
+    /// Processes a datagram.
     pub(super) fn arrive(&mut self, datagram: &[u8], at: Span) {
         let packet = Packet::decode(datagram).ok();
         let packet = packet.filter(|packet| packet.header.payload_type == self.spec.payload_type);
@@ -131,7 +132,7 @@ impl Track {
         }
         let origin = self.begin(&packet, at);
         if at >= origin + self.spec.length {
-            // Streams that began before the others go on a little longer.
+            // A stream that began before the others ends a little later.
             return;
         }
         let number = self.numbers.extend(header.sequence) - self.base;
@@ -164,7 +165,7 @@ impl Track {
         }
     }
 
-    /// When the first packet came.
+    /// Arrival time of the first packet, which `packet` may be.
     fn begin(&mut self, packet: &Packet<'_>, at: Span) -> Span {
         if let Some(origin) = self.origin {
             return origin;
@@ -211,7 +212,7 @@ impl Track {
         }
     }
 
-    /// The second in which a moment lies, with the jitter now.
+    /// The second that contains `at`, with the current jitter.
     fn second(&mut self, at: Span) -> Option<&mut StreamSecond> {
         let since = at - (self.origin? - LEAD);
         let place = usize::try_from(since.nanos() / SECOND.nanos()).ok();
@@ -226,7 +227,7 @@ impl Track {
         Some(second)
     }
 
-    /// What the server is to know of the stream; absent before the first packet.
+    /// The next receiver report; absent before the first packet.
     pub(super) fn report(&mut self) -> Option<ReceiverReport> {
         let (source, _) = (self.ssrc?, self.origin?);
         let lost = self.all.missing.saturating_sub(self.all.filled);
@@ -242,30 +243,30 @@ impl Track {
             source,
             fraction_lost: u8::try_from(lately * 256 / expected).unwrap_or(u8::MAX),
             lost: i32::try_from(lost).unwrap_or(i32::MAX),
-            // The lower 32 bits, as RTCP has them.
+            // RTCP has the lower 32 bits.
             highest: u32::try_from(highest.rem_euclid(1 << 32)).unwrap_or(0),
             jitter: u32::try_from(ticks).unwrap_or(u32::MAX),
         })
     }
 
-    /// Judges frames that are no longer waited for.
+    /// Judges frames whose waiting time is over.
     pub(super) fn turn(&mut self, now: Span) {
         self.frames.judge_until(now);
     }
 
-    /// When the second with this number is over.
+    /// End of the second with this number.
     pub(super) fn second_ends(&self, index: u32) -> Option<Span> {
         Some(self.origin? - LEAD + SECOND.times(i64::from(index) + 1))
     }
 
-    /// The second with this number; empty where nothing came in it.
+    /// The second with this number; empty if no packet arrived in it.
     pub(super) fn second_of(&self, index: u32) -> StreamSecond {
         let place = usize::try_from(index).ok();
         let second = place.and_then(|place| self.seconds.get(place));
         second.copied().unwrap_or_default()
     }
 
-    /// The measurement ended: the figures, and the whole seconds.
+    /// Ends the measurement: returns the figures and removes incomplete seconds.
     pub(super) fn finish(&mut self, end: Span, drops: u64) -> StreamFigures {
         self.frames.finish(end);
         let origin = self.origin.unwrap_or(end);
@@ -308,7 +309,7 @@ impl Track {
         figures
     }
 
-    /// The seconds, whole ones after [`Track::finish`].
+    /// The seconds; only whole ones after [`Track::finish`].
     pub(super) fn seconds(&self) -> &[StreamSecond] {
         &self.seconds
     }

@@ -30,13 +30,13 @@ fn media() -> Media {
     }
 }
 
-/// A datagram and when it was sent.
+/// A datagram and its send time.
 struct Sent {
     at: Span,
     bytes: Vec<u8>,
 }
 
-/// What a server sends in this time.
+/// Datagrams that a server sends in this time.
 fn sent(trace: &Trace, duration: Span) -> Vec<Sent> {
     let mut source = Source::new(trace, FIRST);
     let mut all = Vec::new();
@@ -48,7 +48,7 @@ fn sent(trace: &Trace, duration: Span) -> Vec<Sent> {
     all
 }
 
-/// What a client measures of it, each packet so much later; absent: lost.
+/// Results of a client; each packet has this delay, or is lost (absent).
 fn received(
     all: &[Sent],
     duration: Span,
@@ -92,7 +92,7 @@ fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network
     );
     let network = figures.network_jitter.expect("offsets were sent");
     assert!(network.max < Span::from_micros(12), "a tick: {network:?}");
-    // By timestamps alone the pacing of frames counts: the packets of a frame are some milliseconds apart.
+    // Jitter by timestamps includes the pacing: packets of a frame are some milliseconds apart.
     let jitter = figures.jitter.expect("packets came");
     assert!(jitter.mean > Span::from_millis(2), "{jitter:?}");
     let score = figures.quality.score().expect("a score");
@@ -110,7 +110,7 @@ fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
         bytes: all[70].bytes.clone(),
     };
     let (figures, _) = received(&all, duration, |number| match number {
-        // The very first is known to be lost from the server's word.
+        // The server's number shows that the very first packet is lost.
         0 => None,
         _ if number % 100 == 7 => None,
 
@@ -138,7 +138,7 @@ fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
     let trace = Trace::parse("fps 25\n1000\n").expect("a trace");
     let duration = Span::from_secs(40);
     let all = sent(&trace, duration);
-    // A packet for each frame; each second one is 8 ms later: |D| is always 8 ms.
+    // One packet per frame; every other one is 8 ms later: |D| is always 8 ms.
     let later =
         |number: usize| DELAY + Span::from_millis(if number.is_multiple_of(2) { 0 } else { 8 });
     let (figures, _) = received(&all, duration, |number| Some(later(number)));
@@ -154,7 +154,8 @@ fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
     let (figures, _) = received(&all, duration, |number| {
         Some(later(number) + Span::from_millis(if number / 100 == 4 { 250 } else { 0 }))
     });
-    // Above the buffer of 200 ms for 100 frames, and the picture stands from the last one before to the first after.
+    // Above the buffer of 200 ms for 100 frames: one stall from the last frame before to the first
+    // after.
     assert_eq!((figures.late, figures.frames.late), (100, 100));
     assert_eq!(
         (figures.stalls.count, figures.stalls.total),

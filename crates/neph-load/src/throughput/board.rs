@@ -1,4 +1,4 @@
-//! Where the threads of one end put what they counted, once an interval.
+//! Collects the intervals that the threads of one end counted.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,12 +9,12 @@ use neph_wire::throughput::Intervals;
 pub(super) struct Board(Mutex<Intervals>);
 
 impl Board {
-    /// For putting something on it.
+    /// Locks it to add intervals.
     pub(super) fn lock(&self) -> MutexGuard<'_, Intervals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes everything from it.
+    /// Removes and returns all intervals.
     pub(super) fn take(&self) -> Intervals {
         std::mem::take(&mut self.lock())
     }

@@ -1,4 +1,4 @@
-//! What carries the data of one stream: its socket, as it has to be before data flows.
+//! Prepares the socket of a stream before data flows.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -11,7 +11,7 @@ use neph_wire::throughput::{Ask, RrAsk};
 use super::run::TICK;
 use super::tcp_sender;
 
-/// Room for datagrams that are not read yet: at 70 Gbit/s some milliseconds.
+/// Receive buffer in bytes: some milliseconds at 70 Gbit/s.
 const RECEIVE_ROOM: i32 = 32 << 20;
 
 /// The socket of a stream.
@@ -19,7 +19,7 @@ const RECEIVE_ROOM: i32 = 32 << 20;
 pub(super) enum Carrier {
     /// A connection.
     Tcp(TcpStream),
-    /// A socket that is connected to its peer.
+    /// A connected UDP socket.
     Udp(UdpSocket),
 }
 
@@ -33,8 +33,8 @@ impl Carrier {
         Ok(Self::Tcp(stream))
     }
 
-    /// Prepares a socket for datagrams before it is connected to `peer`, so that what comes first finds
-    /// it ready; `sends`: whether this end sends on it.
+    /// Prepares a UDP socket before it is connected to `peer`, so that it is ready for the first
+    /// datagrams; `sends`: whether this end sends on it.
     pub(super) fn udp(
         socket: UdpSocket,
         peer: SocketAddr,
@@ -44,7 +44,7 @@ impl Carrier {
         if !sends {
             stamp::make_room(socket.as_fd(), RECEIVE_ROOM)?;
             bulk::enable_stamps(socket.as_fd())?;
-            // Kernels before 5.0 give one datagram in each call.
+            // Kernels before 5.0 return one datagram per call.
             let _ = bulk::join_datagrams(socket.as_fd());
         }
         mark(socket.as_fd(), peer, ask.dscp)?;
@@ -52,7 +52,7 @@ impl Carrier {
         Ok(Self::Udp(socket))
     }
 
-    /// Prepares a connection for requests and replies: both ends block, and look up at each tick.
+    /// Prepares a connection for requests and replies: both ends block for at most a tick.
     pub(super) fn turns(stream: TcpStream, ask: &RrAsk) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(false)?;
@@ -75,7 +75,7 @@ impl Carrier {
     }
 }
 
-/// Marks what is sent with a code point, where one is asked for.
+/// Sets the DSCP of sent packets, if there is one.
 pub(super) fn mark(socket: BorrowedFd<'_>, peer: SocketAddr, dscp: Option<u8>) -> io::Result<()> {
     let Some(dscp) = dscp else { return Ok(()) };
     match peer {

@@ -1,4 +1,4 @@
-//! Carries out a throughput test as its client.
+//! The client of a throughput test.
 
 use std::net::SocketAddr;
 
@@ -14,23 +14,23 @@ use super::measured::Measured;
 use super::opening::{Started, start};
 use super::second::{Second, Seconds};
 
-/// A test that is asked of a server.
+/// A test and its server.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Where it listens.
+    /// Address of the server.
     pub server: SocketAddr,
-    /// What is measured.
+    /// Parameters of the test.
     pub ask: &'a Ask,
-    /// What this end may send and receive.
+    /// Limit of data that this end sends and receives.
     pub permit: &'a Permit,
 }
 
-/// Measures towards a server until the duration is over or `stop` is set; `on_second` is given each
-/// second of each direction once both ends have counted it.
+/// Measures until the duration is over or `stop` is set. `on_second` gets each second of each
+/// direction once both ends have counted it.
 ///
 /// # Errors
-/// The server cannot be reached, refuses, or breaks off before anything was counted. What was counted
-/// until a later fault is kept, with the fault ([`Measured::fault`]).
+/// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
+/// fault the result has the counts so far and the fault ([`Measured::fault`]).
 pub fn measure(
     asked: Asked<'_>,
     stop: &Stop,
@@ -91,7 +91,8 @@ impl Client<'_> {
         }
         let mut measured = self.measured;
         measured.is_stopped = self.dialogue.is_stopped;
-        // A fault of ours makes the server's stream break; ours is the cause.
+        // A fault of the client also breaks the server's stream: the client's fault is the root
+        // cause.
         measured.fault = fault.or(self.dialogue.fault);
         measured
     }

@@ -14,10 +14,10 @@ use super::error::ThroughputError;
 use super::run::TICK;
 use crate::transfer::now;
 
-/// How long the peer may take to read.
+/// Write timeout.
 const PATIENCE: Span = Span::from_secs(5);
 
-/// Lines of JSON both ways.
+/// A connection with lines of JSON in each direction.
 #[derive(Debug)]
 pub(super) struct Control {
     stream: TcpStream,
@@ -27,7 +27,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// On a connection of which these bytes were read already.
+    /// From a connection from which `read` bytes were already read.
     pub(super) fn new(
         stream: TcpStream,
         peer: SocketAddr,
@@ -48,12 +48,12 @@ impl Control {
         })
     }
 
-    /// The other end.
+    /// Address of the peer.
     pub(super) const fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// This end's address.
+    /// Local address.
     pub(super) fn local(&self) -> Result<SocketAddr, ThroughputError> {
         let local = self.stream.local_addr();
         local.map_err(ThroughputError::socket(
@@ -62,7 +62,7 @@ impl Control {
         ))
     }
 
-    /// Whether connections of this end can have this congestion control: one sentence if not.
+    /// Checks whether this end supports a congestion control; the error is one sentence.
     pub(super) fn try_congestion(&self, name: &str) -> Result<(), String> {
         let chosen = tcp::set_congestion_control(self.stream.as_fd(), name);
         chosen.map_err(|error| {
@@ -76,7 +76,7 @@ impl Control {
         sent.map_err(ThroughputError::socket("write to", self.peer))
     }
 
-    /// The next message, if one comes within a twentieth of a second.
+    /// Returns the next message if it arrives within 50 ms.
     pub(super) fn poll<M: DeserializeOwned>(
         &mut self,
         awaited: &'static str,

@@ -1,4 +1,4 @@
-//! How busy the cores of this host are, and what its kernel dropped at full receive buffers.
+//! Measures the load of this host's cores, and its kernel's drops at full receive buffers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use neph_wire::throughput::{CoreShare, CpuInterval};
 
 use super::course::positive;
 
-/// Cores that are reported, at most: a line of the control connection has to hold them.
+/// Maximum number of reported cores: they must fit into a line of the control connection.
 const MOST_CORES: usize = 1024;
 
 /// CPU time of one core since boot, in ticks (`/proc/stat`, proc(5)).
@@ -25,7 +25,7 @@ struct Times {
 fn times(text: &str) -> BTreeMap<u32, Times> {
     let cores = text.lines().filter_map(|line| {
         let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
-        // The first line, of all cores together, has no number.
+        // The first line, the sum of all cores, has no number.
         let number = line.as_bytes().get(3).filter(|byte| byte.is_ascii_digit());
         number?;
         let core = words.next()?.parse().ok()?;
@@ -57,7 +57,7 @@ fn rcvbuf_errors(snmp: &str, snmp6: &str) -> u64 {
     of_four.unwrap_or(0).saturating_add(six.next().unwrap_or(0))
 }
 
-/// Everything at one moment.
+/// All counters at one moment.
 #[derive(Clone, Debug)]
 struct State {
     cores: BTreeMap<u32, Times>,
@@ -68,7 +68,7 @@ struct State {
 impl State {
     fn now() -> Self {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
-        // Of the thread's own network namespace.
+        // Of the thread's network namespace.
         let snmp = text("/proc/thread-self/net/snmp");
         let snmp6 = text("/proc/thread-self/net/snmp6");
         Self {
@@ -79,7 +79,7 @@ impl State {
     }
 }
 
-/// What this host and process did since the last look.
+/// Measures host and process between two readings.
 #[derive(Debug)]
 pub(super) struct CpuMeter {
     before: State,
@@ -88,7 +88,7 @@ pub(super) struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// From now on.
+    /// Starts now.
     pub(super) fn begin() -> Self {
         Self {
             before: State::now(),
@@ -97,7 +97,7 @@ impl CpuMeter {
         }
     }
 
-    /// Until now, which is so long after the beginning.
+    /// The interval until `now`, which is relative to the start.
     pub(super) fn pass(&mut self, now: Span) -> CpuInterval {
         let state = State::now();
         let process = Span::from_nanos(state.process_ns - self.before.process_ns);
@@ -117,13 +117,13 @@ impl CpuMeter {
     }
 }
 
-/// How each core spent the time between two moments. A core of which no tick passed is left out.
+/// Shares of each core's time between two moments. A core without an elapsed tick is left out.
 fn shares(before: &BTreeMap<u32, Times>, now: &BTreeMap<u32, Times>) -> Vec<CoreShare> {
     let shares = now.iter().filter_map(|(core, now)| {
         let before = before.get(core)?;
         let more = |of: fn(&Times) -> u64| of(now).saturating_sub(of(before));
         let all = more(|times| times.all);
-        // Idle time of a core may fall by a tick (proc(5)).
+        // The idle time of a core may decrease by a tick (proc(5)).
         let permille = |part: u64| {
             let share = part.saturating_mul(1000).checked_div(all)?.min(1000);
             u16::try_from(share).ok()

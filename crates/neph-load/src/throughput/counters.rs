@@ -1,4 +1,4 @@
-//! The kernel's counters of a TCP connection, and what they grew by within an interval.
+//! The kernel's counters of a TCP connection, and their increase within an interval.
 
 use std::io;
 use std::net::TcpStream;
@@ -8,12 +8,12 @@ use neph_model::TcpField;
 use neph_sys::tcp;
 use neph_wire::throughput::TcpCounters;
 
-/// All fields at one moment, as numbers; 0 where this kernel does not have one.
+/// All fields at one moment; 0 for a field that this kernel lacks.
 #[derive(Clone, Debug)]
 pub(super) struct Counters(Vec<u8>);
 
 impl Counters {
-    /// Asks the kernel.
+    /// Reads the kernel's counters.
     pub(super) fn read(stream: &TcpStream) -> io::Result<Self> {
         Ok(Self(tcp::info(stream.as_fd())?.bytes().to_vec()))
     }
@@ -24,7 +24,7 @@ impl Counters {
     }
 }
 
-/// Counters as differences, states as they are now.
+/// Differences of counters, and current values of gauges.
 pub(super) fn difference(before: &Counters, now: &Counters) -> TcpCounters {
     let more = |name| now.of(name).saturating_sub(before.of(name));
     let word = |name| u32::try_from(now.of(name)).unwrap_or(u32::MAX);

@@ -1,33 +1,33 @@
-//! The course of one stream at one end: which interval it is in, how long its thread worked and waited.
+//! Intervals of one stream at one end, with CPU and waiting times of its thread.
 
 use std::collections::BTreeMap;
 
 use neph_model::Span;
 use neph_sys::{clock, sched};
 
-/// An interval's length.
+/// Length of an interval.
 pub(super) const INTERVAL: Span = Span::from_secs(1);
 
-/// The bounds of an interval that is over, and what its thread did.
+/// Bounds of a completed interval, and its thread's times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passed {
     /// From 0 on.
     pub(super) index: u32,
-    /// Since the beginning, nanoseconds.
+    /// Since the start, nanoseconds.
     pub(super) from_ns: u64,
-    /// Since the beginning, nanoseconds.
+    /// Since the start, nanoseconds.
     pub(super) to_ns: u64,
     /// CPU time of the thread, nanoseconds.
     pub(super) cpu_ns: u64,
-    /// Waiting for the socket, nanoseconds.
+    /// Time spent waiting for the socket, nanoseconds.
     pub(super) waited_ns: u64,
-    /// Waiting for the rate, nanoseconds.
+    /// Time spent waiting for the rate, nanoseconds.
     pub(super) paced_ns: u64,
-    /// Where it was most often.
+    /// The most frequent core.
     pub(super) core: Option<u32>,
 }
 
-/// Belongs to the thread that made it.
+/// Belongs to the thread that created it.
 #[derive(Debug)]
 pub(super) struct Course {
     began: i64,
@@ -40,7 +40,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Begins now.
+    /// Starts now.
     pub(super) fn begin() -> Self {
         Self {
             began: clock::raw().0,
@@ -53,43 +53,43 @@ impl Course {
         }
     }
 
-    /// Since the beginning.
+    /// Time since the start.
     pub(super) fn elapsed(&self) -> Span {
         Span::from_nanos(clock::raw().0 - self.began)
     }
 
-    /// The moment on the monotonic clock.
+    /// A time since the start on the monotonic clock.
     pub(super) fn moment(&self, since: Span) -> clock::RawNanos {
         clock::RawNanos(self.began.saturating_add(since.nanos()))
     }
 
-    /// When the interval is over: whole seconds since the beginning, however late the last one ended.
+    /// End of the interval: a whole second since the start, however late the last interval ended.
     pub(super) fn due(&self) -> Span {
         INTERVAL.times(i64::from(self.index) + 1)
     }
 
-    /// The thread waited for its socket since then.
+    /// Adds the time since `since` as waiting for the socket.
     pub(super) fn waited_since(&mut self, since: Span) {
         let waited = self.elapsed() - since;
         self.waited += waited;
         self.look();
     }
 
-    /// The thread waited for its time since then.
+    /// Adds the time since `since` as waiting for the rate.
     pub(super) fn paced_since(&mut self, since: Span) {
         let paced = self.elapsed() - since;
         self.paced += paced;
         self.look();
     }
 
-    /// Looks at which core the thread is on.
+    /// Samples the core of the thread.
     pub(super) fn look(&mut self) {
         if let Some(core) = sched::current_cpu() {
             *self.cores.entry(core).or_default() += 1;
         }
     }
 
-    /// The interval ends now.
+    /// Ends the interval.
     pub(super) fn pass(&mut self, now: Span) -> Passed {
         self.look();
         let cores = std::mem::take(&mut self.cores);
@@ -106,7 +106,7 @@ impl Course {
         };
         self.cpu_before = cpu;
         self.from = now;
-        // A thread that was held up for seconds does not make empty intervals of them.
+        // A thread that was delayed for seconds has no empty intervals.
         let whole = now.nanos() / INTERVAL.nanos();
         let whole = u32::try_from(whole).unwrap_or(u32::MAX);
         self.index = whole.max(self.index.saturating_add(1));
@@ -114,7 +114,7 @@ impl Course {
     }
 }
 
-/// Nanoseconds of a time that is not negative.
+/// Nanoseconds of a time; 0 if it is negative.
 pub(super) fn positive(span: Span) -> u64 {
     u64::try_from(span.nanos()).unwrap_or(0)
 }

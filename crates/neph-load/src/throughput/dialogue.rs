@@ -1,4 +1,4 @@
-//! What a client and its server say to each other while a test runs, until both have ended.
+//! Messages between a client and its server from the start of a test until both have ended.
 
 use neph_model::{Instant, Own, Span, Stop};
 use neph_sys::clock;
@@ -10,30 +10,30 @@ use super::error::ThroughputError;
 use super::opening::unexpected;
 use crate::transfer::now;
 
-/// How long the server may take for its last messages.
+/// Timeout for the server's last messages.
 const PATIENCE: Span = Span::from_secs(10);
 const LAST: &str = "the end of the test";
 
-/// The client's side of it.
+/// The client's side.
 #[derive(Debug)]
 pub(super) struct Dialogue<'a> {
     control: Control,
     stop: &'a Stop,
-    /// What this end counted and nobody took yet.
+    /// Counts of this end that were not taken yet.
     pub(super) client: Intervals,
-    /// What the server counted and nobody took yet.
+    /// Counts of the server that were not taken yet.
     pub(super) server: Intervals,
     is_done: bool,
-    /// When the server was sent the end.
+    /// When the end was sent to the server.
     ended: Option<Instant<Own>>,
-    /// It was stopped before its time was over.
+    /// Whether it was stopped before its time was over.
     pub(super) is_stopped: bool,
     /// Why it broke off, if it did.
     pub(super) fault: Option<String>,
 }
 
 impl<'a> Dialogue<'a> {
-    /// The server has started the test.
+    /// Call after the server has started the test.
     pub(super) fn begin(control: Control, stop: &'a Stop) -> Self {
         Self {
             control,
@@ -47,7 +47,7 @@ impl<'a> Dialogue<'a> {
         }
     }
 
-    /// Takes in what both ends counted, and ends the test where it is to end.
+    /// Collects the counts of both ends, and ends the test when it is over.
     pub(super) fn turn(&mut self, turn: Turn<'_>) -> Decision {
         self.client.append(turn.board.take());
         if self.stop.is_set() {
@@ -93,7 +93,7 @@ impl<'a> Dialogue<'a> {
         Ok(())
     }
 
-    /// What was counted outlives a fault.
+    /// Stores a fault; the counts stay.
     fn keep(&mut self, outcome: Result<(), ThroughputError>) {
         if let Err(error) = outcome {
             self.fault.get_or_insert_with(|| error.to_string());

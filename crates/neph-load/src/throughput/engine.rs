@@ -1,4 +1,4 @@
-//! Runs the streams of one end, each on a thread of its own, and its CPU meter.
+//! Runs the streams of one end, each on its thread, and a CPU meter.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +20,7 @@ use super::run::{Run, TICK};
 use super::{tcp_receiver, tcp_sender, udp_receiver, udp_sender};
 use crate::transfer::now;
 
-/// Which end this is.
+/// An end of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Client,
@@ -34,18 +34,18 @@ impl End {
     }
 }
 
-/// What a watching function is given.
+/// Argument of the `turn` function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn<'a> {
-    /// What was counted and not taken yet.
+    /// Counts that were not taken yet.
     pub(super) board: &'a Board,
-    /// Ends all streams, once set.
+    /// Set it to end all streams.
     pub(super) halt: &'a Stop,
     /// All threads have ended.
     pub(super) is_over: bool,
 }
 
-/// What one end does.
+/// Parameters of one end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engine<'a> {
     pub(super) end: End,
@@ -55,17 +55,17 @@ pub(super) struct Engine<'a> {
     pub(super) permit: &'a Permit,
 }
 
-/// What a turn has decided.
+/// Result of a `turn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     GoOn,
-    /// Nothing more is to be looked at: only once all is over.
+    /// Stop calling `turn`; valid only when all threads have ended.
     Leave,
 }
 
 impl Engine<'_> {
-    /// Moves data until all streams have ended; `turn` is asked all the while, and has to wait a moment
-    /// each time. The first fault of a stream, if one broke.
+    /// Moves data until all streams have ended. Calls `turn` repeatedly; each call must wait a
+    /// moment. Returns the first fault of a stream.
     pub(super) fn run(
         &self,
         carriers: BTreeMap<u16, Carrier>,
@@ -95,11 +95,11 @@ impl Engine<'_> {
     }
 }
 
-/// What a stream does with what it has, until it has ended or the flag is set.
+/// The work of a stream until it ends or the flag is set.
 pub(super) type Work<'a, T> = dyn Fn(T, u16, &Board, &Stop) -> io::Result<()> + Sync + 'a;
 
-/// Runs all streams, each on a thread of its own, and the CPU meter, until all have ended; `turn` is asked
-/// all the while, and has to wait a moment each time. The first fault of a stream, if one broke.
+/// Runs all streams, each on its thread, and the CPU meter, until all have ended. Calls `turn`
+/// repeatedly; each call must wait a moment. Returns the first fault of a stream.
 pub(super) fn run_streams<T: Send>(
     parts: BTreeMap<u16, T>,
     work: &Work<'_, T>,

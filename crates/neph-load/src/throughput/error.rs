@@ -1,4 +1,4 @@
-//! Why a throughput test could not be made.
+//! Errors of throughput tests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,89 +6,89 @@ use std::net::SocketAddr;
 use neph_model::{LocalFault, failed_call};
 use neph_wire::throughput::{AskError, LineError};
 
-/// Names what was tried, on what.
+/// The failed operation and its object.
 #[derive(Debug, thiserror::Error)]
 pub enum ThroughputError {
-    /// The server has no socket.
+    /// The server cannot open its port.
     #[error("listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// What is asked for cannot be meant.
+    /// Invalid parameters.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// A call on a socket failed.
     #[error("{}", failed_call(&format!("{operation} {peer}"), source, LocalFault::of(source)))]
     Socket {
-        /// The verb: connect to, write to ...
+        /// The operation: connect to, write to ...
         operation: &'static str,
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The server does not serve the test.
+    /// The server refused the test.
     #[error("{peer} refuses the test: {reason}")]
     Refused {
         /// The server.
         peer: SocketAddr,
-        /// One sentence of the server's.
+        /// The server's reason, one sentence.
         reason: String,
     },
-    /// The other end sent something else.
+    /// The peer sent data of another protocol.
     #[error(
         "{peer} does not speak neph's throughput protocol ({source}); is it neph throughput serve?"
     )]
     Foreign {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// What came.
+        /// The parser's error.
         source: LineError,
     },
-    /// The other end sent another message than the one awaited.
+    /// The peer sent another message than the awaited one.
     #[error("{peer} sent another message where {awaited} was due")]
     Unexpected {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// What was due.
+        /// The awaited message.
         awaited: &'static str,
     },
-    /// The other end closed the connection.
+    /// The peer closed the connection.
     #[error("{peer} closed the connection where {awaited} was due")]
     Closed {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// What was due.
+        /// The awaited message.
         awaited: &'static str,
     },
-    /// The other end sent nothing.
+    /// The peer sent nothing in time.
     #[error("{peer} sent nothing where {awaited} was due{}", remedy(awaited))]
     Silent {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// What was due.
+        /// The awaited message.
         awaited: &'static str,
     },
-    /// The test broke off at the other end.
+    /// The test broke off at the peer.
     #[error("the test broke off at {peer}: {reason}")]
     Failed {
-        /// The other end.
+        /// The peer.
         peer: SocketAddr,
-        /// One sentence of its.
+        /// The peer's reason, one sentence.
         reason: String,
     },
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error("start a thread: {0}")]
     Thread(io::Error),
-    /// It was stopped before anything was measured.
+    /// Stopped before anything was measured.
     #[error("stopped before anything was measured")]
     Stopped,
 }
 
-/// What to do where streams do not come through.
+/// The remedy if streams do not reach the server.
 fn remedy(awaited: &str) -> &'static str {
     if awaited == READY {
         "; do firewalls let TCP and UDP of its port through?"
@@ -97,11 +97,11 @@ fn remedy(awaited: &str) -> &'static str {
     }
 }
 
-/// What is due once the streams are open.
+/// The message that is awaited after the streams are open.
 pub(super) const READY: &str = "the message that all streams are open";
 
 impl ThroughputError {
-    /// A call on a socket to this peer.
+    /// A failed call on a socket to this peer.
     pub(super) fn socket(operation: &'static str, peer: SocketAddr) -> impl Fn(io::Error) -> Self {
         move |source| Self::Socket {
             operation,

@@ -1,4 +1,4 @@
-//! What a client asks a server for: a throughput test or a request/response test.
+//! The request of a client: a throughput test or a request/response test.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -19,7 +19,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// The message that asks for it.
+    /// The message that requests it.
     pub(super) fn message(&self) -> ClientMessage {
         match self {
             Self::Throughput(ask) => ClientMessage::Ask(ask.clone()),
@@ -27,7 +27,7 @@ impl Job {
         }
     }
 
-    /// How long it lasts.
+    /// Its duration.
     pub fn duration(&self) -> Span {
         let nanos = match self {
             Self::Throughput(ask) => ask.duration_ns,
@@ -36,7 +36,7 @@ impl Job {
         Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX / 2))
     }
 
-    /// Streams; of a throughput test, of each direction.
+    /// Number of streams; of a throughput test, per direction.
     pub const fn streams(&self) -> u16 {
         match self {
             Self::Throughput(ask) => ask.streams,
@@ -44,7 +44,7 @@ impl Job {
         }
     }
 
-    /// Streams that have a socket before the test starts.
+    /// Number of streams with a socket before the test starts.
     pub(super) fn carriers(&self) -> u16 {
         match self {
             Self::Throughput(ask) => ask.all_streams(),
@@ -52,7 +52,7 @@ impl Job {
         }
     }
 
-    /// What these sockets are.
+    /// The protocol of these sockets.
     pub(super) const fn protocol(&self) -> Protocol {
         match self {
             Self::Throughput(ask) => ask.protocol,

@@ -1,4 +1,5 @@
-//! What limits a throughput, from what both ends counted: a pure function, with its evidence in words.
+//! Determines the limit of a throughput from the counts of both ends, with its evidence. A pure
+//! function.
 
 use neph_model::BitRate;
 use neph_text::counted::counted;
@@ -7,53 +8,53 @@ use super::rates::ratio;
 use super::totals::{TcpTotals, Totals, UdpTotals};
 use super::usage::Usage;
 
-/// What was asked for is met from this share on.
+/// A requested rate counts as reached from this share on.
 const MET: f64 = 0.99;
-/// A thread or core without a moment to spare.
+/// A saturated thread or core.
 const FULL: f64 = 0.97;
-/// A core that is as good as full: what it is asked meanwhile waits.
+/// A nearly saturated core: further work for it waits.
 const BUSY: f64 = 0.90;
-/// A thread, or the soft interrupts of its core, that has a good part of it.
+/// Share of a core from which the test counts as active on it, as a thread or in soft interrupts.
 const AT_WORK: f64 = 0.25;
-/// A thread that hardly ever waits for its socket: it always has something to do.
+/// A thread that waits less for its socket always has work.
 const NEVER: f64 = 0.10;
-/// A thread that mostly waits for its socket.
+/// A thread that waits more for its socket is mostly idle.
 const MOSTLY: f64 = 0.30;
 /// Share of TCP's busy time from which a window or buffer counts as the limit.
 const LIMITED: f64 = 0.30;
 /// Loss from which UDP is limited by it.
 const LOSS: f64 = 0.005;
-/// Drops at the receiver's socket, as a share of what was sent, from which it is the limit.
+/// Drops at the receiver's socket, as a share of the sent datagrams, from which it is the limit.
 const DROPS: f64 = 0.001;
 
-/// Who or what limits.
+/// The limiting part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
-    /// The sending program or its host.
+    /// The sending application or its host.
     Sender,
-    /// The receiving program or its host.
+    /// The receiving application or its host.
     Receiver,
     /// The network between them, with its queues and losses.
     Path,
     /// The receive window: the receiver's buffer is too small for the path's delay.
     ReceiveWindow,
-    /// The rate that was asked for.
+    /// The requested rate.
     RateAsked,
-    /// Nothing that was counted shows it.
+    /// No counter shows it.
     Unknown,
 }
 
-/// What limits, and what shows it.
+/// The limit and its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Who or what.
+    /// The limiting part.
     pub kind: LimitKind,
     /// One sentence: the limit and its evidence.
     pub sentence: String,
 }
 
 impl LimitKind {
-    /// The beginning of the sentence.
+    /// Start of the sentence.
     const fn words(self) -> &'static str {
         match self {
             Self::Sender => "The sender is the limit",
@@ -65,7 +66,7 @@ impl LimitKind {
         }
     }
 
-    /// As documents have it.
+    /// Its name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",
@@ -85,7 +86,7 @@ fn limit(kind: LimitKind, evidence: &str) -> Limit {
     }
 }
 
-/// Names the limit. The rules are asked in turn; the first one that applies answers.
+/// Determines the limit: the first rule that applies.
 pub(super) fn judge(totals: &Totals) -> Limit {
     if totals.sent_bytes == 0 {
         return limit(LimitKind::Unknown, "nothing was sent");
@@ -102,7 +103,7 @@ pub(super) fn judge(totals: &Totals) -> Limit {
     })
 }
 
-/// What was asked for was sent, and it arrived.
+/// The requested rate was sent and arrived.
 fn asked(totals: &Totals) -> Option<Limit> {
     let asked = totals.asked?;
     let met = |rate: BitRate| ratio(rate.0, asked.0) >= MET;
@@ -203,7 +204,7 @@ fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
     (sender.waited >= MOSTLY).then(|| limit(LimitKind::Path, &path(sender, tcp)))
 }
 
-/// The receiver's window was closed: because its program does not read, or because it is small.
+/// The receive window was closed: the receiving application does not read, or the window is small.
 fn by_window(tcp: &TcpTotals, receiver: &Usage) -> Limit {
     let share = percent(tcp.rwnd_limited);
     if receiver.waited < MOSTLY || receiver.thread >= BUSY {
@@ -247,7 +248,7 @@ fn is_full(end: &Usage, least: f64) -> bool {
     end.core_busy.is_some_and(|busy| busy >= least)
 }
 
-/// Whether a good part of what its core does is this test's: the core may be busy with other programs.
+/// Whether this test causes a large part of its core's load; other programs may use the core too.
 fn is_at_work(end: &Usage) -> bool {
     end.thread >= AT_WORK || end.core_softirq.is_some_and(|share| share >= AT_WORK)
 }
@@ -259,7 +260,7 @@ fn wanted(asked: Option<BitRate>) -> String {
     )
 }
 
-/// How an end's thread and core were used.
+/// Use of an end's thread and core.
 fn work(end: &Usage) -> String {
     let mut words = format!("thread was busy {} of the time", percent(end.thread));
     if let (Some(core), Some(busy)) = (end.core, end.core_busy) {
@@ -271,7 +272,7 @@ fn work(end: &Usage) -> String {
     words
 }
 
-/// A share in percent, with a digit where it is small.
+/// A share in percent, with one decimal if it is small.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.1 {

@@ -49,10 +49,10 @@ fn udp(change: fn(&mut Totals, &mut UdpTotals)) -> Totals {
     totals
 }
 
-/// Counts, the limit that they show, and a part of its sentence.
+/// Counts, the expected limit, and a part of its sentence.
 type Case = (Totals, LimitKind, &'static str);
 
-/// What was asked for goes before all.
+/// The requested rate has precedence.
 fn cases_of_a_rate() -> Vec<Case> {
     vec![
         (
@@ -115,10 +115,10 @@ fn cases_of_tcp() -> Vec<Case> {
     ]
 }
 
-/// Neither a window nor a CPU.
+/// Neither a window nor a CPU is the limit.
 fn cases_of_a_path() -> Vec<Case> {
     vec![
-        // The cores are busy with other programs.
+        // Other programs use the cores.
         (
             tcp(|totals, _| {
                 totals.sender = usage(0.04, 0.94, 0.95);

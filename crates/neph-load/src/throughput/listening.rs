@@ -1,7 +1,8 @@
-//! The server's TCP port, and who accepts there.
+//! The server's TCP port, and who accepts its connections.
 //!
-//! A test whose transactions are connections accepts on the server's own port, so that no second port has
-//! to be open. Meanwhile the server does not; what is no transaction is handed back to it.
+//! A test whose transactions are connections accepts on the server's port, so that no second port
+//! has to be open. Meanwhile the server does not accept; the test hands other connections back to
+//! it.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +13,10 @@ use socket2::SockRef;
 
 use super::run::TICK;
 
-/// Connections that wait to be handed back, at most: what is more is closed.
+/// Maximum number of connections that wait for the server; further ones are closed.
 const MOST: usize = 64;
 
-/// A connection of which these bytes were read already.
+/// A connection from which these bytes were already read.
 #[derive(Debug)]
 pub(super) struct Newcomer {
     pub(super) stream: TcpStream,
@@ -23,7 +24,7 @@ pub(super) struct Newcomer {
     pub(super) first: Vec<u8>,
 }
 
-/// A listening socket that is lent at times.
+/// A listening socket that the server can lend to a test.
 #[derive(Debug)]
 pub(super) struct Listening {
     listener: TcpListener,
@@ -32,7 +33,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// On a socket that listens. To accept blocks for a tick.
+    /// From a listening socket. `accept` blocks for a tick.
     pub(super) fn new(listener: TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(false)?;
         SockRef::from(&listener).set_read_timeout(Some(TICK.to_duration()))?;
@@ -53,7 +54,7 @@ impl Listening {
         self.is_lent.load(Ordering::Acquire)
     }
 
-    /// Lends it until what is returned is dropped.
+    /// Lends it until the result is dropped.
     pub(super) fn lend(&self) -> Lent<'_> {
         self.is_lent.store(true, Ordering::Release);
         Lent(self)
@@ -67,13 +68,13 @@ impl Listening {
         }
     }
 
-    /// What was handed back.
+    /// Removes and returns the connections that were handed back.
     pub(super) fn take_handed(&self) -> Vec<Newcomer> {
         std::mem::take(&mut self.handed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Gives the socket back, however the test ends.
+/// Returns the socket to the server when it is dropped.
 #[derive(Debug)]
 pub(super) struct Lent<'a>(&'a Listening);
 

@@ -1,4 +1,4 @@
-//! What both ends of a throughput test counted.
+//! Results of a throughput test from both ends.
 
 use std::net::SocketAddr;
 
@@ -9,38 +9,38 @@ use super::ends::Ends;
 use super::limit::{Limit, judge};
 use super::totals::Totals;
 
-/// A throughput test that was carried out.
+/// Results of a throughput test.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The server.
     pub address: SocketAddr,
-    /// What was asked for.
+    /// The parameters.
     pub ask: Ask,
     /// When data began to flow.
     pub started: Wall,
-    /// What the client counted.
+    /// Counts of the client.
     pub client: Intervals,
-    /// What the server counted.
+    /// Counts of the server.
     pub server: Intervals,
-    /// It was stopped before its time was over.
+    /// Whether it was stopped before its time was over.
     pub is_stopped: bool,
     /// Why it broke off, if it did.
     pub fault: Option<String>,
 }
 
-/// One direction as a whole, and what limits it.
+/// Totals of one direction, and its limit.
 #[derive(Clone, Debug)]
 pub struct DirectionResult {
     /// Up or down.
     pub direction: Direction,
-    /// What was counted.
+    /// The totals.
     pub totals: Totals,
-    /// Why it was not more.
+    /// What limits the throughput.
     pub limit: Limit,
 }
 
 impl Measured {
-    /// Nothing was counted yet.
+    /// Without counts.
     pub(super) fn begin(address: SocketAddr, ask: Ask, started: Wall) -> Self {
         Self {
             address,
@@ -61,7 +61,7 @@ impl Measured {
         up.into_iter().chain(down)
     }
 
-    /// What the sending end of a direction counted, and what the receiving end did.
+    /// Counts of the sending end and of the receiving end of a direction.
     pub(super) const fn ends(&self, direction: Direction) -> Ends<'_> {
         match direction {
             Direction::Up | Direction::Both => Ends {
@@ -75,7 +75,7 @@ impl Measured {
         }
     }
 
-    /// Each direction as a whole.
+    /// The result of each direction.
     pub fn results(&self) -> Vec<DirectionResult> {
         let results = self.directions().map(|direction| {
             let totals = Totals::of(self.ends(direction), &self.ask);

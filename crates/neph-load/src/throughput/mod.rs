@@ -1,9 +1,10 @@
-//! The throughput of a path, over TCP or UDP, between two processes of neph, and what limits it; and
-//! requests and replies in turn between them ([`rr`]).
+//! Measures the throughput of a path over TCP or UDP between two processes of neph, and its limit;
+//! also transactions between them ([`rr`]).
 //!
-//! A [`Server`] serves one test after the other; [`measure`] is the client. Both ends count on their own
-//! clock, second by second; the client puts it together ([`Measured`]) and names the limit ([`Limit`]).
-//! Threads block on sockets with timeouts; counting and judging are functions without input or output.
+//! A [`Server`] serves one test at a time; [`measure`] is the client. Each end counts once a second
+//! on its clock; the client combines the counts ([`Measured`]) and determines the limit
+//! ([`Limit`]). Threads block on sockets with timeouts; counting and judging are functions without
+//! I/O.
 
 mod board;
 mod carrier;

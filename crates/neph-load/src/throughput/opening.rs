@@ -1,4 +1,4 @@
-//! Asks a server for a test, and opens a client's streams.
+//! Requests a test from a server, and opens a client's streams.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,9 +16,9 @@ use super::error::{READY, ThroughputError};
 use super::job::Job;
 use crate::transfer::{connect, now};
 
-/// How long each connection, and all of them, may take.
+/// Timeout of each connection, and of all together.
 const PATIENCE: Span = Span::from_secs(10);
-/// A hello may be lost.
+/// Interval of repeated hellos, which may be lost.
 const HELLO_EVERY: Span = Span::from_millis(100);
 
 const GRANT: &str = "whether the test is granted";
@@ -32,7 +32,7 @@ pub(super) struct Started {
     pub(super) carriers: BTreeMap<u16, Carrier>,
 }
 
-/// Asks for a test, opens its streams and has the server start it.
+/// Requests a test, opens its streams and lets the server start it.
 pub(super) fn start(
     server: SocketAddr,
     job: &Job,
@@ -121,7 +121,7 @@ fn connection(
     carrier.map_err(ThroughputError::socket("set up a stream to", server))
 }
 
-/// From the address that the control connection has: the server sends to no other.
+/// Uses the address of the control connection: the server sends to no other.
 fn datagrams(control: &Control, job: &Job, stream: u16) -> Result<Carrier, ThroughputError> {
     let server = control.peer();
     let mut local = control.local()?;
@@ -132,7 +132,7 @@ fn datagrams(control: &Control, job: &Job, stream: u16) -> Result<Carrier, Throu
     carrier.map_err(&failed)
 }
 
-/// Shows the server where a UDP stream is. One that is lost is repeated.
+/// Shows the server the source address of a UDP stream; repeated because a datagram may be lost.
 fn greet(carrier: &Carrier, stream: u16, token: Token) {
     let Carrier::Udp(socket) = carrier else {
         return;
@@ -144,11 +144,11 @@ fn greet(carrier: &Carrier, stream: u16, token: Token) {
         sequence: 0,
         sent_ns: 0,
     };
-    // A port that is closed answers with an ICMP error; the server's silence is reported soon enough.
+    // A closed port causes an ICMP error; the missing answer is reported soon.
     let _ = socket.send(&hello.encode());
 }
 
-/// The error for a message that was not due.
+/// The error for an unexpected message.
 pub(super) fn unexpected(
     peer: SocketAddr,
     message: ServerMessage,

@@ -1,6 +1,6 @@
-//! A throughput test as a plan asks for it, and what came of it as quantities.
+//! Converts a plan's throughput test to parameters, and its result to quantities.
 //!
-//! Owns the way between both vocabularies. What a quantity is, neph-model knows.
+//! Owns the conversion. neph-model defines the quantities.
 
 use neph_model::{
     BitRate, Quantities, Quantity, Span, ThroughputMeasure, TransferDirection, TransferTransport,
@@ -10,8 +10,8 @@ use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
 use super::measured::{DirectionResult, Measured};
 use super::second::Second;
 
-/// Payload of a UDP datagram: with the headers of UDP and IPv6 it fits the 1,400 bytes that overlays leave of
-/// 1,500, so that an overlay is not measured in fragments.
+/// Payload of a UDP datagram in bytes. With UDP and IPv6 headers it fits into the 1,400 of 1,500
+/// bytes that overlays leave, so that an overlay is not measured with fragments.
 pub const DATAGRAM: u32 = 1352;
 
 /// The quantities of one direction.
@@ -58,7 +58,7 @@ const fn names(direction: Direction) -> &'static Names {
     }
 }
 
-/// The test that a plan asks for, of this length.
+/// The test of a plan with this duration.
 pub fn ask(test: &ThroughputMeasure, duration: Span, congestion: Option<String>) -> Ask {
     Ask {
         version: VERSION,
@@ -81,7 +81,7 @@ pub fn ask(test: &ThroughputMeasure, duration: Span, congestion: Option<String>)
 }
 
 impl Measured {
-    /// What it came to.
+    /// Quantities of the whole test.
     pub fn quantities(&self) -> Quantities {
         let results = self.results();
         Quantities {
@@ -118,7 +118,7 @@ fn of_direction(result: &DirectionResult) -> Vec<(Quantity, f64)> {
 }
 
 impl Second {
-    /// What the second came to.
+    /// Quantities of the second.
     #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
     pub fn quantities(&self) -> Vec<(Quantity, f64)> {
         let Some(direction) = self.direction else {

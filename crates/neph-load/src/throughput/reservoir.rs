@@ -1,6 +1,6 @@
-//! An even part of very many values, in bounded memory.
+//! A uniform sample of many values, in bounded memory.
 
-/// Each value that was pushed is in it with the same probability (Vitter's algorithm R).
+/// Contains each pushed value with the same probability (Vitter's algorithm R).
 #[derive(Debug)]
 pub(crate) struct Reservoir<T> {
     values: Vec<T>,
@@ -10,7 +10,7 @@ pub(crate) struct Reservoir<T> {
 }
 
 impl<T: Copy + Ord> Reservoir<T> {
-    /// Keeps so many values at most, and at least one.
+    /// With this capacity, at least one.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             values: Vec::new(),
@@ -20,7 +20,7 @@ impl<T: Copy + Ord> Reservoir<T> {
         }
     }
 
-    /// Takes a value in.
+    /// Adds a value.
     pub(crate) fn push(&mut self, value: T) {
         self.pushed += 1;
         if self.values.len() < self.capacity {
@@ -34,7 +34,7 @@ impl<T: Copy + Ord> Reservoir<T> {
         }
     }
 
-    /// A number below the limit (xorshift; a peer gains nothing by guessing it).
+    /// A number below the limit (xorshift; a peer gains nothing if it predicts it).
     fn below(&mut self, limit: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -43,7 +43,7 @@ impl<T: Copy + Ord> Reservoir<T> {
         u64::try_from(product >> 64).unwrap_or(0)
     }
 
-    /// What it holds, the least first.
+    /// The sampled values in ascending order.
     pub(crate) fn sorted(&self) -> Vec<T> {
         let mut values = self.values.clone();
         values.sort_unstable();

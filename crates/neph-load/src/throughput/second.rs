@@ -1,4 +1,4 @@
-//! A second of one direction, all streams together, for those who watch.
+//! A second of one direction, all streams together, for live output.
 
 use neph_model::{BitRate, Span};
 use neph_wire::throughput::{Direction, ReceivedInterval, SentInterval};
@@ -13,51 +13,51 @@ use super::usage::{Threaded, busiest, core_busy};
 pub struct Second {
     /// Its number, from 0.
     pub index: u32,
-    /// Up or down; absent of none.
+    /// Up or down; absent if there is none.
     pub direction: Option<Direction>,
-    /// When it ended.
+    /// Its end.
     pub to: Span,
-    /// Payload that the sender's kernel took.
+    /// Payload that the sender's kernel accepted.
     pub sent: BitRate,
     /// Payload that the receiver received.
     pub goodput: BitRate,
-    /// Segments that TCP retransmitted.
+    /// Retransmitted TCP segments.
     pub retransmissions: u64,
-    /// TCP's congestion windows together, bytes.
+    /// Sum of the TCP congestion windows, bytes.
     pub cwnd_bytes: Option<u64>,
-    /// TCP's longest smoothed round-trip time.
+    /// Largest smoothed RTT of TCP.
     pub srtt: Option<Span>,
-    /// UDP datagrams that came.
+    /// Received UDP datagrams.
     pub datagrams: u64,
-    /// UDP datagrams that are missing.
+    /// Missing UDP datagrams.
     pub lost: u64,
-    /// Of these, dropped at the receiver's socket.
+    /// Datagrams among them that the receiver's socket dropped.
     pub socket_drops: u64,
-    /// UDP datagrams that came out of order.
+    /// Reordered UDP datagrams.
     pub reordered: u64,
-    /// The largest interarrival jitter of a stream (RFC 3550).
+    /// Largest interarrival jitter of a stream (RFC 3550).
     pub jitter: Option<Span>,
-    /// The largest 95th percentile of a stream's PDV.
+    /// Largest 95th percentile of a stream's PDV.
     pub pdv_p95: Option<Span>,
-    /// The busiest sending thread, share of a core.
+    /// The busiest sending thread, as a share of a core.
     pub sender_thread: f64,
-    /// The core of that thread, share that it was busy.
+    /// Busy share of that thread's core.
     pub sender_core: Option<f64>,
-    /// The busiest receiving thread, share of a core.
+    /// The busiest receiving thread, as a share of a core.
     pub receiver_thread: f64,
-    /// The core of that thread, share that it was busy.
+    /// Busy share of that thread's core.
     pub receiver_core: Option<f64>,
 }
 
-/// Which seconds were given out.
+/// Which seconds were returned.
 #[derive(Debug, Default)]
 pub(super) struct Seconds {
     next: u32,
 }
 
 impl Seconds {
-    /// Those that both ends have counted on all streams, each once. One of which something is missing
-    /// is given out when the second after the next is there.
+    /// Seconds that both ends have counted on all streams, each once. An incomplete one is returned
+    /// when the second after the next exists.
     pub(super) fn complete(&mut self, measured: &Measured) -> Vec<Second> {
         let mut seconds = Vec::new();
         while is_complete(measured, self.next) || is_passed(measured, self.next) {
@@ -67,7 +67,7 @@ impl Seconds {
         seconds
     }
 
-    /// Those that are left at the end. What is shorter than a tenth of a second is none.
+    /// The remaining seconds at the end. An interval below 100 ms is no second.
     pub(super) fn rest(&mut self, measured: &Measured) -> Vec<Second> {
         const SHORTEST: u64 = 100_000_000;
         let all = [&measured.client, &measured.server];

@@ -1,52 +1,52 @@
-//! Which datagrams are missing, late or there twice, from their sequence numbers alone (RFC 4737).
+//! Detects missing, reordered and duplicate datagrams by their sequence numbers alone (RFC 4737).
 //!
-//! Reads no clock. Memory is bounded: of very many separate losses the oldest are no longer looked for.
+//! Reads no clock. Memory is bounded: with very many separate losses the oldest ones are forgotten.
 
 use std::collections::BTreeMap;
 
-/// Ranges of missing numbers that are remembered.
+/// Maximum number of remembered ranges of missing numbers.
 const MOST_GAPS: usize = 4096;
 
-/// Numbers that are missing, without those that came late.
+/// A range of numbers that are still missing.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
-    /// The first number behind it.
+    /// The first number after it.
     end: u64,
-    /// How many datagrams had come when it was seen, with the one that showed it.
+    /// Datagrams received when it was detected, including the one that revealed it.
     seen_at: u64,
 }
 
-/// What was counted since it was last taken.
+/// Counts since the last call of [`Sequence::take`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// That came, duplicates not counted.
+    /// Received datagrams, without duplicates.
     pub(crate) datagrams: u64,
-    /// That became missing.
+    /// Datagrams that became missing.
     pub(crate) missing: u64,
-    /// That were missing and came.
+    /// Missing datagrams that arrived.
     pub(crate) filled: u64,
-    /// That came after one with a higher number.
+    /// Datagrams that arrived after one with a higher number.
     pub(crate) reordered: u64,
-    /// The largest reordering extent: how many datagrams came from the first one with a higher number
-    /// on, before it (RFC 4737, section 4.2.1).
+    /// Largest reordering extent: datagrams that arrived before a reordered one, from the first one
+    /// with a higher number on (RFC 4737, section 4.2.1).
     pub(crate) extent: u64,
-    /// That came once more.
+    /// Duplicate datagrams.
     pub(crate) duplicates: u64,
 }
 
 impl Counted {
-    /// Lost: more became missing than came late.
+    /// Lost: more became missing than arrived late.
     pub(crate) fn lost(&self) -> u64 {
         self.missing.saturating_sub(self.filled)
     }
 
-    /// Found: more came late than became missing.
+    /// Found: more arrived late than became missing.
     pub(crate) fn found(&self) -> u64 {
         self.filled.saturating_sub(self.missing)
     }
 }
 
-/// What a datagram is among those of its stream.
+/// Position of a datagram in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Its number is the one after the highest.
@@ -55,25 +55,25 @@ pub(crate) enum Arrival {
     Ahead,
     /// It was missing.
     Late,
-    /// It came before.
+    /// It is a duplicate.
     Duplicate,
 }
 
 /// The numbers of one stream, from 0 on.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
-    /// The number after the highest that came (RFC 4737: `NextExp`).
+    /// The number after the highest received one (RFC 4737: `NextExp`).
     next: u64,
-    /// Datagrams that came, duplicates not counted.
+    /// Received datagrams, without duplicates.
     came: u64,
     gaps: BTreeMap<u64, Gap>,
-    /// Below this number gaps are no longer remembered.
+    /// Gaps below this number are forgotten.
     horizon: u64,
     counted: Counted,
 }
 
 impl Sequence {
-    /// A datagram with this number came.
+    /// Adds a datagram with this number.
     pub(crate) fn arrive(&mut self, number: u64) -> Arrival {
         if number == self.next {
             self.next = number.saturating_add(1);
@@ -113,7 +113,7 @@ impl Sequence {
             self.count();
             self.counted.extent = self.counted.extent.max(self.came - gap.seen_at);
         } else if number < self.horizon {
-            // It cannot be known whether it was missing; of those this old most were.
+            // Whether it was missing is unknown; most numbers this old were.
             self.count();
         } else {
             self.counted.duplicates += 1;
@@ -129,7 +129,7 @@ impl Sequence {
         self.counted.datagrams += 1;
     }
 
-    /// What was counted since this was last asked.
+    /// Returns and resets the counts.
     pub(crate) fn take(&mut self) -> Counted {
         std::mem::take(&mut self.counted)
     }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(count(&[0, 1, 2, 3]), counted);
     }
 
-    /// RFC 4737, section 5.1 (sample 1): 1, 2, 3, 5, 4, 6: the one with number 4 is reordered, extent 1.
+    /// RFC 4737, section 5.1 (sample 1): 1, 2, 3, 5, 4, 6: number 4 is reordered with extent 1.
     #[test]
     fn one_that_is_overtaken_by_one_is_reordered_by_one() {
         let counted = count(&[0, 1, 2, 4, 3, 5]);
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(sequence.take().filled, 1);
     }
 
-    /// A plain account of the same, for any order of few numbers.
+    /// Comparison with a simple implementation, for any order of few numbers.
     #[test]
     fn each_number_is_counted_as_a_plain_account_does() {
         let mut state = 88_172_645_463_325_252_u64;

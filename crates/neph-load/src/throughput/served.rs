@@ -1,4 +1,4 @@
-//! What a server serves, what it grants at most, and what happens there.
+//! Configuration, caps and events of a server.
 
 use std::net::SocketAddr;
 
@@ -6,19 +6,19 @@ use neph_model::{BitRate, Permit, Span};
 
 use super::job::Job;
 
-/// What a server grants at most.
+/// Caps of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerCaps {
-    /// How long a test may last.
+    /// Maximum duration of a test.
     pub duration: Span,
-    /// Streams of a direction.
+    /// Maximum number of streams per direction.
     pub streams: u16,
-    /// The rate of a direction; without one as much as goes.
+    /// Maximum rate per direction; absent: no limit.
     pub rate: Option<BitRate>,
 }
 
 impl ServerCaps {
-    /// Whether a test is within the caps; one sentence if it is not.
+    /// Whether a test is within the caps; the error is one sentence.
     pub(super) fn admit(&self, job: &Job) -> Result<(), String> {
         let duration = job.duration();
         if duration > self.duration {
@@ -33,7 +33,7 @@ impl ServerCaps {
                 "{asked} streams are asked for, this server grants {most}"
             ));
         }
-        // Requests and replies have no rate that is asked for: the cap is held while they are answered.
+        // A request/response test requests no rate: the cap is checked during the test.
         let (Some(most), Job::Throughput(ask)) = (self.rate, job) else {
             return Ok(());
         };
@@ -47,32 +47,33 @@ impl ServerCaps {
     }
 }
 
-/// What serves.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
-    /// Where; port 0 takes a free one.
+    /// Listening address; port 0: a free one.
     pub listen: SocketAddr,
-    /// What is granted at most.
+    /// Its caps.
     pub caps: ServerCaps,
-    /// Receivers wait this long before each read, as busy ones would.
+    /// Pause of receivers before each read, to emulate busy ones.
     pub read_pause: Span,
-    /// What may be sent and received.
+    /// Limit of sent and received data.
     pub permit: Permit,
-    /// Requests of request/response tests are awaited without sleeping: each stream fills a core.
+    /// Requests of request/response tests are polled without sleeping: each stream uses a whole
+    /// core.
     pub busy_poll: bool,
 }
 
-/// What happens at a server.
+/// Events of a server.
 #[derive(Clone, Debug)]
 pub enum ServedEvent {
     /// A test begins.
     Began {
         /// The client.
         peer: SocketAddr,
-        /// What it asks for.
+        /// The requested test.
         job: Job,
     },
-    /// A test is over.
+    /// A test ended.
     Ended {
         /// The client.
         peer: SocketAddr,
@@ -83,7 +84,7 @@ pub enum ServedEvent {
     Refused {
         /// The client.
         peer: SocketAddr,
-        /// One sentence.
+        /// The reason, one sentence.
         reason: String,
     },
 }

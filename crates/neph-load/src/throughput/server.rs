@@ -1,4 +1,4 @@
-//! Serves throughput tests, one after the other, on one port for TCP and UDP.
+//! Serves throughput tests, one at a time, on one port for TCP and UDP.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -22,14 +22,14 @@ use super::served::{ServedEvent, ServerSpec};
 use super::session::Session;
 use super::slot::Slot;
 
-/// Connections whose first bytes are awaited, and tests, at a time.
+/// Maximum number of concurrent threads: connections without their first bytes, and tests.
 const MOST_THREADS: usize = 160;
-/// How long the first bytes of a connection may take.
+/// Timeout of the first bytes of a connection.
 const FIRST: Duration = Duration::from_secs(5);
-/// Datagrams that are looked at in one turn.
+/// Maximum number of datagrams per turn.
 const MOST_HELLOS: usize = 256;
 
-/// A server that has its port.
+/// A server with an open port.
 #[derive(Debug)]
 pub struct Server {
     listening: Listening,
@@ -40,10 +40,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the port for TCP and UDP.
+    /// Opens the port for TCP and UDP.
     ///
     /// # Errors
-    /// Another program has it, or it may not be had.
+    /// Another program uses it, or permissions are missing.
     pub fn bind(spec: &ServerSpec) -> Result<Self, ThroughputError> {
         let address = spec.listen;
         let listen = |source| ThroughputError::Listen { address, source };
@@ -60,7 +60,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -68,7 +68,7 @@ impl Server {
     /// Serves until `stop` is set.
     ///
     /// # Errors
-    /// The port cannot be waited on.
+    /// The port cannot be polled.
     pub fn run(
         &self,
         stop: &Stop,
@@ -117,7 +117,7 @@ impl Server {
         served.map_err(|source| ThroughputError::Listen { address, source })
     }
 
-    /// Waits a tick until something came. While a test accepts connections, this does not.
+    /// Waits at most a tick for data. While a test accepts connections, this does not.
     fn await_something(&self) -> io::Result<Came> {
         let mut awaited = [
             Awaited::readable(self.hellos.as_fd()),
@@ -131,11 +131,11 @@ impl Server {
         })
     }
 
-    /// Takes in which addresses UDP streams come from.
+    /// Reads hellos, which show the source addresses of UDP streams.
     fn hear_hellos(&self, event: &(dyn Fn(ServedEvent) + Sync)) {
         let mut datagram = [0; Header::LEN];
         for _ in 0..MOST_HELLOS {
-            // An error belongs to an earlier datagram, or there is none.
+            // An error about an earlier datagram, or an empty socket.
             let Ok((length, peer)) = self.hellos.recv_from(&mut datagram) else {
                 return;
             };
@@ -152,19 +152,20 @@ impl Server {
         }
     }
 
-    /// A socket of its own for a UDP stream that is awaited: the kernel hands it what comes from there.
+    /// Opens a connected socket for an expected UDP stream: the kernel delivers the packets of that
+    /// source to it.
     fn attach_datagrams(&self, hello: Header, peer: SocketAddr) -> io::Result<()> {
         let mut slot = self.slot.lock();
         let Some(active) = slot.as_mut() else {
             return Ok(());
         };
         let (token, stream) = (hello.token, hello.stream);
-        // A peer that has the token may name any address as its own in a datagram; it must be the one that
-        // the control connection comes from.
+        // A peer with the token could forge the source address of a datagram: it must be that of
+        // the control connection.
         if !active.awaits(token, stream, Protocol::Udp) || !active.is_from(peer.ip()) {
             return Ok(());
         }
-        // A socket of IPv4 costs less than one of IPv6 that carries IPv4.
+        // An IPv4 socket costs less than an IPv6 socket with mapped addresses.
         let socket = datagrams_on(unmapped(active.local))?;
         let peer = unmapped(peer);
         let carrier = active.job.datagrams(socket, peer, End::Server, stream)?;
@@ -172,7 +173,7 @@ impl Server {
         Ok(())
     }
 
-    /// A connection for a TCP stream that is awaited.
+    /// Attaches a connection as an expected TCP stream.
     fn attach_connection(&self, preamble: Preamble, newcomer: Newcomer) {
         let Newcomer {
             stream,
@@ -185,7 +186,7 @@ impl Server {
         if let Some(ask) = active.of_connections(preamble.token)
             && active.is_from(peer.ip())
         {
-            // The server had accepted it just before it lent its port.
+            // The server accepted it just before it lent its port.
             let ask = ask.clone();
             drop(slot);
             answer_connection(&stream, &ask, first.len());
@@ -194,21 +195,21 @@ impl Server {
         if !active.awaits(preamble.token, number, Protocol::Tcp) || !active.is_from(peer.ip()) {
             return;
         }
-        // What cannot be prepared is closed, and the client hears that.
+        // A connection that cannot be prepared is closed, and the client detects that.
         if let Ok(carrier) = active.job.connection(stream, End::Server, number) {
             active.carriers.insert(number, carrier);
         }
     }
 }
 
-/// What came.
+/// Sockets with data.
 #[derive(Clone, Copy)]
 struct Came {
     hellos: bool,
     connections: bool,
 }
 
-/// A server at work.
+/// State of a running server.
 #[derive(Clone, Copy)]
 struct Serving<'a> {
     server: &'a Server,
@@ -217,7 +218,7 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    /// Reads what a connection is for, and serves it.
+    /// Reads the purpose of a connection and serves it.
     fn greet(&self, newcomer: Newcomer) {
         let Newcomer {
             mut stream,
@@ -256,7 +257,8 @@ impl Serving<'_> {
             };
             session.serve()
         });
-        // The end of a test was reported with its fault; nonsense of other peers is no event.
+        // The end of a test was already reported with its fault; invalid data of other peers is no
+        // event.
         drop(served);
     }
 }
@@ -273,7 +275,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// An address of IPv4 that IPv6 writes (`::ffff:192.0.2.1`) as one of IPv4.
+/// An IPv4-mapped address (`::ffff:192.0.2.1`) as an IPv4 one.
 fn unmapped(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => (ip, address.port()).into(),
@@ -281,7 +283,7 @@ fn unmapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// A UDP socket that shares its port with others of this user.
+/// A UDP socket that shares its port with others of the same user.
 fn datagrams_on(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Ip::UDP))?;
     if address.is_ipv6() {

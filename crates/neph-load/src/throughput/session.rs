@@ -17,14 +17,14 @@ use super::served::{ServedEvent, ServerSpec};
 use super::slot::{Active, Slot};
 use crate::transfer::now;
 
-/// How long the client may take for each step.
+/// Timeout of each step at the client.
 const PATIENCE: Span = Span::from_secs(10);
-/// Beyond a test's duration: opening streams, what is under way, last messages.
+/// Time beyond a test's duration: opening streams, data in flight, last messages.
 const ALLOWANCE: Span = Span::from_secs(30);
 const FIRST: &str = "what is asked for";
 const LATER: &str = "the end of the test";
 
-/// Serves what a connection asks for.
+/// Serves the request of a connection.
 pub(super) struct Session<'a> {
     pub(super) control: Control,
     pub(super) spec: &'a ServerSpec,
@@ -35,7 +35,7 @@ pub(super) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Serves it to its end.
+    /// Serves it until its end.
     pub(super) fn serve(mut self) -> Result<(), ThroughputError> {
         let first = self.control.await_message(FIRST, PATIENCE, self.stop)?;
         let job = match first {
@@ -65,7 +65,7 @@ impl Session<'_> {
         ended.map(drop)
     }
 
-    /// Takes the one place there is, if what is asked for may be.
+    /// Reserves the single test slot, if the test is allowed.
     fn admit(&self, job: &Job) -> Result<Token, String> {
         let checked = match job {
             Job::Throughput(ask) => ask.check(),
@@ -112,7 +112,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The fault of a stream, if one broke.
+    /// Returns the first fault of a stream.
     fn carry_out(&mut self, job: &Job, token: Token) -> Result<Option<String>, ThroughputError> {
         self.control.send(&ServerMessage::Granted { token })?;
         let carriers = self.gather(job)?;
@@ -156,13 +156,13 @@ impl Session<'_> {
             None => ServerMessage::Done,
         };
         self.control.send(&last)?;
-        // The next client need not wait for this one's last words.
+        // The next client need not wait for this client's last messages.
         self.slot.free(token);
         self.await_close();
         Ok(fault)
     }
 
-    /// Waits until all streams came.
+    /// Waits until all streams are connected.
     fn gather(&mut self, job: &Job) -> Result<BTreeMap<u16, Carrier>, ThroughputError> {
         let latest = now() + PATIENCE;
         loop {
@@ -186,7 +186,7 @@ impl Session<'_> {
         }
     }
 
-    /// Sends what was counted, and hears whether the client has ended.
+    /// Sends counts, and checks whether the client has ended the test.
     fn turn(&mut self, turn: Turn<'_>, is_ended: &mut bool) -> Result<Decision, ThroughputError> {
         let intervals = turn.board.take();
         if !intervals.is_empty() {
@@ -208,7 +208,8 @@ impl Session<'_> {
         Ok(Decision::GoOn)
     }
 
-    /// A connection that is closed while something is unread is reset, and what was sent last is lost.
+    /// Waits for the client to close. Closing with unread data would reset the connection, and the
+    /// last messages would be lost.
     fn await_close(&mut self) {
         let latest = now() + PATIENCE;
         while now() < latest && !self.stop.is_set() {
@@ -226,7 +227,7 @@ impl Session<'_> {
     }
 }
 
-/// Gives the place free, however the session ends.
+/// Releases the slot when the session ends.
 struct Released<'a> {
     slot: &'a Slot,
     token: Token,

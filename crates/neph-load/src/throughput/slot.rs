@@ -1,4 +1,4 @@
-//! The one test that a server serves at a time, and the streams that came for it.
+//! The single test that a server runs at a time, and its connected streams.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,24 +10,24 @@ use neph_wire::throughput::{Protocol, RrAsk, RrKind, Token};
 use super::carrier::Carrier;
 use super::job::Job;
 
-/// A test that was granted.
+/// A granted test.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) token: Token,
     pub(super) job: Job,
-    /// The client, and our address that it came to.
+    /// Address of the client, and the local address that it connected to.
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
-    /// When it is over at the latest.
+    /// Latest end of the test.
     pub(super) until: Instant<Own>,
-    /// Streams that came.
+    /// Connected streams.
     pub(super) carriers: BTreeMap<u16, Carrier>,
-    /// Data flows: no more streams are taken.
+    /// Data flows: no more streams are accepted.
     pub(super) is_started: bool,
 }
 
 impl Active {
-    /// Whether a stream of this test may come so.
+    /// Whether this test expects such a stream.
     pub(super) fn awaits(&self, token: Token, stream: u16, protocol: Protocol) -> bool {
         self.token == token
             && self.job.protocol() == protocol
@@ -48,7 +48,7 @@ impl Active {
         }
     }
 
-    /// Whether the address is the client's: it has answered there on a TCP connection.
+    /// Whether the address is the client's, which its TCP connection has verified.
     pub(super) fn is_from(&self, address: IpAddr) -> bool {
         self.peer.ip().to_canonical() == address.to_canonical()
     }
@@ -59,12 +59,12 @@ impl Active {
 pub(super) struct Slot(Mutex<Option<Active>>);
 
 impl Slot {
-    /// For looking at it or changing it.
+    /// Locks it for reading or changing it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<Active>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The test with this token is over: the next one may come.
+    /// Ends the test with this token, so that the next one can start.
     pub(super) fn free(&self, token: Token) {
         let mut slot = self.lock();
         if slot.as_ref().is_some_and(|active| active.token == token) {

@@ -1,4 +1,4 @@
-//! Receives on one TCP connection and discards what comes.
+//! Receives on one TCP connection and discards the data.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -13,9 +13,9 @@ use neph_wire::throughput::ReceivedInterval;
 use super::course::{Course, Passed};
 use super::run::{Run, TICK};
 
-/// Taken at once.
+/// Bytes per read.
 const CHUNK: usize = 1 << 20;
-/// How long the first byte may take until time is counted anyway.
+/// How long the first byte may take before time counts without it.
 const FIRST: Span = Span::from_secs(1);
 
 /// Receives until the sender ends, the test's time is over, or it is stopped.
@@ -58,7 +58,7 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
     ended
 }
 
-/// Time counts from the first byte on: until then it was under way.
+/// Waits for the first byte: time counts from its arrival on.
 fn await_first(stream: &TcpStream, run: Run<'_>) -> io::Result<()> {
     let start = Course::begin();
     while start.elapsed() < FIRST && !run.stop.is_set() {

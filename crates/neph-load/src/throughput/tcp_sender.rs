@@ -1,7 +1,7 @@
-//! Sends on one TCP connection as much as goes, or at a rate.
+//! Sends on one TCP connection, as fast as possible or at a rate.
 //!
-//! Large writes: over veth 512 KiB in each call and a receiver that discards reached 36 to 49 Gbit/s,
-//! sendfile(2) 29 to 33, since its 4 KiB pages make smaller packets.
+//! Large writes, measured over veth: 512 KiB per call and a receiver that discards reached 36 to 49
+//! Gbit/s. sendfile(2) reached 29 to 33, since its 4 KiB pages make smaller packets.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
@@ -19,11 +19,11 @@ use super::course::{Course, Passed};
 use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 
-/// Written at once.
+/// Bytes per write.
 const CHUNK: usize = 512 << 10;
-/// What a rate may send at once: so much time's worth.
+/// A rate-limited sender writes the bytes of this time at once.
 const STEP: Span = Span::from_millis(1);
-/// A permit's room that is worth a write: the least that is written at once.
+/// Minimum room of a permit for a write in bytes.
 const LEAST_ROOM: usize = 1448;
 
 /// Sends until the test's time is over or it is stopped.
@@ -43,14 +43,13 @@ pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
     let ended = sender.work();
     let passed = sender.course.pass(sender.course.elapsed());
     sender.put(passed)?;
-    // What the network still holds is not part of the test: a connection that is reset leaves the path
-    // free at once.
+    // Unsent data is not part of the test: a reset frees the path at once.
     let socket = socket2::Socket::from(sender.stream);
     socket.set_linger(Some(Duration::ZERO))?;
     ended
 }
 
-/// Bytes that no link compresses, as many as are written at once.
+/// Incompressible bytes of one write.
 fn pattern(rate: Option<BitRate>) -> Vec<u8> {
     let step = |rate: BitRate| {
         let bytes = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs())
@@ -118,7 +117,7 @@ impl Sender<'_> {
                     self.course.waited_since(now);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The receiver ends when its time is over, which may be a moment before ours.
+                // The receiver ends when its time is over, possibly just before the sender's.
                 Err(error) if is_closed(&error) && now + ENDS_EARLY >= end => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -156,7 +155,7 @@ fn is_closed(error: &io::Error) -> bool {
     )
 }
 
-/// Chooses what the connection sends with.
+/// Sets the congestion control of a sending connection.
 pub(super) fn prepare(stream: &TcpStream, congestion: Option<&str>) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let Some(name) = congestion else {

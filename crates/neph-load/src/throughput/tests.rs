@@ -1,4 +1,4 @@
-//! Tests over loopback: both ends in this process.
+//! Tests over loopback with both ends in this process.
 
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
@@ -47,7 +47,7 @@ const fn asked(server: SocketAddr, ask: &Ask) -> Asked<'_> {
     }
 }
 
-/// Stops a server, also where the work panics.
+/// Stops a server, also if the work panics.
 struct Stopped<'a>(&'a Stop);
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
@@ -55,7 +55,7 @@ impl Drop for Stopped<'_> {
     }
 }
 
-/// Does something while a server is there.
+/// Runs `work` with a server.
 fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     let server = Server::bind(spec).expect("a port");
     let stop = Stop::new();
@@ -79,7 +79,7 @@ fn measured(ask: &Ask, spec: &ServerSpec) -> (Measured, Vec<Second>) {
     })
 }
 
-/// Within so many percent of 50 Mbit/s.
+/// Within `percent` of 50 Mbit/s.
 fn is_near(rate: BitRate, percent: f64) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let share = rate.bits_per_second() as f64 / 50e6;
@@ -183,7 +183,7 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
         let totals = &measured.results()[0].totals;
         assert!(totals.lasted < Span::from_secs(20));
         assert!(is_near(totals.goodput, 3.0), "{totals:?}");
-        // The place is free at once.
+        // The slot is free at once.
         let next = measure(asked(address, &other), &Stop::new(), &mut |_| {});
         next.expect("it is measured");
     });
@@ -242,7 +242,7 @@ fn a_permit_is_kept_to_by_what_is_sent_with_each_protocol() {
             measure(within, &Stop::new(), &mut |_| {}).expect("it is measured")
         });
         let sent = measured.results()[0].totals.sent_bytes;
-        // A bucket is full at first: one second's worth more than two seconds allow.
+        // The token bucket starts full: one second's worth more than two seconds allow.
         assert!(
             (4_000_000..=7_900_000).contains(&sent),
             "{protocol:?}: {sent}"

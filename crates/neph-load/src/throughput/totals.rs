@@ -1,6 +1,6 @@
-//! One direction of a test as a whole: what both ends counted, added up.
+//! Totals of one direction of a test from both ends.
 //!
-//! What a peer sent may be anything: sums saturate.
+//! Sums saturate: a peer may send any value.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use super::ends::Ends;
 use super::rates::{nanos, rate, ratio};
 use super::usage::{Usage, usage};
 
-/// What TCP did.
+/// Totals of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpTotals {
-    /// Segments that were sent, retransmissions included.
+    /// Sent segments, including retransmissions.
     pub segments: u64,
-    /// Segments that were retransmitted.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// The mean of the seconds' smoothed round-trip times.
+    /// Mean of the smoothed RTTs of all seconds.
     pub srtt_mean: Span,
-    /// The longest smoothed round-trip time of a second.
+    /// Largest smoothed RTT of a second.
     pub srtt_max: Span,
-    /// The least round-trip time.
+    /// Minimum RTT.
     pub min_rtt: Span,
-    /// The mean of the seconds' congestion windows, all streams together, bytes.
+    /// Mean over the seconds of the congestion windows, all streams together, bytes.
     pub cwnd_mean_bytes: u64,
     /// Share of the busy time that the receive window was the limit.
     pub rwnd_limited: f64,
@@ -32,33 +32,34 @@ pub struct TcpTotals {
     pub sndbuf_limited: f64,
 }
 
-/// What became of datagrams.
+/// Totals of UDP datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UdpTotals {
-    /// That the sender's kernel took.
+    /// Accepted by the sender's kernel.
     pub sent: u64,
-    /// That the sender's kernel refused.
+    /// Refused by the sender's kernel.
     pub refused: u64,
-    /// That came, duplicates not counted.
+    /// Received, without duplicates.
     pub received: u64,
-    /// That were sent and did not come.
+    /// Sent but not received.
     pub lost: u64,
-    /// Of these, dropped at the receiver's socket; an estimate where the kernel joins datagrams.
+    /// Dropped at the receiver's socket, included in `lost`; an estimate if the kernel joins
+    /// datagrams.
     pub socket_drops: u64,
-    /// That came out of order (RFC 4737).
+    /// Reordered (RFC 4737).
     pub reordered: u64,
-    /// The largest reordering extent (RFC 4737).
+    /// Largest reordering extent (RFC 4737).
     pub reordering_extent: u64,
-    /// That came more than once.
+    /// Duplicates.
     pub duplicates: u64,
-    /// The mean of the seconds' interarrival jitter, of the stream with the most (RFC 3550).
+    /// Mean interarrival jitter of the seconds, of the stream with the largest one (RFC 3550).
     pub jitter: Span,
     /// Delay variation of the stream with the largest 95th percentile (RFC 5481).
     pub variation: Variation,
 }
 
 impl UdpTotals {
-    /// Share of what was sent that did not come.
+    /// Lost share of the sent datagrams.
     pub fn loss(&self) -> f64 {
         ratio(self.lost, self.sent)
     }
@@ -72,30 +73,30 @@ impl UdpTotals {
 /// One direction, all streams together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// The rate that was asked for.
+    /// The requested rate.
     pub asked: Option<BitRate>,
-    /// How long the sender sent, and the receiver received.
+    /// How long the sender sent and the receiver received.
     pub lasted: Span,
-    /// Payload that the sender's kernel took.
+    /// Payload that the sender's kernel accepted.
     pub sent_bytes: u64,
     /// Payload that the receiver received in its time.
     pub received_bytes: u64,
-    /// The rate of what was sent.
+    /// Rate of the sent payload.
     pub sent: BitRate,
-    /// The rate of what was received.
+    /// Rate of the received payload.
     pub goodput: BitRate,
-    /// The sending end.
+    /// Use of the sending end.
     pub sender: Usage,
-    /// The receiving end.
+    /// Use of the receiving end.
     pub receiver: Usage,
-    /// Of TCP only.
+    /// Only for TCP.
     pub tcp: Option<TcpTotals>,
-    /// Of UDP only.
+    /// Only for UDP.
     pub udp: Option<UdpTotals>,
 }
 
 impl Totals {
-    /// Adds up what both ends counted.
+    /// Adds up the counts of both ends.
     pub(super) fn of(ends: Ends<'_>, ask: &Ask) -> Self {
         let (sent, received) = (&ends.sender.sent, &ends.receiver.received);
         let in_time: Vec<_> = received.iter().filter(|one| !one.is_late).collect();
@@ -151,7 +152,7 @@ impl Counted {
     }
 }
 
-/// The rate over all intervals of one stream, and how long they last together.
+/// Rate over all intervals of one stream, and their total length.
 fn over_all(intervals: impl Iterator<Item = Counted>) -> (BitRate, Span) {
     let (mut bytes, mut from, mut to) = (0_u64, u64::MAX, 0);
     for one in intervals {
@@ -230,7 +231,7 @@ fn udp(ends: Ends<'_>) -> UdpTotals {
         sent: sent_count,
         refused: sent(|one| one.refused),
         received,
-        // Also the last ones, of which the receiver cannot know.
+        // Includes the last ones, whose loss the receiver cannot detect.
         lost: sent_count.saturating_sub(received),
         socket_drops: sum(|one| one.socket_drops).min(sent_count.saturating_sub(received)),
         reordered: sum(|one| one.reordered),

@@ -1,4 +1,5 @@
-//! Receives UDP datagrams of one stream: what is missing, late or there twice, and how delays vary.
+//! Receives UDP datagrams of one stream: missing, reordered and duplicate ones, and delay
+//! variation.
 
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
@@ -16,16 +17,16 @@ use super::run::{Run, TICK};
 use super::sequence::{Arrival, Sequence};
 use super::variation::Delays;
 
-/// The largest datagram, or as many as one call joins.
+/// Size of the largest datagram, or of the datagrams that one call joins.
 const BUFFER: usize = 1 << 16;
-/// How long the first datagram may take until time is counted anyway.
+/// How long the first datagram may take before time counts without it.
 const FIRST: Span = Span::from_secs(1);
-/// After the test's time: nothing more is expected when nothing came for so long,
+/// After the test's time, reception ends after this long without a datagram.
 const QUIET: Span = Span::from_millis(300);
-/// and nothing more is waited for after this time.
+/// Reception ends at most this long after the test's time.
 const LATEST: Span = Span::from_secs(2);
 
-/// Receives until the test's time is over or it is stopped, and then what is still under way.
+/// Receives until the test's time is over or it is stopped, and then the data in flight.
 pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> {
     let mut receiver = Receiver {
         buffer: vec![0; BUFFER],
@@ -55,16 +56,16 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
     Ok(())
 }
 
-/// Datagrams that were dropped at the socket, from the kernel's counter of packets and its last value.
-/// Where the kernel joins datagrams (GRO), a packet that it drops has as many as one that it gives, on
-/// the average.
+/// Number of datagrams that the socket dropped, from the kernel's count of dropped packets. Where
+/// the kernel joins datagrams (GRO), a dropped packet is assumed to have as many as a received one
+/// on average.
 fn dropped_datagrams(packets: u64, given: Given) -> u64 {
     let datagrams = u128::from(packets) * u128::from(given.datagrams.max(1));
     let datagrams = datagrams / u128::from(given.calls.clamp(1, given.datagrams.max(1)));
     u64::try_from(datagrams).unwrap_or(u64::MAX)
 }
 
-/// What receive calls gave, since the beginning.
+/// Results of receive calls since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Given {
     calls: u64,
@@ -80,15 +81,15 @@ struct Receiver<'a> {
     sequence: Sequence,
     delays: Delays,
     bytes: u64,
-    /// Packets that the kernel dropped at this socket until now.
+    /// Packets that the kernel dropped at this socket so far.
     dropped: u64,
     given: Given,
-    /// Wall minus monotonic clock, nanoseconds.
+    /// Wall clock minus monotonic clock, nanoseconds.
     offset: i64,
 }
 
 impl Receiver<'_> {
-    /// Time counts from the first datagram on: until then it was under way.
+    /// Waits for the first datagram: time counts from its arrival on.
     fn await_first(&self) -> io::Result<()> {
         while self.course.elapsed() < FIRST && !self.run.stop.is_set() {
             let mut awaited = [Awaited::readable(self.socket.as_fd())];
@@ -132,7 +133,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// Takes what one call gives, or waits for something until then; whether something came.
+    /// Processes the result of one receive call, or waits until `until`; returns whether data
+    /// arrived.
     fn hear(&mut self, now: Span, until: Span) -> io::Result<bool> {
         match bulk::receive(self.socket.as_fd(), &mut self.buffer) {
             Ok(burst) => {
@@ -145,7 +147,7 @@ impl Receiver<'_> {
                 self.course.waited_since(now);
                 Ok(false)
             }
-            // An ICMP error about what was sent earlier on this socket.
+            // An ICMP error about an earlier datagram of this socket.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(false),
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
             Err(error) => Err(error),
@@ -178,7 +180,7 @@ impl Receiver<'_> {
     fn put(&mut self, is_late: bool) {
         let passed: Passed = self.course.pass(self.course.elapsed());
         let counted = self.sequence.take();
-        // A kernel without the counter (before 4.12) shows none.
+        // Kernels before 4.12 lack this counter.
         let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
         let packets = dropped.saturating_sub(self.dropped);
         self.dropped = dropped;
@@ -206,7 +208,7 @@ impl Receiver<'_> {
             udp: Some(udp),
         };
         self.run.board.lock().received.push(interval);
-        // A slewed or stepped wall clock moves the stamps.
+        // A slewed or stepped wall clock changes the offset of kernel timestamps.
         self.offset = clock::pair().offset();
     }
 }

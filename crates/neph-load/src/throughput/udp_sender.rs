@@ -1,4 +1,4 @@
-//! Sends UDP datagrams of one size as much as goes, or at a rate, many in each call (GSO).
+//! Sends UDP datagrams of one size, as fast as possible or at a rate, several per call (GSO).
 
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
@@ -14,12 +14,12 @@ use super::course::{Course, Passed};
 use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 
-/// A rate sends at once what is due within this time, and at least one datagram: bursts of a whole
+/// A rate-limited sender sends the datagrams of this time at once, at least one. Bursts of a whole
 /// pacing timer overflow small queues (iperf issues 296 and 386).
 const STEP: Span = Span::from_micros(200);
-/// Room for what is not sent yet.
+/// Send buffer in bytes.
 const SEND_ROOM: i32 = 4 << 20;
-/// After a refusal for want of buffers.
+/// Pause after a refusal because buffers are missing.
 const PAUSE: Span = Span::from_micros(100);
 const EMSGSIZE: i32 = 90;
 const EINVAL: i32 = 22;
@@ -29,7 +29,7 @@ const ENOBUFS: i32 = 105;
 pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     bulk::make_send_room(socket.as_fd(), SEND_ROOM)?;
-    // Late by the wake-up only; where it is refused, sending is a little less even.
+    // Reduces lateness to the wake-up time. Without it the packet intervals are slightly less even.
     let _ = sched::set_timer_slack(std::time::Duration::from_nanos(1));
     let size = usize::try_from(run.ask.datagram_bytes).unwrap_or(usize::MAX);
     let mut sender = Sender {
@@ -56,7 +56,7 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
     ended
 }
 
-/// How many datagrams go in one call.
+/// Number of datagrams per call.
 fn burst(rate: Option<BitRate>, size: usize) -> usize {
     let most = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MOST_SEGMENTS);
     let Some(rate) = rate else { return most };
@@ -81,7 +81,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Several datagrams a call, where the kernel has it.
+    /// Sends several datagrams per call, if the kernel supports it.
     fn begin_segments(&mut self) {
         let segment = u16::try_from(self.size).unwrap_or(0);
         let is_possible = bulk::segment_datagrams(self.socket.as_fd(), segment).is_ok();
@@ -90,9 +90,9 @@ impl Sender<'_> {
         }
     }
 
-    /// One datagram a call: a datagram above the MTU cannot be a segment, it goes in fragments.
+    /// Sends one datagram per call: a datagram above the MTU is fragmented and cannot be a segment.
     fn end_segments(&mut self) {
-        // Where it cannot be switched off it was never on.
+        // If it cannot be disabled, it was never enabled.
         let _ = bulk::segment_datagrams(self.socket.as_fd(), 0);
         self.burst = 1;
     }
@@ -156,7 +156,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Writes the headers of the next datagrams; how many bytes they have together.
+    /// Writes the headers of the next datagrams; returns their total size in bytes.
     fn fill(&mut self) -> usize {
         let sent_ns = clock::raw().0;
         let datagrams = self.buffer.chunks_exact_mut(self.size).take(self.burst);

@@ -1,4 +1,4 @@
-//! How busy the threads and cores of an end were.
+//! Use of the threads and cores of an end.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::{nanos, ratio};
 
-/// How an end's threads and host were used, for one direction.
+/// Use of an end's threads and host for one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The busiest stream's thread, share of a core (0 to 1).
+    /// The busiest stream's thread, as a share of a core (0 to 1).
     pub thread: f64,
-    /// The core that this thread was on most often in the busiest second.
+    /// The most frequent core of this thread in the busiest second.
     pub core: Option<u32>,
-    /// That core: share of the time that it was busy, with all that the host did.
+    /// Busy share of that core, for all programs of the host.
     pub core_busy: Option<f64>,
-    /// Of that, in soft interrupts.
+    /// Its share in soft interrupts.
     pub core_softirq: Option<f64>,
-    /// Of that, taken by the hypervisor.
+    /// Its share that the hypervisor took.
     pub core_steal: Option<f64>,
     /// Share of the time that the streams' threads waited for their sockets.
     pub waited: f64,
-    /// Share of the time that the streams' threads waited so that the rate was not exceeded.
+    /// Share of the time that the streams' threads waited because of the rate limit.
     pub paced: f64,
     /// CPU time of the end's whole process.
     pub process: Span,
-    /// Datagrams that the kernel of the end dropped at full receive buffers, of all programs.
+    /// Datagrams that the end's kernel dropped at full receive buffers, for all programs.
     pub rcvbuf_errors: u64,
 }
 
-/// How busy a thread was, and where.
+/// Use of a thread, and its core.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread {
     pub(super) share: f64,
@@ -81,7 +81,7 @@ impl Threaded for ReceivedInterval {
     }
 }
 
-/// How long it waited is not known: its thread blocks in the kernel for most of the time.
+/// Its waiting time is unknown: the thread blocks in the kernel most of the time.
 impl Threaded for RrInterval {
     fn thread(&self) -> Thread {
         let length_ns = self.to_ns.saturating_sub(self.from_ns);
@@ -109,7 +109,7 @@ pub(super) fn busiest(threads: impl Iterator<Item = Thread>) -> Option<Thread> {
     threads.max_by(|one, other| one.share.total_cmp(&other.share))
 }
 
-/// Share of the interval that the core was busy.
+/// Busy share of the core in the interval.
 pub(super) fn core_busy(cpu: &[CpuInterval], index: u32, core: Option<u32>) -> Option<f64> {
     let interval = cpu.iter().find(|one| one.index == index)?;
     let share = interval.cores.iter().find(|one| Some(one.core) == core)?;
@@ -154,7 +154,7 @@ pub(super) fn usage<T: Threaded>(
     usage
 }
 
-/// What the cores did that a thread was on, second by second: where it moves, so does the look.
+/// Adds the shares of the thread's core in each second; the core may change between seconds.
 fn add_core(usage: &mut Usage, threads: Vec<Thread>, cpu: &[CpuInterval]) {
     let (mut busy, mut softirq, mut steal, mut count) = (0.0, 0.0, 0.0, 0.0);
     for thread in &threads {

@@ -1,15 +1,16 @@
-//! Jitter (RFC 3550) and delay variation (RFC 5481) from when datagrams were sent and came.
+//! Jitter (RFC 3550) and delay variation (RFC 5481) from send and arrival times of datagrams.
 //!
-//! Sender and receiver need no common clock: only differences of delays are used. Reads no clock.
+//! Needs no common clock of sender and receiver: only differences of delays are used. Reads no
+//! clock.
 
 use neph_wire::throughput::Variation;
 
 use super::reservoir::Reservoir;
 use super::sequence::Arrival;
 
-/// Delays that an interval's percentiles are of, at most.
+/// Maximum sample size of an interval's percentiles.
 const OF_INTERVAL: usize = 2048;
-/// Delays that a whole stream's percentiles are of, at most.
+/// Maximum sample size of a stream's percentiles.
 const OF_STREAM: usize = 1 << 15;
 
 /// Interarrival jitter, in sixteenths of nanoseconds (RFC 3550, appendix A.8).
@@ -20,7 +21,7 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
-    /// A datagram came that was under way so long, by the two clocks.
+    /// Adds a datagram with this transit time, the difference of the two clocks.
     pub(crate) fn arrive(&mut self, transit_ns: i64) {
         if let Some(last) = self.last.replace(transit_ns) {
             let difference = transit_ns.abs_diff(last);
@@ -31,13 +32,13 @@ impl Jitter {
         }
     }
 
-    /// The jitter now.
+    /// Current jitter in nanoseconds.
     pub(crate) const fn nanos(&self) -> u64 {
         self.sixteenths >> 4
     }
 }
 
-/// Delays over the least, and differences of neighbours.
+/// Samples of delays, and of differences between consecutive ones.
 #[derive(Debug)]
 struct Samples {
     delays: Reservoir<i64>,
@@ -77,7 +78,7 @@ impl Samples {
 pub(crate) struct Delays {
     jitter: Jitter,
     least: i64,
-    /// Of the datagram with the highest number.
+    /// Transit time of the datagram with the highest number.
     last: Option<i64>,
     interval: Samples,
     stream: Samples,
@@ -96,7 +97,8 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// A datagram came, so long after it was sent by the two clocks; duplicates do not count.
+    /// Adds a datagram with this transit time, the difference of the two clocks; ignores
+    /// duplicates.
     pub(crate) fn arrive(&mut self, arrival: Arrival, transit_ns: i64) {
         if arrival == Arrival::Duplicate {
             return;
@@ -119,24 +121,25 @@ impl Delays {
         }
     }
 
-    /// The jitter now, nanoseconds.
+    /// Current jitter in nanoseconds.
     pub(crate) const fn jitter(&self) -> u64 {
         self.jitter.nanos()
     }
 
-    /// What came since this was last asked; its PDV is over the stream's least delay until now.
+    /// Returns and resets the interval's samples. Its PDV is relative to the least delay of the
+    /// stream so far.
     pub(crate) fn take_interval(&mut self) -> Variation {
         let samples = std::mem::replace(&mut self.interval, Samples::new(OF_INTERVAL));
         samples.variation(self.least)
     }
 
-    /// All that came.
+    /// Delay variation of the whole stream.
     pub(crate) fn whole(&self) -> Variation {
         self.stream.variation(self.least)
     }
 }
 
-/// The nearest rank; absent where the sample is too small for an upper confidence bound of 95 %.
+/// Nearest-rank percentile; absent if the sample is too small for a 95 % upper confidence bound.
 fn quantile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     let least = match percent {
         99 => 299,
@@ -185,7 +188,7 @@ mod tests {
             assert_eq!(taken.pdv_p95_ns, Some(5_000_000));
             assert_eq!(taken.pdv_p99_ns, Some(9_000_000));
             assert_eq!(taken.pdv_max_ns, Some(10_000_000));
-            // Of each hundred neighbours 89 are alike, ten differ by 1 ms and one by 10.
+            // Of 100 differences 89 are 0, ten are 1 ms and one is 10 ms.
             assert_eq!(taken.ipdv_p50_ns, Some(0));
             assert_eq!(taken.ipdv_p95_ns, Some(1_000_000));
             assert_eq!(delays.take_interval(), Variation::default());

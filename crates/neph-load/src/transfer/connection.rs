@@ -1,4 +1,4 @@
-//! How the connection of a transfer is opened, and how a reflector is greeted on it.
+//! Opens the connection of a transfer, and greets a reflector on it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -15,8 +15,8 @@ pub(crate) fn connect(address: SocketAddr, patience: Span) -> io::Result<TcpStre
     TcpStream::connect_timeout(&address, patience.to_duration())
 }
 
-/// A socket on this source port (0: any) that is about to connect. It is closed by a RST: one port
-/// cannot be used again while its last connection lingers in `TIME_WAIT`.
+/// An unconnected socket with this source port (0: any). It will be closed by a RST: the port
+/// cannot be reused while its last connection is in `TIME_WAIT`.
 pub(crate) fn bound(address: SocketAddr, source_port: u16) -> io::Result<Socket> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
@@ -31,7 +31,7 @@ pub(crate) fn bound(address: SocketAddr, source_port: u16) -> io::Result<Socket>
     Ok(socket)
 }
 
-/// Connects a socket that is bound.
+/// Connects a bound socket.
 pub(crate) fn connect_bound(
     socket: Socket,
     address: SocketAddr,
@@ -44,13 +44,13 @@ pub(crate) fn connect_bound(
 /// Why a reflector did not answer a greeting.
 #[derive(Debug)]
 pub(crate) enum Unanswered {
-    /// The connection failed, or nothing came in time.
+    /// The connection failed, or no answer arrived in time.
     Io(io::Error),
-    /// What came is no answer of a reflector.
+    /// The answer is not that of a reflector.
     Frame(FrameError),
 }
 
-/// Greets a reflector of ours, on a socket that blocks, and waits for its answer.
+/// Sends a greeting to a reflector of neph on a blocking socket, and waits for its answer.
 pub(crate) fn greet(
     stream: &mut TcpStream,
     hello: &Hello,
@@ -91,7 +91,7 @@ fn read_reply(
     Ok(())
 }
 
-/// Whether a socket's time limit was over.
+/// Whether a socket timed out.
 fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
 }

@@ -1,4 +1,4 @@
-//! Moves a transfer on a socket: reads, writes, waits and stops. It owns no protocol.
+//! Runs a transfer on a socket: reads, writes, waits and stops. It owns no protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,58 +9,59 @@ use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp::{self, TcpStats};
 
-/// Read at once.
+/// Bytes per read.
 const CHUNK: usize = 256 << 10;
 
-/// A permit's room that is worth a write.
+/// Minimum room of a permit for a write in bytes.
 const LEAST_ROOM: usize = 1448;
-/// After how long a permit that had no room is asked a second time.
+/// Time before the next attempt when a permit is exhausted.
 const BUDGET_REST: Span = Span::from_millis(1);
 
-/// What a transfer does next.
+/// The next step of a transfer.
 #[derive(Debug)]
 pub(crate) enum Next<'a> {
-    /// Writes these bytes; where the kernel takes none, it is asked again when it does, or then.
+    /// Write these bytes. If the kernel accepts none, [`Traffic::next`] is called once it does, or
+    /// at `until`.
     Write {
         /// At least one.
         bytes: &'a [u8],
-        /// Since the beginning.
+        /// Since the start.
         until: Span,
     },
-    /// Waits for something to read, until then at most.
+    /// Wait for data, at most until this time.
     Wait(Span),
-    /// Reads the kernel's counters for [`Traffic::measured`].
+    /// Read the kernel's counters for [`Traffic::measured`].
     Measure,
-    /// It is over.
+    /// End the transfer.
     End,
 }
 
-/// What goes over a connection. Times are since the beginning.
+/// The protocol of a transfer. Times are since the start.
 pub(crate) trait Traffic {
-    /// What to do now.
+    /// Returns the next step.
     fn next(&mut self, now: Span) -> io::Result<Next<'_>>;
-    /// The kernel took so many of the bytes that were to be written.
+    /// The kernel accepted this many bytes of [`Next::Write`].
     fn wrote(&mut self, count: usize);
-    /// These bytes came.
+    /// Processes received bytes.
     fn received(&mut self, bytes: &[u8], now: Span) -> io::Result<()>;
-    /// The peer sends no more. It is told once, if this is no error.
+    /// The peer closed its direction. Called once, unless it returns an error.
     fn closed(&mut self, now: Span) -> io::Result<()>;
-    /// The counters that were asked for.
+    /// Gets the counters for [`Next::Measure`].
     fn measured(&mut self, _stats: TcpStats, _now: Span) {}
-    /// The stop flag is set. It is told at each turn from then on.
+    /// The stop flag is set. Called at each turn from then on.
     fn stopped(&mut self) {}
-    /// Whether what the peer sends matters; once it does not, it is read no more.
+    /// Whether data of the peer is still needed; otherwise it is no longer read.
     fn is_listening(&self) -> bool {
         true
     }
 }
 
-/// What failed.
+/// The failed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum During {
     Reading,
     Writing,
-    /// The protocol, or a call to the kernel that moves no bytes.
+    /// The protocol, or a system call that moves no bytes.
     Other,
 }
 
@@ -77,12 +78,12 @@ impl Broken {
     }
 }
 
-/// Now, on our monotonic clock.
+/// Current time of the local monotonic clock.
 pub(crate) fn now() -> Instant<Own> {
     Instant::from_nanos(clock::raw().0)
 }
 
-/// Drives one transfer after the other; what it reads with is kept.
+/// Runs transfers one after the other; reuses its read buffer.
 #[derive(Debug)]
 pub(crate) struct Driver {
     buffer: Vec<u8>,
@@ -94,7 +95,7 @@ impl Driver {
         Self::within(Permit::ANYTHING)
     }
 
-    /// One that sends no more than the permit has room for.
+    /// A driver that sends within a permit.
     pub(crate) fn within(permit: Permit) -> Self {
         Self {
             buffer: vec![0; CHUNK],
@@ -102,7 +103,7 @@ impl Driver {
         }
     }
 
-    /// Drives a transfer that `began` then to its end, on a socket that does not block.
+    /// Runs a transfer that `began` at this time until its end, on a non-blocking socket.
     pub(crate) fn drive(
         &mut self,
         stream: &mut TcpStream,
@@ -149,10 +150,10 @@ impl Driver {
         }
     }
 
-    /// Writes what the permit has room for; `None` where it has none.
+    /// Writes as much as the permit allows; `None` if it allows too little.
     fn write(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
         let room = self.permit.room(clock::raw().0).min(bytes.len());
-        // The last bytes of a message are not sent one by one.
+        // Waits for more room, so that no tiny parts are sent.
         if room < bytes.len().min(LEAST_ROOM) {
             return Ok(None);
         }
@@ -161,7 +162,7 @@ impl Driver {
         Ok(Some(count))
     }
 
-    /// Takes in what came, as long as it matters; whether more may come.
+    /// Reads available data while it is needed; returns whether more may arrive.
     fn hear(
         &mut self,
         stream: &mut TcpStream,
@@ -204,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes so much, then waits for as much to come back.
+    /// Writes this many bytes, then waits until as many return.
     struct Echoed {
         left: usize,
         back: usize,
@@ -258,7 +259,7 @@ mod tests {
         }
     }
 
-    /// With an echo of so many bytes at the other end.
+    /// Runs it with a peer that echoes this many bytes.
     fn drive(traffic: &mut Echoed, most: u64, stop: &Stop) -> Result<(), Broken> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");

@@ -1,4 +1,4 @@
-//! Why a transfer could not be made.
+//! Errors of transfers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use neph_model::{LocalFault, failed_call};
 use neph_sys::place::PlaceError;
 
-/// Names what was tried, on what.
+/// The failed operation and its object.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// The site cannot be entered.
@@ -15,30 +15,30 @@ pub enum TransferError {
     /// The connection failed.
     #[error("{}", failed_call(&format!("{operation} {address}"), source, LocalFault::of(source)))]
     Socket {
-        /// The verb: connect to, upload to ...
+        /// The operation: connect to, upload to ...
         operation: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The reflector does not serve a bulk upload.
+    /// The reflector refused a bulk upload.
     #[error("bulk upload to {target}: {reason}")]
     Refused {
         /// The target.
         target: String,
-        /// What it answered.
+        /// Its answer.
         reason: String,
     },
-    /// No thread can be had.
+    /// A thread cannot be started.
     #[error("start a thread: {0}")]
     Thread(io::Error),
-    /// A program that does the work for us could not do it.
+    /// An external program failed.
     #[error("{program} {reason}")]
     Program {
         /// Its name.
         program: &'static str,
-        /// What became of it.
+        /// The reason.
         reason: String,
     },
 }

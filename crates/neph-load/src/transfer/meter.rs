@@ -1,12 +1,12 @@
-//! A connection's counters as seconds: what the peer's TCP acknowledged, not what was written: a full
-//! send buffer is no throughput.
+//! Converts a connection's counters to seconds. Counts what the peer's TCP acknowledged, not what
+//! was written: a full send buffer is no throughput.
 
 use neph_model::{BitRate, Span, ThroughputSecond};
 use neph_sys::tcp::TcpStats;
 
 const SECOND: Span = Span::from_secs(1);
 
-/// Turns the connection's counters into seconds.
+/// Converts a connection's counters to seconds.
 #[derive(Debug)]
 pub(crate) struct Meter {
     first: TcpStats,
@@ -16,7 +16,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// From the counters at the beginning.
+    /// With the counters at the start.
     pub(crate) fn start(stats: TcpStats) -> Self {
         Self {
             first: stats,
@@ -26,18 +26,18 @@ impl Meter {
         }
     }
 
-    /// When to read next: whole seconds since the beginning, however late the last reading was.
+    /// When to read next: whole seconds since the start, however late the last reading was.
     pub(crate) fn due(&self) -> Span {
         let whole = i64::try_from(self.seconds.len() + 1).unwrap_or(i64::MAX);
         SECOND.times(whole)
     }
 
-    /// When it was read last.
+    /// Time of the last reading.
     pub(crate) const fn since(&self) -> Span {
         self.since
     }
 
-    /// A piece ends, by the counters at this time.
+    /// Ends a second with the counters at this time.
     pub(crate) fn read(&mut self, stats: TcpStats, at: Span) {
         let before = self.latest;
         self.seconds.push(ThroughputSecond {
@@ -50,8 +50,8 @@ impl Meter {
         (self.since, self.latest) = (at, stats);
     }
 
-    /// Retransmissions since the beginning that the receiver reported as duplicates. Neither counter
-    /// ever falls.
+    /// Retransmissions since the start that the receiver reported as duplicates. Neither counter
+    /// ever decreases.
     fn spurious(&self, stats: TcpStats) -> u32 {
         let sent = stats
             .retransmissions
@@ -68,13 +68,13 @@ impl Meter {
         (self.seconds, rate_of(bytes, self.since))
     }
 
-    /// Whether nothing was read.
+    /// Whether there is no reading.
     pub(crate) fn is_empty(&self) -> bool {
         self.seconds.is_empty()
     }
 }
 
-/// Bytes within a time as a rate; none within no time.
+/// Rate of bytes within a time; 0 for no time.
 pub fn rate_of(bytes: u64, span: Span) -> BitRate {
     let bits = u128::from(bytes) * 8 * 1_000_000_000;
     let nanos = u128::try_from(span.nanos()).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! A transfer over one TCP connection: the engine behind bulk uploads, cross traffic and small
+//! A transfer over one TCP connection: the engine of bulk uploads, background load and small
 //! transfers.
 //!
-//! What goes over the connection is a [`Traffic`]: a state machine that takes time and bytes as
-//! arguments. [`Driver`] moves it on a socket, [`Meter`] makes seconds of the kernel's counters.
+//! The protocol is a [`Traffic`]: a state machine that gets time and bytes as arguments. [`Driver`]
+//! runs it on a socket, [`Meter`] converts the kernel's counters to seconds.
 
 mod connection;
 mod driver;

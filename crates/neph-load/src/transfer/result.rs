@@ -1,22 +1,22 @@
-//! What a bulk transfer achieved, whichever program carried it out.
+//! Result of a bulk transfer, of any tool.
 
 use neph_model::{BitRate, Throughput, ThroughputSecond, Wall};
 
-/// What a bulk transfer achieved.
+/// Result of a bulk transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// `neph` or `iperf3`.
     pub tool: &'static str,
     /// When it started.
     pub started: Wall,
-    /// Its seconds, in order; a last one that was cut short is a rate too.
+    /// Its seconds, in order; an incomplete last one is also a rate.
     pub seconds: Vec<ThroughputSecond>,
     /// Over the whole transfer.
     pub goodput: BitRate,
 }
 
 impl Transfer {
-    /// In the store's words.
+    /// As a record of the store.
     pub fn into_throughput(self, block: u32, endpoint: &str) -> Throughput {
         Throughput {
             block,

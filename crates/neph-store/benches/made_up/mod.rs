@@ -1,14 +1,14 @@
-//! What both benchmarks make up alike: noise, and the campaign that their messages belong to.
+//! Synthetic data that the benchmarks share: noise, and the campaign of their messages.
 
 use neph_model::{
     Campaign, CampaignId, Experiment, ExperimentId, HostFacts, Load, Provenance, ScenarioId, Wall,
 };
 
-/// Splitmix64: enough to make stamps look measured.
+/// Splitmix64: good enough for realistic timestamps.
 pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    /// The next number from 0 to below `bound`.
+    /// Returns a number in `0..bound`.
     pub(crate) fn below(&mut self, bound: i64) -> i64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,17 +18,17 @@ impl Noise {
     }
 }
 
-/// A campaign that runs.
+/// A running campaign.
 pub(crate) fn campaign() -> Campaign {
     Campaign::begun("bench", Wall::from_unix_nanos(1))
 }
 
-/// Its only experiment, which measures nothing yet.
+/// Its only experiment, without measurements.
 pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
     Experiment::begun(campaign, ScenarioId(1), Wall::from_unix_nanos(1))
 }
 
-/// Where that came from: nobody knows.
+/// An empty provenance.
 pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
     Provenance {
         experiment,

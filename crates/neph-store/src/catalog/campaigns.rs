@@ -57,7 +57,7 @@ impl Catalog {
         })
     }
 
-    /// Campaigns whose process is gone are as interrupted as by ctrl-C.
+    /// Marks campaigns whose process ended as interrupted, as Ctrl-C does.
     pub(crate) fn interrupt_running_campaigns(&mut self) -> Result<(), StoreError> {
         let [from, to] = [CampaignStatus::Running, CampaignStatus::Interrupted];
         self.change("end campaigns that were cut off", |transaction| {

@@ -1,4 +1,4 @@
-//! Throughput checks and traceroutes: what is measured once per block.
+//! Throughput checks and traceroutes: measured once per block.
 
 use neph_model::{BitRate, CampaignId, Throughput, Traceroute, Wall};
 use rusqlite::{Result, Row, named_params};

@@ -18,15 +18,14 @@ impl Catalog {
         })
     }
 
-    /// Records an experiment's end and all that came with it, once: doing it again changes nothing
-    /// but the values.
+    /// Records the end of an experiment with all its data. A second call changes only the values.
     pub(crate) fn end_experiment(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         self.change("record the experiment's end", |transaction| {
             end(transaction, ended)
         })
     }
 
-    /// Adds an experiment that has ended, with all that came with it. One that is there is refused.
+    /// Adds an experiment that has ended, with all its data. Refuses one that exists.
     pub(crate) fn add_ended(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         self.change("add the experiment", |transaction| {
             insert(transaction, ended.experiment)?;
@@ -49,7 +48,7 @@ impl Catalog {
         })
     }
 
-    /// Every experiment that is running, or was when a crash came.
+    /// Experiments with status running, also those that a crash interrupted.
     pub(crate) fn running_experiments(&self) -> Result<Vec<Experiment>, StoreError> {
         self.look("read the running experiments", |connection| {
             connection
@@ -59,7 +58,7 @@ impl Catalog {
         })
     }
 
-    /// How an experiment stands; `None` if it is unknown.
+    /// Status of an experiment; `None` if it is unknown.
     pub(crate) fn status_of(
         &self,
         experiment: ExperimentId,
@@ -104,7 +103,7 @@ fn end(connection: &Connection, ended: &Ended<'_>) -> Result<()> {
         .map_or(Ok(()), |known| provenance::replace(connection, known))
 }
 
-/// Sets everything that can change after an experiment was added.
+/// Updates all columns that can change after an experiment was added.
 fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
     let tally = &experiment.tally;
     let changed = connection.execute(

@@ -1,4 +1,4 @@
-//! The versions of the schema: an ordered list of steps, each taken once, all or nothing.
+//! The schema versions: an ordered list of steps. Each step is applied once, in a transaction.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use super::failed;
 use crate::StoreError;
 
-/// Step n (from 0) leads from version n to version n + 1. Append only.
+/// Step n (from 0) migrates version n to version n + 1. Append only.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("schema-2.sql"),
@@ -22,7 +22,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("schema-11.sql"),
 ];
 
-/// The version that has reductions and minutes.
+/// The first version with reductions and minutes.
 pub(super) const WITH_REDUCTIONS: u32 = 10;
 
 const fn newest(steps: &[&str]) -> u32 {
@@ -46,12 +46,12 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0))
 }
 
-/// The oldest version that is read as it is: later ones added tables and a column that may be
-/// absent, and renamed one (`traced_routes` reads both names).
+/// The oldest version that can be read without migration. Later versions added tables and a column
+/// that may be absent, and renamed one (`traced_routes` reads both names).
 const OLDEST_READABLE: u32 = 8;
 
-/// The version of a catalog that is to be read. One that is older than this version can read is refused: reading never
-/// changes it.
+/// Returns the version of a catalog that is opened for reading. Refuses versions that are too old:
+/// reading never changes a catalog.
 pub(super) fn check(
     connection: &Connection,
     path: &Path,
@@ -80,7 +80,7 @@ fn newer(path: &Path, found: u32, known: u32) -> StoreError {
     }
 }
 
-/// Takes every step that is missing, in one transaction.
+/// Applies all missing steps in one transaction.
 pub(super) fn bring_up_to_date(
     connection: &mut Connection,
     path: &Path,

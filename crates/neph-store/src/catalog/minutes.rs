@@ -1,4 +1,4 @@
-//! Experiments whose messages were reduced, and what is kept of them.
+//! Reduced experiments and their minutes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::StoreError;
 use crate::store::Reduction;
 
 impl Catalog {
-    /// From here on the minutes count and the messages do not: both in one transaction.
+    /// Stores the minutes and marks the experiment as reduced, in one transaction.
     pub(crate) fn reduce(
         &mut self,
         experiment: ExperimentId,
@@ -66,7 +66,7 @@ impl Catalog {
         })
     }
 
-    /// When the messages of an experiment were reduced, if they were.
+    /// When an experiment was reduced; `None` if it was not.
     pub(crate) fn reduction(
         &self,
         experiment: ExperimentId,
@@ -101,7 +101,7 @@ impl Catalog {
         })
     }
 
-    /// What is kept of the messages of a reduced experiment, by flow and minute.
+    /// The minutes of a reduced experiment, by flow and time.
     pub(crate) fn minutes(&self, experiment: ExperimentId) -> Result<Vec<Minute>, StoreError> {
         if !self.has_reductions {
             return Ok(Vec::new());
@@ -115,7 +115,7 @@ impl Catalog {
     }
 }
 
-/// Counts are far below this limit.
+/// Counts are far below the limit of `i64`.
 fn stored(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,7 @@
 //! The catalog: everything but the messages, in one SQLite file.
 //!
-//! Owns the tables (`schema.sql` and the steps after it) and their versions. One file per noun turns rows to types and
-//! back. Knows nothing of journals and Parquet files.
+//! Owns the tables (`schema.sql` and the later migration steps) and their versions. One file per
+//! noun converts between rows and types. Does not know journals and Parquet files.
 
 mod campaigns;
 mod checks;
@@ -29,34 +29,34 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::{Access, StoreError};
 
-/// How long a call waits for another process's transaction. Transactions here take milliseconds.
+/// Timeout for another process's transaction. Transactions take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open catalog.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     connection: Connection,
-    /// Held for a transaction by the handles of this process: who waits for it goes on at once, who
-    /// waits for SQLite's own lock sleeps for up to 100 ms.
+    /// Locked by the handles of this process during a transaction. A waiter on this mutex continues
+    /// at once; a waiter on SQLite's lock sleeps for up to 100 ms.
     turn: Arc<Mutex<()>>,
     path: PathBuf,
-    /// An older catalog, which is read as it is, has no reductions.
+    /// False for an older catalog, which is read without migration.
     has_reductions: bool,
 }
 
-/// What an experiment leaves in the catalog when it ends.
+/// What the catalog stores at the end of an experiment.
 #[derive(Debug)]
 pub(crate) struct Ended<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) provenance: Option<&'a Provenance>,
     pub(crate) events: &'a [Event],
     pub(crate) samples: &'a [Sample],
-    /// Traced when it was over.
+    /// Traced after the experiment.
     pub(crate) flow_trace: Option<&'a FlowTrace>,
 }
 
 impl Catalog {
-    /// Opens the catalog; for writing it is made, or brought up to date, first.
+    /// Opens the catalog. [`Access::Write`] first creates or migrates it.
     pub(crate) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let flags = match access {
             Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -80,7 +80,7 @@ impl Catalog {
                 catalog.has_reductions = found >= migrate::WITH_REDUCTIONS;
             }
             Access::Write => {
-                // FULL: an experiment's end must be on the disk before its journal is removed.
+                // FULL: an experiment's end must be on disk before its journal is removed.
                 catalog
                     .connection
                     .execute_batch(
@@ -93,14 +93,14 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The same catalog through a connection of its own.
+    /// The same catalog through a separate connection.
     pub(crate) fn handle(&self, access: Access) -> Result<Self, StoreError> {
         let mut catalog = Self::open(&self.path, access)?;
         catalog.turn = Arc::clone(&self.turn);
         Ok(catalog)
     }
 
-    /// Runs `change` as a whole or not at all.
+    /// Runs `change` in one transaction.
     fn change(
         &mut self,
         operation: &'static str,
@@ -126,7 +126,7 @@ impl Catalog {
     }
 }
 
-/// For `map_err`: what was tried in which catalog.
+/// For `map_err`: the failed operation and the catalog.
 fn failed(
     operation: &'static str,
     path: &Path,

@@ -8,7 +8,7 @@ use super::row::{get_json, get_parsed, json};
 use crate::StoreError;
 
 impl Catalog {
-    /// An experiment's provenance, once it has ended.
+    /// An experiment's provenance; `None` before its end.
     pub(crate) fn provenance(
         &self,
         experiment: ExperimentId,
@@ -88,7 +88,7 @@ fn host(row: &Row<'_>) -> Result<HostFacts> {
     })
 }
 
-/// A load that could not be read was stored as not a number, which SQLite keeps as NULL.
+/// A missing load was stored as NaN, which SQLite stores as NULL.
 fn load(row: &Row<'_>) -> Result<Load> {
     let number = |column| {
         row.get::<_, Option<f64>>(column)

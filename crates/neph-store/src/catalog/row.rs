@@ -1,4 +1,5 @@
-//! Between SQLite's values and ours. A value that means nothing here is an error that names it.
+//! Converts between SQLite's values and the model's. The error for an invalid value names the
+//! value.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use rusqlite::{Error, Result, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A stored value that is not one of ours.
+/// A stored value that the model does not have.
 #[derive(Debug, thiserror::Error)]
 #[error("'{value}' is no {noun}")]
 struct Strange {
@@ -22,7 +23,7 @@ fn strange(column: &str, noun: &'static str, value: impl Display) -> Error {
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(Strange { noun, value }))
 }
 
-/// An unsigned 64-bit value, kept bit for bit; no count comes near the sign.
+/// An unsigned 64-bit value, stored bit for bit. No count reaches the sign bit.
 pub(super) const fn wide(value: u64) -> i64 {
     value.cast_signed()
 }
@@ -31,13 +32,13 @@ pub(super) fn get_wide(row: &Row<'_>, column: &str) -> Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
 }
 
-/// A value that is stored as the text it prints as.
+/// A value that is stored as its `Display` text.
 pub(super) fn get_parsed<T: FromStr>(row: &Row<'_>, column: &str, noun: &'static str) -> Result<T> {
     let text: String = row.get(column)?;
     text.parse().map_err(|_| strange(column, noun, text))
 }
 
-/// A place in a list.
+/// An index in a list.
 pub(super) fn index(place: usize) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
 }
@@ -47,12 +48,12 @@ pub(super) fn get_index(row: &Row<'_>, column: &str) -> Result<usize> {
     usize::try_from(place).map_err(|_| strange(column, "place in a list", place))
 }
 
-/// A path's fingerprint.
+/// The hash of a path.
 pub(super) fn get_hash(row: &Row<'_>, column: &str) -> Result<PathHash> {
     from_digits(column, row.get(column)?)
 }
 
-/// A path's fingerprint that may be absent.
+/// The hash of a path, or NULL.
 pub(super) fn get_hash_if_any(row: &Row<'_>, column: &str) -> Result<Option<PathHash>> {
     let text: Option<String> = row.get(column)?;
     text.map(|text| from_digits(column, text)).transpose()
@@ -72,7 +73,7 @@ pub(super) fn get_named<T>(
     named(&name).ok_or_else(|| strange(column, "known name", name))
 }
 
-/// The text of a nested value.
+/// A nested value as JSON.
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain values with text keys have a JSON form")
 }
@@ -81,7 +82,7 @@ pub(super) fn get_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Resu
     from_json(column, &row.get::<_, String>(column)?)
 }
 
-/// A nested value that may be absent.
+/// A nested value, or NULL.
 pub(super) fn get_json_if_any<T: DeserializeOwned>(
     row: &Row<'_>,
     column: &str,

@@ -98,7 +98,7 @@ fn what_version_1_kept_is_there_after_the_step_to_version_2() {
     assert_eq!((&old.topology_text, &old.topology_hash), (&None, &None));
 }
 
-/// Every table and column of the catalog stands in docs/schema.md, below its table's heading.
+/// docs/schema.md lists every table and column of the catalog below its table's heading.
 #[test]
 fn the_page_describes_every_column() {
     let (_folder, path) = place();

@@ -1,4 +1,4 @@
-//! The routes that were traced while flows were measured, by experiment.
+//! Routes that were traced during an experiment.
 
 use neph_model::{ExperimentId, FlowRoute, Instant, Slot, TracedChange, TracedRoute};
 use rusqlite::{Result, Row, named_params};
@@ -8,11 +8,11 @@ use super::row::{get_hash, get_hash_if_any, get_json, json};
 use crate::StoreError;
 use crate::store::RouteVisitor;
 
-/// Routes that are handed out at once: some hundred KiB.
+/// Routes per batch: some hundred KiB.
 const BATCH: usize = 256;
 
 impl Catalog {
-    /// Adds them all or none.
+    /// Adds all or none.
     pub(crate) fn add_traced_routes(
         &mut self,
         experiment: ExperimentId,
@@ -48,13 +48,13 @@ impl Catalog {
         })
     }
 
-    /// Hands out an experiment's traced routes, by time.
+    /// Passes an experiment's traced routes to `visit`, by time.
     pub(crate) fn visit_traced_routes(
         &self,
         experiment: ExperimentId,
         visit: &mut RouteVisitor<'_>,
     ) -> Result<(), StoreError> {
-        // What a visitor refuses is not SQLite's to tell.
+        // A refusal of the visitor is not an SQLite error.
         let mut refused = Ok(());
         self.look("read the routes of flows", |connection| {
             let mut select = connection.prepare(
@@ -86,7 +86,7 @@ fn traced_route(row: &Row<'_>) -> Result<TracedRoute> {
     let before = get_hash_if_any(row, "hash_before")?;
     let others = row.get("other_routers")?;
     Ok(TracedRoute {
-        // Before version 11 of the catalog it was called `lane`.
+        // Named `lane` before version 11 of the catalog.
         slot: Slot(row.get("slot").or_else(|_| row.get("lane"))?),
         at: Instant::from_nanos(row.get("at_ns")?),
         route: FlowRoute {

@@ -1,4 +1,4 @@
-//! Transfers on the ports of a fleet's latency classes, by experiment.
+//! Transfers on the source ports of a fleet's latency classes, by experiment.
 
 use neph_model::{
     ByteSize, ClassTransfer, ExperimentId, Instant, PinnedOutcome, PinnedTransfer, Span,
@@ -10,7 +10,7 @@ use super::row::{get_index, get_wide, index, wide};
 use crate::StoreError;
 
 impl Catalog {
-    /// Adds them all or none.
+    /// Adds all or none.
     pub(crate) fn add_transfers(
         &mut self,
         experiment: ExperimentId,

@@ -1,28 +1,28 @@
-//! The columns that come first where rows of several experiments stand together: without them
-//! aborted tries and repeats would be pooled with what was carried out to its end.
+//! The leading columns of files with rows of several experiments. Without them a reader would pool
+//! aborted attempts and repeats with complete experiments.
 
 use neph_model::{Experiment, Scenario};
 
-/// An experiment and what it carried out.
+/// An experiment and its scenario.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Belonging<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) scenario: Option<&'a Scenario>,
 }
 
-/// One of these columns: its name, and its value for all rows of an experiment.
+/// A leading column: its name, and its value for all rows of an experiment.
 pub(crate) struct Leading {
     pub(crate) name: &'static str,
     pub(crate) cells: LeadingCells,
 }
 
-/// How its values are typed.
+/// The type of its values.
 pub(crate) enum LeadingCells {
     Text(fn(&Belonging<'_>) -> String),
     Count(fn(&Belonging<'_>) -> u32),
 }
 
-/// A value of one of these columns.
+/// A value of a leading column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Constant {
     Text(String),
@@ -30,7 +30,7 @@ pub(crate) enum Constant {
 }
 
 impl<'a> Belonging<'a> {
-    /// Of an experiment of the campaign whose matrix this is.
+    /// `scenarios` is the matrix of the experiment's campaign.
     pub(crate) fn of(experiment: &'a Experiment, scenarios: &'a [Scenario]) -> Self {
         let mut all = scenarios.iter();
         Self {
@@ -39,7 +39,7 @@ impl<'a> Belonging<'a> {
         }
     }
 
-    /// Every leading column's name and value, in order.
+    /// Name and value of every leading column, in order.
     pub(crate) fn constants(&self) -> impl Iterator<Item = (&'static str, Constant)> {
         LEADING.iter().map(|column| {
             let value = match column.cells {

@@ -1,7 +1,7 @@
-//! Finished messages in columns: one Parquet file per experiment, one row per message.
+//! Messages of ended experiments in columns: one Parquet file per experiment, one row per message.
 //!
-//! [`Row::COLUMNS`] is the table of columns; writer, reader and the text exports all follow it. In
-//! exports, [`LEADING`] comes before it.
+//! [`Row::COLUMNS`] is the table of columns for the writer, the reader and the text exports.
+//! Exports put [`LEADING`] before it.
 
 mod leading;
 mod reader;
@@ -16,9 +16,9 @@ pub(crate) use reader::ColumnsReader;
 pub(crate) use table::{Cell, Cells, Column, Row, optional, required};
 pub(crate) use writer::{ColumnsWriter, FileFacts};
 
-/// Version of the messages' columns; counts up when one changes its meaning or goes away.
+/// Version of the message columns; increases when a column changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Rows of a row group. Large enough that the columns' headers do not count (35 columns of about
-/// 50 bytes), small enough that a reader holds one in 26 MB.
+/// Rows of a row group. Large enough that the column headers are negligible (35 columns of about 50
+/// bytes), small enough that a reader needs 26 MB for one.
 const ROW_GROUP_ROWS: usize = 1 << 16;

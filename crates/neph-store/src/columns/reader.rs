@@ -1,4 +1,4 @@
-//! Messages out of a Parquet file, a row group at a time.
+//! Reads messages from a Parquet file, one row group at a time.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use parquet::file::statistics::Statistics;
 use super::{Cells, Column, Row};
 use crate::StoreError;
 
-/// An open file of messages.
+/// An open Parquet file of messages.
 pub(crate) struct ColumnsReader<R = Message> {
     file: SerializedFileReader<File>,
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct ColumnsReader<R = Message> {
 }
 
 impl<R: Row> ColumnsReader<R> {
-    /// Opens a file; `Ok(None)` if there is none.
+    /// Opens a file; `Ok(None)` if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -39,18 +39,18 @@ impl<R: Row> ColumnsReader<R> {
         }))
     }
 
-    /// How many row groups there are.
+    /// The number of row groups.
     pub(crate) fn row_groups(&self) -> usize {
         self.file.num_row_groups()
     }
 
-    /// What the file says about itself.
+    /// The key-value metadata of the file.
     pub(crate) fn facts(&self) -> &[KeyValue] {
         let facts = self.file.metadata().file_metadata().key_value_metadata();
         facts.map_or(&[], Vec::as_slice)
     }
 
-    /// The least and the greatest of a row group's times, where the file says them.
+    /// Minimum and maximum of a column in a row group, if the file has these statistics.
     pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let group = self.file.metadata().row_group(group);
         let mut columns = group.columns().iter();
@@ -61,7 +61,7 @@ impl<R: Row> ColumnsReader<R> {
         }
     }
 
-    /// The messages of one row group. A column that the file lacks leaves its values absent.
+    /// The messages of one row group. Values of a missing column stay absent.
     pub(crate) fn row_group(&self, index: usize) -> Result<Vec<R>, StoreError> {
         self.read(index)
             .map_err(StoreError::columns("read", &self.path))
@@ -139,7 +139,7 @@ fn read_column<R: Row>(
 /// One column of one row group.
 struct Values<V> {
     values: Vec<V>,
-    /// 1 where a row has a value; empty if all have.
+    /// 1 where a row has a value; empty if all rows have one.
     present: Vec<i16>,
 }
 

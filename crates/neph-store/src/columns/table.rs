@@ -1,16 +1,16 @@
-//! The table of columns: name, whether it can be absent, and how a message gives and takes it.
+//! The table of columns: name, optional or required, and how to get and set its value in a message.
 
 use std::borrow::Cow;
 
 use neph_model::{Answer, FlowIndex, Instant, Marks, Message, Outcome, Seq, TcpState};
 
-/// Something that is kept as rows of a table.
+/// A type that is stored as rows of a table.
 pub(crate) trait Row: Copy + 'static {
-    /// What one of them is called in a file's schema.
+    /// Name of a row in the file's schema.
     const NOUN: &'static str;
-    /// Its columns, in the order of the file. A value is put in this order too.
+    /// Its columns, in file order. A reader sets the values in this order.
     const COLUMNS: &'static [Column<Self>];
-    /// A row with nothing in it, into which a reader puts what the columns hold.
+    /// An empty row, which a reader fills.
     fn blank() -> Self;
 }
 
@@ -22,11 +22,11 @@ pub(crate) struct Column<R: 'static = Message> {
     pub(crate) old_name: Option<&'static str>,
     /// Every row has a value.
     pub(crate) required: bool,
-    /// Its values.
+    /// Type and accessors of its values.
     pub(crate) cells: Cells<R>,
 }
 
-/// How a column's values are typed, read from a row and put into one.
+/// Type of a column's values, with getter and setter.
 pub(crate) enum Cells<R: 'static = Message> {
     /// Nanoseconds.
     Nanos(fn(&R) -> Option<i64>, fn(&mut R, i64)),
@@ -34,9 +34,9 @@ pub(crate) enum Cells<R: 'static = Message> {
     Wide(fn(&R) -> Option<u64>, fn(&mut R, u64)),
     /// Unsigned, up to 32 bits.
     Narrow(fn(&R) -> Option<u32>, fn(&mut R, u32)),
-    /// Yes or no.
+    /// A boolean.
     Flag(fn(&R) -> bool, fn(&mut R, bool)),
-    /// One of a few words.
+    /// A word of a fixed set.
     Word(
         fn(&R) -> Option<Cow<'static, str>>,
         fn(&mut R, &str) -> bool,
@@ -54,13 +54,13 @@ pub(crate) enum Cell {
 }
 
 impl<R> Column<R> {
-    /// The same column, with the name that it has in older files.
+    /// Sets the name that the column has in older files.
     pub(crate) const fn named_before(mut self, name: &'static str) -> Self {
         self.old_name = Some(name);
         self
     }
 
-    /// Whether a file's column of this name holds it.
+    /// Whether `name` is the column's current or old name.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         name == self.name || self.old_name == Some(name)
     }
@@ -113,7 +113,7 @@ pub(crate) const fn optional<R>(name: &'static str, cells: Cells<R>) -> Column<R
     }
 }
 
-/// A mark that may be absent.
+/// A timestamp that may be absent.
 macro_rules! mark {
     ($name:literal, $($field:ident).+) => {
         optional(
@@ -126,7 +126,7 @@ macro_rules! mark {
     };
 }
 
-/// A TCP value of 32 bits.
+/// A 32-bit TCP value.
 macro_rules! tcp {
     ($name:literal, $state:ident, $field:ident) => {
         optional(
@@ -168,7 +168,7 @@ impl Row for Message {
     }
 }
 
-/// Every column, in the order of the file.
+/// All columns, in file order.
 const COLUMNS: &[Column] = &[
     required(
         "flow",

@@ -1,4 +1,4 @@
-//! Messages into a Parquet file, a row group at a time.
+//! Writes messages to a Parquet file, one row group at a time.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -23,12 +23,12 @@ use super::{
 use crate::StoreError;
 use neph_text::WholeFile;
 
-/// What the file says about itself (Parquet's key-value metadata).
+/// Key-value metadata of a Parquet file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileFacts(Vec<(String, String)>);
 
 impl FileFacts {
-    /// A file of one experiment.
+    /// Metadata of a file of one experiment.
     pub(crate) fn of(experiment: &Experiment, scenario: Option<&Scenario>) -> Self {
         let mut facts = vec![
             ("experiment_id", experiment.id.to_string()),
@@ -48,7 +48,7 @@ impl FileFacts {
         Self::version_and(facts)
     }
 
-    /// A file of several experiments; which is which stands in its leading columns.
+    /// Metadata of a file of several experiments; its leading columns identify them.
     pub(crate) fn of_several() -> Self {
         Self::version_and(Vec::new())
     }
@@ -71,25 +71,25 @@ impl FileFacts {
     }
 }
 
-/// Writes one file. It is whole only after [`Self::finish`].
+/// Writes one file. The file is complete only after [`Self::finish`].
 pub(crate) struct ColumnsWriter<R = Message> {
     file: SerializedFileWriter<File>,
     path: PathBuf,
-    /// Whose messages come now, in a file with columns for it.
+    /// Leading values of the current experiment, in a file with leading columns.
     leading: Vec<Constant>,
     rows: Vec<R>,
     written: u64,
 }
 
 impl<R: Row> ColumnsWriter<R> {
-    /// A file of one experiment, over whatever is there.
+    /// Creates a file of one experiment; overwrites an existing one.
     pub(crate) fn create(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
         let file = File::create(path).map_err(StoreError::file("make", path))?;
         Self::with_schema(file, path, facts, schema::<R>(&[]))
     }
 
-    /// A file for other programs, in which each row names its experiment: [`Self::begin`] before
-    /// each experiment's messages.
+    /// Creates an export file in which each row names its experiment. Call [`Self::begin`] before
+    /// the messages of each experiment.
     pub(crate) fn create_leading(out: &WholeFile, facts: FileFacts) -> Result<Self, StoreError> {
         let path = out.place();
         let file = out.file().map_err(StoreError::file("make", path))?;
@@ -114,7 +114,7 @@ impl<R: Row> ColumnsWriter<R> {
         })
     }
 
-    /// From here on the messages are this experiment's.
+    /// The following messages belong to this experiment.
     pub(crate) fn begin(&mut self, whose: &Belonging<'_>) -> Result<(), StoreError> {
         self.flush()?;
         self.leading = whose.constants().map(|(_, value)| value).collect();
@@ -129,13 +129,13 @@ impl<R: Row> ColumnsWriter<R> {
         Ok(())
     }
 
-    /// Says something about the file that was not known when it was begun.
+    /// Adds metadata that was not known when the file was created.
     pub(crate) fn fact(&mut self, key: &str, value: String) {
         let fact = KeyValue::new(format!("nephoscope.{key}"), value);
         self.file.append_key_value_metadata(fact);
     }
 
-    /// Completes the file and makes it outlive a power cut; tells how many rows it has.
+    /// Completes and syncs the file; returns its number of rows.
     pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
         self.flush()?;
         let file = self
@@ -143,7 +143,7 @@ impl<R: Row> ColumnsWriter<R> {
             .into_inner()
             .map_err(StoreError::columns("finish", &self.path))?;
         match file.sync_all() {
-            // A pipe or a device keeps nothing that could be lost.
+            // A pipe or a device cannot be synced and has nothing to lose.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {}
             synced => synced.map_err(StoreError::file("sync", &self.path))?,
         }
@@ -307,12 +307,12 @@ fn unsigned(bit_width: i8) -> Option<LogicalType> {
     Some(LogicalType::integer(bit_width, false))
 }
 
-/// Columns whose neighbouring rows differ by little.
+/// Columns whose consecutive values differ little.
 const COUNTERS: &[&str] = &["seq", "slot", "source_port", "peer_count"];
 
-/// Measured with benches/ingest.rs, 2 M messages with every mark, whole ingest: Snappy 32.6
-/// bytes/message at 1.15-1.40 M messages/s, zstd 29.9 at 0.63-0.71 M; Snappy without the delta
-/// packing of times 106.4 at 0.99 M.
+/// Measured with `benches/ingest.rs`, 2 M messages with every timestamp, whole ingest. Snappy: 32.6
+/// bytes/message at 1.15-1.40 M messages/s. zstd: 29.9 at 0.63-0.71 M. Snappy without delta
+/// encoding of times: 106.4 at 0.99 M.
 fn properties<R: Row>(facts: FileFacts) -> WriterProperties {
     let created_by = concat!("nephoscope ", env!("CARGO_PKG_VERSION")).to_owned();
     let mut builder = WriterProperties::builder()

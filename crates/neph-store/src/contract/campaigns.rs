@@ -1,4 +1,4 @@
-//! What every store promises of campaigns and of what is measured between experiments.
+//! Contract of every store: campaigns, and measurements between experiments.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &Place) {
     let mut old = campaign();
     old.started = Wall::from_unix_nanos(1_000);
     old.ended = Some(Wall::from_unix_nanos(1_500));
-    // The same scenario belongs to both.
+    // Both campaigns have the same scenario.
     store
         .add_campaign(&young, &[scenario(1), scenario(0)])
         .expect("added");

@@ -1,4 +1,4 @@
-//! What every store promises of experiments.
+//! Contract of every store: experiments.
 
 use neph_model::{
     CpuUse, EventKind, ExperimentId, ExperimentStatus, Outcome, Sample, SeriesName, TraceKind,

@@ -1,4 +1,4 @@
-//! What every store promises with the messages of fleets.
+//! Contract of every store: messages of fleets.
 
 use crate::{Access, SentWithin, Store};
 use neph_model::{ExperimentId, FleetMessage, Instant};
@@ -6,7 +6,7 @@ use neph_model::{ExperimentId, FleetMessage, Instant};
 use super::values::{fleet, fleet_messages, message, provenance};
 use super::{Place, complete, prepared};
 
-/// What an experiment's fleet has, of a time.
+/// The messages of an experiment's fleet that were sent within a time.
 fn fleet_of(store: &dyn Store, id: ExperimentId, within: SentWithin) -> Vec<FleetMessage> {
     let mut all = Vec::new();
     let mut take = |batch: &[FleetMessage]| {
@@ -55,7 +55,7 @@ pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted
     let (mut store, mut experiment) = prepared(place);
     experiment.fleet = Some(fleet());
     let mut recorder = store.begin(&experiment).expect("begun");
-    // Beyond ten minutes: a segment closes on the way.
+    // Spans more than ten minutes, so one segment closes.
     for number in 0..30 {
         let batch = fleet_messages(number * 1000..number * 1000 + 1000);
         recorder.fleet(&batch).expect("recorded");

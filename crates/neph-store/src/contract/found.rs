@@ -1,4 +1,4 @@
-//! What a fleet finds besides its messages: traced routes and transfers, in every store.
+//! Contract of every store: traced routes and transfers of a fleet.
 
 use crate::{Access, Store, StoreError};
 use neph_model::{ClassTransfer, ExperimentId, TracedRoute};
@@ -6,7 +6,7 @@ use neph_model::{ClassTransfer, ExperimentId, TracedRoute};
 use super::values::{class_transfer, traced_route};
 use super::{Place, prepared};
 
-/// All of them, in the batches' order.
+/// All traced routes, in the order of the batches.
 fn routes_of(store: &dyn Store, experiment: ExperimentId) -> Vec<TracedRoute> {
     let mut all = Vec::new();
     let mut take = |batch: &[TracedRoute]| {
@@ -36,7 +36,7 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
     store
         .add_transfers(unknown_id, &made)
         .expect_err("nor here");
-    // As a kill does: the experiment does not end.
+    // As after a kill: the experiment does not end.
     drop((store, recorder));
     let mut store = place.open(Access::Write);
     assert_eq!(store.recover().expect("recovered").len(), 1);

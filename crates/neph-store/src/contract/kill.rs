@@ -1,4 +1,4 @@
-//! A process that records is killed with SIGKILL: what was acknowledged before must be there, once.
+//! Kills a recording process with SIGKILL: every acknowledged message must be stored exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write, stdout};
@@ -13,7 +13,7 @@ use super::values::{campaign, experiment, fleet_message, message, provenance, sc
 use super::{Place, Subject};
 use crate::{Access, SentWithin, Store, open};
 
-/// How often a process with so many writers is killed, each time after more of its work.
+/// Number of kills of a process with this many writers. Each kill comes later in its work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kills {
     pub(super) writers: u32,
@@ -31,16 +31,16 @@ pub(super) const KILLS: [Kills; 2] = [
     },
 ];
 
-/// Messages of an experiment; it is finished behind them and the next one begins.
+/// Messages of an experiment; then it is finished and the next one begins.
 const MESSAGES: u64 = 40;
-/// Messages given at once.
+/// Messages per recorder call.
 const BATCH: u64 = 4;
-/// What a writer acknowledges until its third experiment has ended.
+/// Lines that a writer prints until its third experiment has ended.
 const LINES: usize = 33;
 const STORE: &str = "NEPH_STORE_TEST_CHILD";
 const WRITERS: &str = "NEPH_STORE_TEST_WRITERS";
 
-/// The messages of a batch: each writer has its own.
+/// The messages of a batch; they differ between writers.
 fn batch_of(writer: u32, batch: u64) -> Vec<Message> {
     (batch * BATCH..(batch + 1) * BATCH)
         .map(|seq| Message {
@@ -50,7 +50,7 @@ fn batch_of(writer: u32, batch: u64) -> Vec<Message> {
         .collect()
 }
 
-/// Messages of the fleet that come with a batch: together an hour, so that segments close.
+/// Fleet messages of a batch: one hour per experiment, so that segments close.
 fn fleet_of(writer: u32, batch: u64) -> Vec<FleetMessage> {
     let first = u32::try_from(batch).expect("small") * 16_000;
     (first..first + 16_000)
@@ -97,7 +97,7 @@ fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
     acknowledge("finished", experiment.id, MESSAGES, writer);
 }
 
-/// A line to the parent, behind whatever the test harness has printed.
+/// Prints a line to the parent, after the output of the test harness.
 fn acknowledge(what: &str, experiment: ExperimentId, safe: u64, writer: u32) {
     let line = format!("\n{what} {experiment} {safe} {writer}\n");
     stdout()
@@ -105,7 +105,7 @@ fn acknowledge(what: &str, experiment: ExperimentId, safe: u64, writer: u32) {
         .expect("a parent that reads");
 }
 
-/// What the child acknowledged of an experiment.
+/// What the child acknowledged for an experiment.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     writer: u32,
@@ -113,7 +113,7 @@ struct Acknowledged {
     is_finished: bool,
 }
 
-/// `None` for other lines, and for a last one that the kill tore: it has fewer words.
+/// `None` for other lines, and for a last line that the kill cut off: it has fewer words.
 fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [what @ ("safe" | "finished"), experiment, safe, writer] = words[..] else {
@@ -190,7 +190,7 @@ pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
     );
 }
 
-/// Every experiment, of which each is there once and none runs.
+/// The status of every experiment. Each must exist once, and none may be running.
 fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
     let mut all: Vec<Experiment> = Vec::new();
     for campaign in store.campaigns().expect("readable") {
@@ -205,7 +205,7 @@ fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
     all.iter().map(|one| (one.id, one.status)).collect()
 }
 
-/// Its messages are a prefix of what its writer recorded, with all that was acknowledged, each once.
+/// Its messages are a prefix of the recorded ones and contain every acknowledged one exactly once.
 fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged) {
     let Acknowledged { writer, safe, .. } = acknowledged;
     let found = store.messages(experiment).expect("there");

@@ -1,7 +1,7 @@
-//! What every store promises, as claims that are tried on one.
+//! The contract of every store, as claims that are tested on each kind.
 //!
-//! Owns the claims and the values that they keep; a [`Subject`] names where a store can be opened.
-//! A claim that does not hold panics on a thread of its name. One more kind of store needs one more
+//! Owns the claims and their test values; a [`Subject`] names where a store can be opened. A
+//! violated claim panics on a thread with its name. A further kind of store needs a further
 //! [`Subject`].
 
 mod campaigns;
@@ -24,12 +24,12 @@ use neph_model::{Experiment, ExperimentStatus, Span, Wall, Warning};
 use crate::{Access, Store, StoreError, open};
 use values::{campaign, experiment, scenario};
 
-/// Where a store can be opened any number of times, also by another process, until this is dropped.
+/// A place where a store can be opened repeatedly, also by another process, until this is dropped.
 #[derive(Debug)]
 pub struct Place {
-    /// What [`open`] takes.
+    /// The argument of [`open`].
     pub url: String,
-    /// Removes what is there when it is dropped.
+    /// Removes the store when it is dropped.
     pub keeper: Box<dyn Any>,
 }
 
@@ -46,10 +46,10 @@ impl Place {
 /// A kind of store.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// A place where no store was opened yet.
+    /// Returns a place without a store.
     pub fresh: fn() -> Place,
-    /// The full name of an ignored test of the running binary that calls [`child`], and nothing else:
-    /// the process that is killed runs it.
+    /// Full name of an ignored test of the running binary that only calls [`child`]: the process
+    /// that is killed runs it.
     pub child: &'static str,
 }
 
@@ -90,10 +90,10 @@ const CLAIMS: &[(&str, Claim)] = claims![
     writers::a_store_is_open_until_its_last_handle_is_dropped,
 ];
 
-/// Tries every claim, each on a fresh place and on a thread of its name.
+/// Tests every claim, each with a new place and on a thread with its name.
 ///
 /// # Panics
-/// A claim does not hold.
+/// A claim is violated.
 pub fn hold(subject: Subject) {
     for (name, claim) in CLAIMS {
         on_thread(name, move || claim(&(subject.fresh)()));
@@ -109,7 +109,7 @@ pub fn hold(subject: Subject) {
     });
 }
 
-/// The name of the thread is the name in the message of a panic.
+/// The panic message contains the thread's name.
 fn on_thread(name: &str, claim: impl FnOnce() + Send + 'static) {
     let thread = Builder::new().name(name.to_owned()).spawn(claim);
     if let Err(panic) = thread.expect("a thread").join() {
@@ -117,17 +117,17 @@ fn on_thread(name: &str, claim: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What the killed process runs: it records into the store that its environment names, or takes
-/// journals in, until it is killed. Does nothing in a process that [`hold`] did not start.
+/// Runs in the process that is killed: records into the store of its environment, or takes in
+/// journals, until it is killed. Returns at once in a process that [`hold`] did not start.
 ///
 /// # Panics
-/// The store refuses, or no process reads what this one prints.
+/// The store refuses, or no process reads the output.
 pub fn child() {
     kill::record_until_killed();
     taken_in::take_in_until_killed();
 }
 
-/// A store with a campaign, and a running experiment of it that is not begun yet.
+/// A store with a campaign, and a running experiment of it that `begin` has not seen yet.
 pub(crate) fn prepared(place: &Place) -> (Box<dyn Store>, Experiment) {
     let mut store = place.open(Access::Write);
     let campaign = campaign();

@@ -11,7 +11,7 @@ use super::values::{message, provenance};
 use super::{Place, complete, prepared};
 use crate::{Access, Store, StoreError};
 
-/// A recorder that the store did not make.
+/// A recorder of no store.
 #[derive(Debug)]
 struct Foreign(ExperimentId);
 
@@ -33,7 +33,7 @@ impl Recorder for Foreign {
     }
 }
 
-/// The experiment is there once, with these messages.
+/// The experiment exists exactly once, with these messages.
 fn is_there_once(store: &dyn Store, expected: &Experiment, messages: &[Message]) {
     let found = store.experiments(expected.campaign).expect("readable");
     assert_eq!(found, std::slice::from_ref(expected));

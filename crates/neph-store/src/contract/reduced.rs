@@ -1,4 +1,4 @@
-//! An experiment has its messages or its minutes, never none and never both.
+//! An experiment has either its messages or its minutes.
 
 use neph_model::{FleetMessage, FlowIndex, Minute, Tally, Wall};
 
@@ -48,7 +48,7 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(place: &Place) 
     store
         .reduce(experiment.id, &minutes, first)
         .expect("reduced");
-    // Whoever is not sure repeats it.
+    // A caller that does not know the result repeats the call.
     store.reduce(experiment.id, &[], second).expect("it is");
     let mut reduction = Reduction {
         at: first,

@@ -1,4 +1,4 @@
-//! What another process or host journalled is taken in exactly once, whole.
+//! Journals of another process or host are taken in completely and exactly once.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write, stdout};
@@ -23,12 +23,12 @@ use crate::{Access, Journalled, SentWithin, Store, StoreError, TakenIn, open};
 const MESSAGES: u64 = 12;
 const STORE: &str = "NEPH_STORE_TEST_TAKES_IN";
 const FOLDER: &str = "NEPH_STORE_TEST_JOURNALS";
-/// How much later each of four kills is: so often this thread lets others go first, some milliseconds.
+/// Delay of each further kill of four, in yields of this thread: some milliseconds.
 const LATER: usize = 5_000;
-/// How often a process that takes in is killed, each time after more of its work.
+/// Number of kills of a process that takes in journals. Each kill comes later in its work.
 const KILLS: usize = 12;
 
-/// A folder for journals, which goes away with this. The module is built without what only tests have.
+/// A temporary folder for journals. This module is also built without dev-dependencies.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -54,12 +54,12 @@ fn recorded() -> Vec<Message> {
     (0..MESSAGES).map(|seq| message(0, seq)).collect()
 }
 
-/// An hour of a fleet: several segments.
+/// One hour of a fleet: several segments.
 fn of_fleet() -> Vec<FleetMessage> {
     (0..160_000).step_by(400).map(fleet_message).collect()
 }
 
-/// The experiment as it ended, after its journals were written as an agent does.
+/// Writes the journals of an experiment as an agent does; returns the ended experiment.
 fn journalled(folder: &Path, experiment: &Experiment) -> Experiment {
     let recorder = JournalRecorder::create(folder, experiment.id).expect("a new journal");
     let mut recorder: Box<dyn Recorder> = Box::new(recorder);
@@ -93,7 +93,7 @@ fn found_besides() -> Event {
     event(70, EventKind::AlarmRaised)
 }
 
-/// The experiment is there, with these messages of its main flow and of its fleet.
+/// The experiment exists, with these messages of its main flow and of its fleet.
 fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet: usize) {
     let found = store.experiments(expected.campaign).expect("readable");
     let found: Vec<_> = found.iter().filter(|one| one.id == expected.id).collect();
@@ -137,7 +137,7 @@ pub(super) fn a_finished_journal_is_taken_in_once(place: &Place) {
     }
     assert_eq!(store.recover().expect("nothing to do"), []);
     drop(store);
-    // Whoever sends it sends it until it is confirmed, and then removes it.
+    // The sender repeats until the store confirms, then removes the journals.
     drop(folder);
     let mut store = place.open(Access::Write);
     let gone = Path::new("/nonexistent");
@@ -203,7 +203,7 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(pla
     journalled(folder.path(), &running);
     let journal = journal_path(folder.path(), running.id);
     let whole = fs::read(&journal).expect("readable");
-    // The event, which came last, is torn.
+    // Cuts off the event, which is the last record.
     fs::write(&journal, &whole[..whole.len() - 5]).expect("writable");
     let taken = store.take_in(&Journalled {
         folder: folder.path(),
@@ -256,7 +256,7 @@ pub(super) fn what_is_recorded_here_is_not_taken_in(place: &Place) {
     assert_eq!(found, [message(0, 0), message(0, 1)]);
 }
 
-/// What the killed process runs: it journals an experiment and takes it in, over and over.
+/// Runs in the process that is killed: repeatedly journals an experiment and takes it in.
 pub(super) fn take_in_until_killed() {
     let (Ok(url), Ok(folder)) = (std::env::var(STORE), std::env::var(FOLDER)) else {
         return;
@@ -276,13 +276,14 @@ pub(super) fn take_in_until_killed() {
     }
 }
 
-/// To the parent, behind whatever the test harness has printed.
+/// Prints to the parent, after the output of the test harness.
 fn print(line: &str) {
     let mut out = stdout();
     out.write_all(line.as_bytes()).expect("a parent that reads");
 }
 
-/// Runs the child until it has printed so many lines, and kills it a moment later: what it journalled.
+/// Runs the child until it has printed enough lines, then kills it. Returns the experiments that it
+/// journalled.
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn take_in_and_kill(place: &Place, folder: &Path, child: &str, kill: usize) -> Vec<Experiment> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
@@ -299,11 +300,11 @@ fn take_in_and_kill(place: &Place, folder: &Path, child: &str, kill: usize) -> V
     for line in lines {
         let line = line.expect("text");
         let journalled = line.strip_prefix("journalled ");
-        // The kill may tear the last line.
+        // The kill may cut off the last line.
         all.extend(journalled.and_then(|text| serde_json::from_str::<Experiment>(text).ok()));
         printed += usize::from(journalled.is_some() || line.starts_with("taken "));
         if printed > kill / 4 && !is_killed {
-            // Into another part of its work each time.
+            // Each kill comes at another point of the work.
             (0..kill % 4 * LATER).for_each(|_| thread::yield_now());
             child.kill().expect("alive until now");
             is_killed = true;

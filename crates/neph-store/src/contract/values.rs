@@ -1,4 +1,4 @@
-//! Values that use every field.
+//! Test values that use every field.
 
 use std::collections::BTreeMap;
 
@@ -85,8 +85,7 @@ pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
     }
 }
 
-/// A message of which every field follows from its numbers, so that a reader can check what it was
-/// given.
+/// A message whose fields all follow from its numbers, so that a reader can verify them.
 pub(crate) fn message(flow: u32, seq: u64) -> Message {
     let start = i64::try_from(seq).expect("small") * 1_000_000;
     let at = |offset: i64| Some(Instant::from_nanos(start + offset));
@@ -113,7 +112,7 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
     message
 }
 
-/// A message of a fleet of which every field follows from its number.
+/// A message of a fleet whose fields all follow from its number.
 pub(crate) fn fleet_message(number: u32) -> FleetMessage {
     let mut reply = FleetReply {
         round_trip: Span::from_nanos(800_000 + i64::from(number)),
@@ -240,8 +239,8 @@ pub(crate) fn route(at: i64) -> Traceroute {
     }
 }
 
-/// The `n`th by time; every third for a change whose path before is not known, and every third for
-/// one where the routers were others.
+/// The `n`th by time. Every third has a change from an unknown path, every third a change from a
+/// known one.
 pub(crate) fn traced_route(n: u16) -> TracedRoute {
     let at = i64::from(n) * 1_000_000;
     let trace = flow_trace(0, TraceKind::Udp, None);
@@ -262,7 +261,7 @@ pub(crate) fn traced_route(n: u16) -> TracedRoute {
     }
 }
 
-/// The `n`th by time; every other failed.
+/// The `n`th by time; every other one failed.
 pub(crate) fn class_transfer(n: u16) -> ClassTransfer {
     ClassTransfer {
         endpoint: usize::from(n % 2),
@@ -283,7 +282,7 @@ pub(crate) fn class_transfer(n: u16) -> ClassTransfer {
     }
 }
 
-/// Of two flows: one reached its destination, the other's way ended at a router.
+/// Two routes: one reached its destination, the other ended at a router.
 pub(crate) fn flow_trace(at: i64, kind: TraceKind, enough: Option<bool>) -> FlowTrace {
     let router = "fe80::1".parse().expect("an address");
     let hop = |ttl, address| FlowHop {

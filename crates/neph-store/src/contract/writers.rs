@@ -1,4 +1,4 @@
-//! Several writers at a time, each on a thread and through a handle of its own.
+//! Concurrent writers, each on a thread and with its own handle.
 
 use std::sync::Barrier;
 use std::thread;
@@ -12,7 +12,7 @@ use super::{Place, complete, prepared};
 use crate::{Access, Store, StoreError};
 
 const WRITERS: u32 = 4;
-/// Experiments of each writer.
+/// Experiments per writer.
 const EXPERIMENTS: u32 = 5;
 const MESSAGES: u64 = 60;
 
@@ -25,7 +25,7 @@ fn messages_of(writer: u32, number: u32) -> Vec<Message> {
         .collect()
 }
 
-/// Records and finishes what was begun; the store is needed for the routes and for the end.
+/// Records and finishes an experiment that has begun; only routes and the end need the store.
 fn record(
     store: &mut dyn Store,
     mut recorder: Box<dyn Recorder>,
@@ -54,7 +54,7 @@ pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &Place) {
         for number in 0..EXPERIMENTS {
             let mut own = experiment(first.campaign);
             (own.block, own.position) = (writer, number);
-            // All four run before one of them ends.
+            // All four experiments run before one of them ends.
             let recorder = handle.begin(&own).expect("begun");
             together.wait();
             let messages = messages_of(writer, number);
@@ -110,7 +110,7 @@ pub(super) fn recovery_leaves_what_another_handle_records(place: &Place) {
     recorder.messages(&[message(0, 0)]).expect("recorded");
     let ended = complete(&running);
     let facts = provenance(running.id);
-    // The handle that ends it may be another one than began it.
+    // Another handle than the one that began it may end it.
     store.finish(recorder, &ended, &facts).expect("finished");
     assert_eq!(
         other.messages(running.id).expect("readable"),

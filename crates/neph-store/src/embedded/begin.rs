@@ -1,4 +1,4 @@
-//! The beginning of an experiment: its journal, then the catalog.
+//! The start of an experiment: first its journal, then its catalog entry.
 
 use neph_journal::JournalWriter;
 use neph_model::{Experiment, ExperimentId, ExperimentStatus, Recorder};
@@ -10,12 +10,12 @@ use crate::columns::FileFacts;
 use crate::workspace::remove_if_there;
 
 impl Embedded {
-    /// Begins an experiment that the catalog does not have.
+    /// Begins an experiment that is not in the catalog.
     pub(super) fn begin_new(
         &mut self,
         experiment: &Experiment,
     ) -> Result<Box<dyn Recorder>, StoreError> {
-        // The journal comes first: an experiment that is in the catalog always has one.
+        // The journal comes first: every experiment in the catalog has one.
         let journal = self.workspace.journal_of(experiment.id);
         let scenario = self.scenario_of(experiment)?;
         let writer = match JournalWriter::create(&journal, experiment.id) {
@@ -34,7 +34,7 @@ impl Embedded {
         running.status = ExperimentStatus::Running;
         running.ended = None;
         if let Err(error) = self.catalog.add_experiment(&running) {
-            // Nothing was recorded; if the removal fails too, recovery clears the empty journal.
+            // Nothing was recorded. If this removal fails too, recovery removes the empty journal.
             let _removed = remove_if_there(&journal);
             return Err(self.refusal(experiment.id, error));
         }
@@ -42,7 +42,7 @@ impl Embedded {
         Ok(Box::new(recorder))
     }
 
-    /// Why an experiment could not begin: `error`, unless the catalog has it already.
+    /// Why `begin` failed: `error`, unless the catalog already has the experiment.
     fn refusal(&self, experiment: ExperimentId, error: StoreError) -> StoreError {
         match self.catalog.status_of(experiment) {
             Ok(Some(status)) => StoreError::ExperimentExists { experiment, status },

@@ -1,4 +1,5 @@
-//! The end of an experiment: journal to columns, then the catalog, then the journal goes away.
+//! The end of an experiment: writes the columns from the journal, then the catalog, then removes
+//! the journal.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::columns::{ColumnsWriter, FileFacts};
 use crate::fleet;
 use crate::workspace::{Workspace, remove_if_there, sync_folder};
 
-/// Refuses an end that does not belong to what was recorded.
+/// Refuses an end that does not match the recorder.
 pub(super) fn check(
     recorder: &dyn Recorder,
     experiment: &Experiment,
@@ -38,7 +39,7 @@ pub(super) fn check(
 }
 
 impl Embedded {
-    /// Ends an experiment that runs; one that has ended is left as it is.
+    /// Ends a running experiment; refuses one that has ended.
     pub(super) fn end(
         &mut self,
         experiment: &Experiment,
@@ -53,7 +54,7 @@ impl Embedded {
         }
     }
 
-    /// Carries an experiment whose journal is closed to its end.
+    /// Ends an experiment whose journal is closed.
     fn settle(
         &mut self,
         experiment: &Experiment,
@@ -68,7 +69,8 @@ impl Embedded {
         self.settle_contents(experiment, provenance, &contents)
     }
 
-    /// May be done again after a kill at any point: each step replaces what an earlier try left.
+    /// May be repeated after a kill at any point: each step replaces the result of an earlier
+    /// attempt.
     pub(super) fn settle_contents(
         &mut self,
         experiment: &Experiment,
@@ -110,7 +112,7 @@ impl Embedded {
     }
 }
 
-/// Gives the file of an experiment's messages, which is whole, its name.
+/// Renames the complete file of an experiment's messages to its final name.
 pub(super) fn name_columns(
     workspace: &Workspace,
     experiment: ExperimentId,

@@ -1,4 +1,4 @@
-//! Reading an experiment's messages, wherever they are at this moment.
+//! Reads an experiment's messages from its journal or from its columns.
 
 use neph_journal::Contents;
 use neph_model::{ExperimentId, Message};
@@ -8,13 +8,13 @@ use crate::StoreError;
 use crate::columns::ColumnsReader;
 use crate::store::MessageVisitor;
 
-/// Messages of a running experiment that are handed out at once.
+/// Messages per batch of a running experiment.
 const BATCH: usize = 4096;
 
 impl Embedded {
-    /// From the journal while it runs, from the columns afterwards. A reader may come while the
-    /// writer finishes: the columns have their name before the catalog says so and before the
-    /// journal goes, so that looking for the journal and then for the columns finds one of them.
+    /// From the journal while it runs, from the columns afterwards. A reader may look for the
+    /// journal while the writer finishes, then for the columns. It finds one of them: the columns
+    /// get their name before the catalog records the end and before the journal is removed.
     pub(super) fn visit(
         &self,
         experiment: ExperimentId,

@@ -1,8 +1,8 @@
-//! The embedded store: a folder with a catalog, a journal per running experiment and a Parquet
-//! file per finished one.
+//! The embedded store: a folder with a catalog, a journal per running experiment and a Parquet file
+//! per ended one.
 //!
-//! Owns the order in which these three change, so that a kill between any two steps leaves a state
-//! that `recover` completes (see [`Step`]).
+//! Owns the order in which these three change. A kill between any two steps leaves a state that
+//! `recover` completes (see [`Step`]).
 
 mod begin;
 mod finish;
@@ -43,7 +43,7 @@ use step::{Gate, Step};
 pub(crate) struct Embedded {
     workspace: Workspace,
     catalog: Catalog,
-    /// Held if opened for writing.
+    /// `Some` if opened for writing.
     lock: Option<Arc<WriteLock>>,
     recording: Recording,
     gate: Gate,
@@ -74,7 +74,7 @@ impl Embedded {
         })
     }
 
-    /// Refuses what would change a workspace that was opened for reading.
+    /// Refuses to change a workspace that was opened for reading.
     fn writing(&self, operation: &'static str) -> Result<(), StoreError> {
         match self.lock {
             Some(_) => Ok(()),
@@ -85,7 +85,7 @@ impl Embedded {
         }
     }
 
-    /// The journal's contents if the experiment is running, or was when a crash came.
+    /// Contents of the journal, if the catalog has the experiment as running.
     fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
         match self.known(experiment)? {
             ExperimentStatus::Running => {
@@ -96,7 +96,7 @@ impl Embedded {
         }
     }
 
-    /// How an experiment stands; one that is not in the catalog is refused.
+    /// Status of an experiment; an error if it is not in the catalog.
     fn known(&self, experiment: ExperimentId) -> Result<ExperimentStatus, StoreError> {
         let status = self.catalog.status_of(experiment)?;
         status.ok_or_else(|| StoreError::UnknownExperiment {
@@ -165,7 +165,7 @@ impl Store for Embedded {
         finish::check(recorder.as_ref(), experiment, provenance)?;
         drop(recorder);
         let ended = self.end(experiment, provenance);
-        // Its writer is gone now: should the disk have refused, recovery may take it up.
+        // Its writer has ended. If the disk refused, recovery may end the experiment.
         self.recording.remove(experiment.id);
         ended
     }
@@ -286,7 +286,7 @@ impl Store for Embedded {
     ) -> Result<(), StoreError> {
         self.check_kept(experiment)?;
         let visited = self.visit(experiment, visit);
-        // A writer may have reduced it meanwhile.
+        // A writer may have reduced it in the meantime.
         visited.or_else(|error| self.check_kept(experiment).and(Err(error)))
     }
 

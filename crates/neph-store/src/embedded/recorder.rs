@@ -1,4 +1,4 @@
-//! What a running experiment measures, into its journals.
+//! Writes the measurements of a running experiment to its journals.
 
 use neph_journal::JournalWriter;
 use neph_model::{Event, ExperimentId, FleetMessage, Message, RecordError, Recorder, Sample};
@@ -6,14 +6,14 @@ use neph_model::{Event, ExperimentId, FleetMessage, Message, RecordError, Record
 use crate::columns::FileFacts;
 use crate::fleet::{FleetPlace, FleetRecorder};
 
-/// One experiment's recorder.
+/// The recorder of one experiment.
 #[derive(Debug)]
 pub(super) struct EmbeddedRecorder {
     pub(super) journal: JournalWriter,
     pub(super) fleet: Fleet,
 }
 
-/// A fleet's folders are made when its first messages come.
+/// The folders of a fleet are created with its first messages.
 #[derive(Debug)]
 pub(super) enum Fleet {
     NotYet(FleetPlace, FileFacts),

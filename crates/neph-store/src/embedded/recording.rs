@@ -1,26 +1,26 @@
-//! Which experiments have a writer, known to every handle of the store.
+//! Which experiments have a writer, shared by all handles of the store.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_model::ExperimentId;
 
-/// Experiments that were begun and are not finished: their writer is not gone.
+/// Experiments that were begun and not finished: they have a writer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recording(Arc<Mutex<BTreeSet<ExperimentId>>>);
 
 impl Recording {
-    /// Adds an experiment; false if it is there.
+    /// Adds an experiment; false if it was already added.
     pub(super) fn add(&self, experiment: ExperimentId) -> bool {
         self.all().insert(experiment)
     }
 
-    /// The writer of an experiment is gone.
+    /// Removes an experiment whose writer has ended.
     pub(super) fn remove(&self, experiment: ExperimentId) {
         self.all().remove(&experiment);
     }
 
-    /// All of them. None begins and none ends as long as the guard is held.
+    /// The experiments. None begins and none ends while the caller has the guard.
     pub(super) fn all(&self) -> MutexGuard<'_, BTreeSet<ExperimentId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! What a crash left: running experiments become interrupted ones, with every message that was
-//! recorded. Idempotent, and safe to be killed itself: it ends experiments by the same steps.
+//! Crash recovery: running experiments become interrupted ones, with every recorded message.
+//! Idempotent, and safe against a kill: it ends experiments with the same steps.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,8 +18,8 @@ use crate::fleet;
 use crate::workspace::remove_if_there;
 
 impl Embedded {
-    /// Every experiment whose writer is gone, as it now stands. Whoever holds the workspace and
-    /// records nothing carries no campaign out, and nobody else does.
+    /// Ends every experiment that has no writer; returns them. Interrupts running campaigns if this
+    /// process, which has the lock, records nothing: then nobody carries them out.
     pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
         let shared = self.recording.clone();
         let recording = shared.all();
@@ -48,7 +48,7 @@ impl Embedded {
             self.settle_contents(&experiment, None, &contents)?;
             return Ok(experiment);
         }
-        // Without a journal (a power cut, or somebody removed it) the columns may still be there.
+        // Without a journal (power failure, or deleted by a user) the columns may still exist.
         if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
             Seen::in_columns(&columns)?
                 .and(fleet)
@@ -70,15 +70,15 @@ impl Embedded {
         Ok(experiment)
     }
 
-    /// Journals whose experiment has ended, or was never added, hold nothing that is not
-    /// elsewhere. One with records that the catalog does not know is left alone: that is no crash,
-    /// and not ours to throw away.
+    /// Removes journals that are no longer needed: the experiment has ended, or was never added and
+    /// has no records. Keeps a journal with records whose experiment the catalog does not know: no
+    /// crash leaves such a journal.
     fn clear_journals(&self, recording: &BTreeSet<ExperimentId>) -> Result<(), StoreError> {
         for path in files_in(&self.workspace.journals())? {
             let Some(id) = experiment_of(&path, "journal") else {
                 continue;
             };
-            // Another handle may be between its journal and the catalog.
+            // Another handle may have created the journal but not the catalog entry yet.
             if recording.contains(&id) {
                 continue;
             }
@@ -94,8 +94,8 @@ impl Embedded {
         self.clear_fleets()
     }
 
-    /// A fleet's journals go before the catalog says that the experiment has ended; a folder that
-    /// a kill left behind is empty.
+    /// Removes fleet folders of ended experiments. They are empty: a fleet's journals are removed
+    /// before the catalog records the end.
     fn clear_fleets(&self) -> Result<(), StoreError> {
         for path in files_in(&self.workspace.journals())? {
             let Some(id) = experiment_of(&path, "fleet") else {
@@ -120,7 +120,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-/// The experiment that a file belongs to by its name.
+/// The experiment that the file is named after.
 fn experiment_of(path: &Path, extension: &str) -> Option<ExperimentId> {
     let ours = path.extension() == Some(OsStr::new(extension));
     let stem = path.file_stem()?.to_str()?;

@@ -1,7 +1,8 @@
-//! Messages that are replaced by a histogram for each minute.
+//! Replaces messages by a histogram for each minute.
 //!
-//! Owns the order: the catalog has the minutes, and that they count, in one transaction, and only then the messages
-//! go. Whatever a kill leaves, the catalog decides which of both is read: never none, and never both.
+//! Owns the order: first one catalog transaction stores the minutes and marks the experiment as
+//! reduced, then the messages are removed. After a kill the catalog decides which of the two is
+//! read: always exactly one.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -33,7 +34,7 @@ impl Embedded {
         self.remove_messages(experiment)
     }
 
-    /// Removes the messages of an experiment whose minutes count.
+    /// Removes the messages of a reduced experiment.
     fn remove_messages(&self, experiment: ExperimentId) -> Result<(), StoreError> {
         remove_if_there(&self.workspace.messages_of(experiment))?;
         self.gate.passed(Step::MessagesRemoved)?;
@@ -47,7 +48,7 @@ impl Embedded {
         sync_folder(&self.workspace.messages())
     }
 
-    /// Removes messages that a kill left behind the minutes that replace them.
+    /// Removes the messages of reduced experiments that a kill left.
     pub(super) fn clear_reduced(&self) -> Result<(), StoreError> {
         let reduced = self.catalog.reduced()?;
         if reduced.is_empty() {
@@ -66,7 +67,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// Refuses to read messages that are not there any more.
+    /// Refuses to read messages that were removed.
     pub(super) fn check_kept(&self, experiment: ExperimentId) -> Result<(), StoreError> {
         match self.catalog.reduction(experiment)? {
             None => Ok(()),

@@ -1,4 +1,5 @@
-//! What the records of an experiment show of it: for one that nobody ended, and to see whether all came.
+//! What the records of an experiment contain: used to end one without a writer, and to detect
+//! missing messages.
 
 use neph_journal::Contents;
 use neph_model::{EventKind, Experiment, FlowIndex, Message, Span, Tally};
@@ -7,12 +8,12 @@ use crate::StoreError;
 use crate::columns::ColumnsReader;
 use crate::fleet::Counts;
 
-/// What the records of an experiment show.
+/// Summary of an experiment's records.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     tally: Tally,
     messages: u64,
-    /// The last thing that is known to have happened, since the start.
+    /// Time of the last known event, nanoseconds since the start.
     last: i64,
 }
 
@@ -43,7 +44,7 @@ impl Seen {
         Ok(seen)
     }
 
-    /// And a fleet's messages: it stands in the place of a main flow.
+    /// Adds the counts of a fleet, which replaces a main flow.
     pub(super) fn and(mut self, fleet: Counts) -> Self {
         self.messages += fleet.messages;
         self.last = self.last.max(fleet.last);
@@ -68,12 +69,12 @@ impl Seen {
         tally.reordered += u64::from(message.reordered);
     }
 
-    /// Messages of the main flow, or of the fleet in its place: those that a tally counts.
+    /// Messages that a tally counts: those of the main flow, or of the fleet.
     pub(super) const fn messages_of_main(&self) -> u64 {
         self.tally.messages
     }
 
-    /// As the end of an experiment that nobody ended.
+    /// Sets tally, end and reason of an experiment whose writer ended too early.
     pub(super) fn reported_in(&self, experiment: &mut Experiment) {
         experiment.tally = self.tally;
         experiment.ended = Some(experiment.started + Span::from_nanos(self.last));

@@ -1,4 +1,4 @@
-//! The steps of an experiment's life on disk, and where a test can end it.
+//! The steps of an experiment's life on disk. A test can stop after each of them.
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -6,33 +6,36 @@ use std::cell::Cell;
 use crate::StoreError;
 use crate::fleet::SegmentStep;
 
-/// A step that is complete. After each of them a kill must be survived.
+/// A completed step. A kill after any of them loses nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Begin: the journal is there, the catalog knows nothing. Recovery removes the journal, which
-    /// is empty: nothing was acknowledged yet.
+    /// Begin: the journal exists, the catalog does not know the experiment. Recovery removes the
+    /// journal, which is empty: nothing was acknowledged yet.
     JournalMade,
-    /// Begin: the catalog says running.
+    /// Begin: the catalog has the status running.
     ExperimentAdded,
-    /// End: a segment of the fleet is in a file under a temporary name. Recovery writes it again.
+    /// End: a segment of the fleet is in a file with a temporary name. Recovery writes it once
+    /// more.
     SegmentWritten,
-    /// End: the segment has its name; its journal, which says the same, is still there. Recovery
-    /// writes it again.
+    /// End: the segment has its name; its journal still exists with the same contents. Recovery
+    /// writes it once more.
     SegmentNamed,
-    /// End: the segment's journal is gone. Recovery goes on with the next one.
+    /// End: the segment's journal is removed. Recovery continues with the next one.
     SegmentJournalRemoved,
-    /// End: the messages are in a file under a temporary name. Recovery writes them again.
+    /// End: the messages are in a file with a temporary name. Recovery writes them once more.
     ColumnsWritten,
-    /// End: the file has its name, the catalog still says running. Recovery writes it again from
-    /// the journal, which is still there.
+    /// End: the file has its name, the catalog still has the status running. Recovery rewrites the
+    /// file from the journal, which still exists.
     ColumnsNamed,
-    /// End: the catalog says how it ended; the journal is superfluous. Recovery removes it.
+    /// End: the catalog has the final status; the journal is superfluous. Recovery removes it.
     EndRecorded,
-    /// End: all done.
+    /// End: complete.
     JournalRemoved,
-    /// Reduction: the catalog has the minutes, and they count. Recovery removes the messages.
+    /// Reduction: the catalog has the minutes and marks the experiment as reduced. Recovery removes
+    /// the messages.
     Reduced,
-    /// Reduction: the file of messages is gone; those of a fleet are there. Recovery removes them.
+    /// Reduction: the file of messages is removed, those of a fleet still exist. Recovery removes
+    /// them.
     MessagesRemoved,
 }
 
@@ -61,7 +64,7 @@ impl Step {
     ];
 }
 
-/// Lets every step pass; in a test, all but the one that the test chose.
+/// Lets every step pass, except the one that a test chose.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     #[cfg(test)]

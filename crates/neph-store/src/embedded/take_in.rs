@@ -1,8 +1,9 @@
-//! Taking in an experiment that another host journalled: columns first, then the catalog in one transaction.
+//! Takes in an experiment that another host journalled: first the columns, then the catalog in one
+//! transaction.
 //!
-//! The experiment is never in the catalog as running, so recovery does not take it for one that a crash cut
-//! off. A kill before the transaction leaves files that the next try replaces; behind it, all is done. The
-//! journals are only read.
+//! The experiment is never in the catalog as running, so recovery does not mistake it for one that
+//! a crash interrupted. A kill before the transaction leaves files that the next attempt replaces;
+//! after it, the work is complete. The journals are only read.
 
 use neph_journal::{Contents, fleet_folder, journal_path};
 use neph_model::{Experiment, ExperimentStatus, Provenance};
@@ -16,7 +17,7 @@ use crate::columns::FileFacts;
 use crate::fleet::{self, FleetPlace};
 use crate::store::{Journalled, TakenIn};
 
-/// Refuses what does not belong together.
+/// Refuses a provenance of another experiment.
 pub(super) fn check(journalled: &Journalled<'_>) -> Result<(), StoreError> {
     let of = |provenance: &Provenance| provenance.experiment;
     let experiment = journalled.experiment.id;
@@ -83,8 +84,8 @@ impl Embedded {
     }
 }
 
-/// How it stands in the store: as it ended, if all of its messages came; one whose writer is gone as
-/// interrupted, with what came.
+/// The experiment as it is stored. Ended and with all messages: unchanged. Without its writer:
+/// interrupted, with the messages that arrived.
 fn ended(experiment: &Experiment, seen: &Seen) -> Result<Experiment, StoreError> {
     let mut experiment = experiment.clone();
     let (found, expected) = (seen.messages_of_main(), experiment.tally.messages);

@@ -39,7 +39,7 @@ fn recorded() -> Vec<Message> {
     (0..20).map(|seq| message(0, seq)).collect()
 }
 
-/// Two segments of a fleet: twelve minutes.
+/// Twelve minutes of a fleet: two segments.
 fn fleet() -> Vec<FleetMessage> {
     (0..13)
         .map(|minute| fleet_message(minute % 4, minute / 4, i64::from(minute) * 60))
@@ -63,8 +63,8 @@ fn sample() -> Sample {
     }
 }
 
-/// Begins, records and finishes; gives up at the first error, as a killed process does. Tells
-/// whether the recorder's calls had returned.
+/// Begins, records and finishes; stops at the first error, as a killed process does. Also returns
+/// whether the recorder's calls returned.
 fn carry_out(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(), StoreError>) {
     let mut recorder = match store.begin(experiment) {
         Ok(recorder) => recorder,
@@ -85,7 +85,7 @@ fn carry_out(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(),
     (true, result)
 }
 
-/// Files that no ended experiment leaves behind.
+/// Files that must not exist when all experiments have ended.
 fn left_over(store: &Embedded) -> Vec<String> {
     let names = |folder: PathBuf| fs::read_dir(folder).expect("a folder");
     let journals: Vec<String> = names(store.workspace.journals())
@@ -112,7 +112,7 @@ fn left_over(store: &Embedded) -> Vec<String> {
         .collect()
 }
 
-/// After any number of kills in recovery, what was acknowledged is there and nothing else.
+/// After any number of kills in recovery, exactly what was acknowledged is stored.
 fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
     let found = store.experiments(experiment.campaign).expect("readable");
     let Some(found) = found.first() else {
@@ -176,7 +176,8 @@ fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothi
     }
 }
 
-/// A kill between any two steps leaves messages or minutes, and a second try or recovery completes it.
+/// A kill between any two steps leaves messages or minutes; a second attempt or recovery completes
+/// it.
 #[test]
 fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
     for step in [None, Some(Step::Reduced), Some(Step::MessagesRemoved)] {
@@ -335,7 +336,7 @@ fn an_end_that_the_disk_refused_is_taken_up_by_the_same_process() {
     holds(&store, &experiment, true);
 }
 
-/// The steps of a take-in: the others are those of an experiment that is recorded here.
+/// The steps of taking in; the other steps belong to an experiment that is recorded locally.
 #[test]
 fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
     for step in Step::ALL {

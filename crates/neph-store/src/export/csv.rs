@@ -1,4 +1,4 @@
-//! CSV: a row per message with its marks, its stages and its TCP states.
+//! CSV: one row per message with its timestamps, stages and TCP states.
 
 use std::io::Write;
 
@@ -12,15 +12,14 @@ use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` as CSV with a header; returns the number of rows.
 ///
-/// Columns: which experiment the row belongs to (`experiment_id`, `scenario`, `block`, `status`
-/// ...), those of the message files, `response_ns` and `service_ns`, then a
-/// column `stage_<stages>_ns` for each ledger entry that occurs: `stage_network_ns`, or
-/// `stage_network+peer_send_ns` where the mark between two stages is absent. In a row with a
-/// reply the stage columns that have a value add up to `response_ns` exactly. An absent value is
-/// an empty field.
+/// Columns: first those that identify the experiment (`experiment_id`, `scenario`, `block`,
+/// `status` ...), then those of the message files, `response_ns` and `service_ns`. A column
+/// `stage_<stages>_ns` follows for each ledger entry that occurs: `stage_network_ns`, or
+/// `stage_network+peer_send_ns` where the timestamp between two stages is absent. In a row with a
+/// reply the stages add up to `response_ns` exactly. An absent value is an empty field.
 ///
 /// # Errors
-/// What the store cannot read, or `out` does not take.
+/// The store cannot be read, or `out` cannot be written.
 pub fn export_csv(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -40,8 +39,8 @@ pub fn export_csv(
     })
 }
 
-/// Writes rows with a header: whose they are, their columns, and what `put_behind` appends under the
-/// names of `behind`, each field behind a comma.
+/// Writes a header and rows. A row has the leading columns, the table's columns, and the fields
+/// `behind`, which `put_behind` appends with a comma before each.
 pub(super) fn write<R: Stored>(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -84,7 +83,7 @@ fn whose(belonging: &Belonging<'_>) -> String {
     fields.join(",")
 }
 
-/// A field for each column, each behind a comma.
+/// Appends one field for each column, with a comma before each.
 fn cells<R: Row>(row: &R, line: &mut String) {
     for column in R::COLUMNS {
         line.push(',');
@@ -98,7 +97,7 @@ fn cells<R: Row>(row: &R, line: &mut String) {
     }
 }
 
-/// The columns that a ledger fills.
+/// Appends the columns of a ledger.
 fn ledger(message: &Message, entries: &[StageSet], line: &mut String) {
     match message.ledger() {
         None => line.extend(std::iter::repeat_n(',', 2 + entries.len())),

@@ -1,4 +1,4 @@
-//! The messages of fleets as CSV, JSON lines and Parquet. Experiments without a fleet add no rows.
+//! Messages of fleets as CSV, JSON lines and Parquet. Experiments without a fleet add no rows.
 
 use std::io::Write;
 
@@ -9,11 +9,11 @@ use super::{csv, jsonl, parquet};
 use crate::{Store, StoreError};
 use neph_text::WholeFile;
 
-/// What stands behind the columns of the files: whom the slot asked, and the round trip without
-/// the time at the peer.
+/// Columns after those of the files: the endpoint of the slot, and the RTT without the time at the
+/// peer.
 const BEHIND: [&str; 2] = ["endpoint", "network_ns"];
 
-/// The name of the endpoint that a message's slot asks, if the experiment has it.
+/// Name of the endpoint that the message's slot measures, if the experiment has it.
 fn endpoint<'e>(experiment: &'e Experiment, message: &FleetMessage) -> Option<&'e str> {
     let fleet = experiment.fleet.as_ref()?;
     let endpoint = fleet.endpoints.get(fleet.endpoint_of(message.slot))?;
@@ -25,11 +25,11 @@ fn network(message: &FleetMessage) -> Option<i64> {
 }
 
 /// Writes the messages of the fleets of `experiments` as CSV with a header; returns the number of
-/// rows. Columns: which experiment the row belongs to, those of the fleets' files, the endpoint's
-/// name, and the round trip without the time at the peer. An absent value is an empty field.
+/// rows. Columns: those that identify the experiment, those of the fleets' files, the endpoint's
+/// name, and the RTT without the time at the peer. An absent value is an empty field.
 ///
 /// # Errors
-/// What the store cannot read, or `out` does not take.
+/// The store cannot be read, or `out` cannot be written.
 pub fn export_fleet_csv(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -49,10 +49,11 @@ pub fn export_fleet_csv(
     )
 }
 
-/// The same as JSON objects, one a line; what is absent has no key. Returns the number of lines.
+/// Writes the same as JSON objects, one per line; an absent value has no key. Returns the number of
+/// lines.
 ///
 /// # Errors
-/// What the store cannot read, or `out` does not take.
+/// The store cannot be read, or `out` cannot be written.
 pub fn export_fleet_jsonl(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -66,11 +67,11 @@ pub fn export_fleet_jsonl(
     })
 }
 
-/// The same as one Parquet file; the columns are those of the fleets' files, after those that name the
-/// experiment of a row. Returns the number of rows.
+/// Writes one Parquet file with the columns of the fleets' files, after those that identify the
+/// experiment. Returns the number of rows.
 ///
 /// # Errors
-/// What the store cannot read, or the disk does not take.
+/// The store cannot be read, or the file cannot be written.
 pub fn export_fleet_parquet(
     store: &dyn Store,
     experiments: &[Experiment],

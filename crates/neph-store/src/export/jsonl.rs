@@ -1,4 +1,4 @@
-//! JSON lines: an object per message.
+//! JSON lines: one object per message.
 
 use std::io::Write;
 
@@ -10,15 +10,15 @@ use super::stages;
 use crate::columns::{Belonging, Cell, Constant};
 use crate::{Store, StoreError};
 
-/// Writes the messages of `experiments`, one JSON object a line; returns the number of lines.
+/// Writes the messages of `experiments`, one JSON object per line; returns the number of lines.
 ///
-/// Keys: which experiment it belongs to (`experiment_id`, `scenario`, `block`, `status` ...), the
-/// columns of the message files, and for a reply `response_ns`,
-/// `service_ns` and `stages_ns`, an object from `network` or `network+peer_send` to nanoseconds
-/// that add up to `response_ns`. What is absent has no key.
+/// Keys: those that identify the experiment (`experiment_id`, `scenario`, `block`, `status` ...),
+/// then the columns of the message files. A reply also has `response_ns`, `service_ns` and
+/// `stages_ns`: an object from `network` or `network+peer_send` to nanoseconds that add up to
+/// `response_ns`. An absent value has no key.
 ///
 /// # Errors
-/// What the store cannot read, or `out` does not take.
+/// The store cannot be read, or `out` cannot be written.
 pub fn export_jsonl(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -29,7 +29,7 @@ pub fn export_jsonl(
     })
 }
 
-/// Writes rows as objects: whose they are, their columns, and what `put_behind` adds.
+/// Writes rows as objects: the leading keys, the table's columns, and what `put_behind` adds.
 pub(super) fn write<R: Stored>(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -58,7 +58,7 @@ fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreErro
         .map_err(StoreError::output("JSON"))
 }
 
-/// A value as JSON has it; null if it is absent.
+/// A value as JSON; null if it is absent.
 fn value(cell: Cell) -> Value {
     match cell {
         Cell::Absent => Value::Null,

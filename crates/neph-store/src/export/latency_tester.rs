@@ -1,4 +1,4 @@
-//! The Latency Tester's own columns, for the scripts that people have for them.
+//! The Latency Tester's columns, for existing scripts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,19 +8,19 @@ use neph_model::{Experiment, FlowIndex, Message};
 
 use crate::{Store, StoreError, WallClock};
 
-/// Their header, byte for byte.
+/// The Latency Tester's header, byte for byte.
 const HEADER: &str = "#client-send-timestamp,server-timestamp,e2e-rtt\n";
 
-/// Writes the replied messages of the main flow of `experiment` as the Latency Tester does: Unix
-/// nanoseconds, Unix nanoseconds, milliseconds with 6 decimals, in the order of the replies.
-/// Returns the number of rows. One experiment a file: nothing in a row tells whose it is.
+/// Writes the replied messages of the main flow of `experiment` in the Latency Tester's format, in
+/// the order of the replies. Columns: Unix nanoseconds, Unix nanoseconds, milliseconds with 6
+/// decimals. Returns the number of rows. One file per experiment: rows do not identify it.
 ///
-/// The server's time is when its program had read the request, or the nearest mark there is; empty
-/// if the peer told none. The round trip is the service time, from dialling or sending on. The
-/// format has no place for a message that was lost.
+/// The server's time is when its application had read the request, or the nearest timestamp that
+/// exists; empty without any. The RTT is the service time, from dialling or sending. The format has
+/// no lost messages.
 ///
 /// # Errors
-/// What the store cannot read, or `out` does not take.
+/// The store cannot be read, or `out` cannot be written.
 pub fn export_latency_tester_csv(
     store: &dyn Store,
     experiment: &Experiment,
@@ -33,7 +33,7 @@ pub fn export_latency_tester_csv(
     let mut waiting: BinaryHeap<Reverse<Row>> = BinaryHeap::new();
     store.visit_messages(experiment.id, &mut |batch| {
         for row in batch.iter().filter_map(|message| row(message, &clock)) {
-            // Messages come as they were sent: whatever was received before is in its order.
+            // Messages come by send time: no later one has a reply before this send time.
             while let Some(Reverse(first)) = waiting.peek()
                 && first.received <= row.sent
             {
@@ -52,7 +52,7 @@ pub fn export_latency_tester_csv(
     Ok(rows)
 }
 
-/// A line, ordered by when its reply came.
+/// A line, ordered by the arrival of its reply.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     received: i64,

@@ -1,5 +1,5 @@
-//! A Latency Tester's output folder: `raw-data/` with one file per experiment, named as it names
-//! them, and the settings beside it. What is written here is what the import reads.
+//! A Latency Tester's output folder: `raw-data/` with one file per experiment under the Latency
+//! Tester's file names, and the settings. The import reads what this module writes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,19 +13,19 @@ use crate::columns::Belonging;
 use crate::import::FileName;
 use crate::{Store, StoreError};
 
-/// Its folder of measurements.
+/// The folder of measurements.
 const RAW_DATA: &str = "raw-data";
-/// Its settings, by any name that ends so.
+/// The settings file.
 const SETTINGS: &str = "settings.yaml";
 
-/// Writes `experiments` of `campaign` below `folder`, which is made if it is not there; returns the
-/// number of rows. A file is `raw-data/<run>-<endpoint>.i<milliseconds>.x<bytes>.csv`; whatever
-/// else varies in the campaign follows the endpoint's name. Experiments that are not complete
-/// stand in a folder called after their status, a repeat in `anew-2`: nothing is pooled. The plan
-/// is written too if it was a settings file.
+/// Writes `experiments` of `campaign` below `folder`, which is created if needed; returns the
+/// number of rows. A file is `raw-data/<run>-<endpoint>.i<milliseconds>.x<bytes>.csv`; other varied
+/// parameters follow the endpoint's name. Nothing is pooled: experiments that are not complete get
+/// a folder named after their status, a repeat gets `again-2`. A plan that was a settings file is
+/// written too.
 ///
 /// # Errors
-/// What the store cannot read, or the disk does not take.
+/// The store cannot be read, or a file cannot be written.
 pub fn export_latency_tester_folder(
     store: &dyn Store,
     campaign: &Campaign,
@@ -55,7 +55,7 @@ fn is_settings(plan: &str) -> bool {
     extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// Where an experiment's file goes below `raw-data`: a place that no other has.
+/// A unique path for an experiment's file below `raw-data`.
 fn place(whose: &Belonging<'_>, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
     let folder = match whose.experiment.status {
         ExperimentStatus::Complete => PathBuf::new(),
@@ -80,11 +80,11 @@ fn name(whose: &Belonging<'_>) -> String {
         interval: known.map(|scenario| scenario.interval),
         request_bytes: known.map(|scenario| scenario.request_size.bytes()),
     };
-    // The two characters that no file name can hold.
+    // The two characters that a file name cannot contain.
     format!("{name}.csv").replace(['/', '\0'], "_")
 }
 
-/// The endpoint's name and whatever else tells this scenario from others.
+/// The endpoint's name and the other parameters that distinguish this scenario.
 fn endpoint(scenario: &Scenario) -> String {
     let mut text = scenario.endpoint.clone();
     for name in &scenario.varied {

@@ -1,4 +1,4 @@
-//! To what exported experiments belong: each campaign's scenarios, read once.
+//! Scenarios of exported experiments, read once per campaign.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl Matrices {
             .map(Self)
     }
 
-    /// What `experiment`, which is one of them, belongs to.
+    /// `experiment`, which must be one of them, with its scenario.
     pub(super) fn belonging<'m>(&'m self, experiment: &'m Experiment) -> Belonging<'m> {
         let scenarios = self.0.get(&experiment.campaign);
         Belonging::of(experiment, scenarios.map_or(&[], Vec::as_slice))

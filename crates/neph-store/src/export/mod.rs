@@ -1,5 +1,5 @@
-//! Experiments out of a store, into what other programs read. Everything streams: a batch of
-//! messages is in memory at a time. The formats are described in `docs/schema.md`.
+//! Exports experiments to formats of other programs. Streams: one batch of messages is in memory at
+//! a time. `docs/schema.md` describes the formats.
 
 mod csv;
 mod fleet;

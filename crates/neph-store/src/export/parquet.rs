@@ -1,4 +1,4 @@
-//! Parquet: the messages of one or several experiments, with columns that name the experiment.
+//! Parquet: messages of one or several experiments, with columns that identify the experiment.
 
 use neph_model::{Experiment, Message};
 
@@ -8,13 +8,13 @@ use crate::columns::{ColumnsWriter, FileFacts};
 use crate::{Store, StoreError};
 use neph_text::WholeFile;
 
-/// Writes the messages of `experiments` to one Parquet file; returns the number of rows. The columns are
-/// those of the store's own files, after those that name the experiment of a row
-/// (`experiment_id`, `scenario`, `block`, `status` ...). The file of a single
-/// experiment also has the metadata of the store's.
+/// Writes the messages of `experiments` to one Parquet file; returns the number of rows. The
+/// columns that identify the experiment (`experiment_id`, `scenario`, `block`, `status` ...) come
+/// before those of the store's files. The file of a single experiment also has the metadata of the
+/// store's file.
 ///
 /// # Errors
-/// What the store cannot read, or the disk does not take.
+/// The store cannot be read, or the file cannot be written.
 pub fn export_parquet(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -23,7 +23,7 @@ pub fn export_parquet(
     write::<Message>(store, experiments, out)
 }
 
-/// Writes rows, whosever they are.
+/// Writes rows of any type.
 pub(super) fn write<R: Stored>(
     store: &dyn Store,
     experiments: &[Experiment],

@@ -1,4 +1,4 @@
-//! The rows of an export: messages, or the messages of fleets, experiment by experiment.
+//! The rows of an export: messages, or messages of fleets, by experiment.
 
 use neph_model::{Experiment, ExperimentId, FleetMessage, Message};
 
@@ -6,12 +6,12 @@ use super::matrices::Matrices;
 use crate::columns::{Belonging, Row};
 use crate::{SentWithin, Store, StoreError};
 
-/// What a batch of rows is given to.
+/// Receives a batch of rows.
 type Give<'a, R> = &'a mut dyn FnMut(&[R]) -> Result<(), StoreError>;
 
-/// A kind of row that a store hands out.
+/// A type of row that a store can read.
 pub(super) trait Stored: Row {
-    /// All those of an experiment.
+    /// Passes all rows of an experiment to `give`.
     fn visit(store: &dyn Store, of: ExperimentId, give: Give<'_, Self>) -> Result<(), StoreError>;
 }
 
@@ -27,8 +27,8 @@ impl Stored for FleetMessage {
     }
 }
 
-/// Gives each row to `put`, with its experiment and with what `whose` makes of what the experiment
-/// belongs to; returns how many rows there were.
+/// Calls `put` for each row, with its experiment and with the result of `whose` for that
+/// experiment. Returns the number of rows.
 pub(super) fn each<R: Stored, W>(
     store: &dyn Store,
     experiments: &[Experiment],

@@ -1,4 +1,4 @@
-//! How a ledger's entries are called in columns.
+//! Names of ledger entries in columns and keys.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ pub(super) fn joined(stages: StageSet) -> String {
     stages.iter().map(name).collect::<Vec<_>>().join("+")
 }
 
-/// Every entry that occurs in these experiments, in order of time. Takes one pass over the
-/// messages: a table's columns must be known before its first row.
+/// Every entry that occurs in these experiments, in order of time. Reads all messages once: the
+/// columns must be known before the first row.
 pub(super) fn occurring(
     store: &dyn Store,
     experiments: &[Experiment],

@@ -14,7 +14,7 @@ use crate::samples_for_tests::{self as samples, provenance};
 use crate::{Access, Store, open};
 use neph_text::{Existing, WholeFile};
 
-/// What both experiments carry out: an endpoint with a name that CSV must quote.
+/// Scenario of both experiments; CSV must quote the endpoint's name.
 fn scenario() -> Scenario {
     Scenario {
         id: ScenarioId(7),
@@ -30,7 +30,7 @@ fn scenario() -> Scenario {
     }
 }
 
-/// Two experiments: the second has a lost message and lacks a mark in one row.
+/// Two experiments: the second has a lost message and a row without one timestamp.
 fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(&folder.path().to_string_lossy(), Access::Write).expect("free");
@@ -112,7 +112,7 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
     };
     let mut replies = 0;
     for line in lines {
-        // One comma stands within a quoted field.
+        // One comma is inside a quoted field.
         assert_eq!(line.len(), header.len() + 1);
         let line = &line[1..];
         if line[place("outcome")] != "reply" {
@@ -190,7 +190,7 @@ fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     assert_eq!(rows(&path), store.messages(last[0].id).expect("readable"));
 }
 
-/// The same experiments as an aborted first try and a second that went well.
+/// The same experiments as an aborted first attempt and a complete second one.
 fn aborted_and_again() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     let (folder, store, mut experiments) = filled();
     experiments[0].status = ExperimentStatus::Interrupted;
@@ -230,7 +230,7 @@ fn every_row_tells_whose_it_is() {
     assert_eq!((&first["block"], &first["attempt"]), (&0.into(), &0.into()));
     assert_eq!(first["status"], "interrupted");
 
-    // A single experiment's file has the same columns: what reads one reads the other.
+    // The file of a single experiment has the same columns, so that one reader handles both.
     for chosen in [&experiments[..], &experiments[1..]] {
         let path = folder.path().join("out.parquet");
         to_parquet(store.as_ref(), chosen, &path);

@@ -1,9 +1,9 @@
-//! How the messages of a segment ended: known without reading them.
+//! Outcome counts of a segment, known without reading its messages.
 
 use neph_model::{FleetMessage, FleetOutcome};
 use parquet::file::metadata::KeyValue;
 
-/// Counts over messages.
+/// Outcome counts of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -11,7 +11,7 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     pub(crate) failed: u64,
     pub(crate) copies: u64,
-    /// The last thing that is known to have happened, nanoseconds since the start.
+    /// Time of the last known event, nanoseconds since the start.
     pub(crate) last: i64,
 }
 
@@ -40,7 +40,7 @@ impl Counts {
         self.last = self.last.max(other.last);
     }
 
-    /// What a segment's file says about itself.
+    /// The metadata of a segment's file.
     pub(super) fn facts(&self) -> [(&'static str, String); 6] {
         [
             ("messages", self.messages.to_string()),
@@ -52,7 +52,7 @@ impl Counts {
         ]
     }
 
-    /// Out of what a file says; `None` if it does not say all of it.
+    /// From the metadata of a file; `None` if a value is missing.
     pub(super) fn determined_by(facts: &[KeyValue]) -> Option<Self> {
         let printed = |name: &str| {
             let key = format!("nephoscope.{name}");

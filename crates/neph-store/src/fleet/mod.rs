@@ -1,12 +1,12 @@
 //! The messages of a fleet: a journal of fixed-size records for the open segment, a Parquet file
 //! for each closed one.
 //!
-//! A segment closes while the experiment runs (after
+//! A segment closes while the experiment runs, after
 //! [`SEGMENT_MESSAGES`](neph_journal::SEGMENT_MESSAGES) or
-//! [`SEGMENT_TIME`](neph_journal::SEGMENT_TIME)), on a thread of its own that holds one row group at a time; so a week of messages needs the memory
-//! of a minute, and recording never waits for it. Segments count from 1. Of a segment there is its
-//! file, or its journal, or for a moment both, which say the same: whoever looks for the file and
-//! then for the journal finds one of them.
+//! [`SEGMENT_TIME`](neph_journal::SEGMENT_TIME). A separate thread with one row group in memory
+//! closes it. So a week of messages needs the memory of a minute, and recording never waits.
+//! Segments count from 1. A segment has its file, its journal, or for a moment both with the same
+//! contents. A reader that looks for the file first and then for the journal finds one of them.
 
 mod counts;
 mod place;

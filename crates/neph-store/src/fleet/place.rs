@@ -1,4 +1,4 @@
-//! Where the segments of one experiment's fleet lie.
+//! Paths of the segments of one experiment's fleet.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,9 +13,9 @@ use crate::StoreError;
 #[derive(Clone, Debug)]
 pub(crate) struct FleetPlace {
     pub(crate) experiment: ExperimentId,
-    /// Of closed segments.
+    /// Folder of closed segments.
     pub(crate) segments: PathBuf,
-    /// Of open ones.
+    /// Folder of open segments.
     pub(crate) journals: PathBuf,
 }
 
@@ -24,7 +24,7 @@ impl FleetPlace {
         self.segments.join(format!("{number:05}.parquet"))
     }
 
-    /// The name of a segment's file until it is whole.
+    /// Temporary name of a segment's file until it is complete.
     pub(super) fn partial(&self, number: u32) -> PathBuf {
         self.segments.join(format!(".{number:05}.partial"))
     }
@@ -44,19 +44,19 @@ impl FleetPlace {
         fs::create_dir_all(folder).map_err(StoreError::file("make the folder", folder))
     }
 
-    /// The numbers of the segments that have a journal, in order.
+    /// The numbers of the segments with a journal, in order.
     pub(super) fn journalled(&self) -> Result<Vec<u32>, StoreError> {
         Ok(segment_numbers(&self.journals, "journal")?)
     }
 
-    /// The number of the last segment that there is, 0 if there is none.
+    /// The number of the last segment; 0 if there is none.
     pub(super) fn last(&self) -> Result<u32, StoreError> {
         let closed = segment_numbers(&self.segments, "parquet")?;
         let open = segment_numbers(&self.journals, "journal")?;
         Ok(open.into_iter().chain(closed).max().unwrap_or(0))
     }
 
-    /// Removes the folder of journals with whatever is in it; none there is fine.
+    /// Removes the folder of journals with its contents, if it exists.
     pub(crate) fn forget_journals(&self) -> Result<(), StoreError> {
         match fs::remove_dir_all(&self.journals) {
             Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -1,5 +1,5 @@
-//! Takes the messages of a running fleet: into the journal of the open segment, and each full
-//! segment on to the thread that closes it.
+//! Records a running fleet: writes messages to the journal of the open segment and passes full
+//! segments to the thread that closes them.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ use super::{FleetPlace, close};
 use crate::StoreError;
 use crate::columns::FileFacts;
 
-/// The only writer of one experiment's fleet. Dropped, it waits for the segment that is being
-/// closed; the open one keeps its journal.
+/// The only writer of one experiment's fleet. `drop` waits until full segments are closed; the
+/// journal of the open segment stays.
 #[derive(Debug)]
 pub(crate) struct FleetRecorder {
     place: FleetPlace,
@@ -23,7 +23,7 @@ pub(crate) struct FleetRecorder {
 }
 
 impl FleetRecorder {
-    /// Of an experiment of which nothing was recorded.
+    /// For an experiment without records.
     pub(crate) fn new(place: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
         place.make()?;
         Ok(Self {
@@ -52,18 +52,18 @@ impl FleetRecorder {
             full: Some(full), ..
         }) = &self.closer
         {
-            // A closer that failed has gone; its failure is told by the next call.
+            // If the thread failed and ended, the next call returns its error.
             let _gone = full.send(number);
         }
         Ok(())
     }
 }
 
-/// The thread that closes segments. A number waits for it in four bytes, a journal on the disk: so
-/// a slow disk costs room on it, never memory and never the measurement's time.
+/// The thread that closes segments. A waiting segment needs four bytes of memory and its journal on
+/// disk. So a slow disk needs disk space, but no memory, and never delays the measurement.
 #[derive(Debug)]
 struct Closer {
-    /// `None` while it is being ended.
+    /// `None` while the thread ends.
     full: Option<Sender<u32>>,
     failed: Arc<Mutex<Option<StoreError>>>,
     thread: Option<JoinHandle<()>>,
@@ -86,7 +86,7 @@ impl Closer {
         })
     }
 
-    /// Why it gave up, told once.
+    /// The error of the thread; returned once.
     fn failure(&self) -> Option<StoreError> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.take()
@@ -97,7 +97,7 @@ impl Drop for Closer {
     fn drop(&mut self) {
         self.full = None;
         if let Some(thread) = self.thread.take() {
-            // Whatever it did not close is closed at the experiment's end, or by recovery.
+            // The experiment's end or recovery closes the remaining segments.
             let _ended = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The end of a segment: its journal becomes a file of columns, then goes away.
+//! Closes a segment: writes a columnar file from its journal, then removes the journal.
 
 use std::fs;
 use std::path::Path;
@@ -11,22 +11,22 @@ use crate::StoreError;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::workspace::{remove_if_there, sync_folder};
 
-/// A step that is complete. After each of them a kill must be survived.
+/// A completed step. A kill after any of them loses nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentStep {
     /// The segment is in a file under a temporary name.
     Written,
-    /// The file has its name; the journal says the same.
+    /// The file has its name; the journal still has the same contents.
     Named,
-    /// The journal is gone.
+    /// The journal is removed.
     JournalRemoved,
 }
 
-/// Called behind each step; an error of it ends the work there, as a kill would.
+/// Called after each step; its error stops the work, as a kill would.
 pub(crate) type Passed<'a> = dyn FnMut(SegmentStep) -> Result<(), StoreError> + 'a;
 
-/// Closes a segment. May be done again after a kill at any point: each step replaces what an
-/// earlier try left.
+/// Closes a segment. May be repeated after a kill at any point: each step replaces the result of an
+/// earlier attempt.
 pub(crate) fn close(
     place: &FleetPlace,
     number: u32,
@@ -40,8 +40,8 @@ pub(crate) fn close(
     passed(SegmentStep::JournalRemoved)
 }
 
-/// Makes columns of a segment's journal, which stays: how its messages ended; `None` if there is no such
-/// journal.
+/// Writes the columnar file of a segment and keeps its journal. Returns the outcome counts; `None`
+/// if there is no journal.
 fn copy(
     place: &FleetPlace,
     number: u32,
@@ -52,7 +52,7 @@ fn copy(
         return Ok(None);
     };
     let mut batch: Vec<FleetMessage> = Vec::new();
-    // A kill right behind the making of a journal leaves one without messages.
+    // A kill right after the creation of a journal leaves one without messages.
     if !reader.next(&mut batch)? {
         return Ok(Some(Counts::default()));
     }
@@ -66,7 +66,8 @@ fn copy(
     Ok(Some(counts))
 }
 
-/// Makes columns of every segment's journal, in order; the journals stay. How all messages ended.
+/// Writes the columnar files of all journals, in order, and keeps the journals. Returns the outcome
+/// counts.
 pub(crate) fn copy_all(
     place: &FleetPlace,
     facts: &FileFacts,

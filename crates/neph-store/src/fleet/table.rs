@@ -70,7 +70,7 @@ fn put_answer(message: &mut FleetMessage, name: &str) -> bool {
     answer.is_some()
 }
 
-/// Changes the reply; a value beside an outcome that has none is passed over.
+/// Changes the reply; ignores a value of a message without a reply.
 fn put(message: &mut FleetMessage, change: impl FnOnce(&mut FleetReply)) {
     if let FleetOutcome::Reply(reply) = &mut message.outcome {
         change(reply);
@@ -92,12 +92,12 @@ fn at_peer(message: &FleetMessage) -> Option<AtPeer> {
     message.reply()?.at_peer
 }
 
-/// No value above 255 was ever written.
+/// Stored values do not exceed 255.
 fn byte(value: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
-/// Every column. The outcome comes before what only a reply has.
+/// All columns. The outcome comes before the columns of a reply.
 const COLUMNS: &[Column<FleetMessage>] = &[
     required(
         "slot",

@@ -134,7 +134,7 @@ fn a_partial_file_never_counts_and_a_lost_segment_hides_no_later_one() {
 fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
     let (_folder, place) = place();
     let mut recorder = recorder(&place);
-    // A folder where the file should go.
+    // A folder at the path of the file.
     fs::create_dir(place.partial(1)).expect("made");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let mut reported = 0;

@@ -1,4 +1,4 @@
-//! Reading a fleet's messages, wherever they are at this moment.
+//! Reads a fleet's messages from journals or columnar files.
 
 use neph_journal::SegmentReader;
 use neph_model::FleetMessage;
@@ -8,13 +8,14 @@ use crate::columns::ColumnsReader;
 use crate::store::FleetVisitor;
 use crate::{SentWithin, StoreError};
 
-/// Where a segment was found.
+/// A segment, from its file or its journal.
 enum Segment {
     Closed(ColumnsReader<FleetMessage>),
     Open(SegmentReader),
 }
 
-/// The file comes before the journal goes: neither there, then the file again, means no segment.
+/// The file exists before the journal is removed. So without both, a second look for the file
+/// decides.
 fn find(place: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> {
     let file = place.segment(number);
     if let Some(reader) = ColumnsReader::open(&file)? {
@@ -26,7 +27,7 @@ fn find(place: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> 
     Ok(ColumnsReader::open(&file)?.map(Segment::Closed))
 }
 
-/// Hands out the messages sent `within`, as they were recorded.
+/// Passes the messages sent `within` to `give`, in the order of recording.
 pub(crate) fn visit(
     place: &FleetPlace,
     within: SentWithin,
@@ -72,7 +73,7 @@ fn give_within(
     give(&batch)
 }
 
-/// How the messages of all segments ended. Reads the messages of open ones only.
+/// Outcome counts of all segments. Reads only the messages of open ones.
 pub(crate) fn counts(place: &FleetPlace) -> Result<Counts, StoreError> {
     let mut all = Counts::default();
     for number in 1..=place.last()? {

@@ -1,4 +1,4 @@
-//! The tshark report: when TCP acknowledged which message, and what was retransmitted.
+//! Reads the tshark report: TCP acknowledgements of messages, and retransmissions.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::raw::{Acknowledged, RawFile, Retransmission};
 use super::report::ImportReport;
 use crate::StoreError;
 
-/// A retransmission this long after the last reply still belongs to the experiment.
+/// A retransmission up to this long after the last reply belongs to the experiment.
 const GRACE: i64 = 1_000_000_000;
 
 /// One line of the report. Times are Unix nanoseconds.
@@ -18,11 +18,11 @@ enum Frame {
     Acknowledged { sent: i64, at: i64 },
     /// A segment was retransmitted.
     Retransmitted(Retransmission),
-    /// Neither: a plain segment.
+    /// A segment without either.
     Other,
 }
 
-/// Reads a report and gives each acknowledgement to its message. `files` are sorted by start.
+/// Reads a report and assigns each acknowledgement to its message. `files` are sorted by start.
 pub(super) fn read_tshark(
     path: &Path,
     files: &mut [RawFile],
@@ -49,7 +49,7 @@ pub(super) fn read_tshark(
 }
 
 /// `"1611336442.75","0.0395","0","1","172.17.0.2"`; older reports lack the last two fields. A line
-/// can be an acknowledgement and a retransmission at once.
+/// can be both an acknowledgement and a retransmission.
 fn frames(text: &str) -> Result<[Frame; 2], String> {
     let fields: Vec<&str> = text
         .split(',')
@@ -81,7 +81,7 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
     Ok([acknowledged, retransmitted])
 }
 
-/// What the line tells of the segment: older reports name no destination.
+/// Describes the segment; older reports have no destination.
 fn in_words(stream: &str, destination: &str) -> String {
     let mut text = "a segment was retransmitted".to_owned();
     if !destination.is_empty() {
@@ -93,7 +93,7 @@ fn in_words(stream: &str, destination: &str) -> String {
     text
 }
 
-/// Whether the frame has found its place.
+/// Returns whether the frame belongs to a file.
 fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
     let started_by = |at: i64, files: &[RawFile]| {
         files
@@ -110,8 +110,9 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
                 .is_some()
         }
         Frame::Acknowledged { sent, at } => {
-            // A segment is a message's if it left after the program sent the message and before
-            // its reply: both clocks are the client's. The last segment's acknowledgement counts.
+            // A segment belongs to a message if it left after the message was sent and before its
+            // reply. Both times are of the client's clock. The last segment's acknowledgement
+            // counts.
             let Some(file) = started_by(sent, files) else {
                 return false;
             };

@@ -1,4 +1,4 @@
-//! From what the files told to a campaign in the store.
+//! Stores the parsed files as a campaign.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,9 +18,9 @@ use super::report::{ImportReport, ImportedExperiment};
 use super::settings::{ImportedSettings, address};
 use crate::{Store, StoreError};
 
-/// A ping this long after the last reply still belongs to the experiment: steps follow each other.
+/// A ping up to this long after the last reply belongs to the experiment: steps follow each other.
 const GRACE: i64 = 1_000_000_000;
-/// Messages given to the recorder at once.
+/// Messages per recorder call.
 const BATCH: usize = 4096;
 
 /// Stores everything. The files of `output` are sorted by start.
@@ -77,7 +77,7 @@ pub(super) fn store_all(
     Ok(report)
 }
 
-/// When the first of the files that fit began, or the first of all.
+/// Start of the first file that fits, or of the first of all.
 fn began(files: &[RawFile], fits: impl Fn(&RawFile) -> bool) -> i64 {
     let file = files
         .iter()
@@ -86,13 +86,13 @@ fn began(files: &[RawFile], fits: impl Fn(&RawFile) -> bool) -> i64 {
     file.map_or(0, RawFile::started)
 }
 
-/// The pings of one destination that fall into one experiment.
+/// The pings of one destination during one experiment.
 struct PingFlow<'a> {
     file: &'a PingFile,
     pings: Vec<Ping>,
 }
 
-/// For each raw-data file, the pings while it ran; and the pings while none ran.
+/// The pings during each raw-data file, and the pings outside of all.
 fn attribute<'a>(
     files: &[RawFile],
     pings: &'a [PingFile],
@@ -121,7 +121,7 @@ fn attribute<'a>(
     (flows, between)
 }
 
-/// A ping while no step ran; `block` is that of the next step.
+/// A ping outside of all steps; `block` is that of the next step.
 fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
     let reply = ping.received;
     PingBetween {
@@ -134,7 +134,7 @@ fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
     }
 }
 
-/// Hands out positions within blocks and attempts of a scenario, in order of time.
+/// Assigns positions within blocks and attempts of a scenario, in order of time.
 #[derive(Default)]
 struct Places {
     positions: BTreeMap<u32, u32>,

@@ -1,7 +1,7 @@
-//! Decimal numbers to integers, without a float in between.
+//! Converts decimal numbers to integers, without floating point.
 
-/// `text` times 10^`digits`, cut off behind the last digit; `None` if it is no plain decimal
-/// number or does not fit. `scaled("43.745733", 6)` turns milliseconds into nanoseconds.
+/// `text` times 10^`digits`, truncated; `None` if it is no plain decimal number or does not fit.
+/// `scaled("43.745733", 6)` converts milliseconds to nanoseconds.
 pub(super) fn scaled(text: &str, digits: usize) -> Option<i64> {
     let text = text.trim();
     let (negative, plain) = match text.strip_prefix('-') {

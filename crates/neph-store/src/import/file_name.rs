@@ -1,8 +1,8 @@
-//! The name of a raw-data file: what it tells, and how it is written.
+//! Parses and writes the name of a raw-data file.
 //!
 //! The published tool writes `1-130.192.31.242:8080.i250.x1024.csv`: run, endpoint, interval in
 //! milliseconds, request size in bytes. `1.endpoint.x250.x1024.csv` and `1-endpoint-250-1024.csv`
-//! are understood too, and `.i2.5`, as exports of ours write an interval that is no whole
+//! are accepted too, and `.i2.5`, which exports of neph write if an interval is no whole
 //! millisecond.
 
 use std::fmt;
@@ -12,20 +12,20 @@ use neph_text::visible;
 
 use super::decimal::scaled;
 
-/// A name's parts. What it does not tell is absent.
+/// The parts of a name. A part that the name lacks is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileName {
     /// The run, from 1.
     pub(crate) run: Option<u32>,
-    /// The endpoint; the whole name if nothing else is told.
+    /// The endpoint; the whole name if it has no other part.
     pub(crate) endpoint: String,
-    /// From one request to the next.
+    /// Time from one request to the next.
     pub(crate) interval: Option<Span>,
-    /// Bytes of a request.
+    /// Size of a request in bytes.
     pub(crate) request_bytes: Option<u64>,
 }
 
-/// The published tool's way of writing it, without the extension.
+/// The published tool's format, without the extension.
 impl fmt::Display for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(run) = self.run {
@@ -46,8 +46,7 @@ impl fmt::Display for FileName {
 }
 
 impl FileName {
-    /// Parses a name without its extension.
-    /// Hidden characters of a file's name do not become part of an endpoint's.
+    /// Parses a name without its extension. Hidden characters are removed from the endpoint's name.
     pub(super) fn parse(stem: &str) -> Self {
         let stem = &*visible(stem);
         dotted(stem)
@@ -60,7 +59,7 @@ impl FileName {
             })
     }
 
-    /// Whether the name fixes a scenario.
+    /// Whether the name determines a scenario.
     pub(super) const fn is_complete(&self) -> bool {
         self.interval.is_some() && self.request_bytes.is_some()
     }
@@ -72,7 +71,7 @@ fn dotted(stem: &str) -> Option<FileName> {
     let decimal = rest
         .rsplit_once(".i")
         .and_then(|(rest, interval)| Some((rest, decimal_millis(interval)?)));
-    // After `.i` the endpoint may be a bare address: only a dash sets its run apart.
+    // After `.i` the endpoint may be a plain address: only a dash separates its run.
     if let Some((rest, interval)) = decimal {
         return complete(rest, &['-'], interval, size);
     }
@@ -116,7 +115,7 @@ fn complete(rest: &str, separators: &[char], interval: Span, size: &str) -> Opti
     })
 }
 
-/// Digits only: `parse` alone would take a sign.
+/// Digits only: `parse` alone would accept a sign.
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! The files of an output folder, told apart by their first line.
+//! Classifies the files of an output folder by their first line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use super::lines::Lines;
 use super::{iperf, route, tcp_stats};
 use crate::StoreError;
 
-/// How deep folders are searched: a person may have sorted them.
+/// Maximum depth of the search: users may have sorted the files into folders.
 const DEPTH: usize = 4;
-/// A settings file is a page of text.
+/// Maximum size of a settings file in bytes.
 const LARGEST_SETTINGS: u64 = 1 << 20;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// End-to-end times of one step.
@@ -33,14 +33,14 @@ pub(super) enum Kind {
     Unknown,
 }
 
-/// A file and what it is.
+/// A file and its kind.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
 }
 
-/// Every file below `folder`, by path.
+/// All files below `folder`, by path.
 pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
     let mut found = Vec::new();
     search(folder, DEPTH, &mut found)?;
@@ -94,7 +94,7 @@ fn kind_of(path: &Path) -> Result<Kind, StoreError> {
     })
 }
 
-/// The settings file's path and text, if there is exactly one: it becomes the campaign's plan.
+/// The settings file's path and text, if there is exactly one. It becomes the campaign's plan.
 pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, StoreError> {
     let mut settings = sources
         .iter()

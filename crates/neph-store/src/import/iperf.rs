@@ -1,4 +1,4 @@
-//! The output of iperf3 that a Latency Tester keeps for each run.
+//! Reads the iperf3 output that a Latency Tester writes for each run.
 
 use std::path::Path;
 
@@ -9,29 +9,29 @@ use super::lines::Lines;
 use super::report::ImportReport;
 use crate::StoreError;
 
-/// How the first line begins.
+/// Start of the first line.
 pub(super) const BEGINS: &str = "Connecting to host ";
 
-/// One file: a transfer.
+/// One file: one transfer.
 #[derive(Clone, Debug)]
 pub(super) struct IperfFile {
-    /// The run that it was made at the beginning of, from 1.
+    /// The run at whose start it was measured, from 1.
     run: Option<u32>,
-    /// The destination's name: the file's, or the host.
+    /// The destination's name from the file name, or the host.
     name: String,
     seconds: Vec<ThroughputSecond>,
     goodput: Option<BitRate>,
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     length: i64,
 }
 
 /// A line of the table.
 struct Row<'a> {
-    /// When it ends, in nanoseconds since the transfer's beginning.
+    /// End of its interval, in nanoseconds since the start of the transfer.
     end: i64,
     rate: BitRate,
     retransmissions: Option<u32>,
-    /// `sender`, `receiver`, or the window.
+    /// `sender`, `receiver`, or the congestion window.
     last: &'a str,
 }
 
@@ -76,17 +76,17 @@ impl IperfFile {
                 srtt: None,
             });
         } else if row.last == "receiver" || self.goodput.is_none() {
-            // What the receiver counted arrived; what the sender counted was written.
+            // The receiver's row counts what arrived; the sender's row counts what was written.
             self.goodput = Some(row.rate);
         }
     }
 
-    /// The block that it belongs to.
+    /// Its block.
     pub(super) fn block(&self) -> u32 {
         self.run.unwrap_or(1).saturating_sub(1)
     }
 
-    /// The transfer; it ended when its run `began` (Unix nanoseconds), as its file has no time.
+    /// The transfer. The file has no time: it ended when its run `began` (Unix nanoseconds).
     pub(super) fn into_throughput(self, began: i64) -> Throughput {
         Throughput {
             block: self.block(),

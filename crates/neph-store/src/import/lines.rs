@@ -1,4 +1,4 @@
-//! Lines of a file that may hold anything: not UTF-8, no line ends, gigabytes.
+//! Reads lines of arbitrary files: not UTF-8, no line ends, gigabytes.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 
-/// No line of a known file comes near.
+/// Longer than any line of a known file.
 const LONGEST: u64 = 4096;
 
 /// Reads a file line by line.
@@ -18,12 +18,12 @@ pub(super) struct Lines {
     bytes: Vec<u8>,
 }
 
-/// One line, without its end and surrounding blanks.
+/// One line, without its end and surrounding whitespace.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// From 1.
+    /// The line number, from 1.
     pub(super) number: u64,
-    /// Cut at 4096 bytes; bytes that are no UTF-8 are replaced.
+    /// Truncated to 4096 bytes; invalid UTF-8 is replaced.
     pub(super) text: String,
 }
 

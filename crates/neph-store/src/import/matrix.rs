@@ -1,4 +1,4 @@
-//! The campaign and its scenarios, from the names of the files.
+//! Builds the campaign and its scenarios from the names of the files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::raw::RawFile;
 use super::settings::{ImportedEndpoint, ImportedSettings};
 
-/// The campaign that the folder is; its plan is the settings file's text.
+/// The campaign of the folder; its plan is the settings file's text.
 pub(super) fn campaign(
     folder: &Path,
     settings: Option<(PathBuf, String)>,
@@ -31,7 +31,7 @@ pub(super) fn campaign(
     }
 }
 
-/// Empty where there are no settings: the hash of nothing would pass for that of a plan.
+/// Empty without settings: the hash of an empty text would look like that of a plan.
 fn plan_hash(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -46,7 +46,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Runs count from 1; a file that tells none is of the first.
+/// Runs count from 1; a file without a run belongs to the first.
 pub(super) fn block(file: &RawFile) -> u32 {
     file.name.run.unwrap_or(1).saturating_sub(1)
 }
@@ -72,7 +72,7 @@ pub(super) fn scenarios(files: &[RawFile], settings: &ImportedSettings) -> Vec<S
     scenarios
 }
 
-/// The scenario of a file. What neither its name nor the settings say is `unknown`.
+/// The scenario of a file. A value in neither its name nor the settings is `unknown`.
 pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenario {
     let known = settings.endpoint_of(&file.name);
     let request_size = file.name.request_bytes.map(ByteSize);
@@ -116,7 +116,7 @@ fn parameters(
 }
 
 fn identity(file: &RawFile, endpoint: &str, request_size: Option<ByteSize>) -> ScenarioId {
-    // A file whose name tells no interval is a scenario by its name alone.
+    // A file name without an interval is a scenario by its name alone.
     let interval = file.name.interval.map(Span::nanos);
     let bytes = request_size.map_or(0, ByteSize::bytes);
     let canonical = format!("latency-tester\n{endpoint}\n{interval:?}\n{bytes}");

@@ -1,4 +1,4 @@
-//! A line of a file as a message, and what can be said about where it was measured.
+//! Converts a line of a file to a message, and builds the provenance.
 
 use neph_model::{
     Experiment, FlowIndex, HostFacts, Instant, Load, Marks, Message, Outcome, Provenance, Seq,
@@ -7,14 +7,14 @@ use neph_model::{
 use super::ping::Ping;
 use super::raw::{RawFile, RawMessage};
 
-/// Schedules were not kept: the message counts as intended when it was sent. The server's stamp is
-/// wall-clock time; counted from the experiment's start, with that start as the offset, it reads
-/// back exactly.
+/// The files have no schedule: the intended time is the send time. The server's timestamp is
+/// wall-clock time. It is stored relative to the experiment's start with that start as the offset,
+/// so it reads back exactly.
 pub(super) fn raw_message(seq: u64, raw: &RawMessage, started: i64) -> Message {
     let sent = Instant::from_nanos(raw.sent - started);
     let mut marks = Marks::intended_at(sent);
     marks.app_send = Some(sent);
-    // tshark sees a segment leave where the kernel hands it to the interface.
+    // tshark timestamps a segment when the kernel passes it to the interface.
     let own = |at: i64| Instant::from_nanos(at - started);
     marks.nic_tx = raw.acknowledged.map(|segment| own(segment.sent));
     marks.acked = raw.acknowledged.map(|segment| own(segment.at));
@@ -50,7 +50,7 @@ pub(super) fn provenance(experiment: &Experiment, file: &RawFile, plan_hash: &st
             host: format!("unknown (imported from {})", file.path.display()),
             ..HostFacts::default()
         },
-        // Nobody measured how busy that host was: not a number, and not 0.
+        // The load of that host is unknown: NaN, not 0.
         load: Load {
             busy_percent: f64::NAN,
             steal_percent: f64::NAN,

@@ -1,9 +1,9 @@
-//! A Latency Tester's output folder becomes a campaign, so that old measurements get the new
+//! Imports a Latency Tester's output folder as a campaign, so that old measurements get the new
 //! report.
 //!
-//! Files are told apart by their first line, not by their place. A line that cannot be read is
-//! counted and reported; it never ends the import. What old files lack stays absent; see
-//! `docs/schema.md` for what each value is taken from.
+//! The first line of a file determines its kind, its path does not. A line that cannot be read is
+//! counted and reported; it never ends the import. Values that old files lack stay absent;
+//! `docs/schema.md` has the source of each value.
 
 mod acknowledgement;
 mod assemble;
@@ -38,7 +38,7 @@ use route::RouteFile;
 pub use settings::{ImportedEndpoint, ImportedSettings};
 use tcp_stats::read_tcp_stats;
 
-/// What a Latency Tester's output folder holds, read and not yet stored.
+/// The parsed contents of a Latency Tester's output folder, not yet stored.
 #[derive(Debug)]
 pub struct LatencyTesterOutput {
     folder: PathBuf,
@@ -52,11 +52,11 @@ pub struct LatencyTesterOutput {
 }
 
 impl LatencyTesterOutput {
-    /// Reads `folder` and the folders in it.
+    /// Reads `folder` and its subfolders.
     ///
     /// # Errors
-    /// A folder without a single raw-data file, or a disk that refuses. Malformed content is no
-    /// error: it stands in the report.
+    /// No raw-data file, or a file that cannot be read. Malformed content is no error: the report
+    /// lists it.
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         let sources = folder::sources(folder)?;
         let mut report = ImportReport::default();
@@ -109,32 +109,32 @@ impl LatencyTesterOutput {
         })
     }
 
-    /// The settings file beside the results, by path and text, where there is exactly one.
+    /// Path and text of the settings file, if there is exactly one.
     pub fn settings(&self) -> Option<(&Path, &str)> {
         let (path, text) = self.settings.as_ref()?;
         Some((path, text))
     }
 
-    /// The same, with what its settings file says of endpoints, sizes and ports.
+    /// Adds the endpoints, sizes and ports of its settings file.
     #[must_use]
     pub fn with_settings(mut self, known: ImportedSettings) -> Self {
         self.known = known;
         self
     }
 
-    /// Adds it to `store` as a new campaign with status imported: each raw-data file is an
-    /// experiment; tshark reports, pings and TCP statistics join the experiments they fall into by
-    /// time, iperf3's and traceroute's output the block that their names say.
+    /// Adds it to `store` as a new campaign with status imported. Each raw-data file becomes an
+    /// experiment. tshark reports, pings and TCP statistics join experiments by time, the output of
+    /// iperf3 and traceroute joins the block of its file name.
     ///
     /// # Errors
-    /// A store that refuses.
+    /// The store cannot be written.
     pub fn import_into(self, store: &mut dyn Store) -> Result<ImportReport, StoreError> {
         assemble::store_all(store, self)
     }
 }
 
-/// Reads a Latency Tester's output folder into `store`. Who must not touch the store before there
-/// is something to import uses [`LatencyTesterOutput`] step by step.
+/// Imports a Latency Tester's output folder into `store`. A caller that must not touch the store
+/// before it knows that the folder has measurements uses [`LatencyTesterOutput`] directly.
 ///
 /// # Errors
 /// Those of [`LatencyTesterOutput::read`] and [`LatencyTesterOutput::import_into`].

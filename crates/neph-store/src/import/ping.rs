@@ -1,4 +1,4 @@
-//! The output of `ping -D`.
+//! Reads the output of `ping -D`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -8,7 +8,8 @@ use super::lines::Lines;
 use super::report::ImportReport;
 use crate::StoreError;
 
-/// A longer gap in the sequence is told, not filled: ping was interrupted, or the file is damaged.
+/// A longer gap in the sequence is reported, not filled: ping was interrupted, or the file is
+/// damaged.
 const LONGEST_GAP: u64 = 1000;
 /// `icmp_seq` has 16 bits.
 const WRAP: u64 = 1 << 16;
@@ -16,25 +17,25 @@ const WRAP: u64 = 1 << 16;
 /// One ping. Times are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ping {
-    /// When it was due; of a lost one: between its neighbours.
+    /// Send time; for a lost ping, interpolated between its neighbours.
     pub(super) intended: i64,
-    /// When its reply came.
+    /// Arrival of its reply.
     pub(super) received: Option<i64>,
-    /// How many more times the reply came.
+    /// Number of duplicate replies.
     pub(super) duplicates: u16,
 }
 
 /// All pings of a file, by time.
 #[derive(Clone, Debug)]
 pub(super) struct PingFile {
-    /// The destination's name: the file's, or the host that was pinged.
+    /// The destination's name from the file name, or the host that was pinged.
     pub(super) name: String,
-    /// Its address; unspecified if the file does not tell it.
+    /// Its address; unspecified if the file lacks it.
     pub(super) address: IpAddr,
     pub(super) pings: Vec<Ping>,
 }
 
-/// A reply with its sequence number since the session began.
+/// A reply with its sequence number since the start of the session.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
     seq: u64,
@@ -83,7 +84,7 @@ impl PingFile {
         self.address = reported.unwrap_or(self.address);
     }
 
-    /// Takes over the replies of one run of ping, with the lost ones between them.
+    /// Adds the replies of one execution of ping, and the lost pings between them.
     fn end_session(&mut self, session: &mut Vec<Reply>, path: &Path, report: &mut ImportReport) {
         session.sort_by_key(|reply| reply.seq);
         let mut before: Option<Reply> = None;
@@ -113,7 +114,7 @@ impl PingFile {
     }
 }
 
-/// The pings that got no reply, evenly between their neighbours: ping keeps its interval.
+/// The pings without a reply, evenly between their neighbours: ping has a constant interval.
 fn lost_between(last: Reply, next: Reply) -> impl Iterator<Item = Ping> {
     let steps = i64::try_from(next.seq - last.seq).unwrap_or(i64::MAX);
     let step = next.ping.intended.saturating_sub(last.ping.intended) / steps;
@@ -124,8 +125,9 @@ fn lost_between(last: Reply, next: Reply) -> impl Iterator<Item = Ping> {
     })
 }
 
-/// `[1611336429.383812] 64 bytes from 130.192.31.254: icmp_seq=1 ttl=242 time=71.8 ms`, where the
-/// time is that of the reply. `None` for a line that says no reply came: the gap shows it.
+/// `[1611336429.383812] 64 bytes from 130.192.31.254: icmp_seq=1 ttl=242 time=71.8 ms`; the
+/// timestamp is the arrival of the reply. `None` for a line that reports a missing reply: the gap
+/// shows it.
 fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
     let field = |name: &str| {
         text.split_whitespace()
@@ -162,7 +164,7 @@ fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
     }))
 }
 
-/// The number since the session began: the one with these 16 bits that is nearest to the last.
+/// The number since the start of the session with these 16 bits that is nearest to the last one.
 const fn unwrapped(seq: u64, last: u64) -> u64 {
     let near = last - last % WRAP + seq;
     if near + WRAP / 2 < last {

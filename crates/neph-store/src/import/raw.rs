@@ -1,4 +1,4 @@
-//! A raw-data file: the messages of one step.
+//! Reads a raw-data file: the messages of one step.
 
 use std::path::{Path, PathBuf};
 
@@ -13,57 +13,57 @@ use crate::StoreError;
 /// One message. Times are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RawMessage {
-    /// When the client sent.
+    /// Send time at the client.
     pub(super) sent: i64,
     /// When the server handled it, by the server's clock.
     pub(super) server: Option<i64>,
-    /// When the client had the reply.
+    /// Arrival of the reply at the client.
     pub(super) received: i64,
     /// When its last segment left and was acknowledged, from a tshark report.
     pub(super) acknowledged: Option<Acknowledged>,
-    /// Its reply came after a later message's.
+    /// Its reply arrived after the reply of a later message.
     pub(super) reordered: bool,
 }
 
-/// A segment's departure and its acknowledgement by the peer's TCP, as tshark saw them at the client.
-/// Times are Unix nanoseconds.
+/// A segment's departure and its TCP acknowledgement, as tshark captured them at the client. Times
+/// are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Acknowledged {
     pub(super) sent: i64,
     pub(super) at: i64,
 }
 
-/// What the kernel reported of the client's socket, from a file of TCP statistics.
+/// A sample of the client's `TCP_INFO`, from a file of TCP statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TcpRow {
-    /// When, in Unix nanoseconds.
+    /// Unix nanoseconds.
     pub(super) at: i64,
     pub(super) values: Vec<(TcpField, u64)>,
 }
 
-/// A segment that was retransmitted, from a tshark report.
+/// A retransmitted segment, from a tshark report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Retransmission {
-    /// When, in Unix nanoseconds.
+    /// Unix nanoseconds.
     pub(super) at: i64,
-    /// What the report tells of it, in words.
+    /// Description of the segment.
     pub(super) text: String,
 }
 
-/// All messages of a file, by time of sending; at least one.
+/// All messages of a file, by send time; at least one.
 #[derive(Clone, Debug)]
 pub(super) struct RawFile {
     pub(super) path: PathBuf,
     pub(super) name: FileName,
     pub(super) messages: Vec<RawMessage>,
-    /// Retransmitted segments while it ran, from a tshark report.
+    /// Retransmitted segments during this file, from a tshark report.
     pub(super) retransmissions: Vec<Retransmission>,
-    /// TCP statistics while it ran.
+    /// TCP statistics during this file.
     pub(super) tcp_rows: Vec<TcpRow>,
 }
 
 impl RawFile {
-    /// Reads a file; `None` (and a problem) if it has no message.
+    /// Reads a file; `None` (and a problem in the report) if it has no message.
     pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Option<Self>, StoreError> {
         let mut messages = Vec::new();
         let mut lines = Lines::of(path)?;
@@ -105,18 +105,18 @@ impl RawFile {
         }))
     }
 
-    /// When its first message was sent.
+    /// Send time of its first message.
     pub(super) fn started(&self) -> i64 {
         self.messages.first().map_or(0, |message| message.sent)
     }
 
-    /// When its last reply came.
+    /// Arrival of its last reply.
     pub(super) fn ended(&self) -> i64 {
         let received = self.messages.iter().map(|message| message.received);
         received.max().unwrap_or_else(|| self.started())
     }
 
-    /// Nanoseconds between two requests: the name's, or the median of what was measured.
+    /// Nanoseconds between two requests: from the name, or the median of the measured ones.
     pub(super) fn interval(&self) -> i64 {
         if let Some(interval) = self.name.interval {
             return interval.nanos();
@@ -157,7 +157,7 @@ fn message(text: &str) -> Result<RawMessage, String> {
     })
 }
 
-/// A time after 1970: the differences of two of them always fit.
+/// A time after 1970, so that the difference of two never overflows.
 fn stamp(text: &str) -> Option<i64> {
     text.parse().ok().filter(|nanos| *nanos >= 0)
 }

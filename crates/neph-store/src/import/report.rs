@@ -1,64 +1,64 @@
-//! What an import did, and what it could not read.
+//! Result of an import, and the problems in its files.
 
 use std::path::{Path, PathBuf};
 
 use neph_model::{CampaignId, ExperimentId};
 
-/// How many problems are told one by one; all are counted.
+/// Maximum number of listed problems; all are counted.
 const REPORTED: usize = 100;
 
-/// Something in a file that could not be used.
+/// Part of a file that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
     pub path: PathBuf,
-    /// The line, from 1; `None` if it concerns the file as a whole.
+    /// The line, from 1; `None` if the problem concerns the whole file.
     pub line: Option<u64>,
-    /// What is wrong with it, and what was done instead.
+    /// What is wrong, and how the import handled it.
     pub what: String,
 }
 
-/// One raw-data file that became an experiment.
+/// A raw-data file that became an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedExperiment {
     /// The experiment.
     pub id: ExperimentId,
-    /// The file it came from.
+    /// The raw-data file.
     pub path: PathBuf,
     /// Its messages.
     pub messages: u64,
-    /// Messages for which a tshark report tells the acknowledgement.
+    /// Messages with an acknowledgement in a tshark report.
     pub acknowledged: u64,
-    /// Retransmitted segments that a tshark report tells while it ran.
+    /// Retransmitted segments during the experiment, from a tshark report.
     pub retransmissions: u64,
-    /// Pings while it ran.
+    /// Pings during the experiment.
     pub pings: u64,
-    /// Rows of TCP statistics while it ran.
+    /// Rows of TCP statistics during the experiment.
     pub tcp_rows: u64,
 }
 
-/// What an import did.
+/// Result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// The campaign it became.
+    /// The new campaign.
     pub campaign: Option<CampaignId>,
     /// Its experiments, in order of time.
     pub experiments: Vec<ImportedExperiment>,
-    /// Pings that fall into no experiment: kept as pings between experiments.
+    /// Pings outside of all experiments, stored as pings between experiments.
     pub pings_outside: u64,
-    /// Acknowledgements that fall to no message (handshakes, other connections): not kept.
+    /// Acknowledgements of no message (handshakes, other connections), not stored.
     pub acknowledgements_outside: u64,
     /// Throughput checks by iperf3.
     pub throughputs: u64,
     /// Routes by traceroute.
     pub traceroutes: u64,
-    /// Rows of TCP statistics that fall into no experiment: not kept.
+    /// Rows of TCP statistics outside of all experiments, not stored.
     pub tcp_rows_outside: u64,
-    /// Files that are none of the known kinds.
+    /// Files of no known kind.
     pub ignored: Vec<PathBuf>,
     /// The first problems, in order of reading.
     pub problems: Vec<Problem>,
-    /// How many problems there are in all.
+    /// Number of all problems.
     pub problem_count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The output of traceroute that a Latency Tester's client keeps.
+//! Reads the traceroute output that a Latency Tester's client writes.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::lines::Lines;
 use super::report::ImportReport;
 use crate::StoreError;
 
-/// How the first line begins.
+/// Start of the first line.
 pub(super) const BEGINS: &str = "traceroute to ";
 
-/// One file: a route.
+/// One file: one route.
 #[derive(Clone, Debug)]
 pub(super) struct RouteFile {
-    /// What the name of the step's own file says.
+    /// The parsed file name, which is that of its step.
     pub(super) name: FileName,
     destination: IpAddr,
     hops: Vec<Hop>,
@@ -25,7 +25,7 @@ pub(super) struct RouteFile {
 
 impl RouteFile {
     pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Self, StoreError> {
-        // No extension is written, and the name of the step may have dots.
+        // The file has no extension, and the name of the step may contain dots.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".txt").unwrap_or(&name);
         let step = name
@@ -51,12 +51,12 @@ impl RouteFile {
         Ok(file)
     }
 
-    /// The block that it belongs to.
+    /// Its block.
     pub(super) fn block(&self) -> u32 {
         self.name.run.unwrap_or(1).saturating_sub(1)
     }
 
-    /// The route to `endpoint`, which was asked for before its step began (Unix nanoseconds).
+    /// The route to `endpoint`, traced before its step began (Unix nanoseconds).
     pub(super) fn into_traceroute(self, endpoint: String, began: i64) -> Traceroute {
         let last = self.hops.last();
         Traceroute {
@@ -82,8 +82,8 @@ fn between(text: &str, open: char, close: char) -> Option<&str> {
         .map(|(inner, _)| inner)
 }
 
-/// ` 3  gate (10.0.0.1)  1.1 ms  1.0 ms other (10.0.0.2)  2.0 ms`, with or without names; `*` is a
-/// question without an answer, and `!H` and others follow a time.
+/// ` 3  gate (10.0.0.1)  1.1 ms  1.0 ms other (10.0.0.2)  2.0 ms`, with or without names. `*` is a
+/// probe without a reply; a time may be followed by `!H` and others.
 fn hop(text: &str) -> Option<Hop> {
     let mut words = text.split_whitespace().peekable();
     let mut hop = Hop {

@@ -1,4 +1,4 @@
-//! What the settings file beside the results says that the results themselves do not.
+//! What the settings file adds to the results.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -7,30 +7,30 @@ use neph_model::ByteSize;
 
 use super::file_name::FileName;
 
-/// The path at which the Latency Tester's server answers.
+/// The URL path of the Latency Tester's server.
 const PATH: &str = "/echo";
 
 /// An endpoint of the settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedEndpoint {
-    /// Its description: the endpoint's name.
+    /// Its description, which is the endpoint's name.
     pub name: String,
-    /// Its destination: host, and port where one is written.
+    /// Its destination: host, and port if the file has one.
     pub destination: String,
     /// Whether it was measured over TLS.
     pub is_secure: bool,
 }
 
-/// What a settings file says of how its results were measured. Whoever reads settings gives it.
+/// The part of a settings file that describes the measurements. The caller parses the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportedSettings {
     /// The endpoints.
     pub endpoints: Vec<ImportedEndpoint>,
-    /// Bytes of a request, where all have the same.
+    /// Bytes of a request, if all have the same size.
     pub request_size: Option<ByteSize>,
     /// Bytes of a reply.
     pub response_size: Option<ByteSize>,
-    /// The client's port, where it was fixed.
+    /// The client's port, if it was fixed.
     pub source_port: Option<NonZeroU16>,
 }
 
@@ -47,7 +47,7 @@ impl ImportedEndpoint {
 }
 
 impl ImportedSettings {
-    /// The endpoint that a file is of. File names have its destination (later versions of the Latency
+    /// The endpoint of a file. File names have its destination (later versions of the Latency
     /// Tester write `_` for `:`) or its description.
     pub(super) fn endpoint_of(&self, file: &FileName) -> Option<&ImportedEndpoint> {
         let reported = file.endpoint.as_str();
@@ -61,7 +61,7 @@ impl ImportedSettings {
     }
 }
 
-/// The address of a file's server, where it is written as one.
+/// The address of a file's server, if the file has one.
 pub(super) fn address(file: &FileName, endpoint: Option<&ImportedEndpoint>) -> Option<SocketAddr> {
     if let Some(endpoint) = endpoint {
         let host = endpoint.destination.split('/').next().unwrap_or_default();

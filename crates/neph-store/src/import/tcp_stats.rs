@@ -1,4 +1,5 @@
-//! The TCP statistics that a Latency Tester's client polls from its socket: `tcp-stats_*.csv`.
+//! Reads the TCP statistics that a Latency Tester's client samples from its socket:
+//! `tcp-stats_*.csv`.
 
 use std::path::Path;
 
@@ -9,14 +10,14 @@ use super::raw::{RawFile, TcpRow};
 use super::report::ImportReport;
 use crate::StoreError;
 
-/// How the first line begins; the names of the kernel's fields follow.
+/// Start of the first line; the names of the kernel's fields follow.
 pub(super) const BEGINS: &str = "#timestamp,message-id,";
 /// Columns before the first field.
 const BEFORE: usize = 2;
-/// Statistics this long after the last reply still belong to the experiment.
+/// Statistics up to this long after the last reply belong to the experiment.
 const GRACE: i64 = 1_000_000_000;
 
-/// Reads a file and gives each row to the experiment that ran. `files` are sorted by start.
+/// Reads a file and assigns each row to its experiment. `files` are sorted by start.
 pub(super) fn read_tcp_stats(
     path: &Path,
     files: &mut [RawFile],
@@ -37,8 +38,8 @@ pub(super) fn read_tcp_stats(
     Ok(())
 }
 
-/// `1611336441708429104,1,1,0,0,...`: Unix nanoseconds, the number of messages sent, the fields. The
-/// client writes more fields than its header names where the kernel gave more.
+/// `1611336441708429104,1,1,0,0,...`: Unix nanoseconds, the number of messages sent, the fields. A
+/// row may have more fields than the header has names, if the kernel returned more.
 fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     if fields.len() < BEFORE + columns.len() {

@@ -109,7 +109,7 @@ fn the_raw_columns_come_out_as_they_went_in() {
     assert_eq!(String::from_utf8(out).expect("text"), RAW);
 }
 
-/// Another endpoint, two runs, an interval of 2.5 ms, and a reply that came after a later one's.
+/// Another endpoint, two runs, an interval of 2.5 ms, and a reply after that of a later message.
 const REORDERED: &str = "#client-send-timestamp,server-timestamp,e2e-rtt
 1611336542708429104,1611336542732325106,3.745733
 1611336542713693801,,1.207570
@@ -181,7 +181,7 @@ fn acknowledgements_go_to_the_message_they_acknowledge() {
         .iter()
         .map(|message| message.marks.acked.map(neph_model::Instant::nanos))
         .collect();
-    // The second message's segments were acknowledged twice: the later one counts.
+    // The segments of the second message were acknowledged by two packets: the later one counts.
     let expected = [Some(41_713_902), Some(294_570_896), None, None, None];
     assert_eq!(acked, expected);
 }
@@ -276,7 +276,7 @@ fn a_folder_without_messages_is_refused() {
     assert_eq!(store.campaigns().expect("readable"), []);
 }
 
-/// Lines that are nearly right, so that the parsers get far.
+/// Almost valid lines, so that they reach deep into the parsers.
 fn any_line() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         "[0-9]{1,19}",

@@ -1,4 +1,4 @@
-//! Other programs read the store as `docs/schema.md` describes it.
+//! Other programs can read the store as `docs/schema.md` describes it.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,10 @@ use crate::contract::prepared;
 use crate::contract::values::{fleet_messages, message, provenance};
 use neph_model::{ExperimentStatus, Message};
 
-/// What `readers.py` returns when a library is missing.
+/// Exit code of `readers.py` if a library is missing.
 const MISSING: i32 = 77;
 
-/// The interpreter: `NEPH_PYTHON` names one that has pandas, pyarrow and duckdb.
+/// The interpreter. `NEPH_PYTHON` selects one that has pandas, pyarrow and duckdb.
 fn python() -> String {
     std::env::var("NEPH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }

@@ -1,21 +1,21 @@
-//! A stream of text to a terminal or a file, without hidden characters.
+//! A text stream to a terminal or a file, without hidden characters.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{is_hidden, put};
 
-/// Writes text on to `W` with every hidden character escaped but newlines (also CR LF) and tabs; what
-/// is no UTF-8 becomes U+FFFD. JSON stays the same document.
+/// Writes text to `W` with every hidden character escaped except newlines (also CR LF) and tabs;
+/// bytes other than UTF-8 become U+FFFD. JSON keeps its meaning.
 #[derive(Debug)]
 pub struct Visible<W: Write> {
     inner: W,
-    /// Bytes of a character whose end has not come yet, or a CR.
+    /// The bytes of an incomplete character, or a CR.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Visible<W> {
-    /// Text to `inner`.
+    /// Writes to `inner`.
     pub const fn new(inner: W) -> Self {
         Self {
             inner,
@@ -23,7 +23,7 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Where it goes.
+    /// The target.
     pub const fn inner(&self) -> &W {
         &self.inner
     }
@@ -46,7 +46,7 @@ impl<W: Write> Write for Visible<W> {
         Ok(bytes.len())
     }
 
-    /// What has begun and not ended waits: the end of a character may follow.
+    /// Does not write an incomplete character, because its end may follow.
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
@@ -55,16 +55,16 @@ impl<W: Write> Write for Visible<W> {
 impl<W: Write> Drop for Visible<W> {
     fn drop(&mut self) {
         if !self.begun.is_empty() {
-            // A text that ends within a character is no text of ours; where it cannot be written either,
-            // whoever flushed before knows.
+            // neph's text never ends within a character. A write error here also occurs in the
+            // flush before.
             let _ = self.inner.write_all(escaped(&self.begun).as_bytes());
         }
     }
 }
 
-/// Whether nothing has to be looked at: printable ASCII, newlines and tabs.
+/// Whether all bytes are printable ASCII, newlines or tabs.
 fn is_plain(bytes: &[u8]) -> bool {
-    // Without an early end within a block the compiler looks at many bytes at once.
+    // Without an early exit within a block, the compiler vectorises the loop.
     bytes.chunks(256).all(|block| {
         block.iter().fold(true, |plain, byte| {
             plain & (matches!(byte, b' '..=b'~') | matches!(byte, b'\n' | b'\t'))
@@ -72,7 +72,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     })
 }
 
-/// How many bytes at the end may be the beginning of something that ends later.
+/// The number of bytes at the end that may belong to an incomplete character or CR LF.
 fn unfinished(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     if tail.last() == Some(&b'\r') {
@@ -96,7 +96,7 @@ fn escaped(bytes: &[u8]) -> String {
     visible_file(&text).into_owned()
 }
 
-/// `text` with every hidden character escaped but newlines (also CR LF) and tabs: for a file.
+/// `text` with every hidden character escaped except newlines (also CR LF) and tabs: for a file.
 pub fn visible_file(text: &str) -> Cow<'_, str> {
     let is_left = |letter| matches!(letter, '\n' | '\t');
     if is_plain(text.as_bytes()) || !text.contains(|letter| is_hidden(letter) && !is_left(letter)) {

@@ -1,9 +1,10 @@
-//! Capture files: pcap and pcapng, read record by record; pcap also written.
+//! Capture files: reads pcap and pcapng record by record, writes pcap.
 //!
-//! Owns the two formats, their byte orders and their units of time. Does not own files, gzip or
-//! what is inside of a packet (see `ip` and `dissect`). The reader holds no bytes: it is shown what is there and says
-//! how much it has used or how much more it needs, so that it reads mapped files, pipes and
-//! decompressors alike, in memory that does not grow with the file.
+//! Owns the two formats, their byte orders and their time units. Does not own files, gzip or the
+//! contents of packets (see `ip` and `dissect`).
+//! The reader has no buffer: the caller passes bytes, and the reader returns how many it used or
+//! needs. So it reads mapped files, pipes and decompressors, in memory that does not grow with the
+//! file.
 
 mod pcap;
 mod pcapng;
@@ -18,110 +19,110 @@ use thiserror::Error;
 
 use crate::dissect::Link;
 
-/// The longest packet that is believed: what libpcap and Wireshark allow.
+/// The longest packet that is accepted: the limit of libpcap and Wireshark.
 pub const LONGEST: u32 = 262_144;
-/// The longest pcapng block that is believed; all but names and secrets are far shorter.
+/// The longest pcapng block that is accepted; only name and secrets blocks come near it.
 const LONGEST_BLOCK: u32 = 16 << 20;
-/// More interfaces in one section than any machine has.
+/// Maximum number of interfaces of a section; no host has as many.
 const INTERFACES_MAX: usize = 65_536;
 
 /// A packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Nanoseconds since 1970 by the capturing machine's clock; `None` where the format keeps no
-    /// time (simple packet blocks).
+    /// Nanoseconds since 1970 by the capturing host's clock; `None` where the format has no time
+    /// (simple packet blocks).
     pub at: Option<i64>,
-    /// How the bytes begin.
+    /// The link layer at the start of the bytes.
     pub link: Link,
-    /// The interface's place in its section; 0 in pcap.
+    /// The index of the interface in its section; 0 in pcap.
     pub interface: u32,
-    /// What was kept of the packet.
+    /// The captured bytes of the packet.
     pub bytes: &'a [u8],
-    /// Bytes that it had on the wire, link header included.
+    /// Length of the packet on the wire in bytes, link header included.
     pub length: u32,
 }
 
-/// What the reader made of the bytes it was shown.
+/// Result of one reading step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// A packet, and the bytes to leave behind with it.
+    /// A packet, and the number of bytes that it used.
     Packet(Record<'a>, usize),
-    /// So many bytes held no packet: leave them behind.
+    /// This many bytes contain no packet: skip them.
     Skip(usize),
-    /// Show at least so many bytes at once; fewer mean that the file ends here.
+    /// Pass at least this many bytes at once; if fewer are left, the file ends here.
     Need(usize),
 }
 
-/// Why bytes are not a capture. The place in the file is the caller's to tell.
+/// Why bytes are not a capture. The caller adds the position in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CaptureError {
-    /// Neither format's first bytes.
+    /// The first bytes of neither format.
     #[error("neither pcap nor pcapng: it begins with {0:#010x}")]
     Magic(u32),
-    /// A version that nobody has written since 1998, or not yet.
+    /// A version that is outdated (since 1998) or not known yet.
     #[error("{format} version {major}.{minor} is not known")]
     Version {
         /// Which of the two formats.
         format: &'static str,
-        /// Of its header.
+        /// The major version.
         major: u16,
-        /// Of its header.
+        /// The minor version.
         minor: u16,
     },
-    /// A length that cannot be.
+    /// A length above its limit.
     #[error("a {what} of {printed} bytes, where {limit} is the most")]
     Length {
-        /// What has the length.
+        /// The part of the file with this length.
         what: &'static str,
-        /// What the file says.
+        /// The length in the file.
         printed: u32,
-        /// What is believed.
+        /// The limit.
         limit: u32,
     },
     /// The two lengths of a block differ, or its parts do not fit into it.
     #[error("a block (type {0:#x}) whose lengths contradict each other")]
     Block(u32),
-    /// Ticks of a time stamp that are too short to be a time, as pcapng writes it.
+    /// A timestamp unit (`if_tsresol`) that is too short to be read.
     #[error(
         "an interface whose times are told in {base}^-{power} s (if_tsresol {0:#04x}), which is shorter than any that is \
          read",
         base = if .0 & 0x80 == 0 { 10 } else { 2 }, power = .0 & 0x7f
     )]
     Resolution(u8),
-    /// A packet of an interface that was not described.
+    /// A packet of an interface without a description block.
     #[error("a packet of interface {0}, which the file has not described")]
     Interface(u32),
 }
 
-/// What an interface of a capture is, as far as the file says.
+/// Link type and clock of an interface, as far as the file has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Source {
     link: Link,
     clock: Ticks,
 }
 
-/// How a file's time stamps become nanoseconds.
+/// Conversion of a file's timestamps to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ticks {
-    /// In a second.
+    /// Ticks per second.
     per_second: u64,
-    /// To be added, in seconds.
+    /// Offset to add, seconds.
     offset: i64,
 }
 
 impl Ticks {
     const NANOS_IN_SECOND: u64 = 1_000_000_000;
-    /// What pcapng means where it does not say.
+    /// The default of pcapng.
     const MICROS: Self = Self {
         per_second: 1_000_000,
         offset: 0,
     };
 
-    /// Since 1970; `None` where that is no time that there can be, as of a file whose times were moved
+    /// Nanoseconds since 1970. `None` where they do not fit, as in a file whose times were shifted
     /// to before 1970.
     #[inline]
     fn nanos(self, ticks: u64) -> Option<i64> {
-        // Nearly all files have one of these, and dividing 128 bits takes its time.
+        // Nearly all files have one of these units, and a 128-bit division is slow.
         let each = match self.per_second {
             1_000_000_000 => 1,
             1_000_000 => 1_000,
@@ -146,7 +147,7 @@ impl Ticks {
     }
 }
 
-/// The order of a file's bytes.
+/// The byte order of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Little,
@@ -170,7 +171,7 @@ impl Order {
         })
     }
 
-    /// Numbers that follow each other.
+    /// Four consecutive numbers.
     #[inline]
     fn four(self, bytes: &[u8; 16]) -> [u32; 4] {
         let (fields, _) = bytes.as_chunks::<4>();
@@ -210,20 +211,20 @@ enum Format {
 }
 
 impl CaptureReader {
-    /// Before the file's first byte.
+    /// A reader at the start of a file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Packets that the capturing program said it had lost; `None` where it said nothing.
+    /// Packets that the capturing program reports as dropped; `None` where it reports no count.
     pub const fn dropped(&self) -> Option<u64> {
         self.dropped
     }
 
-    /// What stands at the start of `bytes`, which begin where the last step ended.
+    /// Reads the record at the start of `bytes`, which begin where the last step ended.
     ///
     /// # Errors
-    /// When it is no capture, or contradicts itself. What was read before stays true.
+    /// The bytes are no capture, or are inconsistent. Records that were read before remain valid.
     #[inline]
     pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, CaptureError> {
         match &mut self.format {
@@ -233,7 +234,7 @@ impl CaptureReader {
         }
     }
 
-    /// Tells the two formats apart.
+    /// Detects the format from the first bytes.
     fn begin<'a>(&mut self, bytes: &[u8]) -> Result<Step<'a>, CaptureError> {
         let Some(magic) = Order::Big.u32(bytes, 0) else {
             return Ok(Step::Need(4));
@@ -242,7 +243,8 @@ impl CaptureReader {
             self.format = Format::Pcapng(pcapng::Section::default());
             return Ok(Step::Skip(0));
         }
-        // Before its whole header is asked for: a short file is told what it is not.
+        // Before the whole header is needed, so that a short file of another kind gets the right
+        // error.
         if !pcap::begins_with(magic) {
             return Err(CaptureError::Magic(magic));
         }

@@ -1,22 +1,22 @@
-//! pcap (draft-ietf-opsawg-pcap): one header, then packets of one interface.
+//! pcap (draft-ietf-opsawg-pcap): one header, then the packets of one interface.
 
 use super::{CaptureError, LONGEST, Order, Record, Source, Step, Ticks};
 use crate::dissect::Link;
 
-/// Bytes of the file's header.
+/// Length of the file header in bytes.
 pub(super) const HEADER: usize = 24;
-/// Bytes before each packet.
+/// Length of a record header in bytes.
 const BEFORE: usize = 16;
 
 const MICROS: u32 = 0xa1b2_c3d4;
 pub(super) const NANOS: u32 = 0xa1b2_3c4d;
 
-/// Whether a file whose first four bytes are these, read in the network's order, is pcap.
+/// Whether a file with these first four bytes, read as big-endian, is pcap.
 pub(super) const fn begins_with(magic: u32) -> bool {
     matches!(magic, MICROS | NANOS) || matches!(magic.swap_bytes(), MICROS | NANOS)
 }
 
-/// A file whose header has been read.
+/// A file after its header.
 #[derive(Debug)]
 pub(super) struct Pcap {
     order: Order,
@@ -47,12 +47,12 @@ impl Pcap {
                 minor,
             });
         }
-        // A correction to UTC that no program has written for decades, and that means seconds.
+        // The correction to UTC, in seconds. No program has written it for decades.
         let offset = i64::from(field(8).cast_signed());
         Ok(Self {
             order,
             source: Source {
-                // The upper bits tell of a frame check sequence, which dissection never reaches.
+                // The upper bits describe a frame check sequence, which dissection never reaches.
                 link: Link::numbered(field(20) & 0xffff),
                 clock: Ticks { per_second, offset },
             },

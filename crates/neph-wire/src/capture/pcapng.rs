@@ -1,7 +1,7 @@
-//! pcapng (draft-ietf-opsawg-pcapng): sections of blocks, several interfaces.
+//! pcapng (draft-ietf-opsawg-pcapng): sections of blocks, with several interfaces.
 //!
-//! Owns blocks that hold packets, describe interfaces or count what was lost; all others are
-//! skipped, as the format asks.
+//! Owns blocks with packets, interface descriptions and drop counts. Other blocks are skipped, as
+//! the format requires.
 
 use super::{
     CaptureError, INTERFACES_MAX, LONGEST, LONGEST_BLOCK, Order, Record, Source, Step, Ticks,
@@ -17,10 +17,10 @@ const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Type and length before, length behind.
+/// Type and length before the body, length after it.
 const FRAME: u32 = 12;
 
-/// Where in a file of blocks one is.
+/// State of the section that is being read.
 #[derive(Debug)]
 pub(super) struct Section {
     order: Order,
@@ -67,7 +67,7 @@ impl Section {
                 limit: LONGEST_BLOCK,
             });
         }
-        // Some writers forget to pad; the length is then of the block all the same.
+        // Some writers omit the padding; the length is that of the block in either case.
         let padded = length.next_multiple_of(4) as usize;
         let Some(block) = bytes.get(..padded) else {
             return Ok(Step::Need(padded));
@@ -133,8 +133,8 @@ impl Section {
         Some(Ok(()))
     }
 
-    /// What interfaces lost, added up; a later count of the same interface would be the whole
-    /// again, but programs write one at the end.
+    /// Adds up the packets that interfaces dropped. A second count of the same interface would be
+    /// cumulative, but programs write one at the end.
     fn count(&self, body: &[u8], dropped: &mut Option<u64>) {
         for (code, value) in self.options(body.get(12..).unwrap_or_default()) {
             if code == 5
@@ -155,7 +155,7 @@ impl Section {
         self.stamped(interface, body)
     }
 
-    /// The two kinds of packet with a time differ in their first four bytes only.
+    /// The two packet blocks with a time differ only in their first four bytes.
     fn stamped<'a>(
         &self,
         interface: u32,
@@ -186,7 +186,7 @@ impl Section {
             Ok(source) => source,
             Err(error) => return Some(Err(error)),
         };
-        // How much was kept is told by the block's length alone, padding included.
+        // Only the block's length gives the captured length, padding included.
         let bytes = body.get(4..)?;
         let kept = bytes.len().min(length as usize);
         if kept > LONGEST as usize {
@@ -209,7 +209,7 @@ impl Section {
             .ok_or(CaptureError::Interface(interface))
     }
 
-    /// Code and value of each option; ends where they end or are broken.
+    /// Code and value of each option, up to the end or to the first broken option.
     fn options<'a>(&self, mut bytes: &'a [u8]) -> impl Iterator<Item = (u16, &'a [u8])> {
         let order = self.order;
         std::iter::from_fn(move || {
@@ -233,7 +233,7 @@ fn too_long(printed: u32) -> CaptureError {
     }
 }
 
-/// A power of ten, or of two where the highest bit is set; `None` for one that 64 bits do not hold.
+/// A power of ten, or of two if the highest bit is set; `None` beyond 64 bits.
 fn ticks_per_second(resolution: u8) -> Option<u64> {
     let power = u32::from(resolution & 0x7f);
     if resolution & 0x80 == 0 {

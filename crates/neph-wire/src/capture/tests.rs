@@ -1,14 +1,14 @@
-//! Files as other programs write them, cut anywhere, and arbitrary bytes.
+//! Files as other programs write them, cut at any byte, and arbitrary bytes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// Its time, what was kept, how long it was.
+/// Time, captured bytes, length on the wire.
 type Packet = (Option<i64>, Vec<u8>, u32);
 
-/// Every packet of `file`, shown in portions of `portion` bytes, and how it ended.
+/// Every packet of `file`, read in pieces of `portion` bytes, and the final result.
 fn read(file: &[u8], portion: usize) -> (Vec<Packet>, Result<usize, CaptureError>) {
     let mut reader = CaptureReader::new();
     let (mut at, mut shown, mut packets) = (0, portion, Vec::new());
@@ -39,7 +39,7 @@ fn times_that_there_cannot_be_are_none() {
         micros.nanos(1_700_000_000_000_001),
         Some(1_700_000_000_000_001_000)
     );
-    // Before 1970 where a program counted below zero, and after 2262.
+    // Before 1970, where a program counted below zero, and after 2262.
     assert_eq!(micros.nanos(u64::MAX - 5), None);
     assert_eq!(micros.nanos(9_300_000_000_000_000), None);
     let moved = Ticks {
@@ -108,7 +108,7 @@ fn section() -> Vec<u8> {
     )
 }
 
-/// An Ethernet interface with `options` behind.
+/// An Ethernet interface with `options`.
 fn interface(options: &[u8]) -> Vec<u8> {
     block(1, &[&[1, 0, 0, 0, 0, 0, 4, 0], options].concat())
 }

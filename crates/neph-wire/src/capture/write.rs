@@ -1,33 +1,33 @@
-//! Writing pcap, in nanoseconds: a header, then one before each packet.
+//! Writes pcap with nanosecond times: a file header, then a record header before each packet.
 //!
-//! Owns the bytes around packets. Does not own files.
+//! Owns the headers. Does not own files.
 
-/// `LINKTYPE_ETHERNET` and `LINKTYPE_RAW` of the pcap registry.
+/// `LINKTYPE_ETHERNET` of the pcap registry.
 pub const ETHERNET: u32 = 1;
-/// IP packets without a link header.
+/// `LINKTYPE_RAW`: IP packets without a link header.
 pub const RAW_IP: u32 = 101;
 
-/// `LINKTYPE_LINUX_SLL2`: packets of several interfaces, each behind a [`CookedHeader`].
+/// `LINKTYPE_LINUX_SLL2`: packets of several interfaces, each after a [`CookedHeader`].
 pub const COOKED: u32 = 276;
 
-/// What stands before a packet of several interfaces' captures, instead of its link header.
+/// Replaces the link header of a packet when several interfaces are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookedHeader {
-    /// What follows: an ethertype.
+    /// The ethertype of the packet.
     pub protocol: u16,
-    /// The number of the interface that it passed.
+    /// The index of the interface.
     pub interface: u32,
-    /// What kind of interface that is: a number of `linux/if_arp.h`.
+    /// The type of the interface (`linux/if_arp.h`).
     pub hardware: u16,
-    /// How it passed: a number of `linux/if_packet.h`.
+    /// The packet type (`linux/if_packet.h`).
     pub passage: u8,
 }
 
 impl CookedHeader {
-    /// Bytes of it.
+    /// Length in bytes.
     pub const LENGTH: u32 = 20;
 
-    /// As the file has it; link addresses are left out.
+    /// The bytes in a file, without link addresses.
     pub fn bytes(self) -> [u8; Self::LENGTH as usize] {
         let mut bytes = [0; Self::LENGTH as usize];
         bytes[..2].copy_from_slice(&self.protocol.to_be_bytes());
@@ -38,7 +38,7 @@ impl CookedHeader {
     }
 }
 
-/// The header of a file whose packets begin as `link` says, and have at most `kept` bytes.
+/// The file header for packets with link type `link` and at most `kept` captured bytes.
 pub fn pcap_header(link: u32, kept: u32) -> [u8; 24] {
     let mut header = [0; 24];
     let fields = [super::pcap::NANOS, 0x0004_0002, 0, 0, kept, link];
@@ -48,8 +48,8 @@ pub fn pcap_header(link: u32, kept: u32) -> [u8; 24] {
     header
 }
 
-/// What stands before a packet of which `kept` bytes are there and that had `length`. `at` is in
-/// nanoseconds since 1970; what is before that or after 2106 is told as the nearest that pcap knows.
+/// The record header of a packet with `length` bytes, of which `kept` are captured. `at` is in
+/// nanoseconds since 1970, limited to the range of pcap (1970 to 2106).
 pub fn pcap_record(at: i64, kept: u32, length: u32) -> [u8; 16] {
     const NANOS_IN_SECOND: i64 = 1_000_000_000;
     let at = at.clamp(0, i64::from(u32::MAX) * NANOS_IN_SECOND);

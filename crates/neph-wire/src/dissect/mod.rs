@@ -1,8 +1,8 @@
 //! From a captured packet to its innermost IP packet and transport header.
 //!
-//! Owns looking through VLAN tags, MPLS labels, LLC, PPP and tunnels (VXLAN, Geneve, GRE, ERSPAN, GTP-U, L2TP, IP
-//! in IP), and how long a payload was on the wire, of which a capture may have kept less. Does not own connections
-//! (see neph-capture), reassembly or checksums.
+//! Owns the removal of VLAN tags, MPLS labels, LLC, PPP and tunnels: VXLAN, Geneve, GRE, ERSPAN,
+//! GTP-U, L2TP, IP in IP. Owns the payload length on the wire, of which a capture may contain less.
+//! Does not own connections (see neph-capture), reassembly or checksums.
 
 mod link;
 mod plain;
@@ -20,53 +20,53 @@ use crate::ip::{
     parse_tcp, parse_udp,
 };
 
-/// More layers of tunnels than anybody builds.
+/// Maximum number of nested tunnels; no network nests as many.
 const DEPTH_MAX: usize = 4;
 
-/// What a packet is, behind all tunnels.
+/// The contents of a packet inside all tunnels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dissected<'a> {
-    /// The number of the outermost VLAN, if the packet has one.
+    /// The outermost VLAN ID, if the packet has one.
     pub vlan: Option<u16>,
-    /// The innermost tunnel that was looked through.
+    /// The innermost tunnel.
     pub tunnel: Option<Tunnel>,
     /// The innermost IP packet.
     pub ip: IpPacket<'a>,
-    /// What it carries.
+    /// The payload of the IP packet.
     pub transport: Transport<'a>,
 }
 
-/// What an IP packet carries.
+/// The payload of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport<'a> {
     /// A TCP segment.
     Tcp {
-        /// Its header; options and payload as far as they were kept.
+        /// Its header; options and payload as far as they were captured.
         header: TcpHeader<'a>,
-        /// Bytes of payload that it had on the wire.
+        /// Length of the payload on the wire, bytes.
         payload_len: u32,
     },
     /// A UDP datagram.
     Udp {
-        /// Its header; the payload as far as it was kept.
+        /// Its header; the payload as far as it was captured.
         header: UdpHeader<'a>,
-        /// Bytes of payload that it had on the wire.
+        /// Length of the payload on the wire, bytes.
         payload_len: u32,
     },
     /// ICMP of either version, from its type on.
     Icmp(&'a [u8]),
-    /// Part of a packet other than its first: it has no header of its own.
+    /// A fragment other than the first: it has no transport header.
     Fragment,
-    /// Another protocol, or a header that was cut off or contradicts itself.
+    /// Another protocol, or a header that was cut off or is inconsistent.
     Other,
 }
 
-/// Why no IP packet is seen.
+/// Why a packet has no dissected IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nothing {
-    /// What was kept of it ends within a header that leads to the innermost packet's payload.
+    /// The captured bytes end within a header before the innermost payload.
     Cut,
-    /// It is something else, or contradicts itself.
+    /// No IP packet, or an inconsistent one.
     NotIp,
 }
 
@@ -79,14 +79,14 @@ impl From<IpError> for Nothing {
     }
 }
 
-/// Looks into a packet that had `length` bytes on the wire. `None` if there is no IP packet in it, or
-/// its headers were cut off: [`why_not`] tells which.
+/// Dissects a packet of `length` bytes on the wire. `None` if it contains no IP packet or its
+/// headers were cut off: [`why_not`] distinguishes the two.
 #[inline]
 pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
     look(link, bytes, length).ok()
 }
 
-/// Why [`dissect`] sees nothing in a packet.
+/// Why [`dissect`] returns `None` for a packet.
 #[cold]
 pub fn why_not(link: Link, bytes: &[u8], length: u32) -> Nothing {
     let is_whole = bytes.len() >= length as usize;
@@ -110,7 +110,8 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing>
         let transport = transport(&ip);
         let inside = match tunnel::look_through(&ip, &transport) {
             Ok(inside) => inside,
-            // Of what the tunnel carries nobody can tell, and it is not the tunnel's.
+            // The tunnel's payload is unknown, and attributing the packet to the tunnel would be
+            // wrong.
             Err(Nothing::Cut) if bytes.len() < wire => return Err(Nothing::Cut),
             Err(_) => {
                 return Ok(Dissected {
@@ -129,7 +130,7 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing>
 }
 
 impl<'a> Dissected<'a> {
-    /// What an IP packet carries, in no tunnel and no VLAN, and looked through none.
+    /// An IP packet outside of VLANs, without looking into tunnels.
     pub fn of_ip(ip: IpPacket<'a>) -> Self {
         Self {
             vlan: None,
@@ -148,13 +149,13 @@ impl<'a> Dissected<'a> {
     }
 }
 
-/// How far into `bytes` its part `packet` begins.
+/// The offset of `packet` within `bytes`.
 fn offset(bytes: &[u8], packet: &[u8]) -> usize {
     packet.as_ptr().addr() - bytes.as_ptr().addr()
 }
 
-/// Segmentation offload hands up packets beyond 64 KiB whose header says 0: the capture knows how
-/// long they were.
+/// With segmentation offload, a packet beyond 64 KiB has 0 in its length field. The capture has its
+/// length.
 fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
     let printed = match ip.source {
         std::net::IpAddr::V4(_) => packet.get(2..4),
@@ -170,7 +171,7 @@ fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
     if ip.fragment_offset > 0 {
         return Transport::Fragment;
     }
-    // What further fragments carry is not this packet's.
+    // The payload of further fragments is not part of this packet.
     let carried = ip.total_len - ip.header_len;
     match ip.protocol {
         TCP => parse_tcp(ip.payload).map_or(Transport::Other, |header| Transport::Tcp {
@@ -189,7 +190,7 @@ fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
     }
 }
 
-/// Segmentation offload writes 0 into a UDP header whose datagram is longer than it can tell.
+/// Segmentation offload writes 0 into the UDP length of a datagram that is too long for the field.
 fn says_how_long(datagram: &[u8]) -> bool {
     datagram.get(4..6) != Some(&[0, 0])
 }

@@ -1,4 +1,4 @@
-//! Packets within packets, cut anywhere.
+//! Nested packets, cut at any byte.
 
 mod layers;
 
@@ -232,7 +232,7 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
     offloaded[0] = 0x46;
     offloaded[2..4].fill(0);
     offloaded.splice(20..20, [1; 4]);
-    // Behind how many bytes the innermost IP header ends.
+    // The offset of the end of the innermost IP header.
     let cases = [
         (Link::Ethernet, frame.clone(), 54),
         (
@@ -270,7 +270,7 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
                 (is_enough, !is_enough),
                 "{kept} of {headers}"
             );
-            // That it was no longer on the wire.
+            // The packet was not longer on the wire.
             assert_eq!(why_not(link, part, length(part)), Nothing::NotIp, "{kept}");
         }
     }
@@ -323,7 +323,7 @@ proptest! {
                 2 => v6(17, &udp(6081, &[&[0, 0, 0x65, 0x58, 0, 0, bits, 0][..], &frame].concat())),
                 3 => v4(47, &[&[0, 0][..], &frame[12..]].concat()),
                 4 => v6(if ethertype == 0x0800 { 4 } else { 41 }, &packet),
-                // A header of options in between.
+                // An extension header in between.
                 5 => v6(60, &[&[6, bits & 1, 0, 0, 0, 0, 0, 0][..], &[0; 8], &tcp(b"")].concat()),
                 _ => v4(47, &[&[0, 0, 0x88, 0x47, 0, 0, 1, 64][..], &packet].concat()),
             };

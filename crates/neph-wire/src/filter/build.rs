@@ -1,11 +1,11 @@
-//! Writing a program: steps with labels, which become distances.
+//! Assembles a BPF program: instructions with labels, which become jump distances.
 //!
-//! Owns the numbers of the instructions. Each jump is a comparison and a step that goes far, since a
-//! comparison alone skips 255 instructions at most.
+//! Owns the opcodes. A comparison can skip at most 255 instructions, so each jump is a comparison
+//! and an unconditional jump.
 
 use super::Instruction;
 
-/// A place in a program, known when it is placed. Jumps only go forwards.
+/// A position in a program, set by [`Builder::place`]. Jumps only go forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Label(usize);
 
@@ -17,7 +17,7 @@ pub(super) enum Load {
     Word,
 }
 
-/// What to do with what was loaded.
+/// An arithmetic operation on the loaded value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Operation {
     Add,
@@ -26,7 +26,7 @@ pub(super) enum Operation {
     ShiftRight,
 }
 
-/// What to compare it for.
+/// A comparison with the loaded value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Test {
     Equal,
@@ -53,9 +53,9 @@ pub(super) const GIVE: u16 = 0x06;
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     steps: Vec<Instruction>,
-    /// Where labels were placed.
+    /// The position of each label.
     places: Vec<usize>,
-    /// Steps that go to a label.
+    /// Jump instructions and their labels.
     going: Vec<(usize, Label)>,
 }
 
@@ -67,12 +67,13 @@ impl Builder {
         })
     }
 
-    /// The label is here.
+    /// Places the label at the next instruction.
     pub(super) fn place(&mut self, label: Label) {
         self.places[label.0] = self.steps.len();
     }
 
-    /// Loads from so far behind the index; what is not there ends the program, nothing kept.
+    /// Loads from this offset after the index; beyond the packet's end the program rejects the
+    /// packet.
     pub(super) fn load(&mut self, load: Load, at: u32) {
         let code = match load {
             Load::Byte => LOAD_BYTE,
@@ -108,7 +109,7 @@ impl Builder {
         self.step(SET_INDEX, value);
     }
 
-    /// Moves the index on by what was loaded.
+    /// Adds the loaded value to the index.
     pub(super) fn move_index(&mut self) {
         self.step(ADD_INDEX, 0);
         self.step(COPY_TO_INDEX, 0);
@@ -133,7 +134,7 @@ impl Builder {
         self.step(GO, 0);
     }
 
-    /// Ends with so many bytes kept.
+    /// Ends the program and accepts this many bytes.
     pub(super) fn give(&mut self, kept: u32) {
         self.step(GIVE, kept);
     }

@@ -1,8 +1,8 @@
-//! Which packets a packet socket takes, as a program of classic BPF that the kernel runs.
+//! Which packets a packet socket receives, as a classic BPF program for the kernel.
 //!
-//! Owns what hosts, ports and protocols mean for a packet, and the program. Does not own sockets. The
-//! outermost IP packet counts, behind up to three VLAN tags (and one more that the kernel has taken
-//! out): a program has no loops.
+//! Owns the match of hosts, ports and protocols, and the program. Does not own sockets.
+//! The outermost IP packet is matched, after up to three VLAN tags and one more that the kernel has
+//! removed: a program has no loops.
 
 mod build;
 
@@ -14,28 +14,28 @@ use std::net::IpAddr;
 use crate::ip::{ICMP, ICMPV6, TCP, UDP};
 use build::{Builder, Label, Load, Operation, Test};
 
-/// VLAN tags that are looked behind.
+/// Maximum number of VLAN tags before the IP header.
 const TAGS: u32 = 3;
-/// IPv6 extension headers that are looked behind: as many as `ip` reads, and the end of them.
+/// Maximum number of IPv6 extension headers, as in `ip`, and one step for the end.
 const EXTENSIONS: u32 = 9;
-/// Places to remember what the packet carries, and whether it is a fragment without a header.
+/// Scratch memory for the protocol, and for whether this is a fragment without transport header.
 const PROTOCOL: u32 = 0;
 const FRAGMENT: u32 = 1;
 
 /// An instruction of classic BPF (Documentation/networking/filter.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// What to do.
+    /// The opcode.
     pub code: u16,
-    /// Instructions to skip where a comparison holds.
+    /// Instructions to skip if a comparison is true.
     pub jt: u8,
-    /// Instructions to skip where it does not.
+    /// Instructions to skip if it is false.
     pub jf: u8,
     /// The operand.
     pub k: u32,
 }
 
-/// What packets begin with.
+/// The first header of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// An Ethernet header.
@@ -44,7 +44,7 @@ pub enum Start {
     Ip,
 }
 
-/// What an IP packet carries.
+/// The protocol of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP.
@@ -55,24 +55,24 @@ pub enum Protocol {
     Icmp,
 }
 
-/// The packets that are wanted: those that fit each list that is not empty.
+/// The selected packets: those that match each list that is not empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// From or to one of these.
+    /// Source or destination address.
     pub hosts: Vec<IpAddr>,
-    /// From or to one of these ports, of TCP or UDP; a fragment without ports does not fit.
+    /// Source or destination port of TCP or UDP; a fragment without ports does not match.
     pub ports: Vec<u16>,
-    /// Carrying one of these.
+    /// Protocol.
     pub protocols: Vec<Protocol>,
 }
 
 impl Wanted {
-    /// Whether every packet is wanted, IP or not.
+    /// Whether every packet is selected, IP or not.
     pub const fn is_everything(&self) -> bool {
         self.hosts.is_empty() && self.ports.is_empty() && self.protocols.is_empty()
     }
 
-    /// The program that keeps the first `kept` bytes of packets that are wanted, and none of others.
+    /// The program that accepts the first `kept` bytes of selected packets, and rejects others.
     pub fn program(&self, start: Start, kept: u32) -> Vec<Instruction> {
         let mut builder = Builder::default();
         if self.is_everything() {
@@ -84,7 +84,7 @@ impl Wanted {
             Start::Ethernet => behind_ethernet(&mut builder, ip, reject),
             Start::Ip => builder.index(0),
         }
-        // The index is where the IP header begins.
+        // The index is the start of the IP header.
         builder.place(ip);
         builder.load(Load::Byte, 0);
         builder.calculate(Operation::ShiftRight, 4);
@@ -157,7 +157,7 @@ impl Wanted {
         behind_extensions(builder, carried, reject);
     }
 
-    /// The index is behind the IP headers.
+    /// Matches protocols and ports; the index is at the transport header.
     fn carried(&self, builder: &mut Builder, accept: Label, reject: Label) {
         let [known, with_ports] = builder.labels();
         builder.recall(PROTOCOL);
@@ -203,7 +203,7 @@ impl Protocol {
     }
 }
 
-/// Goes to `ip` with the index behind the Ethernet header and its tags.
+/// Jumps to `ip` with the index after the Ethernet header and its tags.
 fn behind_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
     builder.index(0);
     for _ in 0..=TAGS {
@@ -227,7 +227,7 @@ fn behind_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
     builder.go(reject);
 }
 
-/// Goes to `carried` with the index behind the extension headers.
+/// Jumps to `carried` with the index after the extension headers.
 fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
     for _ in 0..EXTENSIONS {
         let [options, authentication, fragment, next] = builder.labels();
@@ -238,7 +238,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
         builder.jump(Test::Equal, 51, authentication);
         builder.jump(Test::Equal, 44, fragment);
         builder.go(carried);
-        // Lengths are in units of eight bytes, the first not counted; here of four, the first two not.
+        // Options: units of 8 bytes, plus 1. Authentication header: units of 4 bytes, plus 2.
         for (label, more, shift) in [(options, 1, 3), (authentication, 2, 2)] {
             builder.place(label);
             builder.load(Load::Byte, 0);
@@ -258,7 +258,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
         builder.constant(8);
         builder.move_index();
         builder.recall(FRAGMENT);
-        // Only the first fragment holds further headers.
+        // Only the first fragment contains further headers.
         builder.jump(Test::Differs, 0, carried);
         builder.place(next);
     }

@@ -1,4 +1,4 @@
-//! The program, run as the kernel runs it, against the plain question put to the dissected packet.
+//! Compares the program, run as in the kernel, with a plain match of the dissected packet.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ use crate::dissect::{Dissected, Link, Transport, dissect};
 
 const KEPT: u32 = 96;
 
-/// The bytes kept of a packet. Panics where the kernel would refuse the program.
+/// The accepted bytes of a packet. Panics where the kernel would refuse the program.
 fn run(program: &[Instruction], packet: &[u8]) -> u32 {
     assert!(program.len() <= 4096, "{} steps", program.len());
     let (mut at, mut a, mut x, mut memory) = (0, 0_u32, 0_u32, [0; 16]);
@@ -67,7 +67,7 @@ fn run(program: &[Instruction], packet: &[u8]) -> u32 {
     }
 }
 
-/// The plain question.
+/// The plain match.
 fn fits(wanted: &Wanted, seen: &Dissected<'_>) -> bool {
     let hosts = [seen.ip.source, seen.ip.destination];
     let ports = match &seen.transport {
@@ -88,7 +88,7 @@ fn fits(wanted: &Wanted, seen: &Dissected<'_>) -> bool {
             || protocol.is_some_and(|protocol| wanted.protocols.contains(&protocol)))
 }
 
-/// Few addresses, so that they meet.
+/// Few addresses, so that matches are frequent.
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
     (0_u32..3).prop_map(|last| Ipv4Addr::from_bits(0x0a00_0000 + last))
 }
@@ -102,7 +102,7 @@ fn port() -> impl Strategy<Value = u16> {
     1_u16..5
 }
 
-/// A transport header of this protocol that is whole.
+/// A complete transport header of this protocol.
 fn transport(protocol: u8, ports: (u16, u16)) -> Vec<u8> {
     let mut bytes = [ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat();
     match protocol {
@@ -114,7 +114,7 @@ fn transport(protocol: u8, ports: (u16, u16)) -> Vec<u8> {
 }
 
 fn protocol() -> impl Strategy<Value = u8> {
-    // 41 and 47 are tunnels, which the outermost packet does not look through.
+    // 41 and 47 are tunnels, which the filter does not look into.
     select(vec![1_u8, 6, 6, 6, 17, 17, 58, 132])
 }
 
@@ -231,7 +231,7 @@ proptest! {
         let program = wanted.program(start, KEPT);
         let fits = match seen(start, &bytes) {
             Some(seen) => fits(&wanted, &seen),
-            // Extension headers without end.
+            // More extension headers than are read.
             None => wanted.is_everything(),
         };
         prop_assert_eq!(run(&program, &bytes), if fits { KEPT } else { 0 });

@@ -1,39 +1,39 @@
-//! Where a body ends, found while its bytes come in, without keeping them.
+//! Finds the end of a body while its bytes arrive, without storing them.
 //!
-//! Owns the count of bytes and the cap. Chunk syntax is in `chunk`. Does not own buffers: the
-//! payload is handed out in the pieces in which it arrived.
+//! Owns the byte count and the limit. Chunk syntax is in `chunk`. Does not own buffers: the payload
+//! is returned in the pieces in which it arrived.
 
 use super::body_error::BodyError;
 use super::chunk::{ChunkReader, ChunkStep};
 
-/// How a body's end is told (RFC 9112 section 6.3).
+/// How the end of a body is determined (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLength {
     /// There is no body.
     Empty,
-    /// That many bytes, at least one.
+    /// Content-Length, at least 1.
     Exactly(u64),
-    /// By an empty chunk.
+    /// The last chunk.
     Chunked,
-    /// By the end of the connection; only a response may do so.
+    /// The end of the connection; only in a response.
     UntilClose,
 }
 
-/// What the bytes at hand are.
+/// Result of one reading step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyStep<'a> {
-    /// All bytes at hand were taken (maybe for chunk syntax only); more are needed.
+    /// All input was consumed (possibly only chunk syntax); more is needed.
     More,
-    /// A piece of the body. Drop `consumed` bytes and call again.
+    /// A piece of the body. Remove `consumed` bytes and call again.
     Piece {
-        /// Bytes taken off the input's start.
+        /// Bytes to remove from the start of the input.
         consumed: usize,
         /// The piece, never empty.
         payload: &'a [u8],
     },
-    /// The body is over; `consumed` bytes at the input's start were its last.
+    /// The body is complete; its last `consumed` bytes are at the start of the input.
     Done {
-        /// Bytes taken off the input's start.
+        /// Bytes to remove from the start of the input.
         consumed: usize,
     },
 }
@@ -46,7 +46,7 @@ enum State {
     UntilClose,
 }
 
-/// Follows one body to its end.
+/// Reads one body up to its end.
 #[derive(Debug)]
 pub struct BodyReader {
     state: State,
@@ -55,10 +55,10 @@ pub struct BodyReader {
 }
 
 impl BodyReader {
-    /// A reader for a body of this length that may have at most `max` bytes.
+    /// A reader for a body of this length and at most `max` bytes.
     ///
     /// # Errors
-    /// [`BodyError::TooLong`] when the announced length alone exceeds `max`.
+    /// [`BodyError::TooLong`] when the announced length already exceeds `max`.
     pub fn new(length: BodyLength, max: u64) -> Result<Self, BodyError> {
         let state = match length {
             BodyLength::Empty | BodyLength::Exactly(0) => State::Done,
@@ -81,15 +81,15 @@ impl BodyReader {
         self.seen
     }
 
-    /// Whether the body is over.
+    /// Whether the body is complete.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
 
-    /// Takes what it can from the start of `input`. After [`BodyStep::More`] all of it was taken.
+    /// Consumes input from the start of `input`. [`BodyStep::More`] means that all was consumed.
     ///
     /// # Errors
-    /// When the body exceeds the cap or breaks the chunk syntax; the connection is of no use then.
+    /// When the body exceeds the limit or the chunk syntax is broken; close the connection then.
     pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<BodyStep<'a>, BodyError> {
         let (consumed, payload) = match &mut self.state {
             State::Done => return Ok(BodyStep::Done { consumed: 0 }),
@@ -124,7 +124,7 @@ impl BodyReader {
         Ok(BodyStep::Piece { consumed, payload })
     }
 
-    /// The connection ended: the body did too, if only that could end it.
+    /// Handles the end of the connection, which ends a body of unknown length.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] when bytes are missing.

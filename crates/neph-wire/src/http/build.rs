@@ -1,43 +1,43 @@
-//! Writing heads.
+//! Writes heads.
 //!
-//! Owns that nothing a user typed can add a line to a head. Does not own which headers make sense.
+//! Owns the protection against header injection. Does not own which headers make sense.
 
 use std::io::Write;
 
 use super::HttpError;
 
-/// What the sender wants of the connection after this message.
+/// The Connection header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
-    /// Further messages.
+    /// Further messages follow.
     KeepAlive,
-    /// None.
+    /// No further message.
     Close,
 }
 
-/// A request's head.
+/// A request head.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLine<'a> {
     /// GET, POST or HEAD, in capitals.
     pub method: &'a str,
-    /// Path and query, beginning with a slash.
+    /// Path and query; begins with a slash.
     pub target: &'a str,
-    /// The Host header: name or address, with the port unless it is the scheme's own.
+    /// The Host header: name or address, with the port unless it is the default of the scheme.
     pub host: &'a str,
-    /// Bytes of body that follow; `None` writes no Content-Length.
+    /// Length of the body; `None` writes no Content-Length.
     pub content_length: Option<u64>,
-    /// What happens to the connection afterwards.
+    /// The Connection header.
     pub connection: Connection,
 }
 
-/// A response's head.
+/// A response head.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseLine {
     /// The status code, 100-599.
     pub status: u16,
-    /// Bytes of body that follow; `None` writes no Content-Length (101, 204).
+    /// Length of the body; `None` writes no Content-Length (101, 204).
     pub content_length: Option<u64>,
-    /// What happens to the connection afterwards.
+    /// The Connection header.
     pub connection: Connection,
 }
 
@@ -51,10 +51,10 @@ impl Connection {
 }
 
 impl RequestLine<'_> {
-    /// Appends the head with these further header lines.
+    /// Appends the head with these additional header lines.
     ///
     /// # Errors
-    /// [`HttpError::Text`] when a field could break the head; nothing is appended then.
+    /// [`HttpError::Text`] when a field has a character that is not allowed; appends nothing then.
     pub fn encode(&self, extra: &[(&str, &str)], out: &mut Vec<u8>) -> Result<(), HttpError> {
         for text in [self.method, self.target, self.host] {
             check_text(text)?;
@@ -69,10 +69,10 @@ impl RequestLine<'_> {
 }
 
 impl ResponseLine {
-    /// Appends the head with these further header lines.
+    /// Appends the head with these additional header lines.
     ///
     /// # Errors
-    /// [`HttpError::Text`] when a header could break the head; nothing is appended then.
+    /// [`HttpError::Text`] when a header has a character that is not allowed; appends nothing then.
     pub fn encode(&self, extra: &[(&str, &str)], out: &mut Vec<u8>) -> Result<(), HttpError> {
         check_extra(extra)?;
         let (status, reason) = (self.status, reason(self.status));
@@ -111,7 +111,7 @@ fn check_extra(extra: &[(&str, &str)]) -> Result<(), HttpError> {
     Ok(())
 }
 
-/// Visible ASCII, at least one character: nothing that ends a word or a line.
+/// Requires visible ASCII, at least one character: nothing that ends a word or a line.
 pub(crate) fn check_text(text: &str) -> Result<(), HttpError> {
     let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     if fits { Ok(()) } else { Err(HttpError::Text) }

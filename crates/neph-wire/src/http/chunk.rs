@@ -1,15 +1,14 @@
-//! The chunked transfer coding (RFC 9112 section 7.1), read byte by byte where it is syntax and in
-//! whole pieces where it is data.
+//! The chunked transfer coding (RFC 9112 section 7.1): syntax byte by byte, data in whole pieces.
 //!
-//! Owns sizes, extensions (skipped) and trailers (skipped), each bounded. Lines must end with
-//! CR LF: a bare LF is where readers start to disagree.
+//! Owns sizes, extensions (skipped) and trailers (skipped), each limited. Lines must end with CR
+//! LF: HTTP implementations disagree about a bare LF.
 
 use super::body_error::BodyError;
 
 const EXTENSION_MAX: u32 = 256;
 const TRAILER_MAX: u32 = 16 * 1024;
 
-/// What a step found.
+/// Result of one reading step.
 #[derive(Debug)]
 pub(super) enum ChunkStep<'a> {
     More,
@@ -19,7 +18,7 @@ pub(super) enum ChunkStep<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// In the size; `digits` were read so far.
+    /// In the chunk size, after `digits` digits.
     Size {
         size: u64,
         digits: u32,
@@ -28,7 +27,7 @@ enum State {
     Extension {
         size: u64,
     },
-    /// Behind the CR of the size line.
+    /// After the CR of the size line.
     SizeLf {
         size: u64,
     },
@@ -37,7 +36,7 @@ enum State {
     },
     DataCr,
     DataLf,
-    /// At the start of a trailer line, or of the empty line that ends all.
+    /// At the start of a trailer line, or of the final empty line.
     TrailerStart,
     TrailerLine,
     TrailerLf,
@@ -118,7 +117,7 @@ impl ChunkReader {
         }
     }
 
-    /// A size line is whole: the cap is checked before any of the chunk has come.
+    /// Ends a size line: checks the limit before any data of the chunk arrives.
     fn open(&mut self, size: u64) -> Result<State, BodyError> {
         self.skipped = 0;
         self.announced = self.announced.saturating_add(size);
@@ -147,7 +146,7 @@ impl ChunkReader {
     }
 }
 
-/// Sixteen digits fit a `u64`; the sixty-third bit stays free, as for Content-Length.
+/// Adds a digit. Limits the size to 63 bits, like Content-Length.
 fn size_digit(size: u64, digits: u32, byte: u8) -> Result<State, BodyError> {
     let digit = char::from(byte).to_digit(16).ok_or(BodyError::ChunkSize)?;
     let size = size << 4 | u64::from(digit);

@@ -1,6 +1,6 @@
-//! Request and response heads, with caps, and what they say about the body and the connection.
+//! Request and response heads with limits, and their rules for the body and the connection.
 //!
-//! Owns the rules of RFC 9112 sections 6.3 and 9.3. Does not own reading the body.
+//! Owns the rules of RFC 9112 sections 6.3 and 9.3. Does not own the reading of bodies.
 
 use httparse::{Request, Response, Status};
 
@@ -8,16 +8,16 @@ use super::HttpError;
 use super::body::BodyLength;
 use super::headers::{Headers, MAX_HEADERS};
 
-/// The most bytes of a request's head, from the first line to the empty one.
+/// Maximum length of a request head, from the first line to the empty one, bytes.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// The most bytes of a response's head: what curl and browsers take at least.
+/// Maximum length of a response head, bytes: the smallest of the limits of curl and browsers.
 pub const MAX_RESPONSE_HEAD: usize = 256 * 1024;
 
-/// The most header lines of a response's head.
+/// Maximum number of header lines of a response head.
 pub const MAX_RESPONSE_HEADERS: usize = 1024;
 
-/// How long a head may be.
+/// Limits of a head.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     bytes: usize,
@@ -33,7 +33,7 @@ const RESPONSE: Limits = Limits {
     lines: MAX_RESPONSE_HEADERS,
 };
 
-/// A request's head, checked.
+/// A checked request head.
 #[derive(Debug, Clone)]
 pub struct RequestHead<'a> {
     method: &'a str,
@@ -44,7 +44,7 @@ pub struct RequestHead<'a> {
     len: usize,
 }
 
-/// A response's head, checked.
+/// A checked response head.
 #[derive(Debug, Clone)]
 pub struct ResponseHead<'a> {
     status: u16,
@@ -54,23 +54,23 @@ pub struct ResponseHead<'a> {
     len: usize,
 }
 
-/// What the headers alone say about the end of a message.
+/// The end of a message according to its headers alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Unsaid,
     Length(u64),
     Chunked,
-    /// A transfer coding whose end only the closing of the connection tells.
+    /// A transfer coding that ends with the connection.
     OtherCoding,
 }
 
 impl<'a> RequestHead<'a> {
-    /// The method, as it was sent.
+    /// The method, as sent.
     pub fn method(&self) -> &'a str {
         self.method
     }
 
-    /// Path and query, as they were sent.
+    /// Path and query, as sent.
     pub fn target(&self) -> &'a str {
         self.target
     }
@@ -90,17 +90,17 @@ impl<'a> RequestHead<'a> {
         self.body
     }
 
-    /// Bytes of the head: the body starts there.
+    /// Length of the head in bytes: the offset of the body.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Never: a head has at least its first line.
+    /// Always false: a head has at least its first line.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether the client wants to send further requests on this connection (section 9.3).
+    /// Whether the client may send further requests on this connection (section 9.3).
     pub fn keep_alive(&self) -> bool {
         keep_alive(&self.headers, self.minor_version)
     }
@@ -122,17 +122,17 @@ impl<'a> ResponseHead<'a> {
         &self.headers
     }
 
-    /// Bytes of the head: the body starts there.
+    /// Length of the head in bytes: the offset of the body.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Never: a head has at least its first line.
+    /// Always false: a head has at least its first line.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where the body ends, given the method of the request that this answers (section 6.3).
+    /// How the body ends, given the method of the request (section 6.3).
     pub fn body(&self, request_method: &str) -> BodyLength {
         if request_method == "HEAD" || matches!(self.status, 100..=199 | 204 | 304) {
             return BodyLength::Empty;
@@ -145,17 +145,17 @@ impl<'a> ResponseHead<'a> {
         }
     }
 
-    /// Whether the connection can be used again after the body (section 9.3).
+    /// Whether the connection can be reused after the body (section 9.3).
     pub fn keep_alive(&self, request_method: &str) -> bool {
         self.body(request_method) != BodyLength::UntilClose
             && keep_alive(&self.headers, self.minor_version)
     }
 }
 
-/// Reads a request's head from the start of `bytes`; `None` when more bytes are needed.
+/// Reads a request head from the start of `bytes`; `None` when more bytes are needed.
 ///
 /// # Errors
-/// When the head breaks the syntax or a cap, or leaves doubt about where the body ends.
+/// When the syntax is broken, a limit is exceeded, or the end of the body is ambiguous.
 pub fn parse_request(bytes: &[u8]) -> Result<Option<RequestHead<'_>>, HttpError> {
     let mut headers = Headers::empty();
     let mut request = Request::new(headers.room());
@@ -188,10 +188,10 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<RequestHead<'_>>, HttpError>
     }))
 }
 
-/// Reads a response's head from the start of `bytes`; `None` when more bytes are needed.
+/// Reads a response head from the start of `bytes`; `None` when more bytes are needed.
 ///
 /// # Errors
-/// As [`parse_request`]; a coding other than chunked is allowed and lasts until the close.
+/// As [`parse_request`]; a coding other than chunked is allowed and ends with the connection.
 pub fn parse_response(bytes: &[u8]) -> Result<Option<ResponseHead<'_>>, HttpError> {
     match response_in(bytes, Headers::empty()) {
         Err(HttpError::TooManyHeaders(_)) => {
@@ -259,13 +259,13 @@ fn framing(headers: &Headers<'_>, minor_version: u8) -> Result<Framing, HttpErro
         return Ok(Framing::Chunked);
     }
     if headers.lists("transfer-encoding", "chunked") {
-        // `gzip, chunked` needs a decoder that we do not have; `chunked, gzip` is an attack.
+        // neph has no decoder for `gzip, chunked`; `chunked, gzip` is an attack.
         return Err(HttpError::TransferEncoding);
     }
     Ok(Framing::OtherCoding)
 }
 
-/// One number, though it may be said twice (section 6.3, rule 5, the strict half).
+/// One number; it may be repeated with the same value (section 6.3, rule 5, strictly applied).
 fn content_length(headers: &Headers<'_>) -> Result<Option<u64>, HttpError> {
     let mut printed = None;
     for value in headers.all("content-length") {
@@ -278,7 +278,7 @@ fn content_length(headers: &Headers<'_>) -> Result<Option<u64>, HttpError> {
     Ok(printed)
 }
 
-/// Digits only (no sign, no list), below 2^63: some reader on the way may count in signed numbers.
+/// Digits only (no sign, no list), below 2^63: an intermediary may use signed numbers.
 fn plain_number(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,20 +1,20 @@
-//! The header lines of one head, borrowed.
+//! The borrowed header lines of one head.
 //!
-//! Owns looking them up. Does not own their meaning.
+//! Owns the lookup. Does not own the meaning of headers.
 
 use httparse::{EMPTY_HEADER, Header};
 
-/// The most header lines of a request's head.
+/// Maximum number of header lines of a request head.
 pub const MAX_HEADERS: usize = 64;
 
-/// Header lines in the order of arrival.
+/// Header lines in their order.
 #[derive(Debug, Clone)]
 pub struct Headers<'a> {
     lines: Lines<'a>,
     count: usize,
 }
 
-/// Room for header lines: few need no allocation.
+/// Storage for header lines, without allocation for up to [`MAX_HEADERS`].
 #[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,
@@ -33,7 +33,7 @@ impl<'a> Headers<'a> {
         }
     }
 
-    /// With room for this many.
+    /// Storage for up to `most` lines.
     pub(super) fn with_room(most: usize) -> Self {
         Self {
             lines: Lines::Many(vec![EMPTY_HEADER; most]),
@@ -49,7 +49,7 @@ impl<'a> Headers<'a> {
         &all[..self.count]
     }
 
-    /// The room that httparse fills.
+    /// The storage for httparse to fill.
     pub(super) fn room(&mut self) -> &mut [Header<'a>] {
         match &mut self.lines {
             Lines::Few(lines) => lines,
@@ -57,7 +57,7 @@ impl<'a> Headers<'a> {
         }
     }
 
-    /// How many lines httparse filled.
+    /// Sets how many lines httparse filled.
     pub(super) fn set_count(&mut self, count: usize) {
         self.count = count.min(self.room().len());
     }
@@ -67,7 +67,7 @@ impl<'a> Headers<'a> {
         self.lines().iter().map(|line| (line.name, line.value))
     }
 
-    /// The values of all lines with this name, in any case.
+    /// The values of all lines with this name, ignoring case.
     pub fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'a [u8]> + 's {
         self.iter()
             .filter(move |(of, _)| of.eq_ignore_ascii_case(name))
@@ -79,14 +79,14 @@ impl<'a> Headers<'a> {
         self.all(name).next()
     }
 
-    /// The value of the only line with this name; `None` when there is none or more than one.
+    /// The value of the only line with this name; `None` if there is none or more than one.
     pub fn only(&self, name: &str) -> Option<&'a [u8]> {
         let mut values = self.all(name);
         let value = values.next()?;
         values.next().is_none().then_some(value)
     }
 
-    /// Whether a comma-separated list under this name has this member, in any case.
+    /// Whether a comma-separated list under this name has this member, ignoring case.
     pub fn lists(&self, name: &str, member: &str) -> bool {
         self.all(name)
             .flat_map(|value| value.split(|byte| *byte == b','))

@@ -1,7 +1,7 @@
-//! HTTP/1.1 messages (RFC 9112): heads, bodies, builders and our query parameter.
+//! HTTP/1.1 messages (RFC 9112): heads, bodies, builders and the query parameters of neph.
 //!
-//! Owns the bytes and the rules by which two readers could disagree about where a message ends
-//! (request smuggling): what is ambiguous is refused. Does not own connections, TLS or routing.
+//! Owns the bytes and the protection against request smuggling: a message whose end is ambiguous is
+//! refused. Does not own connections, TLS or routing.
 
 mod body;
 mod body_error;
@@ -27,29 +27,29 @@ use thiserror::Error;
 /// Why a head is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HttpError {
-    /// The syntax is broken; the text says how.
+    /// The syntax is broken; the error states where.
     #[error("read http head: {0}")]
     Syntax(httparse::Error),
-    /// No end of the head within so many bytes.
+    /// The head does not end within this many bytes.
     #[error("read http head: longer than {0} bytes")]
     HeadTooLong(usize),
-    /// More header lines than so many.
+    /// More header lines than this.
     #[error("read http head: more than {0} header lines")]
     TooManyHeaders(usize),
-    /// A request over HTTP/1.1 needs exactly one Host (RFC 9112 section 3.2).
+    /// An HTTP/1.1 request needs exactly one Host (RFC 9112 section 3.2).
     #[error("read http head: Host is missing or repeated")]
     Host,
-    /// Content-Length is not a plain decimal number below 2^63, or two lines disagree.
+    /// Content-Length is no plain decimal number below 2^63, or two lines differ.
     #[error("read http head: Content-Length is not one plain number")]
     ContentLength,
-    /// Content-Length beside Transfer-Encoding (RFC 9112 section 6.3).
+    /// Both Content-Length and Transfer-Encoding (RFC 9112 section 6.3).
     #[error("read http head: both Content-Length and Transfer-Encoding")]
     TwoLengths,
-    /// A transfer coding other than one single `chunked`, or any over HTTP/1.0.
+    /// A transfer coding other than a single `chunked`, or any with HTTP/1.0.
     #[error("read http head: Transfer-Encoding is not just chunked")]
     TransferEncoding,
-    /// A text that is to go into a head holds a control character, a space where none may be,
-    /// or something else than ASCII.
+    /// A text for a head has a control character, a space in the wrong place, or a character
+    /// outside of ASCII.
     #[error("write http head: a field holds a character that is not allowed in a head")]
     Text,
 }

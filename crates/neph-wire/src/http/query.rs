@@ -1,7 +1,7 @@
-//! What a client asks of a reflector in the query: `reply=N`, the reply size, and `flow=HEX`, by
-//! which requests over several connections are known as one flow's.
+//! Query parameters of a request to a reflector: `reply=N`, the reply size, and `flow=HEX`, which
+//! assigns requests on several connections to one flow.
 //!
-//! Owns these parameters of a request target; others are passed over.
+//! Owns these parameters of a request target; ignores others.
 
 use thiserror::Error;
 
@@ -14,21 +14,21 @@ pub enum QueryError {
     /// Not a decimal number.
     #[error("read query: reply is not a number of bytes")]
     NotANumber,
-    /// Beyond the cap, however far.
+    /// Above the limit, of any magnitude.
     #[error("read query: reply exceeds the cap of {max} bytes")]
     TooLarge {
-        /// The cap in bytes.
+        /// The limit in bytes.
         max: u64,
     },
-    /// Given twice.
+    /// More than one value.
     #[error("read query: reply is given more than once")]
     Repeated,
 }
 
-/// The bytes of reply that `target` asks for, at most `max`; `None` when it does not say.
+/// The requested reply size in bytes, at most `max`; `None` without the parameter.
 ///
 /// # Errors
-/// When the parameter is there and is not one number within the cap.
+/// When the parameter is present but not one number within the limit.
 pub fn reply_size(target: &str, max: u64) -> Result<Option<u64>, QueryError> {
     let mut asked = values(target, "reply");
     let Some(value) = asked.next() else {
@@ -40,8 +40,8 @@ pub fn reply_size(target: &str, max: u64) -> Result<Option<u64>, QueryError> {
     number(value, max).map(Some)
 }
 
-/// The number by which a client's requests are known as one flow's, whatever connections they
-/// take. Made up at random by the client; on the wire 16 hexadecimal digits.
+/// Identifies the requests of one flow on any connection. The client chooses it at random; on the
+/// wire it has 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowToken(pub u64);
 
@@ -51,7 +51,7 @@ impl std::fmt::Display for FlowToken {
     }
 }
 
-/// The flow that `target` belongs to; `None` when it does not say, or not in exactly one way.
+/// The flow of `target`; `None` without exactly one valid parameter.
 pub fn flow_token(target: &str) -> Option<FlowToken> {
     let mut reported = values(target, "flow");
     let value = reported.next().filter(|_| reported.next().is_none())?;
@@ -81,7 +81,7 @@ fn number(value: &str, max: u64) -> Result<u64, QueryError> {
     if !is_digits(value) {
         return Err(QueryError::NotANumber);
     }
-    // Digits that do not fit a u64 are a number all the same, and too large.
+    // Digits beyond a u64 are a number, too, and too large.
     value
         .parse()
         .ok()

@@ -1,4 +1,4 @@
-//! Heads that agree, heads that would smuggle, bodies in pieces.
+//! Unambiguous heads, request smuggling, bodies in pieces.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -218,7 +218,7 @@ fn nothing_typed_adds_a_line() {
     }
 }
 
-/// Feeds `wire` in pieces; returns the body and how many bytes were left over.
+/// Reads `wire` in pieces; returns the body and the number of bytes left.
 fn read(
     length: BodyLength,
     max: u64,

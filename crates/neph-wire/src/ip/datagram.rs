@@ -1,4 +1,4 @@
-//! A whole UDP packet, for whoever sends without a socket of its own for each port.
+//! A whole UDP packet, for senders without a socket for each source port.
 //!
 //! Owns the IP and UDP headers and the checksum (RFC 768, 791, 1071, 8200). Does not own options,
 //! extension headers or fragments.
@@ -14,33 +14,33 @@ use crate::checksum::{PseudoHeader, internet_checksum};
 const V4_LEN: usize = 20;
 /// Bytes of a UDP header.
 const UDP_LEN: usize = 8;
-/// `DF`: as the kernel's own datagrams, it is not cut on the way.
+/// `DF`, as in the kernel's datagrams: routers do not fragment it.
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// Who sends a datagram to whom, and how far it may go.
+/// Addresses and TTL of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// Whom it comes from.
+    /// Source address and port.
     pub source: SocketAddr,
-    /// Whom it goes to; of the same version.
+    /// Destination; of the same IP version.
     pub destination: SocketAddr,
     /// TTL or hop limit.
     pub hops: u8,
 }
 
-/// Why there is no such packet.
+/// Why a packet cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PacketError {
     /// One address is IPv4, the other IPv6.
     #[error("write UDP packet: its addresses are of different IP versions")]
     Versions,
-    /// More than a packet holds.
+    /// More than a packet can contain.
     #[error("write UDP packet: {0} bytes of payload do not fit")]
     Length(usize),
 }
 
-/// Appends the packet that carries `payload`. An IPv4 header is left without identification, as a
-/// packet that is never cut needs none (RFC 6864).
+/// Appends the packet with `payload`. An IPv4 header has no identification, because a packet that
+/// is never fragmented needs none (RFC 6864).
 ///
 /// # Errors
 /// When the addresses are of different versions, or the payload is longer than 65,507 bytes
@@ -83,7 +83,7 @@ pub fn encode_udp(
     Ok(())
 }
 
-/// The UDP header with its checksum over `pseudo`, header and payload, and the payload.
+/// Appends the UDP header, with its checksum over `pseudo`, header and payload, and the payload.
 fn push_udp(
     datagram: &Datagram,
     len: u16,
@@ -97,7 +97,7 @@ fn push_udp(
     out.extend_from_slice(&len.to_be_bytes());
     out.extend_from_slice(&[0, 0]);
     out.extend_from_slice(payload);
-    // 0 means that there is none.
+    // 0 means "no checksum".
     let checksum = match internet_checksum(&[pseudo.as_bytes(), &out[start..]]) {
         0 => u16::MAX,
         checksum => checksum,
@@ -114,7 +114,8 @@ mod tests {
     use super::super::{FiveTuple, parse_ip, parse_udp};
     use super::*;
 
-    /// Made in Python with `struct.pack` and a checksum of its own: DF, TTL 64, "neph" from
+    /// Written in Python with `struct.pack` and its own checksum: DF, TTL 64, "neph" from
+    /// 192.0.2.1:40000 to 198.51.100.2:862.
     /// 192.0.2.1:40000 to 198.51.100.2:862.
     const KNOWN: [u8; 32] = [
         0x45, 0x00, 0x00, 0x20, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x4e, 0x96, 0xc0, 0x00, 0x02,
@@ -181,7 +182,7 @@ mod tests {
                 destination_port: destination.port(),
             };
             prop_assert_eq!(FiveTuple::of(&packet), expected);
-            // Whoever receives it adds all words up, checksum included, to all ones.
+            // A receiver's sum of all words, checksum included, is all ones.
             let addresses = match source {
                 SocketAddr::V4(_) => &bytes[12..20],
                 SocketAddr::V6(_) => &bytes[8..40],

@@ -1,6 +1,6 @@
-//! An Ethernet frame, with up to two VLAN tags skipped.
+//! Ethernet frames; skips up to two VLAN tags.
 //!
-//! Owns the frame's header alone.
+//! Owns the frame header.
 
 use super::IpError;
 use crate::bytes::Reader;
@@ -13,15 +13,15 @@ const SERVICE_VLAN: u16 = 0x88a8;
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ethernet<'a> {
-    /// The hardware address it goes to.
+    /// Destination MAC address.
     pub destination: [u8; 6],
-    /// The hardware address it comes from.
+    /// Source MAC address.
     pub source: [u8; 6],
-    /// What the payload is, behind any VLAN tags.
+    /// The ethertype of the payload, after any VLAN tags.
     pub ethertype: u16,
-    /// The outer VLAN's number, 0-4095.
+    /// The outer VLAN ID, 0-4095.
     pub vlan: Option<u16>,
-    /// What follows.
+    /// The bytes after the header.
     pub payload: &'a [u8],
 }
 
@@ -32,7 +32,7 @@ impl Ethernet<'_> {
     }
 }
 
-/// Reads a frame's header.
+/// Reads a frame header.
 ///
 /// # Errors
 /// When it is cut off.

@@ -1,8 +1,8 @@
-//! Ethernet, IPv4, IPv6, TCP and UDP headers, read for link emulators and captures.
+//! Ethernet, IPv4, IPv6, TCP and UDP headers, for link emulators and captures.
 //!
-//! Owns finding addresses, ports and payloads in a frame, and writing whole UDP packets. Does not
-//! own reassembly or checking checksums. A capture may have cut the packet (snap length): what is there is handed out,
-//! and the lengths that the headers announce are told beside it.
+//! Owns the addresses, ports and payloads of a frame, and the writing of whole UDP packets. Does
+//! not own reassembly or the verification of checksums. A capture may have cut a packet (snap
+//! length): the available bytes are returned, with the lengths from the headers.
 
 mod datagram;
 mod ethernet;
@@ -29,43 +29,43 @@ pub const UDP: u8 = 17;
 /// Protocol number of `ICMPv6`.
 pub const ICMPV6: u8 = 58;
 
-/// Why bytes are not the header that was expected.
+/// Why bytes are not the expected header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum IpError {
     /// The header is cut off.
     #[error("read {0} header: cut off")]
     Short(&'static str),
-    /// Neither 4 nor 6.
+    /// The IP version is neither 4 nor 6.
     #[error("read IP header: version {0}")]
     Version(u8),
-    /// A length field contradicts itself.
+    /// A length field is inconsistent.
     #[error("read {0} header: its length field is wrong")]
     Length(&'static str),
-    /// More extension headers than anybody sends.
+    /// More extension headers than are read.
     #[error("read IPv6 header: more than {0} extension headers")]
     Extensions(usize),
-    /// Neither IPv4 nor IPv6 inside the frame.
+    /// The frame contains neither IPv4 nor IPv6.
     #[error("read frame: ethertype {0:#06x} is not IP")]
     Ethertype(u16),
 }
 
-/// What a packet belongs to: the key of a flow.
+/// The key of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FiveTuple {
-    /// The protocol's number.
+    /// The protocol number.
     pub protocol: u8,
-    /// Where it comes from.
+    /// Source address.
     pub source: IpAddr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: IpAddr,
-    /// 0 for protocols without ports and for later fragments.
+    /// Source port; 0 for protocols without ports and for later fragments.
     pub source_port: u16,
-    /// 0 for protocols without ports and for later fragments.
+    /// Destination port; 0 for protocols without ports and for later fragments.
     pub destination_port: u16,
 }
 
 impl FiveTuple {
-    /// The flow's other direction.
+    /// The other direction of the flow.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl FiveTuple {
         }
     }
 
-    /// Of an IP packet.
+    /// The flow of an IP packet.
     pub fn of(packet: &IpPacket<'_>) -> Self {
         let ports = match packet.protocol {
             TCP | UDP if packet.fragment_offset == 0 => packet.payload.first_chunk::<4>(),
@@ -94,10 +94,10 @@ impl FiveTuple {
     }
 }
 
-/// The flow that an Ethernet frame belongs to.
+/// The flow of an Ethernet frame.
 ///
 /// # Errors
-/// When the frame holds no IP packet, or its headers are broken.
+/// When the frame contains no IP packet, or its headers are malformed.
 pub fn five_tuple(frame: &[u8]) -> Result<FiveTuple, IpError> {
     let frame = parse_ethernet(frame)?;
     if !frame.is_ip() {

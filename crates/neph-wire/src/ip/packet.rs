@@ -1,43 +1,43 @@
 //! IPv4 and IPv6 headers as one type (RFC 791, 8200).
 //!
-//! Owns lengths, fragments, IPv6 extension headers and authentication headers. Does not own options, nor reassembly.
+//! Owns lengths, fragments, IPv6 extension headers and authentication headers. Does not own options
+//! or reassembly.
 
 use std::net::IpAddr;
 
 use super::IpError;
 use crate::bytes::Reader;
 
-/// Longer chains are refused, so that a packet cannot make a reader walk.
+/// Maximum number of extension headers; the limit bounds the work for one packet.
 const EXTENSIONS_MAX: usize = 8;
 
-/// The protocol of an authentication header: what it covers stands behind it in the clear.
+/// The protocol number of an authentication header, whose payload is not encrypted.
 const AUTHENTICATION: u8 = 51;
 
-/// A packet of either version.
+/// A packet of either IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpPacket<'a> {
-    /// Where it comes from.
+    /// Source address.
     pub source: IpAddr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: IpAddr,
-    /// The payload's protocol, behind any extension headers.
+    /// The payload's protocol, after any extension headers.
     pub protocol: u8,
     /// TTL or hop limit.
     pub ttl: u8,
     /// Type of service or traffic class: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
-    /// Bytes of the whole packet as its header says; the capture may hold fewer.
+    /// Length of the whole packet according to its header; a capture may have fewer bytes.
     pub total_len: usize,
     /// Bytes from the start of the packet to the payload.
     pub header_len: usize,
-    /// What the sender numbered the packet with. IPv6 numbers fragments alone: of these it is the lower
-    /// half.
+    /// The identification. IPv6 has one only in fragments: the lower half of its 32 bits.
     pub identification: Option<u16>,
-    /// Where this fragment's payload belongs, in bytes; 0 for the first and for whole packets.
+    /// The offset of this fragment's payload in bytes; 0 for the first and for whole packets.
     pub fragment_offset: u16,
     /// Whether further fragments follow.
     pub more_fragments: MoreFragments,
-    /// The payload as far as it is there, without link-layer padding.
+    /// The available payload, without link-layer padding.
     pub payload: &'a [u8],
 }
 
@@ -46,14 +46,14 @@ pub struct IpPacket<'a> {
 pub enum MoreFragments {
     /// Further fragments follow.
     Yes,
-    /// This is the last, or the packet is whole.
+    /// This is the last fragment, or the packet is whole.
     No,
 }
 
-/// Reads an IP header of the version that its first bits tell.
+/// Reads an IPv4 or IPv6 header; its first four bits are the version.
 ///
 /// # Errors
-/// When the header is cut off or contradicts itself.
+/// When the header is cut off or is inconsistent.
 #[inline]
 pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     match bytes.first().map(|first| first >> 4) {
@@ -64,11 +64,11 @@ pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     }
 }
 
-/// Into what is handed out at once: nearly all packets come here, and each wrapping is a copy.
+/// Returns the packet directly: nearly all packets are IPv4, and each wrapper is a copy.
 #[inline]
 fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     const SHORT: IpError = IpError::Short("IPv4");
-    // Field by field a reader would ask each time whether there is more.
+    // Reading field by field would check the length each time.
     let head = bytes.first_chunk::<20>().ok_or(SHORT)?;
     let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (header_len, traffic_class) = (usize::from(head[0] & 0x0f) * 4, head[1]);
@@ -76,10 +76,10 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     let (ttl, protocol) = (head[8], head[9]);
     let four = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
     let (source, destination) = (four(12), four(16));
-    // Segmentation offload hands up packets beyond 64 KiB with a total length of 0.
+    // With segmentation offload, a packet beyond 64 KiB has a total length of 0.
     let total_len = if printed == 0 { bytes.len() } else { printed };
     if header_len < 20 || total_len < header_len {
-        // Where none is told it is what was kept that is too short.
+        // Without a total length, too few bytes were captured.
         let is_cut = header_len >= 20 && printed == 0;
         return Err(if is_cut {
             SHORT
@@ -115,7 +115,7 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     })
 }
 
-/// What is behind an authentication header (RFC 4302), and its protocol.
+/// The protocol and payload after an authentication header (RFC 4302).
 fn authenticated(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let mut reader = Reader::new(bytes);
     let (protocol, fours) = (reader.u8()?, usize::from(reader.u8()?));
@@ -180,7 +180,7 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
                 reader.skip(2)?;
                 identification = Some(reader.u16()?);
                 if fragment & 0xfff8 != 0 {
-                    // Only the first fragment holds further headers.
+                    // Only the first fragment contains further headers.
                     return Some(Ok(BehindExtensions {
                         protocol,
                         fragment,

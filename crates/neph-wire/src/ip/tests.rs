@@ -1,4 +1,4 @@
-//! Hand-written packets, cuts and arbitrary bytes.
+//! Hand-written packets, cut packets and arbitrary bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,6 +1,6 @@
 //! TCP and UDP headers (RFC 9293, 768) and TCP's timestamp option (RFC 7323).
 //!
-//! Owns ports, numbers, flags and where the payload starts. Does not own streams.
+//! Owns ports, sequence numbers, flags and the start of the payload. Does not own streams.
 
 use super::IpError;
 use crate::bytes::Reader;
@@ -8,56 +8,56 @@ use crate::bytes::Reader;
 /// A TCP segment's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpHeader<'a> {
-    /// The port it was sent from.
+    /// The source port.
     pub source: u16,
-    /// The port it was sent to.
+    /// The destination port.
     pub destination: u16,
-    /// The number of the payload's first byte.
+    /// The sequence number of the payload's first byte.
     pub seq: u32,
-    /// The number of the byte that is expected next.
+    /// The acknowledgement number.
     pub ack: u32,
     /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the highest bit to the lowest.
     pub flags: u8,
-    /// The window as it stands, not scaled.
+    /// The window field, not scaled.
     pub window: u16,
-    /// Bytes from its start to the payload.
+    /// Length of the header, bytes.
     pub header_len: usize,
-    /// The options, unread, as far as they are there.
+    /// The raw options, as far as available.
     pub options: &'a [u8],
-    /// The payload as far as it is there.
+    /// The payload, as far as available.
     pub payload: &'a [u8],
 }
 
 /// A UDP datagram's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpHeader<'a> {
-    /// The port it was sent from.
+    /// The source port.
     pub source: u16,
-    /// The port it was sent to.
+    /// The destination port.
     pub destination: u16,
-    /// Bytes of payload as the header says; the capture may hold fewer.
+    /// Length of the payload according to the header; a capture may have fewer bytes.
     pub payload_len: usize,
-    /// The payload as far as it is there.
+    /// The payload, as far as available.
     pub payload: &'a [u8],
 }
 
 impl TcpHeader<'_> {
-    /// FIN: the sender is done.
+    /// FIN: the sender sends no more data.
     pub const FIN: u8 = 0x01;
     /// SYN: the connection opens.
     pub const SYN: u8 = 0x02;
-    /// RST: the connection is refused or broken off.
+    /// RST: the connection is refused or aborted.
     pub const RST: u8 = 0x04;
-    /// PSH: hand the data on.
+    /// PSH: deliver the data to the application.
     pub const PSH: u8 = 0x08;
-    /// ACK: the acknowledgement number holds.
+    /// ACK: the acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
 }
 
 /// Reads a TCP header from the start of an IP payload.
 ///
 /// # Errors
-/// When its first 20 bytes are cut off, or its length field is below them.
+/// When its first 20 bytes are cut off, or its length field is below 20.
 #[inline]
 pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
     let Some((head, behind)) = bytes.split_first_chunk::<20>() else {
@@ -85,25 +85,25 @@ pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
     })
 }
 
-/// What a segment's options say, as far as latency needs it.
+/// The options of a segment that matter for latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Value and echo of the time stamp (RFC 7323, 3.2).
+    /// Value and echo reply of the timestamp option (RFC 7323, 3.2).
     pub timestamps: Option<(u32, u32)>,
-    /// Shift of the windows that follow, on SYNs (RFC 7323, 2.2).
+    /// Window scale for later segments, on SYNs (RFC 7323, 2.2).
     pub window_scale: Option<u8>,
-    /// The largest segment that the sender takes, on SYNs (RFC 9293, 3.7.1).
+    /// Maximum segment size, on SYNs (RFC 9293, 3.7.1).
     pub largest_segment: Option<u16>,
-    /// The first block of a selective acknowledgement: from its first byte to the one behind its
-    /// last (RFC 2018, 3). One below the acknowledgement tells of a duplicate (RFC 2883).
+    /// The first block of a selective acknowledgement: its first byte and the byte after its last
+    /// (RFC 2018, 3). A block below the acknowledgement reports a duplicate (RFC 2883).
     pub sack: Option<(u32, u32)>,
-    /// The second block. A first block within it reports a duplicate too (RFC 2883, 4.2).
+    /// The second block. A first block within it reports a duplicate, too (RFC 2883, 4.2).
     pub second_sack: Option<(u32, u32)>,
 }
 
 impl TcpOptions {
-    /// The bytes that the receiver got twice, as a segment that acknowledges up to `ack` reports them
-    /// (D-SACK, RFC 2883): the first byte and the one behind the last.
+    /// The bytes that the receiver got twice, according to a segment that acknowledges up to `ack`
+    /// (D-SACK, RFC 2883): the first byte and the byte after the last.
     pub fn duplicate(&self, ack: u32) -> Option<(u32, u32)> {
         let (from, to) = self.sack?;
         let is_behind = |a: u32, b: u32| a.wrapping_sub(b).cast_signed() <= 0;
@@ -112,10 +112,10 @@ impl TcpOptions {
     }
 }
 
-/// Reads options as far as they are there and whole.
+/// Reads all complete options.
 #[inline]
 pub fn tcp_options(options: &[u8]) -> TcpOptions {
-    // Nearly all segments have these and nothing else.
+    // The fast path: nearly all segments have only these options.
     if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *options {
         let value = u32::from_be_bytes([a, b, c, d]);
         let echo = u32::from_be_bytes([e, f, g, h]);
@@ -134,7 +134,7 @@ fn walk_options(options: &[u8]) -> TcpOptions {
     found
 }
 
-/// `None` where the options end.
+/// Reads one option; `None` at the end of the options.
 fn read_option(reader: &mut Reader<'_>, found: &mut TcpOptions) -> Option<()> {
     let kind = reader.u8()?;
     if kind == 0 {
@@ -158,7 +158,7 @@ fn read_option(reader: &mut Reader<'_>, found: &mut TcpOptions) -> Option<()> {
     Some(())
 }
 
-/// Value and echo of the timestamp option.
+/// Value and echo reply of the timestamp option.
 pub fn tcp_timestamps(options: &[u8]) -> Option<(u32, u32)> {
     tcp_options(options).timestamps
 }
@@ -177,7 +177,7 @@ fn read_udp(bytes: &[u8]) -> Option<Result<UdpHeader<'_>, IpError>> {
     let printed = usize::from(reader.u16()?);
     reader.skip(2)?;
     let rest = reader.rest();
-    // Segmentation offload hands up datagrams beyond 64 KiB with a length of 0.
+    // With segmentation offload, a datagram beyond 64 KiB has a length of 0.
     let payload_len = if printed == 0 {
         Some(rest.len())
     } else {

@@ -1,4 +1,4 @@
-//! Writing probes.
+//! Writes probes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,30 +10,30 @@ use crate::syn::{self, Ends, bare_syn};
 /// Bytes of a TCP SYN without options.
 pub const SYN_LEN: usize = 20;
 
-/// Bytes of an echo request: header, and the payload's two bytes of balance and six of padding.
+/// Length of an echo request: header, two balancing bytes and six bytes of padding.
 pub const ECHO_LEN: usize = 16;
 
 /// Sets the two bytes at `at` (even) so that the Internet checksum over `pseudo` and then `bytes`
-/// becomes `wanted`. Bytes that hold a checksum field must have zeroes there.
+/// becomes `wanted`. The checksum field in `bytes` must be zero.
 ///
-/// The sum has two zeroes: `wanted` must not be `0xffff`, which no packet's checksum is, and UDP
-/// sends 0 for "none".
+/// `wanted` must not be `0xffff`: the one's complement sum has two zeroes, no checksum is `0xffff`,
+/// and 0 means "no checksum" in UDP.
 pub fn balance(pseudo: &[u8], bytes: &mut [u8], at: usize, wanted: u16) {
     let Some(spot) = bytes.get_mut(at..at + 2) else {
         return;
     };
     spot.fill(0);
     let sum = !internet_checksum(&[pseudo, bytes]);
-    // One's complement: what is missing from the sum to the complement of what is wanted.
+    // One's complement: the difference between the sum and the complement of the wanted checksum.
     let missing = internet_checksum(&[&sum.to_be_bytes(), &wanted.to_be_bytes()]);
     if let Some(spot) = bytes.get_mut(at..at + 2) {
         spot.copy_from_slice(&missing.to_be_bytes());
     }
 }
 
-/// Appends a UDP datagram whose checksum is `number`: the two bytes of `payload` at `balance_at`
-/// (even) become what that needs. `number` must be neither 0 nor `0xffff`.
-/// `None` where the addresses are not of the same version, or the payload is too long.
+/// Appends a UDP datagram whose checksum is `number`; balances with the two bytes of `payload` at
+/// `balance_at` (even). `number` must be neither 0 nor `0xffff`.
+/// `None` where the IP versions differ, or the payload is too long.
 pub fn udp(
     source: SocketAddr,
     destination: SocketAddr,
@@ -54,18 +54,18 @@ pub fn udp(
     Some(out)
 }
 
-/// A TCP SYN without options: a window of 0 invites nobody to send.
-/// `None` where the addresses are not of the same version.
+/// A TCP SYN without options, with a window of 0 so that the peer sends no data.
+/// `None` where the IP versions differ.
 pub fn syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(SYN_LEN);
     bare_syn(&ends(source, destination)?, seq, &mut out);
     Some(out)
 }
 
-/// A TCP SYN that routers treat as any other and that its target drops without an answer, as it
-/// claims to be signed (RFC 2385): nothing becomes half open there. A target that knows no
-/// signatures answers it all the same.
-/// `None` where the addresses are not of the same version.
+/// A TCP SYN that routers forward like any other and that its target drops without an answer,
+/// because it claims to be signed (RFC 2385). So the target gets no half-open connection. A target
+/// without TCP signatures answers it.
+/// `None` where the IP versions differ.
 pub fn mute_syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     syn::mute_syn(&ends(source, destination)?, seq, &mut out);
@@ -76,10 +76,10 @@ fn ends(source: SocketAddr, target: SocketAddr) -> Option<Ends> {
     (source.is_ipv4() == target.is_ipv4()).then_some(Ends { source, target })
 }
 
-/// An echo request whose checksum is `ident`, as its identifier is, whatever its number: all that
-/// routers may balance by stays the same. `ends` are our address and the destination's, which the
-/// checksum of `ICMPv6` covers. `ident` must be neither 0 nor `0xffff`.
-/// `None` where the addresses are not of the same version.
+/// An echo request whose checksum and identifier are both `ident` for every `seq`: no field that
+/// routers balance by changes. `ends` are source and destination, which the checksum of `ICMPv6`
+/// covers. `ident` must be neither 0 nor `0xffff`.
+/// `None` where the IP versions differ.
 pub fn echo(ends: (IpAddr, IpAddr), ident: u16, seq: u16) -> Option<[u8; ECHO_LEN]> {
     let (family, pseudo) = match ends {
         (IpAddr::V4(_), IpAddr::V4(_)) => (Family::V4, None),

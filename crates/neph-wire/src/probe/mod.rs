@@ -1,14 +1,14 @@
-//! Probes that keep their flow: UDP, TCP SYN and ICMP echo whose headers differ only where routers
-//! that balance by flow do not look (Paris traceroute, Augustin et al. 2006).
+//! Probes that keep their flow: UDP, TCP SYN and ICMP echo. Their headers differ only in fields
+//! that routers do not use for load balancing (Paris traceroute, Augustin et al. 2006).
 //!
-//! Owns the bytes behind the IP header, and reading which probe an ICMP error quotes. Does not own
-//! IP headers, which the kernel writes, nor sockets.
+//! Owns the bytes after the IP header, and the identification of the probe that an ICMP error
+//! quotes. Does not own IP headers, which the kernel writes, nor sockets.
 //!
-//! | probe | the flow | tells probes apart |
+//! | probe | flow | identifies the probe |
 //! |---|---|---|
-//! | UDP | both ports | the checksum, which two bytes of the payload make what it shall be |
+//! | UDP | both ports | the checksum, set by two bytes of the payload |
 //! | TCP SYN | both ports | the sequence number |
-//! | ICMP echo | identifier and checksum | the sequence number, which two bytes of the payload balance |
+//! | ICMP echo | identifier and checksum | the sequence number; two payload bytes balance it |
 
 mod build;
 mod quote;

@@ -1,8 +1,8 @@
-//! Reading ICMP errors: which probe they quote, and the MPLS labels that routers add (RFC 792,
+//! Reads ICMP errors: the probe that they quote, and the MPLS labels that routers add (RFC 792,
 //! 4443, 4884, 4950).
 //!
-//! Owns the whole message behind its IP header. A quote of eight bytes of the transport header is
-//! enough; extensions that cannot be read are as if they were not there.
+//! Owns the message after its IP header. Eight quoted bytes of the transport header are enough.
+//! Extensions that cannot be read are ignored.
 
 use std::net::IpAddr;
 
@@ -11,73 +11,73 @@ use crate::checksum::internet_checksum;
 use crate::icmp::{Family, IcmpError};
 use crate::ip::{self, FiveTuple};
 
-/// Where routers that do not tell the quote's length put the extensions (RFC 4884 section 5.5).
+/// The offset of extensions if a router does not set the quote's length (RFC 4884 section 5.5).
 const LEGACY_AT: usize = 128;
-/// More labels than any network stacks; further ones are not read.
+/// Maximum number of labels that are read; no network stacks as many.
 const LABELS_MAX: usize = 16;
 
-/// What an error says.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuoteKind {
-    /// The TTL ran out on the way.
+    /// The TTL expired on the path.
     TimeExceeded,
-    /// The port is closed: the destination itself says so.
+    /// The port is closed, reported by the destination.
     PortUnreachable,
-    /// There is no way on; the ICMP code says why.
+    /// The destination is unreachable, with the ICMP code.
     Unreachable(u8),
 }
 
-/// What tells our probes apart, as far as eight bytes of the transport header do.
+/// The field that distinguishes probes, within eight bytes of the transport header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// The datagram's checksum.
+    /// A UDP datagram.
     Udp {
         /// The checksum.
         checksum: u16,
     },
-    /// The segment's sequence number.
+    /// A TCP segment.
     Tcp {
-        /// The number.
+        /// The sequence number.
         seq: u32,
     },
-    /// An echo request's number.
+    /// An echo request.
     Echo {
-        /// Its identifier.
+        /// The identifier.
         ident: u16,
-        /// Its sequence number.
+        /// The sequence number.
         seq: u16,
     },
 }
 
-/// An MPLS label that the packet carried as it reached the router.
+/// An MPLS label of the packet when it arrived at the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// The label, 20 bits.
     pub label: u32,
     /// The traffic class, 3 bits.
     pub traffic_class: u8,
-    /// The label's own TTL.
+    /// The TTL of the label.
     pub ttl: u8,
 }
 
 /// An ICMP error and the packet that it quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quote {
-    /// What it says.
+    /// The kind of the error.
     pub kind: QuoteKind,
     /// The flow of the quoted packet; ports are 0 for echo requests.
     pub flow: FiveTuple,
-    /// Which packet of the flow it was.
+    /// Identifies the packet within the flow.
     pub tag: Tag,
     /// The labels, outermost first.
     pub labels: Vec<Label>,
 }
 
-/// Reads an error message without its IP header. `Ok(None)`: another kind of message, or one that
-/// quotes nothing that could be a probe.
+/// Reads an error message without its IP header. `Ok(None)`: another kind of message, or no probe
+/// is quoted.
 ///
 /// # Errors
-/// The message is too short, its checksum is wrong (ICMP only), or what it quotes is no packet.
+/// The message is too short, its checksum is wrong (ICMP only), or the quote is no packet.
 pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, IcmpError> {
     let short = IcmpError::Short(message.len());
     let mut reader = Reader::new(message);
@@ -97,7 +97,7 @@ pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, Icmp
         return Ok(None);
     };
     let rest = reader.rest();
-    // The length is told in words of 32 bits (ICMP) or 64 (ICMPv6); 0: not told.
+    // The quote's length is in units of 32 bits (ICMP) or 64 bits (ICMPv6); 0: not set.
     let printed = match family {
         Family::V4 => usize::from(word[1]) * 4,
         Family::V6 => usize::from(word[0]) * 8,
@@ -121,10 +121,10 @@ pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, Icmp
 
 fn kind_of(family: Family, kind: u8, code: u8) -> Option<QuoteKind> {
     match (family, kind, code) {
-        // Code 1 is "reassembly took too long".
+        // Code 1 is "fragment reassembly time exceeded".
         (Family::V4, 11, 0) | (Family::V6, 3, 0) => Some(QuoteKind::TimeExceeded),
         (Family::V4, 3, 3) | (Family::V6, 1, 4) => Some(QuoteKind::PortUnreachable),
-        // Code 4 asks for smaller packets; ours are as small as can be.
+        // Code 4 is "fragmentation needed"; probes are too small for that.
         (Family::V4, 3, 4) => None,
         (Family::V4, 3, code) | (Family::V6, 1, code) => Some(QuoteKind::Unreachable(code)),
         _ => None,
@@ -154,12 +154,12 @@ fn tag_of(protocol: u8, header: &[u8]) -> Option<Tag> {
     }
 }
 
-/// The labels of an extension structure; `None` where it is not one.
+/// The labels of an extension structure; `None` if it is not valid.
 fn labels(bytes: &[u8]) -> Option<Vec<Label>> {
     let mut reader = Reader::new(bytes);
     let [version, _, high, low] = reader.array()?;
     let sum = u16::from_be_bytes([high, low]);
-    // A checksum of 0 says that there is none (RFC 4884 section 7).
+    // A checksum of 0 means "no checksum" (RFC 4884 section 7).
     if version >> 4 != 2 || (sum != 0 && internet_checksum(&[bytes]) != 0) {
         return None;
     }
@@ -176,7 +176,7 @@ fn labels(bytes: &[u8]) -> Option<Vec<Label>> {
     Some(labels)
 }
 
-/// 20 bits label, 3 traffic class, 1 bottom of the stack, 8 TTL (RFC 3032).
+/// 20 bits label, 3 bits traffic class, 1 bit bottom of stack, 8 bits TTL (RFC 3032).
 fn label(entry: [u8; 4]) -> Label {
     let word = u32::from_be_bytes(entry);
     let [_, _, third, ttl] = entry;
@@ -188,7 +188,7 @@ fn label(entry: [u8; 4]) -> Label {
 }
 
 impl Quote {
-    /// Whether the quoted packet went from `source` to `destination`.
+    /// Whether the quoted packet had this source and destination.
     pub fn is_between(&self, source: IpAddr, destination: IpAddr) -> bool {
         self.flow.source == source && self.flow.destination == destination
     }

@@ -21,7 +21,7 @@ fn ends(family: Family) -> (IpAddr, IpAddr) {
     }
 }
 
-/// An IP header before `body`, as the kernel would write it (without its checksum).
+/// An IP packet with `body`, as the kernel writes it, but without a checksum.
 fn packet(family: Family, protocol: u8, body: &[u8]) -> Vec<u8> {
     let (source, destination) = ends(family);
     let len = u16::try_from(body.len()).expect("small");
@@ -64,7 +64,8 @@ fn exceeded(family: Family, rest: &[u8]) -> Vec<u8> {
     error(family, (kind, 0), [0; 4], rest)
 }
 
-/// Length 16, class 1, type 1, then three labels by hand: 24001/0/1, 3/5/9 and the bottom 16/7/255.
+/// Length 16, class 1, type 1, then three hand-written labels: 24001/0/1, 3/5/9 and the bottom
+/// 16/7/255.
 const EXTENSIONS: [u8; 20] = [
     0x20, 0, 0, 0, 0, 16, 1, 1, 0x05, 0xdc, 0x10, 0x01, 0x00, 0x00, 0x3a, 0x09, 0x00, 0x01, 0x0f,
     0xff,
@@ -101,7 +102,7 @@ fn labels_are_read_where_the_length_is_told_and_where_it_is_not() {
         assert_eq!(labels, reported);
         assert_eq!(quote.tag, Tag::Tcp { seq: 77 });
     }
-    // A wrong checksum, a torn object: no labels, and the probe is still known.
+    // A wrong checksum or a cut object: no labels, but the probe is identified.
     let mut wrong = extensions;
     wrong[9] ^= 1;
     for broken in [&wrong[..], &extensions[..18], &[0x20, 0, 0, 0, 0, 3, 1, 1]] {

@@ -1,23 +1,23 @@
-//! Messages out of a stream of bytes, in bounded memory.
+//! Splits a byte stream into messages, in bounded memory.
 
 use super::RtspError;
 use super::message::Message;
 
-/// The longest head that is read, in bytes.
+/// The longest accepted head, bytes.
 pub const MAX_HEAD: usize = 16 << 10;
-/// The most fields of a head that are read.
+/// Maximum number of fields of a head.
 pub const MAX_FIELDS: usize = 64;
-/// The longest body that is read, in bytes.
+/// The longest accepted body, bytes.
 pub const MAX_BODY: usize = 64 << 10;
 
-/// Bytes that came and are no whole message yet. Its memory is bounded where all messages are taken out
-/// after each push.
+/// Received bytes that are no complete message yet. Memory is bounded if the caller takes all
+/// messages after each push.
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
 }
 
-/// A head that was read, and where its body lies.
+/// A parsed head, and the position of its body.
 struct Head {
     message: Message,
     begins: usize,
@@ -25,15 +25,15 @@ struct Head {
 }
 
 impl Inbox {
-    /// Appends what came.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// The next message, if it is there as a whole.
+    /// The next message, if it is complete.
     ///
     /// # Errors
-    /// What came is no RTSP message, or longer than is read. The connection cannot be used any more.
+    /// The bytes are no RTSP message, or exceed a limit. The connection is unusable then.
     pub fn next_message(&mut self) -> Result<Option<Message>, RtspError> {
         // Empty lines before a message are skipped (RFC 2326, section 4.1, as RFC 2616 has it).
         let empty = self.bytes.iter();
@@ -57,7 +57,7 @@ impl Inbox {
     }
 }
 
-/// The head at the beginning of these bytes, if it is there as a whole.
+/// The head at the start of these bytes, if it is complete.
 fn read_head(bytes: &[u8]) -> Result<Option<Head>, RtspError> {
     let mut message: Option<Message> = None;
     let (mut at, mut length) = (0, None);
@@ -106,7 +106,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<Head>, RtspError> {
     }
 }
 
-/// A plain number of bytes that may be read.
+/// A plain decimal number of bytes within the limit.
 fn body_length(value: &str) -> Option<usize> {
     let is_plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let length = value.parse().ok().filter(|length| *length <= MAX_BODY);

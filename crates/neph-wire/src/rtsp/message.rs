@@ -1,31 +1,31 @@
-//! Requests and responses, and how they are written.
+//! Requests and responses, and their encoding.
 
 use super::RtspError;
 
 const VERSION: &str = "RTSP/1.0";
 const LENGTH: &str = "Content-Length";
 
-/// What a request asks for.
+/// The method of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Which methods the server has.
+    /// Query the methods of the server.
     Options,
-    /// The description of a presentation.
+    /// Get the description of a presentation.
     Describe,
-    /// How a stream is to be transported.
+    /// Set up the transport of a stream.
     Setup,
-    /// Begin to send.
+    /// Start sending.
     Play,
-    /// Parameters; without any it keeps the session alive.
+    /// Get parameters; without any it keeps the session alive.
     GetParameter,
-    /// The end of a session.
+    /// End a session.
     Teardown,
-    /// Any other.
+    /// Another method.
     Other(String),
 }
 
 impl Method {
-    /// The word on the wire.
+    /// The method name on the wire.
     pub fn word(&self) -> &str {
         match self {
             Self::Options => "OPTIONS",
@@ -38,7 +38,7 @@ impl Method {
         }
     }
 
-    /// The method of a word. Methods are case-sensitive.
+    /// The method with this name. Methods are case-sensitive.
     pub fn of(word: &str) -> Self {
         match word {
             "OPTIONS" => Self::Options,
@@ -63,14 +63,14 @@ struct Field {
 pub struct Headers(Vec<Field>);
 
 impl Headers {
-    /// The value of the first field with this name, whatever its case.
+    /// The value of the first field with this name, ignoring case.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut fields = self.0.iter();
         let field = fields.find(|field| field.name.eq_ignore_ascii_case(name))?;
         Some(&field.value)
     }
 
-    /// Appends a field. Content-Length follows from the body and is not appended.
+    /// Appends a field. Content-Length is derived from the body and is not appended.
     pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let (name, value) = (name.into(), value.into());
         if !name.eq_ignore_ascii_case(LENGTH) {
@@ -78,7 +78,7 @@ impl Headers {
         }
     }
 
-    /// How many there are.
+    /// The number of fields.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -88,7 +88,7 @@ impl Headers {
         self.0.is_empty()
     }
 
-    /// The number that a response repeats.
+    /// The `CSeq` number, which a response repeats.
     pub fn cseq(&self) -> Option<u32> {
         self.get("CSeq")?.parse().ok()
     }
@@ -117,13 +117,13 @@ impl Headers {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it asks for.
+    /// The method.
     pub method: Method,
-    /// Of what: an absolute URL, or `*`.
+    /// An absolute URL, or `*`.
     pub url: String,
     /// The fields of its head.
     pub headers: Headers,
-    /// What follows the head.
+    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -131,12 +131,12 @@ impl Request {
     /// The bytes of the request.
     ///
     /// # Errors
-    /// A text holds a character that may not be in a head.
+    /// A text has a character that is not allowed in a head.
     pub fn encode(&self) -> Result<Vec<u8>, RtspError> {
         let word = self.method.word();
         let is_one_word =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        // A method that begins as a status line or as interleaved data does would be read as one.
+        // Such a method would be read as a status line or as interleaved data.
         let is_ambiguous = word.starts_with(VERSION) || word.starts_with('$');
         if !is_one_word(word) || !is_one_word(&self.url) || is_ambiguous {
             return Err(RtspError::Text);
@@ -150,13 +150,13 @@ impl Request {
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// 100 to 999; 2xx for success.
+    /// The status code, 100 to 999; 2xx is success.
     pub status: u16,
-    /// The status in words.
+    /// The reason phrase.
     pub reason: String,
     /// The fields of its head.
     pub headers: Headers,
-    /// What follows the head.
+    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -164,7 +164,7 @@ impl Response {
     /// The bytes of the response.
     ///
     /// # Errors
-    /// A text holds a character that may not be in a head, or the status has not three digits.
+    /// A text has a character that is not allowed in a head, or the status has not three digits.
     pub fn encode(&self) -> Result<Vec<u8>, RtspError> {
         check_line(&self.reason)?;
         if !(100..1_000).contains(&self.status) || self.reason.trim() != self.reason {
@@ -175,13 +175,13 @@ impl Response {
         Ok(out)
     }
 
-    /// Whether what was asked for was done.
+    /// Whether the status is 2xx.
     pub const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
 }
 
-/// What came over an RTSP connection.
+/// A received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A request.
@@ -191,7 +191,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Reads a first line.
+    /// Parses a first line.
     pub(super) fn begin(line: &str) -> Result<Self, RtspError> {
         if let Some(status) = line.strip_prefix(VERSION) {
             let status = status.strip_prefix(' ').ok_or(RtspError::FirstLine)?;

@@ -1,10 +1,10 @@
-//! Descriptions of presentations: the part of SDP (RFC 4566) that a receiver of RTP needs.
+//! Presentation descriptions: the part of SDP (RFC 4566) that an RTP receiver needs.
 
 use std::fmt;
 
 use crate::rtp::OFFSET_URI;
 
-/// The most streams of a description that are read.
+/// Maximum number of streams of a description that are read.
 const MOST_MEDIA: usize = 32;
 
 /// A presentation.
@@ -23,22 +23,22 @@ pub struct Media {
     pub kind: String,
     /// The payload type of its packets, 0 to 127.
     pub payload_type: u8,
-    /// The name of the encoding.
+    /// The encoding name.
     pub encoding: Option<String>,
-    /// Ticks of the media clock in a second.
+    /// Ticks of the media clock per second.
     pub clock_hz: Option<u32>,
-    /// The bandwidth that it needs, kbit/s.
+    /// Bandwidth, kbit/s.
     pub bandwidth_kbit: Option<u32>,
-    /// Frames in 1000 s.
+    /// Frames per 1000 s.
     pub frames_per_1000_s: Option<u32>,
-    /// The number of the header extension with the transmission offset, 1 to 14 (RFC 5450).
+    /// ID of the header extension with the transmission time offset, 1 to 14 (RFC 5450).
     pub offset_id: Option<u8>,
     /// Its URL, relative to the base.
     pub control: Option<String>,
 }
 
 impl Sdp {
-    /// Reads a description. Lines that a receiver does not need are left out.
+    /// Reads a description. Ignores lines that a receiver does not need.
     pub fn parse(text: &str) -> Self {
         let mut sdp = Self::default();
         let mut is_read = true;
@@ -122,7 +122,7 @@ fn word(text: &str) -> Option<String> {
     is_word.then(|| text.to_owned())
 }
 
-/// A decimal number in thousandths; more than three places are cut.
+/// A decimal number in thousandths; further digits are cut off.
 fn thousandths(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if !whole

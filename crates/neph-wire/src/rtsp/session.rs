@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// A session, and how long it lives without a request.
+/// A session and its timeout without requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionId {
     /// Opaque.
     pub id: String,
-    /// Seconds; 60 where a server names none.
+    /// Seconds; the default is 60.
     pub timeout: Option<u32>,
 }
 
 impl SessionId {
-    /// Reads the header; absent where it names no session.
+    /// Reads the header; `None` if it has no session ID.
     pub fn parse(header: &str) -> Option<Self> {
         let mut parts = header.split(';').map(str::trim);
         let id = parts.next().filter(|id| !id.is_empty())?.to_owned();
@@ -31,10 +31,10 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Where a stream begins.
+/// The start of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtpInfo {
-    /// The stream.
+    /// The URL of the stream.
     pub url: String,
     /// The sequence number of its first packet.
     pub sequence: Option<u16>,

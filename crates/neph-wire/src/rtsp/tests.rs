@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The messages of these bytes until the first that is none, in pieces of this size.
+/// The messages of these bytes up to the first error, read in pieces of this size.
 fn read(bytes: &[u8], piece: usize) -> (Vec<Message>, Option<RtspError>) {
     let (mut inbox, mut messages) = (Inbox::default(), Vec::new());
     for piece in bytes.chunks(piece.max(1)) {
@@ -144,7 +144,7 @@ fn urls_are_read_and_controls_are_resolved() {
     assert_eq!(Url::control("rtsp://a/v", "rtsp://b/x"), "rtsp://b/x");
 }
 
-/// As `GStreamer` 1.22 describes a test stream.
+/// The description of a test stream by `GStreamer` 1.22.
 #[test]
 fn a_description_of_another_server_is_read() {
     let sdp = Sdp::parse(

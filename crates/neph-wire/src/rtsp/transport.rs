@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Two neighbouring ports: RTP and RTCP.
+/// Two adjacent ports: RTP and RTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortPair {
-    /// For RTP.
+    /// The RTP port.
     pub rtp: u16,
-    /// For RTCP, where it is named.
+    /// The RTCP port, if specified.
     pub rtcp: Option<u16>,
 }
 
@@ -36,16 +36,16 @@ impl fmt::Display for PortPair {
     }
 }
 
-/// One way to transport a stream.
+/// One transport of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
     /// RTP/AVP over UDP.
     pub is_udp: bool,
-    /// To one receiver.
+    /// Unicast.
     pub is_unicast: bool,
-    /// Where the stream is to go, if not to the sender of the request.
+    /// The destination of the stream, if it is not the sender of the request.
     pub destination: Option<String>,
-    /// Where the stream comes from, if not from the server.
+    /// The source of the stream, if it is not the server.
     pub source: Option<String>,
     /// The client's ports.
     pub client_port: Option<PortPair>,
@@ -56,8 +56,8 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// The ways that a header names, the preferred one first. Parameters that are not known or have no
-    /// meaning are left out.
+    /// The transports of a header, in order of preference. Ignores parameters that are unknown or
+    /// not valid.
     pub fn parse_all(header: &str) -> Vec<Self> {
         header.split(',').map(Self::parse).collect()
     }

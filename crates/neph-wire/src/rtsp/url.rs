@@ -1,21 +1,21 @@
-//! URLs of RTSP, and what a description names relative to them.
+//! RTSP URLs, and URLs of a description relative to them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::RtspError;
 
-/// The port of an RTSP server where a URL names none (RFC 2326, section 3.2).
+/// The default port of RTSP (RFC 2326, section 3.2).
 pub const PORT: u16 = 554;
 
 /// `rtsp://host[:port][/path]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// A name or an address; of IPv6 without brackets.
+    /// A name or an address; IPv6 without brackets.
     pub host: String,
-    /// The port, if it names one.
+    /// The port, if the URL has one.
     pub port: Option<u16>,
-    /// From the first slash on; empty where there is none.
+    /// From the first slash on; may be empty.
     pub path: String,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for Url {
 }
 
 impl Url {
-    /// What a control attribute of a description means, whose base is `base`.
+    /// The URL of a control attribute in a description with this `base`.
     pub fn control(base: &str, control: &str) -> String {
         if control == "*" || control.is_empty() {
             return base.to_owned();

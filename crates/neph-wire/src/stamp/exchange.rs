@@ -1,8 +1,8 @@
-//! Whole packets, base and TLVs: a sender's request, a reflector's answer, and reading both.
+//! Whole STAMP packets, base and TLVs: a sender's request, a reflector's reply, and reading both.
 //!
-//! Owns the symmetric size (RFC 8762 section 4.3: a reply has exactly the request's length, so that
-//! a reflector amplifies nothing) and what becomes of each TLV (RFC 8972 section 4). Does not own
-//! clocks, counts of packets or sockets.
+//! Owns the symmetric size (RFC 8762 section 4.3): a reply has the length of the request, so that a
+//! reflector does not amplify. Owns the answer to each TLV (RFC 8972 section 4). Does not own
+//! clocks, packet counters or sockets.
 
 use super::StampError;
 use super::key::{Auth, Key, TAG};
@@ -11,54 +11,54 @@ use super::timestamp::{ErrorEstimate, Timestamp};
 use super::tlv::{self, FLAG_I, FLAG_M, FLAG_U, FollowUp, Tlvs, Type, push_zeroed};
 use crate::marks::{self, PeerMarks};
 
-/// A sender's packet as a reflector sees it.
+/// A sender's packet at the reflector.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The base packet.
     pub packet: SenderPacket,
-    /// What follows it, not walked over yet.
+    /// The bytes after the base packet, not parsed.
     pub tlvs: &'a [u8],
 }
 
-/// What a reflector knows and a reply needs.
+/// The reflector's data for a reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    /// The reflector's own count (stateful), or the request's number (stateless).
+    /// The reflector's own counter (stateful), or the request's number (stateless).
     pub seq: u32,
-    /// When the request was received.
+    /// When the request arrived.
     pub receive: Timestamp,
-    /// Now, as late as possible.
+    /// The send time, read as late as possible.
     pub timestamp: Timestamp,
-    /// How good both are, and their format.
+    /// Error estimate and format of both timestamps.
     pub error: ErrorEstimate,
     /// TTL or hop limit with which the request arrived; 255 when it could not be read.
     pub sender_ttl: u8,
-    /// Goes out when the request has room for it.
+    /// Sent if the request has room for it.
     pub marks: PeerMarks,
-    /// Goes out when the request has room for it.
+    /// Sent if the request has room for it.
     pub follow_up: Option<FollowUp>,
 }
 
-/// A reflector's packet as a sender sees it.
+/// A reflector's packet at the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// The base packet.
     pub packet: ReflectorPacket,
-    /// Our reflector's marks; `None` from any other.
+    /// The marks of a neph reflector; `None` from any other.
     pub marks: Option<PeerMarks>,
-    /// The real send time of an earlier reply, where the reflector tells it.
+    /// The actual send time of an earlier reply, if the reflector sends it.
     pub follow_up: Option<FollowUp>,
 }
 
-/// Bytes of the TLV that asks for our marks.
+/// Length of the TLV that requests the marks, bytes.
 pub const MARKS_TLV: usize = tlv::HEADER + marks::LEN;
 
 const TAG_TLV: usize = tlv::HEADER + TAG;
 
-/// The size of the request that [`encode_request`] makes when asked for `size` bytes.
+/// The size of a request of [`encode_request`] for a requested `size`, bytes.
 ///
-/// It is at least the base packet; the marks (and their tag in authenticated mode) are asked for
-/// when they fit; up to three bytes are added where a padding TLV's header would not fit.
+/// It is at least the base packet. The marks, and their tag in authenticated mode, are requested if
+/// they fit. Up to three bytes are added where the header of a padding TLV would not fit.
 pub fn request_size(auth: Auth<'_>, size: usize) -> usize {
     let needed = asked_len(auth, size);
     match size.saturating_sub(needed) {
@@ -68,10 +68,10 @@ pub fn request_size(auth: Auth<'_>, size: usize) -> usize {
     }
 }
 
-/// Appends a request of [`request_size`] bytes with zeroed room for the marks.
+/// Appends a request of [`request_size`] bytes with zeroed space for the marks.
 ///
 /// # Errors
-/// [`StampError::TlvLength`] when `size` is beyond one UDP datagram (65507 bytes).
+/// [`StampError::TlvLength`] when `size` exceeds one UDP datagram (65507 bytes).
 pub fn encode_request(
     packet: &SenderPacket,
     auth: Auth<'_>,
@@ -98,7 +98,7 @@ pub fn encode_request(
     Ok(())
 }
 
-/// Base packet, and the TLVs that ask for something where they fit into `size`.
+/// Length of the base packet, and of the requesting TLVs if they fit into `size`.
 fn asked_len(auth: Auth<'_>, size: usize) -> usize {
     let tag = if matches!(auth, Auth::Keyed(_)) {
         TAG_TLV
@@ -116,8 +116,9 @@ fn asked_len(auth: Auth<'_>, size: usize) -> usize {
 /// Reads a request: the base packet, and its tag in authenticated mode.
 ///
 /// # Errors
-/// When the base packet cannot be believed, or is a reflector's: the reflector must not answer then.
-/// RFC 8762 wants fields that must be zero ignored; two reflectors that do talk for ever.
+/// When the base packet is not valid, or is a reflector's: the reflector must not answer then. RFC
+/// 8762 requires must-be-zero fields to be ignored; two reflectors that do so would answer each
+/// other for ever.
 pub fn decode_request<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Request<'a>, StampError> {
     let packet = SenderPacket::decode(bytes, auth)?;
     if SenderPacket::is_an_answer(bytes, auth) {
@@ -129,8 +130,8 @@ pub fn decode_request<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Request<'a>
     })
 }
 
-/// Appends the reply to `request`, exactly as long as it: TLVs that are known are answered, all
-/// others go back with their flags set.
+/// Appends the reply to `request`, with the same length. Known TLVs are answered, others are
+/// returned with their flags set.
 pub fn reflect(request: &Request<'_>, answer: &Answer, auth: Auth<'_>, out: &mut Vec<u8>) {
     ReflectorPacket {
         seq: answer.seq,
@@ -167,10 +168,10 @@ pub fn reflect(request: &Request<'_>, answer: &Answer, auth: Auth<'_>, out: &mut
     }
 }
 
-/// Reads a reply: the base packet, and the TLVs that are known and were answered.
+/// Reads a reply: the base packet, and the known TLVs that were answered.
 ///
 /// # Errors
-/// When the base packet cannot be believed, or in authenticated mode the TLVs cannot.
+/// When the base packet is not valid, or in authenticated mode the TLVs are not.
 pub fn decode_reply(bytes: &[u8], auth: Auth<'_>) -> Result<Reply, StampError> {
     let packet = ReflectorPacket::decode(bytes, auth)?;
     let mut reply = Reply {
@@ -212,13 +213,13 @@ fn answer_tlv(code: u8, answer: &Answer, value: &mut [u8]) {
     }
 }
 
-/// Over the packet's number and the TLVs up to the tag's own (RFC 8972 section 4.8).
+/// The tag over the packet's number and the TLVs before the tag (RFC 8972 section 4.8).
 fn tlv_tag(key: &Key, seq: u32, tlvs: &[u8]) -> [u8; TAG] {
     key.tag(&[&seq.to_be_bytes(), tlvs])
 }
 
-/// Whether the TLVs are what their sender wrote: always in open mode, else by their tag, behind
-/// which only padding may stand.
+/// Whether the TLVs are authentic: always in open mode, else by their tag, after which only padding
+/// may follow.
 fn tlvs_hold(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
     let Auth::Keyed(key) = auth else { return true };
     let mut walk = Tlvs::new(tlvs);
@@ -236,6 +237,6 @@ fn tlvs_hold(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
         }
         before = tlvs.len() - walk.rest().len();
     }
-    // Padding alone needs no tag: there is nothing in it to forge.
+    // Padding alone needs no tag: it has nothing to forge.
     held.unwrap_or_else(|| Tlvs::new(tlvs).all(|tlv| tlv.code == Type::ExtraPadding.code()))
 }

@@ -1,6 +1,6 @@
-//! The shared key of authenticated mode: HMAC-SHA-256, truncated to 16 bytes (RFC 8762 section 4.4).
+//! The key of authenticated mode: HMAC-SHA-256, truncated to 16 bytes (RFC 8762 section 4.4).
 //!
-//! Owns making and checking tags. Does not own where the key comes from.
+//! Owns computing and verifying tags. Does not own the source of the key.
 
 use std::fmt;
 
@@ -9,27 +9,27 @@ use sha2::Sha256;
 
 use super::StampError;
 
-/// Bytes of a tag.
+/// Length of a tag, bytes.
 pub(super) const TAG: usize = 16;
 
-/// A shared key, expanded once.
+/// An expanded shared key.
 #[derive(Clone)]
 pub struct Key(Hmac<Sha256>);
 
 /// Whether packets carry a tag.
 #[derive(Debug, Clone, Copy)]
 pub enum Auth<'k> {
-    /// 44-byte packets that anybody can make.
+    /// 44-byte packets without authentication.
     Open,
-    /// 112-byte packets, tagged with this key.
+    /// 112-byte packets with a tag of this key.
     Keyed(&'k Key),
 }
 
 impl Key {
-    /// Expands a key of any length but none.
+    /// Expands a key of at least one byte.
     ///
     /// # Errors
-    /// [`StampError::EmptyKey`]: an empty key would authenticate everybody.
+    /// [`StampError::EmptyKey`]: an empty key would authenticate every sender.
     pub fn new(secret: &[u8]) -> Result<Self, StampError> {
         if secret.is_empty() {
             return Err(StampError::EmptyKey);
@@ -43,7 +43,7 @@ impl Key {
         *whole.first_chunk().expect("SHA-256 has 32 bytes")
     }
 
-    /// Compares in constant time.
+    /// Compares a tag in constant time.
     pub(super) fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> Result<(), StampError> {
         if tag.len() != TAG {
             return Err(StampError::Tag);

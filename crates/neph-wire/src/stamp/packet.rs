@@ -1,47 +1,47 @@
-//! The base packets: what a Session-Sender and a Session-Reflector send (RFC 8762 sections 4.2
-//! and 4.3, with the session identifier of RFC 8972 section 3).
+//! The base packets of a Session-Sender and a Session-Reflector (RFC 8762 sections 4.2 and 4.3,
+//! with the session identifier of RFC 8972 section 3).
 //!
-//! Owns their layout in both modes and the base packet's tag. Does not own the TLVs behind it.
+//! Owns their layout in both modes and the base packet's tag. Does not own the TLVs after it.
 
 use super::StampError;
 use super::key::{Auth, TAG};
 use super::timestamp::{ErrorEstimate, Timestamp};
 use crate::bytes::Reader;
 
-/// Bytes of an unauthenticated base packet, of either side.
+/// Length of an unauthenticated base packet, of either side, bytes.
 pub const OPEN_LEN: usize = 44;
 
-/// Bytes of an authenticated base packet, of either side.
+/// Length of an authenticated base packet, of either side, bytes.
 pub const KEYED_LEN: usize = 112;
 
-/// The part of an authenticated packet that its tag covers.
+/// Length of the tagged part of an authenticated packet.
 const TAGGED: usize = KEYED_LEN - TAG;
 
 /// A Session-Sender's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderPacket {
-    /// Counts the session's packets from zero, wraps.
+    /// The packet's number in the session, from zero, wraps.
     pub seq: u32,
     /// When the packet was sent.
     pub timestamp: Timestamp,
-    /// How good that timestamp is, and its format.
+    /// Error estimate and format of the timestamp.
     pub error: ErrorEstimate,
-    /// The session's identifier; 0 when not used.
+    /// The session identifier; 0 when not used.
     pub ssid: u16,
 }
 
 /// A Session-Reflector's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReflectorPacket {
-    /// The reflector's own count (stateful), or the sender's number (stateless).
+    /// The reflector's own counter (stateful), or the sender's number (stateless).
     pub seq: u32,
     /// When the reply was sent.
     pub timestamp: Timestamp,
-    /// How good the reflector's timestamps are, and their format.
+    /// Error estimate and format of the reflector's timestamps.
     pub error: ErrorEstimate,
-    /// The session's identifier, as it came.
+    /// The session identifier of the request.
     pub ssid: u16,
-    /// When the request was received.
+    /// When the request arrived.
     pub receive: Timestamp,
     /// The request's number.
     pub sender_seq: u32,
@@ -54,7 +54,7 @@ pub struct ReflectorPacket {
 }
 
 impl Auth<'_> {
-    /// Bytes of a base packet in this mode.
+    /// Length of a base packet in this mode, bytes.
     pub fn base_len(self) -> usize {
         match self {
             Self::Open => OPEN_LEN,
@@ -83,8 +83,8 @@ impl SenderPacket {
         Self::read(&mut reader, auth).ok_or(short)?
     }
 
-    /// Whether the bytes of a base packet that a sender leaves zero (RFC 8762 section 4.2) are in use:
-    /// there a reflector's packet has when it received, and what it answers.
+    /// Whether fields are set that a sender leaves zero (RFC 8762 section 4.2). In a reflector's
+    /// packet they contain the receive time and a copy of the request's fields.
     pub(super) fn is_an_answer(base: &[u8], auth: Auth<'_>) -> bool {
         let (from, until) = if keyed(auth) {
             (32, TAGGED)
@@ -174,7 +174,7 @@ fn keyed(auth: Auth<'_>) -> bool {
     matches!(auth, Auth::Keyed(_))
 }
 
-/// Fills with zeroes up to `at` bytes from `start`.
+/// Appends zeroes up to `at` bytes from `start`.
 fn gap(out: &mut Vec<u8>, start: usize, at: usize) {
     out.resize(out.len().max(start + at), 0);
 }
@@ -185,7 +185,7 @@ fn put_clock(out: &mut Vec<u8>, timestamp: Timestamp, error: ErrorEstimate, word
     out.extend_from_slice(&word.to_be_bytes());
 }
 
-/// Fills the packet with zeroes to its size, and tags it.
+/// Appends zeroes up to the packet's size, and the tag.
 fn seal(auth: Auth<'_>, out: &mut Vec<u8>, start: usize) {
     match auth {
         Auth::Open => gap(out, start, OPEN_LEN),
@@ -197,7 +197,7 @@ fn seal(auth: Auth<'_>, out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// The length, then the tag: nothing else is looked at before both hold.
+/// Checks the length, then the tag, before anything else is read.
 fn open<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Reader<'a>, StampError> {
     let base = bytes
         .get(..auth.base_len())

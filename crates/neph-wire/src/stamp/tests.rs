@@ -1,4 +1,4 @@
-//! Layouts by the RFCs' figures, exact times, symmetric sizes, tags.
+//! Layouts according to the RFCs' figures, exact times, symmetric sizes, tags.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -183,7 +183,7 @@ proptest! {
     #[test]
     fn any_ntp_timestamp_is_some_time(raw: u64) {
         let nanos = Timestamp(raw).to_unix(Format::Ntp).expect("NTP has no invalid bits");
-        // Half a nanosecond is two and a half units of 2^-32 s; the very last may round up.
+        // Half a nanosecond is 2.15 units of 2^-32 s; the last fractions may round up.
         let back = Timestamp::from_unix(nanos, Format::Ntp).map_or(raw, |back| back.0);
         prop_assert!(back.wrapping_sub(raw).cast_signed().abs() <= 3);
     }

@@ -1,9 +1,9 @@
 //! STAMP's two timestamp formats and the error estimate (RFC 8762 section 4.2.1).
 //!
-//! Owns the conversion to and from Unix nanoseconds, exact in both directions. Does not own
-//! clocks, leap seconds or the offset between TAI and UTC: a PTP timestamp is written with the
-//! seconds of the Unix clock, because a host without PTP hardware does not know the offset, and
-//! the error estimate's Z bit tells the format, not the time scale.
+//! Owns the conversion to and from Unix nanoseconds, exact in both directions. Does not own clocks,
+//! leap seconds or the offset between TAI and UTC. A PTP timestamp has the seconds of the Unix
+//! clock, because a host without PTP hardware does not know that offset. The error estimate's Z bit
+//! identifies the format, not the time scale.
 
 use super::StampError;
 
@@ -11,7 +11,7 @@ use super::StampError;
 const NTP_TO_UNIX: i64 = 2_208_988_800;
 const NANOS: i64 = 1_000_000_000;
 
-/// How a timestamp's 64 bits are to be read; the error estimate's Z bit.
+/// The format of a timestamp's 64 bits; the Z bit of the error estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// NTP: 32 bits of seconds since 1900, 32 bits of fraction.
@@ -20,18 +20,18 @@ pub enum Format {
     Ptp,
 }
 
-/// A timestamp as it travels; its meaning needs a [`Format`].
+/// A timestamp in packet form; its meaning depends on a [`Format`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timestamp(pub u64);
 
-/// How far the sender's clock may be off.
+/// The error bound of the sender's clock.
 ///
 /// The error is `multiplier` x 2^`scale` x 2^-32 seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorEstimate {
     /// The S bit: the clock is synchronised to an external source.
     pub synchronized: bool,
-    /// The Z bit: the format of the timestamps beside it.
+    /// The Z bit: the format of the timestamps in the packet.
     pub format: Format,
     /// 0-63.
     pub scale: u8,
@@ -43,8 +43,8 @@ impl Timestamp {
     /// From nanoseconds since 1970 (UTC as Unix counts it).
     ///
     /// # Errors
-    /// [`StampError::TimeRange`] outside of what the format can tell: NTP 1968-01-20 to
-    /// 2104-02-26 (the era is chosen by the highest bit, RFC 4330 section 3), PTP 1970 to 2106.
+    /// [`StampError::TimeRange`] outside of the format's range: NTP 1968-01-20 to 2104-02-26 (the
+    /// highest bit selects the era, RFC 4330 section 3), PTP 1970 to 2106.
     pub fn from_unix(nanos: i64, format: Format) -> Result<Self, StampError> {
         let (seconds, rest) = (nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS));
         let outside = |_| StampError::TimeRange(nanos);
@@ -62,7 +62,7 @@ impl Timestamp {
     /// To nanoseconds since 1970 (UTC as Unix counts it).
     ///
     /// # Errors
-    /// [`StampError::Nanoseconds`] when a PTP timestamp's low half is a second or more.
+    /// [`StampError::Nanoseconds`] when the low half of a PTP timestamp is 10^9 or more.
     pub fn to_unix(self, format: Format) -> Result<i64, StampError> {
         let low = (self.0 & 0xffff_ffff).cast_signed();
         let seconds = self.0 >> 32;
@@ -70,7 +70,7 @@ impl Timestamp {
             Format::Ptp if low >= NANOS => Err(StampError::Nanoseconds(low)),
             Format::Ptp => Ok(seconds.cast_signed() * NANOS + low),
             Format::Ntp => {
-                // Highest bit clear: the era that begins in 2036.
+                // Highest bit clear: the era that starts in 2036.
                 let era = if seconds >> 31 == 0 { 1 << 32 } else { 0 };
                 let seconds = seconds.cast_signed() + era - NTP_TO_UNIX;
                 Ok(seconds * NANOS + fraction_to_nanos(low))
@@ -90,8 +90,8 @@ fn fraction_to_nanos(fraction: i64) -> i64 {
 }
 
 impl ErrorEstimate {
-    /// An estimate that is not below `nanos` of error (at least 1 ns is assumed) and at most 1 %
-    /// above, of a clock that is not known to be synchronised: set the field when it is.
+    /// An estimate of at least `nanos` (not less than 1 ns), and at most 1 % above. The clock
+    /// counts as not synchronised: set the field if it is.
     pub fn from_nanos(nanos: u64, format: Format) -> Self {
         let mut units = ((u128::from(nanos.max(1)) << 32).div_ceil(1_000_000_000)).max(1);
         let mut scale = 0;

@@ -1,7 +1,7 @@
-//! The TLVs behind a base packet (RFC 8972 section 4).
+//! The TLVs after a base packet (RFC 8972 section 4).
 //!
-//! Owns their layout and flags, and walking over them without going past the end. Does not own
-//! what a reflector answers (see `exchange`).
+//! Owns their layout and flags, and iteration within the packet's bounds. Does not own a
+//! reflector's answers (see `exchange`).
 //!
 //! ```text
 //! 0 flags (U 0x80, M 0x40, I 0x20)   1 type   2 length of the value, u16   4 value
@@ -11,60 +11,60 @@ use super::StampError;
 use crate::bytes::Reader;
 use crate::marks;
 
-/// Bytes before a value.
+/// Length of a TLV header, bytes.
 pub const HEADER: usize = 4;
 
 /// Unrecognised: the reflector does not know the type.
 pub const FLAG_U: u8 = 0x80;
-/// Malformed: the length does not fit the type or the packet.
+/// Malformed: the length does not match the type or the packet.
 pub const FLAG_M: u8 = 0x40;
-/// Integrity: the reflector found the TLVs' tag missing or wrong.
+/// Integrity: the reflector found the tag of the TLVs missing or wrong.
 pub const FLAG_I: u8 = 0x20;
 
-/// Bytes of a Follow-Up Telemetry value.
+/// Length of a Follow-Up Telemetry value, bytes.
 pub(super) const FOLLOW_UP_LEN: usize = 16;
 
-/// The types that are spoken here.
+/// The supported types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// 1: fills the packet up.
+    /// 1: padding.
     ExtraPadding,
-    /// 7: the real send time of an earlier reply.
+    /// 7: the actual send time of an earlier reply.
     FollowUp,
     /// 8: a tag over the TLVs before it.
     Hmac,
-    /// 252, private use: our [`marks::PeerMarks`].
+    /// 252, private use: neph's [`marks::PeerMarks`].
     Marks,
 }
 
-/// The real send time of an earlier reply (RFC 8972 section 4.7).
+/// The actual send time of an earlier reply (RFC 8972 section 4.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowUp {
     /// The reflector's number of that reply.
     pub seq: u32,
     /// When it was sent, in the reflector's format.
     pub timestamp: super::Timestamp,
-    /// How the time was taken: 1 hardware, 2 software local (here: the kernel), 3 control plane.
+    /// The source of the time: 1 hardware, 2 software local (here: the kernel), 3 control plane.
     pub method: u8,
 }
 
-/// One TLV as it lies in a packet.
+/// A TLV of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tlv<'a> {
     /// [`FLAG_U`], [`FLAG_M`], [`FLAG_I`].
     pub flags: u8,
-    /// The type's number.
+    /// The type number.
     pub code: u8,
     /// The value.
     pub value: &'a [u8],
 }
 
-/// Walks over the TLVs of a packet; ends at the first that is cut off.
+/// Iterates over the TLVs of a packet; ends at the first that is cut off.
 #[derive(Debug, Clone)]
 pub struct Tlvs<'a>(Reader<'a>);
 
 impl Type {
-    /// The type's number on the wire.
+    /// The type number on the wire.
     pub fn code(self) -> u8 {
         match self {
             Self::ExtraPadding => 1,
@@ -74,13 +74,13 @@ impl Type {
         }
     }
 
-    /// The type with this number, if it is spoken here.
+    /// The type with this number, if it is supported.
     pub fn from_code(code: u8) -> Option<Self> {
         let all = [Self::ExtraPadding, Self::FollowUp, Self::Hmac, Self::Marks];
         all.into_iter().find(|of| of.code() == code)
     }
 
-    /// Whether a value of this length can be of this type.
+    /// Whether this length is valid for this type.
     pub(super) fn fits(self, len: usize) -> bool {
         match self {
             Self::ExtraPadding => true,
@@ -92,12 +92,12 @@ impl Type {
 }
 
 impl<'a> Tlvs<'a> {
-    /// Over what follows the base packet.
+    /// Iterates over the bytes after the base packet.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(Reader::new(bytes))
     }
 
-    /// What was not walked over: empty at the end, else a TLV that is cut off.
+    /// The remaining bytes: none at the end, else a TLV that is cut off.
     pub fn rest(&self) -> &'a [u8] {
         self.0.rest()
     }
@@ -131,7 +131,7 @@ pub fn push(out: &mut Vec<u8>, of: Type, value: &[u8]) -> Result<(), StampError>
     Ok(())
 }
 
-/// Appends a TLV whose value is `len` zeroes: room for a reflector's answer, or padding.
+/// Appends a TLV with `len` zeroes: space for a reflector's answer, or padding.
 pub(super) fn push_zeroed(out: &mut Vec<u8>, of: Type, len: u16) {
     put_header(out, of, len);
     out.resize(out.len() + usize::from(len), 0);
@@ -151,7 +151,7 @@ impl FollowUp {
         bytes
     }
 
-    /// `None` when the reflector had nothing to tell (all zero).
+    /// `None` when the reflector sent no time (all zero).
     pub(super) fn decode(value: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(value);
         let (seq, timestamp) = (reader.u32()?, super::Timestamp(reader.u64()?));

@@ -1,23 +1,23 @@
-//! What a client asks for.
+//! The request for a throughput test.
 
 use serde::{Deserialize, Serialize};
 
 use super::datagram::Header;
 
-/// The version of control messages, preambles and headers together.
+/// The common version of control messages, preambles and headers.
 pub const VERSION: u32 = 1;
 
-/// What carries the data.
+/// The transport protocol of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// A connection for each stream and direction.
+    /// One connection for each stream and direction.
     Tcp,
-    /// Datagrams of one size, a socket for each stream and direction.
+    /// Datagrams of one size, one socket for each stream and direction.
     Udp,
 }
 
-/// Who sends.
+/// The sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -25,7 +25,7 @@ pub enum Direction {
     Up,
     /// The server.
     Down,
-    /// Both at the same time, each on streams of its own.
+    /// Both at the same time, each on its own streams.
     Both,
 }
 
@@ -41,61 +41,61 @@ impl Direction {
     }
 }
 
-/// What a client asks for.
+/// A client's request for a throughput test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
     /// [`VERSION`] of the client.
     pub version: u32,
-    /// What carries the data.
+    /// The transport protocol.
     pub protocol: Protocol,
-    /// Who sends.
+    /// The sending side.
     pub direction: Direction,
-    /// Streams for each direction. Those that the client sends on are numbered from 0, those that the
-    /// server sends on go on from there.
+    /// Streams per direction. The client's sending streams are numbered from 0, the server's
+    /// follow.
     pub streams: u16,
-    /// For how long data is sent.
+    /// Duration of sending, nanoseconds.
     pub duration_ns: u64,
-    /// The rate of payload of all streams of a direction together; absent for as much as goes.
+    /// Payload rate of all streams of a direction together; absent for no limit.
     pub rate_bit_s: Option<u64>,
-    /// Payload of each UDP datagram with its header.
+    /// Payload of each UDP datagram, header included.
     pub datagram_bytes: u32,
-    /// TCP's congestion control; absent for the system's.
+    /// TCP congestion control; absent for the system's default.
     pub congestion: Option<String>,
-    /// Differentiated services code point of what is sent.
+    /// Differentiated services code point of the sent packets.
     pub dscp: Option<u8>,
 }
 
-/// Why a test cannot be meant.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// The two ends are of different versions.
+    /// Client and server have different versions.
     #[error(
         "throughput protocol version {asked} is asked for, version {VERSION} is spoken here; use the \
          same version of neph at both ends"
     )]
     Version {
-        /// Of the client.
+        /// The client's version.
         asked: u32,
     },
-    /// There is no such number.
+    /// A number is out of range.
     #[error("{what} is {value}, from {least} to {most} is possible")]
     Range {
         /// The field.
         what: &'static str,
-        /// What was asked.
+        /// The requested value.
         value: u64,
-        /// The least that is possible.
+        /// The smallest possible value.
         least: u64,
-        /// The most that is possible.
+        /// The largest possible value.
         most: u64,
     },
-    /// It is no name of a congestion control.
+    /// Not a name of a congestion control.
     #[error("a congestion control has a name of 1 to 15 letters, digits, '_' and '-'")]
     Congestion,
 }
 
 impl Ask {
-    /// Streams of a direction, at most.
+    /// Maximum number of streams of a direction.
     pub const MOST_STREAMS: u16 = 64;
     /// The longest test, nanoseconds: a day.
     pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
@@ -104,7 +104,7 @@ impl Ask {
     /// The largest UDP payload over IPv4.
     pub const LARGEST_DATAGRAM: u32 = 65_507;
 
-    /// How many streams there are in both directions.
+    /// Number of streams of both directions.
     pub fn all_streams(&self) -> u16 {
         match self.direction {
             Direction::Both => self.streams.saturating_mul(2),
@@ -117,7 +117,7 @@ impl Ask {
         self.direction.has_up() && stream < self.streams
     }
 
-    /// Checks what can be checked without knowing a server's limits.
+    /// Checks the request without a server's limits.
     ///
     /// # Errors
     /// The first field that is out of its range.

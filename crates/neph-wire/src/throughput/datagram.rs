@@ -5,17 +5,17 @@ use super::token::Token;
 const MAGIC: [u8; 4] = *b"NTPd";
 const VERSION: u8 = 1;
 
-/// What a datagram is for.
+/// The purpose of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Shows the server from which address the client's stream comes, so that a server sends only to
-    /// an address that has the token.
+    /// Gives the server the address of the client's stream: a server sends only to an address that
+    /// has the token.
     Hello,
-    /// Is counted.
+    /// Counted data.
     Data,
 }
 
-/// Stands at the beginning of each datagram: 32 bytes, numbers in network byte order.
+/// The first 32 bytes of each datagram; numbers in network byte order.
 ///
 /// | bytes | field |
 /// |---|---|
@@ -32,11 +32,11 @@ pub struct Header {
     pub content: Content,
     /// The number of the stream, from 0.
     pub stream: u16,
-    /// Of the test.
+    /// The token of the test.
     pub token: Token,
-    /// Within the stream, from 0.
+    /// The sequence number within the stream, from 0.
     pub sequence: u64,
-    /// The sender's monotonic clock when it was sent, nanoseconds since an unspecified start.
+    /// Send time by the sender's monotonic clock, nanoseconds since an unspecified start.
     pub sent_ns: i64,
 }
 
@@ -52,10 +52,10 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// Its length, bytes.
+    /// Length of the header, bytes.
     pub const LEN: usize = 32;
 
-    /// Its bytes.
+    /// The encoded header.
     pub fn encode(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -71,7 +71,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the beginning of a datagram; what follows the header is payload of no meaning.
+    /// Reads the header of a datagram; the bytes after it have no meaning.
     ///
     /// # Errors
     /// It is too short or something else.

@@ -1,40 +1,40 @@
-//! What an end of a throughput test counted within an interval, usually a second.
+//! Counters of one end of a throughput test in an interval, usually a second.
 //!
-//! All numbers are integers: nanoseconds on the end's own monotonic clock since its start of the test,
+//! All numbers are integers: nanoseconds since the start of the test by this end's monotonic clock,
 //! bytes of payload, datagrams.
 
 use serde::{Deserialize, Serialize};
 
-/// What one stream sent.
+/// Counters of one sending stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentInterval {
     /// The number of the stream, from 0.
     pub stream: u16,
     /// The number of the interval, from 0.
     pub index: u32,
-    /// When it began.
+    /// Start of the interval.
     pub from_ns: u64,
-    /// When it ended.
+    /// End of the interval.
     pub to_ns: u64,
-    /// Payload that the kernel took.
+    /// Payload that the kernel accepted.
     pub bytes: u64,
-    /// UDP datagrams that the kernel took; 0 of TCP.
+    /// UDP datagrams that the kernel accepted; 0 with TCP.
     pub datagrams: u64,
-    /// UDP datagrams that the kernel refused (no buffer, no route); 0 of TCP.
+    /// UDP datagrams that the kernel refused (no buffer, no route); 0 with TCP.
     pub refused: u64,
-    /// How long the thread waited for room in the send buffer.
+    /// Time that the thread waited for space in the send buffer.
     pub waited_ns: u64,
-    /// How long the thread waited so that the rate was not exceeded.
+    /// Time that the thread waited in order not to exceed the rate.
     pub paced_ns: u64,
     /// CPU time of the stream's thread.
     pub cpu_ns: u64,
-    /// The core that the thread was on most often.
+    /// The core that the thread ran on most often.
     pub core: Option<u32>,
-    /// The connection's state at the end of the interval; absent of UDP.
+    /// The connection's state at the end of the interval; absent with UDP.
     pub tcp: Option<TcpCounters>,
 }
 
-/// A TCP connection within an interval (`struct tcp_info` of linux/tcp.h).
+/// Counters of a TCP connection in an interval (`struct tcp_info` of linux/tcp.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpCounters {
     /// Bytes that the peer acknowledged.
@@ -49,7 +49,7 @@ pub struct TcpCounters {
     pub mss_bytes: u32,
     /// Smoothed round-trip time at the end, microseconds.
     pub srtt_us: u32,
-    /// Least round-trip time since the connection began, microseconds.
+    /// Smallest round-trip time since the start of the connection, microseconds.
     pub min_rtt_us: u32,
     /// Time with data in flight or waiting, microseconds.
     pub busy_us: u64,
@@ -59,50 +59,51 @@ pub struct TcpCounters {
     pub sndbuf_limited_us: u64,
 }
 
-/// What one stream received.
+/// Counters of one receiving stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedInterval {
     /// The number of the stream, from 0.
     pub stream: u16,
     /// The number of the interval, from 0.
     pub index: u32,
-    /// After the test's duration, or after it was stopped: what was still under way. It counts in losses
-    /// and not in the goodput.
+    /// Data in flight that arrived after the duration of the test, or after its stop. It counts in
+    /// the loss but not in the goodput.
     pub is_late: bool,
-    /// When it began, since the stream's first data came.
+    /// Start of the interval, since the stream's first data arrived.
     pub from_ns: u64,
-    /// When it ended.
+    /// End of the interval.
     pub to_ns: u64,
-    /// Payload; of UDP with its header, duplicates not counted.
+    /// Payload; with UDP including the header, without duplicates.
     pub bytes: u64,
-    /// How long the thread waited for data.
+    /// Time that the thread waited for data.
     pub waited_ns: u64,
     /// CPU time of the stream's thread.
     pub cpu_ns: u64,
-    /// The core that the thread was on most often.
+    /// The core that the thread ran on most often.
     pub core: Option<u32>,
-    /// What is known of datagrams only; absent of TCP.
+    /// UDP counters; absent with TCP.
     pub udp: Option<UdpCounters>,
 }
 
-/// Datagrams of one stream within an interval.
+/// Datagrams of one stream in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpCounters {
-    /// That came, duplicates not counted.
+    /// Received datagrams, without duplicates.
     pub datagrams: u64,
-    /// That are missing before the highest sequence number; what came late in a later interval is
-    /// taken from that interval's.
+    /// Datagrams missing below the highest sequence number. A datagram that arrives in a later
+    /// interval is subtracted there.
     pub lost: u64,
-    /// That came late although they had been counted as lost in an earlier interval.
+    /// Datagrams that arrived late, after they were counted as lost in an earlier interval.
     pub found: u64,
-    /// That came after one with a higher sequence number (RFC 4737, Type-P-Reordered).
+    /// Datagrams that arrived after one with a higher sequence number (RFC 4737, Type-P-Reordered).
     pub reordered: u64,
     /// The largest reordering extent, datagrams (RFC 4737, section 4.2).
     pub reordering_extent: u64,
-    /// That came more than once.
+    /// Additional copies of datagrams.
     pub duplicates: u64,
-    /// That the kernel dropped because the socket's receive buffer was full (`SO_MEMINFO`). It counts
-    /// packets; of joined ones (GRO) each counts as many datagrams as those that came had on average.
+    /// Datagrams that the kernel dropped because the receive buffer was full (`SO_MEMINFO`). The
+    /// kernel counts packets. With GRO each packet counts as many datagrams as the received ones
+    /// had on average.
     pub socket_drops: u64,
     /// Interarrival jitter at the end of the interval (RFC 3550, section 6.4.1).
     pub jitter_ns: u64,
@@ -110,11 +111,11 @@ pub struct UdpCounters {
     pub variation: Variation,
 }
 
-/// Delay variation (RFC 5481): PDV as delay over the least delay of the stream until then, IPDV as the
-/// difference of delay to the datagram with the sequence number before, without sign.
+/// Delay variation (RFC 5481). PDV: delay minus the least delay of the stream so far. IPDV:
+/// absolute difference between the delays of datagrams with consecutive sequence numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variation {
-    /// Delays that the percentiles are of.
+    /// Number of delays.
     pub samples: u64,
     /// The median of PDV.
     pub pdv_p50_ns: Option<u64>,
@@ -132,42 +133,42 @@ pub struct Variation {
     pub ipdv_p99_ns: Option<u64>,
 }
 
-/// Delay variation of a stream's whole test.
+/// Delay variation of a stream over the whole test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamVariation {
     /// The number of the stream, from 0.
     pub stream: u16,
-    /// Of all its datagrams, or of an even part of them.
+    /// Over all its datagrams, or over a uniform random sample of them.
     pub variation: Variation,
 }
 
-/// CPU time of one end within an interval.
+/// CPU time of one end in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuInterval {
     /// The number of the interval, from 0.
     pub index: u32,
-    /// When it began.
+    /// Start of the interval.
     pub from_ns: u64,
-    /// When it ended.
+    /// End of the interval.
     pub to_ns: u64,
     /// CPU time of the whole process.
     pub process_ns: u64,
-    /// Datagrams that this network namespace's kernel dropped at full receive buffers, of all programs
-    /// (`RcvbufErrors` of /proc/net/snmp and snmp6).
+    /// Datagrams of all programs that the kernel dropped at full receive buffers in this network
+    /// namespace (`RcvbufErrors` of /proc/net/snmp and snmp6).
     pub rcvbuf_errors: u64,
-    /// Each core of the host.
+    /// All cores of the host.
     pub cores: Vec<CoreShare>,
 }
 
-/// How a core spent an interval, in thousandths (`/proc/stat`).
+/// CPU use of a core in an interval, in thousandths (`/proc/stat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreShare {
-    /// Its number.
+    /// The number of the core.
     pub core: u32,
-    /// Not idle and not waiting for I/O; time that a hypervisor took counts as busy.
+    /// Not idle and not waiting for I/O; includes steal time.
     pub busy_permille: u16,
-    /// Of that, in soft interrupts: the kernel's work on packets.
+    /// Of that, in soft interrupts: packet processing of the kernel.
     pub softirq_permille: u16,
-    /// Of that, taken by the hypervisor.
+    /// Of that, steal time of the hypervisor.
     pub steal_permille: u16,
 }

@@ -15,67 +15,67 @@ use super::interval::{CpuInterval, ReceivedInterval, SentInterval, StreamVariati
 use super::rr::{RrAsk, RrInterval};
 use super::token::Token;
 
-/// From the client.
+/// A message of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum ClientMessage {
-    /// The first one: a throughput test.
+    /// First message: a throughput test.
     Ask(Ask),
-    /// The first one: a request/response test.
+    /// First message: a request/response test.
     AskRr(RrAsk),
-    /// All streams are open: data may flow.
+    /// All streams are open: data may be sent.
     Start,
-    /// The client sends no more: its time is over, or it was stopped.
+    /// The client has stopped sending, at the end of the test or earlier.
     End,
 }
 
-/// From the server.
+/// A message of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// The test may begin.
+    /// The test is accepted.
     Granted {
-        /// For preambles and headers.
+        /// The token for preambles and headers.
         token: Token,
     },
-    /// It may not.
+    /// The test is refused.
     Refused {
-        /// One sentence.
+        /// The reason, one sentence.
         reason: String,
     },
-    /// Each stream is open at the server too.
+    /// All streams are open at the server, too.
     Ready,
-    /// The server counts and sends from now on.
+    /// The server now counts and sends.
     Started,
-    /// What the server counted since the last time.
+    /// The server's counters since the last message.
     Intervals(Intervals),
-    /// There are no more intervals.
+    /// No more intervals follow.
     Done,
-    /// The test broke off at the server.
+    /// The test failed at the server.
     Failed {
-        /// One sentence.
+        /// The reason, one sentence.
         reason: String,
     },
 }
 
-/// What an end counted since it was last sent.
+/// The counters of one end since its last message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intervals {
-    /// Of streams that this end sends on.
+    /// Sending streams of this end.
     pub sent: Vec<SentInterval>,
-    /// Of streams that this end receives.
+    /// Receiving streams of this end.
     pub received: Vec<ReceivedInterval>,
-    /// Of streams whose UDP data this end received to their end.
+    /// Streams with completely received UDP data.
     pub variation: Vec<StreamVariation>,
-    /// Of streams of a request/response test.
+    /// Streams of a request/response test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanged: Vec<RrInterval>,
-    /// Of this end's host.
+    /// CPU time of this end's host.
     pub cpu: Vec<CpuInterval>,
 }
 
 impl Intervals {
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         let Self {
             sent,
@@ -88,7 +88,7 @@ impl Intervals {
         !is_moved && exchanged.is_empty() && cpu.is_empty()
     }
 
-    /// Takes another's in.
+    /// Appends another's counters.
     pub fn append(&mut self, mut other: Self) {
         self.sent.append(&mut other.sent);
         self.received.append(&mut other.received);

@@ -1,8 +1,10 @@
-//! What the two ends of a throughput test send each other.
+//! The protocol between the two ends of a throughput test.
 //!
-//! Control: one JSON object a line on a TCP connection ([`ClientMessage`], [`ServerMessage`],
-//! [`Lines`]). Data: TCP connections that begin with a [`Preamble`], and UDP datagrams that begin with
-//! a [`Header`], or with an [`RrTag`] once a request/response test has started. One port serves all three: a line begins with `{`, a preamble with [`Preamble::MAGIC`].
+//! Control: one JSON object per line on a TCP connection ([`ClientMessage`], [`ServerMessage`],
+//! [`Lines`]).
+//! Data: TCP connections that begin with a [`Preamble`], and UDP datagrams that begin with a
+//! [`Header`], or with an [`RrTag`] in a request/response test after its start.
+//! One port serves all three: a line begins with `{`, a preamble with [`Preamble::MAGIC`].
 
 mod ask;
 mod datagram;

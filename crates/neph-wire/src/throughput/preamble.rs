@@ -1,8 +1,8 @@
-//! What the client sends first on a TCP connection that carries data.
+//! The first bytes of the client on a TCP data connection.
 
 use super::token::Token;
 
-/// Which test and stream a connection belongs to: 16 bytes, numbers in network byte order.
+/// The test and stream of a connection: 16 bytes, numbers in network byte order.
 ///
 /// | bytes | field |
 /// |---|---|
@@ -15,17 +15,17 @@ use super::token::Token;
 pub struct Preamble {
     /// The number of the stream, from 0.
     pub stream: u16,
-    /// Of the test.
+    /// The token of the test.
     pub token: Token,
 }
 
 impl Preamble {
-    /// Its length, bytes.
+    /// Length of the preamble, bytes.
     pub const LEN: usize = 16;
-    /// Its first bytes.
+    /// The first bytes.
     pub const MAGIC: [u8; 4] = *b"NTPs";
 
-    /// Its bytes.
+    /// The encoded preamble.
     pub fn encode(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..4].copy_from_slice(&Self::MAGIC);
@@ -35,7 +35,7 @@ impl Preamble {
         bytes
     }
 
-    /// Reads one; `None` where the bytes are something else.
+    /// Reads a preamble; `None` for other bytes.
     pub fn decode(bytes: &[u8; Self::LEN]) -> Option<Self> {
         if bytes[..4] != Self::MAGIC || bytes[4..6] != [1, 0] {
             return None;

@@ -1,5 +1,5 @@
-//! Request/response tests (UDP_RR, TCP_RR and TCP_CRR of netperf): what a client asks for, the tag of their
-//! datagrams, and what an end counts.
+//! Request/response tests (UDP_RR, TCP_RR and TCP_CRR of netperf): the request of a client, the tag
+//! of datagrams, and the counters.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,26 +7,26 @@ use super::ask::{Ask, AskError, VERSION, within};
 use super::preamble::Preamble;
 use super::token::Token;
 
-/// Bytes that each datagram has at least.
+/// Smallest datagram, bytes.
 const TAG: u32 = 16;
-/// Bytes that each connection begins with.
+/// First bytes of each connection.
 const PREAMBLE: u32 = 16;
 const _: () = assert!(TAG as usize == RrTag::LEN && PREAMBLE as usize == Preamble::LEN);
 
-/// What a transaction is.
+/// The kind of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RrKind {
-    /// A datagram each way.
+    /// A request datagram and a reply datagram.
     UdpRr,
-    /// A request and a reply on a connection that stays open.
+    /// A request and a reply on a connection that remains open.
     TcpRr,
-    /// A connection that is opened, carries a request and a reply, and is closed.
+    /// A connection that is opened, carries one request and one reply, and is closed.
     TcpCrr,
 }
 
 impl RrKind {
-    /// The smallest request, bytes: what says to which test and transaction it belongs.
+    /// The smallest request, bytes: the identification of test and transaction.
     pub const fn least_request(self) -> u32 {
         match self {
             Self::UdpRr => TAG,
@@ -51,7 +51,7 @@ impl RrKind {
         }
     }
 
-    /// As documents have it.
+    /// The name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::UdpRr => "udp_rr",
@@ -61,27 +61,27 @@ impl RrKind {
     }
 }
 
-/// What a client asks for: each stream has one transaction outstanding, and begins the next one at once.
+/// A client's request. Each stream has one outstanding transaction and starts the next one at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RrAsk {
     /// [`VERSION`] of the client.
     pub version: u32,
-    /// What a transaction is.
+    /// The kind of a transaction.
     pub kind: RrKind,
     /// Streams, numbered from 0.
     pub streams: u16,
-    /// For how long transactions are begun.
+    /// Duration in which transactions are started.
     pub duration_ns: u64,
     /// Payload of a request, bytes.
     pub request_bytes: u32,
     /// Payload of a reply, bytes.
     pub reply_bytes: u32,
-    /// Differentiated services code point of what is sent.
+    /// Differentiated services code point of the sent packets.
     pub dscp: Option<u8>,
 }
 
 impl RrAsk {
-    /// Checks what can be checked without knowing a server's limits.
+    /// Checks the request without a server's limits.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -113,7 +113,7 @@ impl RrAsk {
         Ok(())
     }
 
-    /// Streams that have a socket of their own before the test starts.
+    /// Streams with a socket before the test starts.
     pub const fn carried_streams(&self) -> u16 {
         match self.kind {
             RrKind::UdpRr | RrKind::TcpRr => self.streams,
@@ -122,8 +122,8 @@ impl RrAsk {
     }
 }
 
-/// Stands at the beginning of each datagram of a UDP request/response test; the reply has the request's.
-/// 16 bytes, numbers in network byte order.
+/// The first 16 bytes of each datagram of a UDP request/response test; numbers in network byte
+/// order. A reply has the tag of its request.
 ///
 /// | bytes | field |
 /// |---|---|
@@ -133,17 +133,17 @@ impl RrAsk {
 /// It has no magic number: both ends read it on sockets that are connected to the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RrTag {
-    /// Of the test.
+    /// The token of the test.
     pub token: Token,
-    /// Of the transaction, within its stream.
+    /// The number of the transaction within its stream.
     pub number: u64,
 }
 
 impl RrTag {
-    /// Its length, bytes.
+    /// Length of the tag, bytes.
     pub const LEN: usize = 16;
 
-    /// Its bytes.
+    /// The encoded tag.
     #[inline]
     pub fn encode(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
@@ -152,8 +152,7 @@ impl RrTag {
         bytes
     }
 
-    /// Reads the beginning of a datagram; what follows is payload of no meaning. `None` where it is too
-    /// short.
+    /// Reads the tag of a datagram; the bytes after it have no meaning. `None` if it is too short.
     #[inline]
     pub fn decode(datagram: &[u8]) -> Option<Self> {
         let (token, rest) = datagram.split_first_chunk()?;
@@ -164,31 +163,31 @@ impl RrTag {
     }
 }
 
-/// What one stream of a request/response test counted at one end within an interval.
+/// Counters of one stream of a request/response test at one end in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RrInterval {
     /// The number of the stream, from 0.
     pub stream: u16,
     /// The number of the interval, from 0.
     pub index: u32,
-    /// When it began.
+    /// Start of the interval.
     pub from_ns: u64,
-    /// When it ended.
+    /// End of the interval.
     pub to_ns: u64,
-    /// Transactions that ended with a reply; at the server: requests that came, each counted once.
+    /// Transactions with a reply; at the server: requests without duplicates.
     pub transactions: u64,
-    /// Transactions that had no reply in time; 0 at the server.
+    /// Transactions without a reply before the timeout; 0 at the server.
     pub lost: u64,
-    /// How long the client waited for these, together.
+    /// Total time that the client waited for lost transactions.
     pub lost_wait_ns: u64,
-    /// Replies that came after their transaction was lost; 0 at the server.
+    /// Replies after the timeout; 0 at the server.
     pub late: u64,
-    /// Datagrams that came more than once: replies at the client, requests at the server.
+    /// Duplicate datagrams: replies at the client, requests at the server.
     pub duplicates: u64,
     /// Datagrams that belong to no transaction of the stream.
     pub foreign: u64,
     /// CPU time of the stream's thread.
     pub cpu_ns: u64,
-    /// The core that the thread was on most often.
+    /// The core that the thread ran on most often.
     pub core: Option<u32>,
 }

@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(read, sent);
     }
 
-    /// As the fuzz target does, near to what is meant.
+    /// Like the fuzz target, with changes to valid input.
     #[test]
     fn any_bytes_are_read_the_same_in_pieces_and_never_panic(
         place in 0_usize..2_000,

@@ -1,10 +1,10 @@
-//! What proves that a stream belongs to a test.
+//! The token that assigns a stream to a test.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Made by the server for one test, at random: what is not on the control connection cannot know it.
+/// Chosen at random by the server for one test: only hosts on the control connection know it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token(pub u64);
 
@@ -14,7 +14,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// As 16 hexadecimal digits: JSON numbers of other programs have 53 bits.
+/// As 16 hexadecimal digits: many programs limit JSON numbers to 53 bits.
 impl Serialize for Token {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:016x}", self.0))

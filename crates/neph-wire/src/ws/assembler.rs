@@ -1,27 +1,27 @@
-//! From a buffer of received bytes to whole messages and control frames.
+//! Assembles received bytes into whole messages and control frames.
 //!
-//! Owns the order of fragments, the side that must mask, and the cap on a message. Does not own
-//! the receive buffer: the caller keeps it and learns how much it must hold. Who needs control frames
-//! only keeps nothing of a message ([`Assembler::control_frames`]).
+//! Owns the order of fragments, the rule which side masks, and the limit of a message. Does not own
+//! the receive buffer: the caller owns it and learns how much it must contain. A caller that needs
+//! only control frames stores nothing of a message ([`Assembler::control_frames`]).
 
 use super::close::{Close, parse_close};
 use super::header::{Fin, FrameHeader, Opcode, parse_header};
 use super::mask::mask_in_place;
 use super::{WsError, header};
 
-/// Room that is kept for the fragments of the next message; beyond, it is given back.
+/// Memory that is reused for the fragments of the next message; the rest is freed.
 const KEPT: usize = 64 << 10;
 
-/// Which end of the connection is reading.
+/// The reading end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Reads what a server sent: never masked.
+    /// Reads frames of a server: never masked.
     Client,
-    /// Reads what a client sent: always masked.
+    /// Reads frames of a client: always masked.
     Server,
 }
 
-/// What a message holds.
+/// The type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// UTF-8, checked.
@@ -30,41 +30,41 @@ pub enum Kind {
     Binary,
 }
 
-/// What one frame brought.
+/// The content of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A whole message, unmasked.
     Message(Kind, &'a [u8]),
-    /// A part of a message, which is not whole yet or is not wanted.
+    /// A part of a message that is incomplete or skipped.
     Fragment,
-    /// Answer with a pong that holds the same bytes.
+    /// Answer it with a pong with the same bytes.
     Ping(&'a [u8]),
-    /// An answer to a ping, or unasked.
+    /// A pong, with or without a ping before it.
     Pong(&'a [u8]),
-    /// The peer sends nothing further.
+    /// The peer sends nothing after it.
     Close(Option<Close<'a>>),
 }
 
-/// What the bytes at the start of the buffer are.
+/// Result of one reading step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// No whole frame yet: call again when the buffer holds at least `wanted` bytes (never more
-    /// than the cap plus a header).
+    /// No complete frame: call again when the buffer has at least `wanted` bytes (never more than
+    /// the limit plus a header).
     Incomplete {
-        /// Bytes that the buffer must hold, counted from its start.
+        /// Bytes that the buffer must contain from its start.
         wanted: usize,
     },
-    /// One frame; drop `consumed` bytes from the buffer's start when done with the event.
+    /// One frame; remove `consumed` bytes from the buffer's start after using the event.
     Frame {
-        /// Bytes that this frame took.
+        /// Length of the frame.
         consumed: usize,
-        /// What it brought.
+        /// Its content.
         event: Event<'a>,
     },
 }
 
-/// Puts messages together. A message in one frame, the usual case, is handed out from the
-/// caller's buffer; only fragments are copied.
+/// Assembles messages. A message in one frame, the usual case, is returned from the caller's
+/// buffer; only fragments are copied.
 #[derive(Debug)]
 pub struct Assembler {
     role: Role,
@@ -72,12 +72,12 @@ pub struct Assembler {
     open: Option<Kind>,
     pub(super) kept: Vec<u8>,
     clear_kept: bool,
-    /// Payload bytes of a message that are still to be skipped; `None` where messages are wanted.
+    /// Payload bytes still to skip; `None` if messages are returned.
     skipped: Option<u64>,
 }
 
 impl Assembler {
-    /// An assembler for one connection that accepts messages of at most `max` bytes.
+    /// An assembler for one connection with messages of at most `max` bytes.
     pub fn new(role: Role, max: usize) -> Self {
         Self {
             role,
@@ -89,8 +89,8 @@ impl Assembler {
         }
     }
 
-    /// An assembler that hands out control frames and skips messages of any size, without keeping a byte
-    /// of them and without checking their UTF-8.
+    /// An assembler that returns control frames and skips messages of any size, without storing
+    /// them or checking their UTF-8.
     pub fn control_frames(role: Role) -> Self {
         Self {
             skipped: Some(0),
@@ -98,12 +98,12 @@ impl Assembler {
         }
     }
 
-    /// Bytes of fragments that wait for the rest of their message.
+    /// Bytes of stored fragments of an incomplete message.
     pub const fn kept(&self) -> usize {
         if self.clear_kept { 0 } else { self.kept.len() }
     }
 
-    /// Gives back the memory of a message that was handed out.
+    /// Frees the memory of a message that was returned.
     pub fn tidy(&mut self) {
         if std::mem::take(&mut self.clear_kept) {
             self.kept.clear();
@@ -111,16 +111,16 @@ impl Assembler {
         }
     }
 
-    /// What they take of memory, room for more included.
+    /// Memory of the stored fragments, spare capacity included.
     pub const fn capacity(&self) -> usize {
         self.kept.capacity()
     }
 
-    /// Reads the frame at the start of `buf` and unmasks it there. The header is held against the
-    /// cap before the payload has arrived, so that nobody makes room for what will be refused.
+    /// Reads the frame at the start of `buf` and unmasks it in place. Checks the header against the
+    /// limit before the payload arrives, so that no memory is allocated for a refused message.
     ///
     /// # Errors
-    /// When the peer breaks the protocol or the cap; the connection must then be closed.
+    /// When the peer violates the protocol or the limit; the connection must then be closed.
     pub fn step<'a>(&'a mut self, buf: &'a mut [u8]) -> Result<Step<'a>, WsError> {
         self.tidy();
         if let Some(left @ 1..) = self.skipped {
@@ -146,7 +146,7 @@ impl Assembler {
         Ok(Step::Frame { consumed, event })
     }
 
-    /// Skips what `at_hand` has of a message of which `left` bytes follow.
+    /// Skips up to `at_hand` bytes of a message with `left` remaining bytes.
     fn skip<'a>(&mut self, left: u64, at_hand: usize) -> Step<'a> {
         let consumed = at_hand.min(usize::try_from(left).unwrap_or(usize::MAX));
         self.skipped = Some(left - consumed as u64);
@@ -159,9 +159,9 @@ impl Assembler {
         }
     }
 
-    /// A message that is not wanted begins, or goes on: only its header is read.
+    /// Starts or continues a skipped message: only its header is read.
     fn begin_skipping<'a>(&mut self, header: &FrameHeader) -> Step<'a> {
-        // Which kind it is does not matter, only that the next frame goes on with it.
+        // Only the continuation matters, not the type of the message.
         self.open = (header.fin == Fin::More).then_some(Kind::Binary);
         self.skipped = Some(header.len);
         Step::Frame {
@@ -224,7 +224,7 @@ impl Assembler {
     fn keep(&mut self, payload: &[u8]) -> Result<(), WsError> {
         let spare = self.kept.capacity() - self.kept.len();
         if payload.len() > spare {
-            // A little more, so that it need not grow for each fragment.
+            // An eighth more, so that not every fragment reallocates.
             let more = payload.len() + self.kept.len() / 8;
             let reserved = self.kept.try_reserve_exact(more);
             reserved.map_err(|_| WsError::Memory)?;
@@ -233,7 +233,8 @@ impl Assembler {
         Ok(())
     }
 
-    /// Memory that the next [`Self::step`] takes at most: for a fragment that is whole at the start of `buf`.
+    /// Memory that the next [`Self::step`] allocates at most, for a complete fragment at the start
+    /// of `buf`.
     pub fn copied(&self, buf: &[u8]) -> usize {
         let Ok(Some(header)) = parse_header(buf) else {
             return 0;
@@ -241,7 +242,7 @@ impl Assembler {
         let is_fragment = header.fin == Fin::More || header.opcode == Opcode::Continuation;
         let is_whole = buf.len() as u64 >= header.len.saturating_add(header.header_len as u64);
         if is_fragment && is_whole && !header.opcode.is_control() {
-            // As [`Self::keep`] makes room.
+            // As in [`Self::keep`].
             buf.len() - header.header_len + self.kept.len() / 8
         } else {
             0
@@ -256,7 +257,7 @@ fn message(kind: Kind, bytes: &[u8]) -> Result<Event<'_>, WsError> {
     Ok(Event::Message(kind, bytes))
 }
 
-/// The least count of bytes with which an unfinished header can be whole.
+/// The smallest number of bytes for a complete header.
 fn wanted_for_header(buf: &[u8]) -> usize {
     let Some(second) = buf.get(1) else { return 2 };
     let length = match second & 0x7f {

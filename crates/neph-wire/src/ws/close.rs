@@ -1,47 +1,47 @@
-//! The close frame's body: a status code and a reason (RFC 6455 sections 5.5.1 and 7.4).
+//! The body of a close frame: a status code and a reason (RFC 6455 sections 5.5.1 and 7.4).
 //!
-//! Owns which codes may travel. Does not own the closing handshake's timing.
+//! Owns which codes may be sent. Does not own the timing of the closing handshake.
 
 use super::WsError;
 use super::header::{Fin, Opcode, encode_frame};
 
-/// Room for a reason: a control frame's 125 bytes without the code.
+/// The longest reason: 125 bytes of a control frame minus the code.
 const REASON_MAX: usize = 123;
 
-/// A close frame's status code.
+/// The status code of a close frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CloseCode(u16);
 
-/// What a peer says when it closes.
+/// The content of a close frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close<'a> {
-    /// Why, as a number.
+    /// The status code.
     pub code: CloseCode,
-    /// Why, in words; often empty.
+    /// The reason in words; often empty.
     pub reason: &'a str,
 }
 
 impl CloseCode {
-    /// 1000: done.
+    /// 1000: normal closure.
     pub const NORMAL: Self = Self(1000);
-    /// 1001: the program or page goes away.
+    /// 1001: the program or page terminates.
     pub const GOING_AWAY: Self = Self(1001);
-    /// 1002: the peer broke the protocol.
+    /// 1002: the peer violated the protocol.
     pub const PROTOCOL_ERROR: Self = Self(1002);
-    /// 1003: a kind of message that is not accepted.
+    /// 1003: a type of message that is not accepted.
     pub const UNSUPPORTED: Self = Self(1003);
-    /// 1007: a message's bytes do not fit its kind.
+    /// 1007: the bytes of a message do not match its type.
     pub const NOT_CONSISTENT: Self = Self(1007);
-    /// 1008: a policy (rate, connections) was broken.
+    /// 1008: a policy (rate, connections) was violated.
     pub const POLICY: Self = Self(1008);
-    /// 1009: the message is too big.
+    /// 1009: the message is too long.
     pub const TOO_BIG: Self = Self(1009);
     /// 1011: an error at the closing side.
     pub const INTERNAL: Self = Self(1011);
-    /// 1013: too much at the moment (IANA's registry).
+    /// 1013: temporary overload (IANA's registry).
     pub const TRY_AGAIN: Self = Self(1013);
 
-    /// A code that may travel: 1000-1003, 1007-1014 (registered) or 3000-4999 (libraries and
+    /// A code that may be sent: 1000-1003, 1007-1014 (registered) or 3000-4999 (libraries and
     /// applications); `None` for all others.
     pub fn new(code: u16) -> Option<Self> {
         let registered = matches!(code, 1000..=1003 | 1007..=1014);
@@ -54,7 +54,7 @@ impl CloseCode {
     }
 }
 
-/// Reads a close frame's body; an empty one carries no code.
+/// Reads the body of a close frame; an empty body has no code.
 pub(super) fn parse_close(body: &[u8]) -> Result<Option<Close<'_>>, WsError> {
     if body.is_empty() {
         return Ok(None);
@@ -65,7 +65,7 @@ pub(super) fn parse_close(body: &[u8]) -> Result<Option<Close<'_>>, WsError> {
     Ok(Some(Close { code, reason }))
 }
 
-/// Appends a close frame; a reason beyond 123 bytes is cut at a character.
+/// Appends a close frame; cuts a reason beyond 123 bytes at a character boundary.
 pub fn encode_close(out: &mut Vec<u8>, mask: Option<[u8; 4]>, close: Close<'_>) {
     let reason = &close.reason[..close.reason.floor_char_boundary(REASON_MAX)];
     let parts = [&close.code.0.to_be_bytes()[..], reason.as_bytes()];

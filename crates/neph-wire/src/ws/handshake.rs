@@ -1,4 +1,4 @@
-//! The opening handshake: HTTP/1.1 that turns into WebSocket (RFC 6455 section 4).
+//! The opening handshake: the upgrade from HTTP/1.1 to WebSocket (RFC 6455 section 4).
 //!
 //! Owns the headers and the accept key. Does not own parsing of heads (see `http`), nor the random
 //! bytes of a client's key.
@@ -15,7 +15,7 @@ use crate::http::{HttpError, RequestHead, ResponseHead, check_text};
 /// Appended to every key before hashing (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Why a handshake does not open a WebSocket.
+/// Why a handshake fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HandshakeError {
     /// Only GET over HTTP/1.1 can be upgraded.
@@ -33,34 +33,34 @@ pub enum HandshakeError {
     /// The key is missing, repeated, or not 16 bytes in base64.
     #[error("websocket handshake: Sec-WebSocket-Key is missing or malformed")]
     Key,
-    /// The accept key does not belong to the key that was sent.
+    /// The accept key does not match the key of the request.
     #[error("websocket handshake: Sec-WebSocket-Accept does not match the key")]
     Accept,
-    /// The server chose an extension or a subprotocol that nobody offered.
+    /// The server chose an extension or a subprotocol that was not offered.
     #[error("websocket handshake: server chose an extension or subprotocol that was not offered")]
     Unasked,
-    /// Host, path or a header has a character that would break the head.
+    /// Host, path or a header has a character that is not allowed in a head.
     #[error("websocket handshake: {0}")]
     Head(#[from] HttpError),
 }
 
-/// What a client asks to be upgraded.
+/// A client's request for an upgrade.
 #[derive(Debug, Clone, Copy)]
 pub struct UpgradeRequest<'a> {
-    /// The Host header: name or address, with the port unless it is the scheme's own.
+    /// The Host header: name or address, with the port unless it is the default of the scheme.
     pub host: &'a str,
-    /// Path and query, beginning with a slash.
+    /// Path and query; begins with a slash.
     pub target: &'a str,
-    /// From [`client_key`].
+    /// The result of [`client_key`].
     pub key: &'a str,
 }
 
-/// A client's key header from 16 random bytes.
+/// The key header of a client, from 16 random bytes.
 pub fn client_key(random: [u8; 16]) -> String {
     STANDARD.encode(random)
 }
 
-/// The accept header that answers `key` (section 4.2.2, step 5.4).
+/// The accept header for `key` (section 4.2.2, step 5.4).
 pub fn accept_key(key: &str) -> String {
     let mut sha = Sha1::new();
     sha.update(key.as_bytes());
@@ -69,10 +69,10 @@ pub fn accept_key(key: &str) -> String {
 }
 
 impl UpgradeRequest<'_> {
-    /// Appends the request's head.
+    /// Appends the request head.
     ///
     /// # Errors
-    /// When a field holds a character that would break the head; nothing is appended then.
+    /// When a field has a character that is not allowed in a head; appends nothing then.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), HandshakeError> {
         for text in [self.host, self.target, self.key] {
             check_text(text)?;
@@ -88,10 +88,10 @@ impl UpgradeRequest<'_> {
     }
 }
 
-/// Reads a client's request to upgrade: its key, to be answered with [`server_response`].
+/// Checks a client's upgrade request and returns its key, for [`server_response`].
 ///
 /// # Errors
-/// When the request does not ask for WebSocket version 13 properly (section 4.2.1).
+/// When it is no valid request for WebSocket version 13 (section 4.2.1).
 pub fn check_request<'a>(head: &RequestHead<'a>) -> Result<&'a str, HandshakeError> {
     if head.method() != "GET" || head.minor_version() != 1 {
         return Err(HandshakeError::Method);
@@ -107,14 +107,14 @@ pub fn check_request<'a>(head: &RequestHead<'a>) -> Result<&'a str, HandshakeErr
         .only("sec-websocket-key")
         .ok_or(HandshakeError::Key)?;
     let key = str::from_utf8(key).map_err(|_| HandshakeError::Key)?;
-    // 24 characters hold 16 bytes: a longer key is refused before it is decoded.
+    // 16 bytes are 24 characters: a longer key is refused before it is decoded.
     if key.len() != 24 || STANDARD.decode(key).map(|bytes| bytes.len()) != Ok(16) {
         return Err(HandshakeError::Key);
     }
     Ok(key)
 }
 
-/// Appends the server's answer to a client's `key` from [`check_request`].
+/// Appends the server's response to a `key` from [`check_request`].
 pub fn server_response(key: &str, out: &mut Vec<u8>) {
     write!(
         out,
@@ -125,10 +125,10 @@ pub fn server_response(key: &str, out: &mut Vec<u8>) {
     .expect("writing to a Vec cannot fail");
 }
 
-/// Checks a server's answer against the `key` that was sent (section 4.1).
+/// Checks a server's response for this `key` (section 4.1).
 ///
 /// # Errors
-/// When the server did not upgrade, or not to what was asked.
+/// When the server did not upgrade, or not as requested.
 pub fn check_response(head: &ResponseHead<'_>, key: &str) -> Result<(), HandshakeError> {
     if head.status() != 101 {
         return Err(HandshakeError::Status(head.status()));

@@ -1,12 +1,12 @@
-//! One frame's header: reading it, and writing frames.
+//! The header of a frame, and writing of frames.
 //!
-//! Owns RFC 6455 section 5.2. Does not own what follows the header, nor the order of frames.
+//! Owns RFC 6455 section 5.2. Does not own the bytes after the header, nor the order of frames.
 
 use super::WsError;
 use super::mask::mask_in_place;
 use crate::bytes::Reader;
 
-/// The most bytes a header takes.
+/// The longest header, bytes.
 pub const MAX_HEADER: usize = 14;
 
 const FIN: u8 = 0x80;
@@ -15,25 +15,25 @@ const CONTROL_MAX: u64 = 125;
 const LENGTH_16: u8 = 126;
 const LENGTH_64: u8 = 127;
 
-/// What a frame is for.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
-    /// A further fragment of a message.
+    /// A later fragment of a message.
     Continuation = 0,
-    /// A text message's first fragment.
+    /// The first fragment of a text message.
     Text = 1,
-    /// A binary message's first fragment.
+    /// The first fragment of a binary message.
     Binary = 2,
     /// The last frame of its sender.
     Close = 8,
-    /// Asks for a pong with the same bytes.
+    /// Requests a pong with the same bytes.
     Ping = 9,
     /// Answers a ping.
     Pong = 10,
 }
 
-/// Whether a frame is a message's last.
+/// Whether a frame is the last of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fin {
     /// The message ends with this frame.
@@ -42,23 +42,23 @@ pub enum Fin {
     More,
 }
 
-/// A frame's header, checked.
+/// A checked frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// Whether the message ends with this frame.
+    /// Whether the frame is the last of its message.
     pub fin: Fin,
-    /// What the frame is for.
+    /// The type of the frame.
     pub opcode: Opcode,
-    /// The key that the payload is masked with, if it is.
+    /// The masking key, if the payload is masked.
     pub mask: Option<[u8; 4]>,
-    /// Bytes of payload that follow; at most 2^63 - 1.
+    /// Length of the payload, bytes; at most 2^63 - 1.
     pub len: u64,
-    /// Bytes that this header took.
+    /// Length of this header, bytes.
     pub header_len: usize,
 }
 
 impl Opcode {
-    /// Control frames may stand between the fragments of a message.
+    /// Whether it is a control frame, which may be between the fragments of a message.
     pub fn is_control(self) -> bool {
         self as u8 >= 8
     }
@@ -79,7 +79,7 @@ impl Opcode {
 /// Reads a header from the start of `bytes`; `None` when more bytes are needed.
 ///
 /// # Errors
-/// When the first bytes break section 5.2 or 5.5, as soon as that is visible.
+/// When the first bytes violate section 5.2 or 5.5, before the header is complete if possible.
 pub fn parse_header(bytes: &[u8]) -> Result<Option<FrameHeader>, WsError> {
     let Some([first, second]) = bytes.first_chunk::<2>().copied() else {
         return Ok(None);
@@ -135,8 +135,8 @@ fn read_length(short: u64, reader: &mut Reader<'_>) -> Result<Option<u64>, WsErr
     }
 }
 
-/// Appends a header for a payload of `len` bytes. With a mask the caller masks what it appends
-/// next ([`mask_in_place`]).
+/// Appends a header for a payload of `len` bytes. With a mask, the caller must mask the payload
+/// ([`mask_in_place`]).
 pub fn encode_header(
     out: &mut Vec<u8>,
     opcode: Opcode,
@@ -160,10 +160,10 @@ pub fn encode_header(
     }
 }
 
-/// Appends a whole frame whose payload is `parts` one after the other, masked when a key is given
-/// (a client must, a server must not).
+/// Appends a frame with the concatenated `parts` as payload, masked if there is a key (a client
+/// must mask, a server must not).
 ///
-/// A control frame's parts may have at most 125 bytes together; the caller knows.
+/// The parts of a control frame may have at most 125 bytes together; the caller checks this.
 pub fn encode_frame(
     out: &mut Vec<u8>,
     opcode: Opcode,

@@ -1,4 +1,4 @@
-//! tungstenite as the peer, in memory, once as client and once as server.
+//! Tests with tungstenite as the peer, in memory, as client and as server.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -10,7 +10,7 @@ use crate::http::{parse_request, parse_response};
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// Our server as the other end of an in-memory stream: it upgrades, then echoes.
+/// The server of this crate at the end of an in-memory stream: it upgrades, then echoes.
 #[derive(Debug, Default)]
 struct OurServer {
     received: Vec<u8>,
@@ -99,8 +99,8 @@ fn tungstenites_client_is_content_with_our_server() {
     assert_eq!(answer.code, code);
 }
 
-/// A stream that plays what was recorded, the handshake in a read of its own (nothing may follow
-/// it before the answer), and keeps what is written.
+/// A stream that replays recorded bytes and records what is written. The handshake is a separate
+/// read, because nothing may follow it before the response.
 #[derive(Debug)]
 struct Recorded {
     input: io::Chain<io::Cursor<Vec<u8>>, io::Cursor<Vec<u8>>>,
@@ -125,7 +125,7 @@ impl Write for Recorded {
 
 const SIZES: [usize; 6] = [0, 1, 125, 126, 65_535, 65_536];
 
-/// The handshake, and what comes after it: fragments with pings between them, a close.
+/// The handshake and the bytes after it: fragments with pings between them, a close frame.
 fn our_clients_bytes(key: &str) -> (Vec<u8>, Vec<u8>) {
     let (mut upgrade, mut wire) = (Vec::new(), Vec::new());
     let request = UpgradeRequest {

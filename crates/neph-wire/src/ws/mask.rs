@@ -1,9 +1,9 @@
-//! The mask that a client lays over its payloads (RFC 6455 section 5.3).
+//! The mask of a client's payloads (RFC 6455 section 5.3).
 //!
-//! Owns the XOR alone; the random key is the caller's.
+//! Owns the XOR. Does not own the random key.
 
-/// Lays `key` over `payload`, or takes it off again. Eight bytes at a time: 100 kB must not cost
-/// tens of microseconds between two marks (measured: 1.2 us, release build).
+/// Masks or unmasks `payload` with `key`. Eight bytes at a time, because 100 kB must not take tens
+/// of microseconds between two marks (measured: 1.2 us, release build).
 pub fn mask_in_place(payload: &mut [u8], key: [u8; 4]) {
     let [a, b, c, d] = key;
     let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);

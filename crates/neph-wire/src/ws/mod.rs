@@ -1,7 +1,7 @@
-//! WebSocket, RFC 6455: frames, masks, whole messages, close codes and the opening handshake.
+//! WebSocket (RFC 6455): frames, masks, whole messages, close codes and the opening handshake.
 //!
 //! Owns the bytes of the protocol for both ends. Does not own sockets, TLS, random mask keys (the
-//! caller passes them) or extensions: none is ever offered, so a reserved bit is an error.
+//! caller passes them) or extensions: none is offered, so a reserved bit is an error.
 
 mod assembler;
 mod close;
@@ -20,11 +20,11 @@ pub use mask::mask_in_place;
 
 use thiserror::Error;
 
-/// Why a peer's bytes break RFC 6455 or a cap. The connection is of no use afterwards: send
-/// [`WsError::close_code`] and end it.
+/// Why a peer's bytes violate RFC 6455 or a limit. The connection is unusable then: send
+/// [`WsError::close_code`] and close it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum WsError {
-    /// RSV1-3 is set although no extension was agreed on (section 5.2).
+    /// RSV1-3 is set although no extension was negotiated (section 5.2).
     #[error("read websocket frame: reserved bits {0:#04x} are set")]
     ReservedBits(u8),
     /// An opcode that is not defined (section 5.2).
@@ -36,7 +36,7 @@ pub enum WsError {
     /// A control frame has more than 125 bytes (section 5.5).
     #[error("read websocket frame: a control frame has more than 125 bytes")]
     LongControl,
-    /// The length could have been written shorter (section 5.2).
+    /// The length is not in its shortest form (section 5.2).
     #[error("read websocket frame: length {0} is not written in its shortest form")]
     LengthForm(u64),
     /// The length's highest bit is set (section 5.2).
@@ -45,15 +45,15 @@ pub enum WsError {
     /// A frame from a client is not masked, or one from a server is (section 5.1).
     #[error("read websocket frame: masked by the wrong side, or not masked")]
     Masking,
-    /// A continuation without a message, or a new message inside another (section 5.4).
+    /// A continuation without a message, or a new message within another (section 5.4).
     #[error("read websocket frame: fragments out of order")]
     FragmentOrder,
-    /// The message would exceed the cap; nothing was read or allocated for it.
+    /// The message exceeds the limit; nothing was read or allocated for it.
     #[error("read websocket message: {length} bytes exceed the cap of {max}")]
     TooLong {
-        /// Bytes of the message as far as announced.
+        /// Announced bytes of the message so far.
         length: u64,
-        /// The cap in bytes.
+        /// The limit in bytes.
         max: u64,
     },
     /// A text message or a close reason is not UTF-8 (section 8.1).
@@ -62,13 +62,13 @@ pub enum WsError {
     /// A close frame with one byte, or a code that must not be sent (section 7.4).
     #[error("read websocket close: status code is missing or must not be sent")]
     CloseCode,
-    /// There is no memory for a fragment.
+    /// No memory for a fragment.
     #[error("read websocket message: no memory for a fragment")]
     Memory,
 }
 
 impl WsError {
-    /// What to tell the peer when closing because of this error (section 7.4.1).
+    /// The status code to send for this error (section 7.4.1).
     pub fn close_code(self) -> CloseCode {
         match self {
             Self::TooLong { .. } => CloseCode::TOO_BIG,

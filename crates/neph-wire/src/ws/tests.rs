@@ -1,4 +1,4 @@
-//! RFC 6455's own examples, and properties.
+//! The examples of RFC 6455, and properties.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -169,7 +169,7 @@ fn a_long_reason_is_cut_at_a_character() {
     assert_eq!((close.code, close.reason.len()), (CloseCode::POLICY, 122));
 }
 
-/// Reads all of `bytes`, which arrive in pieces of `piece`, and returns the binary messages.
+/// Reads `bytes` in pieces of `piece` bytes and returns the binary messages.
 pub(super) fn assemble(role: Role, bytes: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, WsError> {
     let mut assembler = Assembler::new(role, 1 << 20);
     let (mut buffer, mut messages) = (Vec::new(), Vec::new());
@@ -296,7 +296,7 @@ fn who_wants_control_frames_only_keeps_nothing_of_messages_of_any_size() {
     );
     encode_frame(&mut frames, Opcode::Ping, Fin::Last, None, &[b"now"]);
     encode_frame(&mut frames, Opcode::Continuation, Fin::Last, None, &[b""]);
-    // A message that is announced to be longer than any memory.
+    // A message with an announced length beyond any memory.
     frames.extend_from_slice(&[0x82, 127, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
     frames.extend_from_slice(&[7; 100]);
     for piece in [1, 7, 1_000, frames.len()] {

@@ -1,4 +1,4 @@
-//! Captures of two agents whose clocks differ, and of two of one kernel.
+//! Captures of two agents with different clocks, and of two agents with one kernel.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +27,7 @@ fn options() -> RecordingOptions {
     }
 }
 
-/// Nobody wants samples.
+/// Without a receiver of samples.
 const fn shared<'a>(
     options: &'a RecordingOptions,
     is_over: &'a AtomicBool,
@@ -45,7 +45,7 @@ fn at(seconds: i64) -> Wall {
     Wall::from_unix_nanos(seconds * SECOND)
 }
 
-/// A capture of a packet at each of these seconds, by a clock that is so many seconds ahead.
+/// A capture with a packet at each of `seconds`, by a clock that is `ahead` seconds ahead.
 fn captured(kernel: &str, seconds: &[i64], ahead: i64) -> (Captured, Vec<u8>) {
     let mut bytes = pcap_header(ETHERNET, 64).to_vec();
     for second in seconds {
@@ -66,7 +66,7 @@ fn captured(kernel: &str, seconds: &[i64], ahead: i64) -> (Captured, Vec<u8>) {
     (captured, bytes)
 }
 
-/// What is recorded of such captures, each of the agent of its letter.
+/// The recording of these captures, each at the agent with this letter.
 fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let none = |_: &str| Err(String::new());

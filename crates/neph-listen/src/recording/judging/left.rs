@@ -1,6 +1,6 @@
-//! Which segments and rules are judged while points record, and which when the recording is over.
+//! Which segments and rules are evaluated during the recording, and which at its end.
 //!
-//! Owns the choice, and the sentences about it.
+//! Owns the choice, and the messages about it.
 
 use neph_capture::path::alarms::{Rules, Standing};
 use neph_capture::path::passages::segment_names;
@@ -8,29 +8,30 @@ use neph_capture::path::passages::segment_names;
 use super::super::{Point, Sampling};
 use super::WAITED_MOST;
 
-/// What is judged while points record.
+/// What is evaluated during the recording.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) standings: Vec<Standing>,
-    /// The names of the segments, by their place in the path; none of one that is judged at the end.
+    /// The names of the segments by their index in the path; `None` for one that is evaluated at
+    /// the end.
     pub(super) segments: Vec<Option<String>>,
 }
 
-/// What is to be said of the others, and of samples.
+/// What is evaluated at the end or by samples.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// Segments that rules are about, and that are judged at the end.
+    /// Segments with rules, evaluated at the end.
     pub(super) segments: Vec<String>,
-    /// Rules about other segments that are judged at the end, as they were typed.
+    /// Rules about other segments, evaluated at the end, as typed.
     pub(super) rules: Vec<String>,
-    /// Segments that rules are about, and that are judged by samples.
+    /// Segments with rules, evaluated by samples.
     pub(super) sampled: Vec<String>,
 }
 
-/// Divides the rules about these points.
+/// Divides the rules for these points.
 pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, Left) {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    // Alarms stand by the first point's clock, and of points over ssh no clock is known yet.
+    // Alarms have times of the first point's clock; clocks of points over ssh are not known yet.
     let is_live = |segment: usize| !points[..=segment + 1].iter().any(Point::is_remote);
     let is_sampled = |segment: usize| points[segment..=segment + 1].iter().any(Point::is_at_agent);
     let (mut left, mut segments) = (Left::default(), Vec::new());

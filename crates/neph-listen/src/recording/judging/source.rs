@@ -1,6 +1,7 @@
-//! The packets of a point while it records: read from its capture, or sent by an agent as samples.
+//! The packets of a point during a recording: read from its capture, or from samples of an agent.
 //!
-//! Owns samples until they are read, and the clocks of their hosts. Which packets are wanted is the parent's.
+//! Owns samples until they are read, and the clocks of their hosts. Does not own the choice of
+//! packets (the parent module does).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -13,31 +14,31 @@ use neph_wire::dissect::Link;
 use super::super::begun::kernel;
 use super::super::tail::Tail;
 
-/// Packets of a point that wait, at most: the samples of a minute.
+/// Maximum number of waiting packets of a point: the samples of a minute.
 const WAITING: usize = 4_096;
-/// Bytes of a packet in a sample, at most: an agent keeps no more of one.
+/// Maximum bytes of a packet in a sample: an agent captures no more.
 const KEPT: usize = 256;
-/// Two clocks drift by a nanosecond in so many: 100 ppm.
+/// Maximum drift between two clocks: one nanosecond per this many, 100 ppm.
 const DRIFT: i64 = 10_000;
-/// When an agent has sent nothing for so long, another one on its kernel reads the clock.
+/// After this time without a sample of an agent, another agent on its kernel reads the clock.
 const TAKEN_OVER: Span = Span::from_secs(2);
 
-/// Where a point's packets come from.
+/// The source of a point's packets.
 #[derive(Debug)]
 pub(super) enum Source {
     Capture(Tail),
     Samples(Samples),
 }
 
-/// Packets that an agent sent, by the clock that stamped them.
+/// Packets of an agent, with times of its kernel's clock.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    /// Its place in the path.
+    /// The point's index in the path.
     point: usize,
-    /// Stands for the kernel whose clock that is, once that is known.
+    /// Identifies the kernel whose clock that is, once it is known.
     kernel: Option<String>,
     waiting: VecDeque<Sampled>,
-    /// Nothing more is taken from it.
+    /// Further samples are ignored.
     is_over: bool,
 }
 
@@ -49,7 +50,7 @@ struct Sampled {
     bytes: Vec<u8>,
 }
 
-/// How far clocks of other kernels are from this host's: all points of one kernel have one clock.
+/// Clock offsets of other kernels to this host: all points of one kernel have the same clock.
 #[derive(Debug)]
 pub(super) struct Clocks {
     /// This host's kernel.
@@ -57,18 +58,18 @@ pub(super) struct Clocks {
     others: BTreeMap<String, Known>,
 }
 
-/// The clock of a kernel, by one of the agents on it.
+/// The clock offset of a kernel, read by one of the agents on it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// The point of that agent.
     point: usize,
     reading: ClockReading,
-    /// It was set before this, by itself: what was stamped before is not known any more.
+    /// Earlier timestamps are not valid, because the clock was set.
     since: i64,
 }
 
 impl Source {
-    /// Gives the packets of `times`, by this host's clock, to `show`. Drops those before `next`.
+    /// Passes the packets of `times`, by this host's clock, to `show`. Drops those before `next`.
     ///
     /// # Errors
     /// The capture cannot be read.
@@ -90,7 +91,7 @@ impl Source {
         }
     }
 
-    /// The kernel that stamps its packets.
+    /// The kernel that timestamps the packets.
     fn kernel<'a>(&'a self, own: &'a str) -> Option<&'a str> {
         match self {
             Self::Capture(_) => Some(own),
@@ -100,7 +101,7 @@ impl Source {
 }
 
 impl Samples {
-    /// None yet, of the point at this place of the path.
+    /// Without samples, for the point at this index of the path.
     pub(super) fn of(point: usize) -> Self {
         Self {
             point,
@@ -108,11 +109,11 @@ impl Samples {
         }
     }
 
-    /// Takes in what an agent sent. Of a host whose clock is not known yet nothing can be placed. After an error nothing
-    /// more is taken.
+    /// Receives a sample. It is ignored as long as the clock offset of its host is unknown. After
+    /// an error, further samples are ignored.
     ///
     /// # Errors
-    /// It is no capture, or of another kernel than before: why, in a few words.
+    /// It is no capture, or has another kernel than before: the reason, in a few words.
     pub(super) fn take(
         &mut self,
         sample: &PacketSample,
@@ -212,7 +213,7 @@ impl Default for Clocks {
 }
 
 impl Clocks {
-    /// Takes note of a reading; whether the sample's clock is known now.
+    /// Records a clock reading; returns whether the clock offset of the sample's kernel is known.
     fn note(&mut self, point: usize, sample: &PacketSample) -> bool {
         if sample.kernel == self.own {
             return true;
@@ -221,7 +222,7 @@ impl Clocks {
         let Some(reading) = sample.clock else {
             return known.is_some();
         };
-        // One clock is read by one agent, as long as that one sends.
+        // Only one agent reads a kernel's clock, as long as it sends samples.
         let is_read = known
             .is_none_or(|known| known.point == point || reading.at > known.reading.at + TAKEN_OVER);
         if is_read {
@@ -236,8 +237,8 @@ impl Clocks {
         true
     }
 
-    /// How far a delay between two points, this one of the sources and the next, may be wrong; `None` where one clock
-    /// stamps at both.
+    /// Error bound of delays between the sources `segment` and `segment` + 1; `None` if both have
+    /// the same clock.
     pub(super) fn bound(&self, sources: &[Source], segment: usize) -> Option<Span> {
         let both = [segment, segment + 1].map(|place| sources.get(place)?.kernel(&self.own));
         let known = both
@@ -250,8 +251,9 @@ impl Clocks {
 }
 
 impl Known {
-    /// From when on packets are known by this next reading. Where both cannot be true the clock was set: then by no
-    /// stamp from before, which may be as much ahead as it was set back.
+    /// The time from which timestamps are valid after the next reading. If the two readings are
+    /// inconsistent, the clock was set. Then no earlier timestamp is valid, and earlier ones may be
+    /// ahead by as much as the clock was set back.
     fn since_set(&self, reading: &ClockReading) -> i64 {
         let apart = (reading.offset - self.reading.offset).abs();
         let passed = reading

@@ -1,4 +1,4 @@
-//! What is judged while points record, and that it is what the whole captures say.
+//! Tests that the evaluation during a recording has the result of the whole captures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::*;
 
 const MILLI: i64 = 1_000_000;
 
-/// Keeps what it hears.
+/// Stores what it receives.
 #[derive(Debug, Default)]
 struct Received(Vec<Found>, Vec<(Direction, i64)>);
 
@@ -29,10 +29,10 @@ impl AlarmListener for Received {
     }
 }
 
-/// A median of times of a subject, in milliseconds, over a second.
+/// A limit of a subject's median over a second, in milliseconds.
 struct Median(&'static str, i64);
 
-/// The rules, about segments of these points.
+/// These rules for segments of these points.
 fn rules(points: &[&str], medians: &[Median]) -> Rules {
     let points: Vec<String> = points.iter().map(ToString::to_string).collect();
     let subjects = subjects(&points);
@@ -51,7 +51,7 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
     Rules::of(rules.collect())
 }
 
-/// Of live points, `iface:` or `ssh:`, with names.
+/// An evaluation of these points, `iface:` or `ssh:`, with names.
 fn judge(points: &[&str], rules: &Rules) -> (Judge<Received>, Left) {
     let points: Vec<Point> = points
         .iter()
@@ -113,7 +113,7 @@ fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
     assert_eq!(left.segments, ["a - b", "b - c"]);
 }
 
-/// Datagrams one way each 100 ms from a second on, in a point that each of them passes so much later.
+/// Datagrams in one direction each 100 ms from 1 s on, delayed by `later` at this point.
 fn capture(path: &Path, later: impl Fn(u8) -> i64) {
     let mut bytes = pcap_header(RAW_IP, 64).to_vec();
     for number in 10..=250_u8 {
@@ -143,13 +143,13 @@ fn a_window_of_slow_packets_raises_it_once() {
         judge.look(&window, &mut tails).expect("captures");
         alarmed.push(judge.listener.0.iter().any(|found| found.change.is_raised));
     }
-    // Of the second after the first packet it is known when another one came: in the first window.
+    // A second is complete when a later packet is known: in the first window.
     assert_eq!(alarmed, [true; 3]);
     assert_eq!(judge.began, Some(1_000 * MILLI));
     assert_eq!(judge.listener.0.len(), 1);
 }
 
-/// What the whole of these captures by one clock says.
+/// The result for the whole captures, with one clock.
 fn whole(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
     let mut hops = Hops::at(names.len());
     for (point, path) in paths.iter().enumerate() {
@@ -167,7 +167,7 @@ fn whole(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
     rules.judge(&passages).found
 }
 
-/// Before they come to the second segment, packets take longer than is waited for.
+/// Packets take longer to the second segment than they are awaited.
 #[test]
 fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_slow() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -203,7 +203,7 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     assert_eq!(reported(&judge.listener.0), reported(&whole));
 }
 
-/// Samples of a capture by a clock that is so far ahead, which is known to within 300 us.
+/// Samples of a capture by a clock that is `ahead`, with an error bound of 300 us.
 fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
     let mut pcap = super::super::Sampling::of(path.to_owned());
     PacketSample {
@@ -217,7 +217,7 @@ fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
     }
 }
 
-/// Datagrams there and back each 100 ms, which pass the second point so much later or earlier.
+/// Datagrams in both directions each 100 ms, with these delays to the second point.
 fn both_directions(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
     let mut bytes = pcap_header(RAW_IP, 64).to_vec();
     for number in 10..=250_u8 {
@@ -238,8 +238,8 @@ fn both_directions(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
     fs::write(path, bytes).expect("a file");
 }
 
-/// What two agents' points say of packets that take so long there and back, where the second clock is read wrongly by
-/// `wrong`. All in microseconds.
+/// The result for two points at agents with these forward and reverse delays, where the second
+/// clock offset is wrong by `wrong`. All in microseconds.
 fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, Left) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
@@ -265,7 +265,8 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, Left) {
 
 #[test]
 fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
-    // 300 us of each clock: 2.7 ms are more than 2 ms at least, and 2.5 ms may be less.
+    // Error bound of 300 us per clock: 2.7 ms are at least 2.1 ms, above the limit; 2.5 ms may be
+    // less.
     let (received, left) = heard_of_agents([2_700, 500], 0);
     assert_eq!(received.0.len(), 1);
     assert!(received.0[0].change.is_raised && received.0[0].direction == Direction::Forward);

@@ -12,23 +12,23 @@ use super::super::run::TICK;
 use super::guard::Guard;
 use super::pieces::{Moved, buffer, is_pause, put, take};
 
-/// How long a connection may take: one that sends nothing holds others up.
+/// Timeout of a connection: one that sends nothing would delay others.
 const FIRST: Span = Span::from_secs(1);
 
-/// What accepts.
+/// Accepts the connections of a test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acceptor<'a> {
     pub(super) listening: &'a Listening,
     pub(super) ask: &'a RrAsk,
     pub(super) token: Token,
-    /// The client's address: the connections of others are handed back.
+    /// The client's address; connections of others are handed back.
     pub(super) client: IpAddr,
 }
 
-/// What became of a connection.
+/// Outcome of a connection.
 enum Outcome {
     Answered,
-    /// It is no transaction, and sent so many bytes.
+    /// No transaction of this test; this many bytes were read.
     Other(TcpStream, usize),
     Broken,
 }
@@ -51,7 +51,7 @@ impl Acceptor<'_> {
                     guard.idle(clock::raw())?;
                     continue;
                 }
-                // The connection broke before it was accepted, or there is no descriptor at the moment.
+                // The connection was aborted before `accept`, or no file descriptor is free.
                 Err(_) => {
                     guard.idle(clock::raw())?;
                     clock::nap(Span::from_millis(1).to_duration());
@@ -107,15 +107,15 @@ impl Acceptor<'_> {
     }
 }
 
-/// Answers a connection of which so many bytes of the request were read, and closes it.
+/// Answers a connection from which `read` bytes of the request were read, and closes it.
 pub(in crate::throughput) fn answer_connection(stream: &TcpStream, ask: &RrAsk, read: usize) {
-    // The client counts a connection that breaks.
+    // The client counts a broken connection.
     let _ = finish(stream, ask, read, &buffer(ask.reply_bytes));
 }
 
-/// Reads what is left of a request, and writes the reply.
+/// Reads the rest of a request, and writes the reply.
 fn finish(stream: &TcpStream, ask: &RrAsk, read: usize, reply: &[u8]) -> io::Result<Moved> {
-    // A client that does not read must not hold this thread.
+    // A client that does not read must not block this thread.
     stream.set_read_timeout(Some(TICK.to_duration()))?;
     stream.set_write_timeout(Some(TICK.to_duration()))?;
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -19,7 +19,7 @@ use super::guard::Guard;
 use super::recorder::Recorder;
 use super::{datagram_answers, stream_answers};
 
-/// A test that a server answers.
+/// The server's side of a test.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::throughput) struct Answering<'a> {
     pub(in crate::throughput) ask: &'a RrAsk,
@@ -30,14 +30,14 @@ pub(in crate::throughput) struct Answering<'a> {
 }
 
 impl<'a> Answering<'a> {
-    /// Lets connections come to the test, where its transactions are connections.
+    /// Borrows the listening socket if the transactions are connections.
     pub(in crate::throughput) fn prepare(&self) -> Option<Lent<'a>> {
         (self.ask.kind == RrKind::TcpCrr).then(|| self.listening.lend())
     }
 }
 
-/// Answers until all streams have ended; `turn` is asked all the while. The first fault of a stream, if
-/// one broke. What [`Answering::prepare`] gave is given back at the end.
+/// Answers until all streams have ended; calls `turn` repeatedly. Returns the first fault of a
+/// stream. The result of [`Answering::prepare`] is dropped at the end.
 pub(in crate::throughput) fn answer(
     answering: &Answering<'_>,
     carriers: BTreeMap<u16, Carrier>,

@@ -1,4 +1,4 @@
-//! Carries out a request/response test as its client.
+//! The client of a request/response test.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,12 +23,12 @@ use super::second::{RrSecond, Seconds, per_second};
 use super::spec::{RrAsked, RrSpec};
 use super::{datagram_asker, stream_asker};
 
-/// Measures towards a server until the duration is over or `stop` is set; `on_second` is given each
-/// second once both ends have counted it, with its round-trip times.
+/// Measures until the duration is over or `stop` is set. `on_second` gets each second with its RTTs
+/// once both ends have counted it.
 ///
 /// # Errors
-/// The server cannot be reached, refuses, or breaks off before anything was counted. What was counted
-/// until a later fault is kept, with the fault ([`RrMeasured::fault`]).
+/// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
+/// fault the result has the counts so far and the fault ([`RrMeasured::fault`]).
 pub fn measure(
     asked: RrAsked<'_>,
     stop: &Stop,
@@ -87,7 +87,7 @@ struct Client<'a> {
 impl Client<'_> {
     fn turn(&mut self, turn: Turn<'_>) -> Decision {
         let decision = self.dialogue.turn(turn);
-        // Times are put before their intervals, and so are there where an interval is.
+        // RTTs are added before their interval, so they exist for every interval.
         for part in self.sink.take() {
             self.rtts.merge(&part.rtts);
             self.seconds.add_rtts(&part);
@@ -112,7 +112,8 @@ impl Client<'_> {
         }
         let last = client.exchanged.iter().map(|one| one.to_ns).max();
         let requests = server.exchanged.iter().map(|one| one.transactions);
-        // A fault of ours makes the server's stream break; ours is the cause.
+        // A fault of the client also breaks the server's stream: the client's fault is the root
+        // cause.
         let fault = fault.or(self.dialogue.fault);
         RrMeasured {
             address,
@@ -133,7 +134,7 @@ impl Client<'_> {
     }
 }
 
-/// Transactions per second: of each stream in its own time, together.
+/// Transactions per second: the sum over all streams, each in its own time.
 fn rate(intervals: &[RrInterval]) -> f64 {
     let mut streams: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
     for one in intervals {

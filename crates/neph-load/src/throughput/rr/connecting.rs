@@ -1,4 +1,4 @@
-//! Connects a socket that blocks for a tick at most.
+//! Connects a socket that blocks for at most a tick.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use super::super::run::TICK;
 
 const EINPROGRESS: i32 = 115;
 
-/// Whether it is connected; `look` is asked at each tick without whether to go on.
+/// Returns whether it is connected. Calls `look` at each tick; it returns whether to continue.
 pub(super) fn connect(
     socket: &Socket,
     to: &SockAddr,
@@ -18,7 +18,7 @@ pub(super) fn connect(
 ) -> io::Result<bool> {
     match socket.connect(to) {
         Ok(()) => return Ok(true),
-        // So ends a connect call after the send timeout (connect(2)).
+        // `connect` returns this after the send timeout (connect(2)).
         Err(error) if error.raw_os_error() == Some(EINPROGRESS) => {}
         Err(error) => return Err(error),
     }

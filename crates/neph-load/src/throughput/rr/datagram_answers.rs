@@ -12,7 +12,7 @@ use super::pieces::is_pause;
 use super::recorder::Recorder;
 use super::window::Window;
 
-/// Answers each request with a reply of the size that was asked for, until it is stopped.
+/// Answers each request with a reply of the requested size, until it is stopped.
 pub(super) fn answer(
     socket: &UdpSocket,
     ask: &RrAsk,
@@ -47,10 +47,10 @@ fn answer_on(
                     guard.idle(clock::raw())?;
                     continue;
                 };
-                // A request that came before has no second reply: a client repeats none.
+                // A duplicate request gets no second reply: clients do not retransmit.
                 if window.is_new(tag.number) {
                     reply[..RrTag::LEN].copy_from_slice(&tag.encode());
-                    // A reply that cannot be sent is one that is lost, and the client counts it.
+                    // A reply that cannot be sent is lost, and the client counts it.
                     if guard.may_answer() {
                         let _ = socket.send(&reply);
                     }
@@ -69,7 +69,7 @@ fn answer_on(
     Ok(())
 }
 
-/// Hellos that were sent before the test started may still come.
+/// Hellos from before the start of the test may still arrive.
 fn count_foreign(datagram: &[u8], recorder: &mut Recorder<'_>) {
     if Header::decode(datagram).is_err() {
         recorder.counted().foreign += 1;

@@ -15,11 +15,11 @@ use super::pieces::is_pause;
 use super::recorder::Recorder;
 use super::spec::{RrAsked, RrSpec};
 
-/// After a request that could not be sent, was refused by the other host, or may not go yet.
+/// Pause after a request that could not be sent, was refused by the peer, or exceeds the permit.
 const PAUSE: Span = Span::from_millis(1);
 const ENOBUFS: i32 = 105;
 
-/// Asks and awaits replies until the time is over or it is stopped.
+/// Runs transactions until the time is over or it is stopped.
 pub(super) fn ask(
     socket: &UdpSocket,
     asked: RrAsked<'_>,
@@ -31,12 +31,13 @@ pub(super) fn ask(
     socket.set_nonblocking(spec.busy_poll)?;
     let duration = i64::try_from(spec.ask.duration_ns).unwrap_or(i64::MAX);
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
-    // A receive call ends up to a jiffy (4 ms) late. What is left is waited for exactly.
+    // `recv` times out up to a jiffy (4 ms) late, so the second half of the timeout is waited with
+    // `ppoll`.
     let half = Span::from_nanos((spec.timeout.nanos() / 2).max(1_000));
     socket.set_read_timeout(Some(TICK.min(half).to_duration()))?;
     let mut work = Asker {
         request: vec![0x5a; size(spec.ask.request_bytes)],
-        // One more shows a reply that is too long.
+        // One more byte detects a reply that is too long.
         reply: vec![0; size(spec.ask.reply_bytes) + 1],
         matching: Matching::new(),
         end: recorder.moment(Span::from_nanos(duration)),
@@ -79,7 +80,7 @@ impl Asker<'_> {
         Ok(())
     }
 
-    /// One transaction that begins now: when the next one does.
+    /// Runs one transaction; returns when the next one begins.
     fn transact(&mut self, began: RawNanos) -> io::Result<RawNanos> {
         let tag = RrTag {
             token: self.token,
@@ -99,7 +100,7 @@ impl Asker<'_> {
                 Err(error) if is_pause(&error) => {}
                 Err(error) => return self.refused(began, error),
             }
-            // Nothing came, or nothing of this transaction: another call would wait as long as the first.
+            // No data of this transaction arrived: another `recv` would wait as long as the first.
             if let Some(next) = self.pause(began)? {
                 return Ok(next);
             }
@@ -121,7 +122,7 @@ impl Asker<'_> {
         arrival
     }
 
-    /// The reply came. This thread may have run so late that it was not in time.
+    /// Ends a transaction with a reply. It is late if this thread was delayed.
     #[inline]
     fn end(&mut self, began: RawNanos, now: RawNanos) -> RawNanos {
         if now.0 - began.0 <= self.spec.timeout.nanos() {
@@ -131,7 +132,7 @@ impl Asker<'_> {
         self.recorder.lose(began, now)
     }
 
-    /// Nothing came yet: waits until something did, or until the transaction is given up.
+    /// Waits until data arrives or the transaction times out.
     fn pause(&mut self, began: RawNanos) -> io::Result<Option<RawNanos>> {
         loop {
             let now = self.recorder.tick(clock::raw());
@@ -156,7 +157,7 @@ impl Asker<'_> {
         }
     }
 
-    /// The other host has no such socket, or this one has no buffer: the transaction is lost at once.
+    /// The peer has no such socket, or this host has no buffer: the transaction is lost at once.
     fn refused(&mut self, began: RawNanos, error: io::Error) -> io::Result<RawNanos> {
         let is_passing = matches!(
             error.kind(),

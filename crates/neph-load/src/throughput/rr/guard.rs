@@ -1,4 +1,4 @@
-//! What a stream of the server counts, and what ends it although nobody stopped it.
+//! Counts a server's stream, and ends it without a stop in case of a fault.
 
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,13 +11,13 @@ use super::super::run::BUDGET_REST;
 use super::super::served::ServerSpec;
 use super::recorder::Recorder;
 
-/// A stream without a request for so long ends the test.
+/// A stream without a request for this long ends the test.
 const IDLE: Span = Span::from_secs(60);
-/// How long after the test's time a client may still ask.
+/// How long after the end of the test a client may still send requests.
 const ALLOWANCE: Span = Span::from_secs(30);
-/// The clock is read once in so many requests: when each came does not matter here.
+/// Requests per reading of the clock: exact times are not needed here.
 const READ_EVERY: u64 = 8;
-/// A rate is looked at over so long.
+/// Interval over which a rate is checked.
 const RATE_OVER: Span = Span::from_secs(1);
 
 /// Belongs to the thread of a stream.
@@ -29,16 +29,17 @@ pub(super) struct Guard<'a> {
     /// Payload of a request and its reply.
     both: u64,
     latest: RawNanos,
-    /// The last request of this stream, or of all: any of them may accept the next connection.
+    /// Time of the last request of this stream, or of all: any thread may accept the next
+    /// connection.
     asked: RawNanos,
     asked_of_all: Option<&'a AtomicI64>,
     rate: Option<Rate>,
-    /// Requests since the clock was read.
+    /// Requests since the last reading of the clock.
     unread: u64,
 }
 
 impl<'a> Guard<'a> {
-    /// From now on.
+    /// Starts now.
     pub(super) fn new(ask: &RrAsk, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
         let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
         let now = clock::raw();
@@ -62,12 +63,12 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// A request of any stream that has this counts for all of them.
+    /// Shares the time of the last request: a request of any of these streams counts for all.
     pub(super) const fn share(&mut self, asked: &'a AtomicI64) {
         self.asked_of_all = Some(asked);
     }
 
-    /// A request was answered.
+    /// Counts an answered request.
     #[inline]
     pub(super) fn answered(&mut self) -> io::Result<()> {
         self.recorder.count();
@@ -78,13 +79,13 @@ impl<'a> Guard<'a> {
         self.read(clock::raw())
     }
 
-    /// Whether a reply may be sent, which is paid for then.
+    /// Whether the permit allows a reply; if so, the reply is deducted.
     #[inline]
     pub(super) fn may_answer(&self) -> bool {
         self.permit.is_unlimited() || self.permit.message(self.both, clock::raw().0)
     }
 
-    /// Waits until a reply may be sent; whether it may.
+    /// Waits until a reply is allowed; false after a stop.
     pub(super) fn await_permit(&mut self, stop: &Stop) -> io::Result<bool> {
         while !self.may_answer() {
             if stop.is_set() {
@@ -96,7 +97,7 @@ impl<'a> Guard<'a> {
         Ok(true)
     }
 
-    /// Takes in when the last requests came.
+    /// Processes the requests since the last reading of the clock.
     fn read(&mut self, now: RawNanos) -> io::Result<()> {
         let requests = std::mem::take(&mut self.unread);
         self.asked = now;
@@ -111,7 +112,7 @@ impl<'a> Guard<'a> {
         rate.add(requests, now)
     }
 
-    /// Nothing came for a while.
+    /// Called after a time without requests.
     pub(super) fn idle(&mut self, now: RawNanos) -> io::Result<()> {
         if self.unread > 0 {
             self.read(now)?;
@@ -125,7 +126,7 @@ impl<'a> Guard<'a> {
         self.be_in_time(now)
     }
 
-    /// A client that asks on and on ends with its test.
+    /// Ends a client that continues after the end of its test.
     fn be_in_time(&self, now: RawNanos) -> io::Result<()> {
         if now >= self.latest {
             let late = format!("the client did not end the test {ALLOWANCE} after its time");
@@ -135,7 +136,7 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// What the server grants of a direction, held each second.
+/// The server's rate cap of a direction, checked each second.
 #[derive(Debug)]
 struct Rate {
     most: BitRate,

@@ -1,37 +1,37 @@
-//! Which request of a stream a datagram answers: a state without input or output.
+//! Which request of a stream a datagram answers: a state without I/O.
 
 use std::collections::VecDeque;
 
-/// Lost transactions that are remembered, so that a late reply is known from a duplicate.
+/// Number of remembered lost transactions, to distinguish late replies from duplicates.
 const REMEMBERED: usize = 4_096;
 
-/// What a reply is.
+/// Meaning of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Of the transaction that is outstanding: it has ended.
+    /// Of the outstanding transaction, which it ends.
     Reply,
-    /// Of a transaction that was given up.
+    /// Of a lost transaction.
     Late,
-    /// Of a transaction that had its reply.
+    /// Of a transaction that already had its reply.
     Duplicate,
-    /// Of none that was begun.
+    /// Of no transaction.
     Foreign,
 }
 
 /// The transactions of one stream: numbered from 1, one outstanding at a time.
 #[derive(Debug)]
 pub(super) struct Matching {
-    /// The last one that was begun.
+    /// The last started one.
     current: u64,
     is_outstanding: bool,
-    /// Those that were given up and had no reply since, in ascending order: the last of them.
+    /// Lost ones without a late reply, in ascending order: the most recent of them.
     lost: VecDeque<u64>,
-    /// Up to here those that were given up are forgotten.
+    /// Lost ones up to this number are forgotten.
     forgotten: u64,
 }
 
 impl Matching {
-    /// Nothing was begun.
+    /// Without transactions.
     pub(super) fn new() -> Self {
         Self {
             current: 0,
@@ -41,7 +41,7 @@ impl Matching {
         }
     }
 
-    /// Begins the next transaction: its number.
+    /// Begins the next transaction; returns its number.
     #[inline]
     pub(super) const fn begin(&mut self) -> u64 {
         self.current += 1;
@@ -49,7 +49,7 @@ impl Matching {
         self.current
     }
 
-    /// Gives the outstanding transaction up.
+    /// Marks the outstanding transaction as lost.
     pub(super) fn lose(&mut self) {
         if !std::mem::take(&mut self.is_outstanding) {
             return;
@@ -62,7 +62,7 @@ impl Matching {
         self.lost.push_back(self.current);
     }
 
-    /// A reply with this number came.
+    /// Processes a reply with this number.
     #[inline]
     pub(super) fn arrive(&mut self, number: u64) -> Arrival {
         if number == self.current && self.is_outstanding {
@@ -80,7 +80,7 @@ impl Matching {
             self.lost.remove(place);
             return Arrival::Late;
         }
-        // Of what is forgotten it is not known; a reply that is so old was late.
+        // Unknown for a forgotten number; a reply this old is late.
         if number <= self.forgotten {
             return Arrival::Late;
         }
@@ -133,13 +133,13 @@ mod tests {
     }
 
     proptest! {
-        /// Any order of beginnings, losses and arrivals, held against a list of how each one ended.
+        /// Any order of starts, losses and arrivals, compared with a list of the outcomes.
         #[test]
         fn each_transaction_has_at_most_one_reply_and_each_reply_one_meaning(
             steps in prop::collection::vec(0_u64..12, 1..300),
         ) {
             let mut one = Matching::new();
-            // By number: whether it is outstanding, lost, or had a reply in time or late.
+            // By number: outstanding, lost, or replied in time or late.
             let mut states = vec![' '];
             for step in steps {
                 let last = states.len() - 1;

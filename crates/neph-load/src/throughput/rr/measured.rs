@@ -1,4 +1,4 @@
-//! What a request/response test showed.
+//! Results of a request/response test.
 
 use std::net::SocketAddr;
 
@@ -11,25 +11,25 @@ use super::super::usage::Usage;
 use super::rtts::Rtts;
 use super::spec::RrSpec;
 
-/// How transactions ended, and what else came.
+/// Outcomes of transactions, and other datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RrCounts {
-    /// That had a reply in time.
+    /// With a reply in time.
     pub transactions: u64,
-    /// That had none.
+    /// Without one.
     pub lost: u64,
-    /// How long the client waited for these, together.
+    /// Total time that the client waited for the lost ones.
     pub lost_wait: Span,
-    /// Replies of transactions that were lost already.
+    /// Replies of lost transactions.
     pub late: u64,
-    /// Replies that came more than once.
+    /// Duplicate replies.
     pub duplicates: u64,
-    /// Datagrams that are no reply of the stream that got them.
+    /// Datagrams that are no reply of their stream.
     pub foreign: u64,
 }
 
 impl RrCounts {
-    /// Counts an interval of a client's stream.
+    /// Adds an interval of a client's stream.
     pub(super) fn add(&mut self, one: &RrInterval) {
         self.merge(&Self {
             transactions: one.transactions,
@@ -41,7 +41,7 @@ impl RrCounts {
         });
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.transactions = self.transactions.saturating_add(other.transactions);
         self.lost = self.lost.saturating_add(other.lost);
@@ -52,39 +52,39 @@ impl RrCounts {
     }
 }
 
-/// A request/response test that was carried out.
+/// Results of a request/response test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RrMeasured {
     /// The server.
     pub address: SocketAddr,
-    /// What was asked for.
+    /// The parameters.
     pub spec: RrSpec,
     /// When the first transaction began.
     pub started: Wall,
-    /// From the beginning of the first transaction to the end of the last one.
+    /// From the start of the first transaction to the end of the last one.
     pub lasted: Span,
-    /// Transactions with a reply per second, of all streams together.
+    /// Transactions with a reply per second, all streams together.
     pub rate: f64,
-    /// Of transactions with a reply.
+    /// RTTs of transactions with a reply.
     pub rtts: Rtts,
-    /// How transactions ended.
+    /// Outcomes of transactions.
     pub counts: RrCounts,
-    /// Requests that the server got, each counted once; absent where it did not report to the end.
+    /// Requests that the server received, without duplicates; absent if it did not report until the
+    /// end.
     pub requests_at_server: Option<u64>,
-    /// The client's threads and host.
+    /// Use of the client's threads and host.
     pub client: Usage,
-    /// The server's threads and host.
+    /// Use of the server's threads and host.
     pub server: Usage,
-    /// It was stopped before its time was over.
+    /// Whether it was stopped before its time was over.
     pub is_stopped: bool,
     /// Why it broke off, if it did.
     pub fault: Option<String>,
 }
 
 impl RrMeasured {
-    /// Of the transactions that were lost over UDP, those whose request did not come to the server; the
-    /// others lost their reply, or it came late. Absent where it is not known: the test did not come to
-    /// its own end.
+    /// Lost UDP transactions whose request did not reach the server. The reply of the others was
+    /// lost or late. Absent if this is unknown: the test ended early.
     pub fn lost_requests(&self) -> Option<u64> {
         let is_udp = self.spec.ask.kind == RrKind::UdpRr;
         if !is_udp || self.is_stopped || self.fault.is_some() {

@@ -1,9 +1,9 @@
-//! Requests and replies in turn, as fast as they go: netperf's UDP_RR, TCP_RR and TCP_CRR.
+//! Transactions at maximum rate: netperf's `UDP_RR`, `TCP_RR` and `TCP_CRR`.
 //!
-//! Each stream has a thread at both ends and one transaction outstanding. The loop of a transaction is one
-//! send call, one receive call and one reading of the clock: no lock, no allocation. What became of
-//! datagrams (`matching`, `window`) and what round-trip times show ([`Rtts`]) are functions without
-//! input or output. [`measure`] is the client; the server is that of throughput tests.
+//! Each stream has a thread at both ends and one outstanding transaction. The loop of a transaction
+//! has one send call, one receive call and one reading of the clock: no lock, no allocation.
+//! Matching of datagrams (`matching`, `window`) and statistics of RTTs ([`Rtts`]) are functions
+//! without I/O. [`measure`] is the client; the server is that of throughput tests.
 
 mod acceptor;
 mod answering;

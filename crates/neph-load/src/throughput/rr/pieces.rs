@@ -1,30 +1,31 @@
-//! So many bytes of a connection, however it cuts them, on sockets that block for a tick at most.
+//! Sends and receives a number of bytes in parts of any size, on sockets that block for at most a
+//! tick.
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Sent and received at once, at most.
+/// Maximum bytes per call.
 pub(super) const CHUNK: usize = 64 << 10;
 
-/// Parts of a request or reply after which it is looked whether to go on, also where there is no pause.
+/// Parts of a request or reply after which `look` is called even without a pause.
 const LOOK_EVERY: u32 = 16;
 
-/// How it ended.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     /// All bytes were moved.
     All,
-    /// The other end closed the connection after so many.
+    /// The peer closed the connection after this many bytes.
     Closed(usize),
-    /// It was given up.
+    /// `look` returned false.
     Stopped,
 }
 
-/// A buffer for so many bytes, or for a chunk of them.
+/// A buffer for this many bytes, at most a chunk.
 pub(super) fn buffer(bytes: u32) -> Vec<u8> {
     vec![0x5a; usize::try_from(bytes).unwrap_or(CHUNK).min(CHUNK)]
 }
 
-/// Whether nothing came, or nothing could be sent, within a tick.
+/// Whether a call timed out after a tick.
 pub(super) fn is_pause(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -32,8 +33,8 @@ pub(super) fn is_pause(error: &io::Error) -> bool {
     )
 }
 
-/// Receives so many bytes and discards them; `look` is asked at each tick without any, and now and
-/// then, whether to go on.
+/// Receives this many bytes and discards them. Calls `look` at each tick without data, and from
+/// time to time; it returns whether to continue.
 #[inline]
 pub(super) fn take(
     mut from: impl Read,
@@ -64,7 +65,7 @@ pub(super) fn take(
     Ok(Moved::All)
 }
 
-/// Sends so many bytes: those of `pattern`, from its beginning on each time; `look` likewise.
+/// Sends this many bytes, repeating `pattern`; calls `look` as [`take`] does.
 #[inline]
 pub(super) fn put(
     mut to: impl Write,
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives and takes so many bytes in each call; 0 is a tick without any.
+    /// Moves the given number of bytes in each call; 0 is a tick without data.
     struct Cut(VecDeque<usize>, Vec<u8>);
 
     impl Cut {

@@ -1,4 +1,4 @@
-//! A test of requests and replies as a plan asks for it, and what came of it as quantities.
+//! Converts a plan's transactions to parameters, and their result to quantities.
 
 use neph_model::{Quantities, Quantity, Span, TransactionKind, TransactionMeasure};
 use neph_wire::throughput::{RrAsk, RrKind, VERSION};
@@ -8,7 +8,7 @@ use super::rtts::Rtts;
 use super::second::RrSecond;
 use super::spec::RrSpec;
 
-/// The test that a plan asks for, of this length, with the shortest request and reply there are.
+/// The test of a plan with this duration, with requests and replies of minimum size.
 pub fn rr_spec(test: &TransactionMeasure, duration: Span, timeout: Span) -> RrSpec {
     let kind = match test.kind {
         TransactionKind::Udp => RrKind::UdpRr,
@@ -31,7 +31,7 @@ pub fn rr_spec(test: &TransactionMeasure, duration: Span, timeout: Span) -> RrSp
 }
 
 impl RrMeasured {
-    /// What it came to.
+    /// Quantities of the whole test.
     pub fn quantities(&self) -> Quantities {
         let mut values = of(self.rate, &self.rtts, &self.counts);
         values.push((Quantity::AskerCpu, self.client.thread * 100.0));
@@ -45,7 +45,7 @@ impl RrMeasured {
 }
 
 impl RrSecond {
-    /// What the second came to.
+    /// Quantities of the second.
     pub fn quantities(&self) -> Vec<(Quantity, f64)> {
         let mut values = of(self.rate, &self.rtts, &self.counts);
         values.push((Quantity::AskerCpu, self.client_thread * 100.0));
@@ -54,7 +54,7 @@ impl RrSecond {
     }
 }
 
-/// Where a quantile falls among lost transactions there is none.
+/// A percentile that falls among lost transactions is absent.
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
 fn of(rate: f64, rtts: &Rtts, counts: &RrCounts) -> Vec<(Quantity, f64)> {
     let all = counts.transactions.saturating_add(counts.lost).max(1);

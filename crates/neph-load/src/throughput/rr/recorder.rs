@@ -1,4 +1,4 @@
-//! What the thread of a stream counts, and hands over once a second.
+//! Counts of a stream's thread, handed over once a second.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,24 +10,24 @@ use super::super::board::Board;
 use super::super::course::{Course, positive};
 use super::rtts::Rtts;
 
-/// What is left of a test after a second is handed over with it if it is shorter.
+/// A shorter rest of a test is handed over together with the second before.
 const SHORTEST: Span = Span::from_millis(100);
-/// The core that a thread is on is looked at once in so many transactions.
+/// Transactions per sample of the thread's core.
 const LOOK_EVERY: u64 = 1_024;
 
-/// The round-trip times of a stream's second.
+/// RTTs of a stream in one second.
 #[derive(Debug)]
 pub(super) struct RttPart {
     pub(super) index: u32,
     pub(super) rtts: Rtts,
 }
 
-/// Where a client's streams put their round-trip times.
+/// Collects the RTTs of a client's streams.
 #[derive(Debug, Default)]
 pub(super) struct Sink(Mutex<Vec<RttPart>>);
 
 impl Sink {
-    /// Takes everything from it.
+    /// Removes and returns all of them.
     pub(super) fn take(&self) -> Vec<RttPart> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -38,23 +38,23 @@ impl Sink {
     }
 }
 
-/// Belongs to the thread that made it.
+/// Belongs to the thread that created it.
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     course: Course,
     counted: RrInterval,
     rtts: Rtts,
     began: RawNanos,
-    /// When the second is over.
+    /// End of the second.
     due: RawNanos,
-    /// A second that is over after this is handed over at the end.
+    /// A second that ends later is handed over at the end.
     last: RawNanos,
     board: &'a Board,
     sink: Option<&'a Sink>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Of a client's stream, from now on for so long.
+    /// For a client's stream; starts now.
     pub(super) fn of_client(stream: u16, duration: Span, board: &'a Board, sink: &'a Sink) -> Self {
         let mut recorder = Self {
             rtts: Rtts::with_room(),
@@ -66,7 +66,7 @@ impl<'a> Recorder<'a> {
         recorder
     }
 
-    /// Of a server's stream, from now on.
+    /// For a server's stream; starts now.
     pub(super) fn of_server(stream: u16, board: &'a Board) -> Self {
         let course = Course::begin();
         let counted = RrInterval {
@@ -85,17 +85,17 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The moment that is so long after the beginning.
+    /// A time since the start on the monotonic clock.
     pub(super) fn moment(&self, since: Span) -> RawNanos {
         self.course.moment(since)
     }
 
-    /// What is counted until the second is over.
+    /// Counts of the current second.
     pub(super) const fn counted(&mut self) -> &mut RrInterval {
         &mut self.counted
     }
 
-    /// A transaction that began at `from` has its reply: when the next one begins.
+    /// Ends a transaction that began at `from` and has its reply; returns when the next one begins.
     #[inline]
     pub(super) fn reply(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
         self.rtts.add(u64::try_from(now.0 - from.0).unwrap_or(0));
@@ -103,7 +103,7 @@ impl<'a> Recorder<'a> {
         self.tick(now)
     }
 
-    /// A transaction was carried out.
+    /// Counts a transaction.
     #[inline]
     pub(super) fn count(&mut self) {
         self.counted.transactions += 1;
@@ -112,7 +112,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A transaction that began at `from` is given up: when the next one begins.
+    /// Ends a lost transaction that began at `from`; returns when the next one begins.
     pub(super) fn lose(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
         self.counted.lost += 1;
         let waited = positive(Span::from_nanos(now.0 - from.0));
@@ -121,7 +121,7 @@ impl<'a> Recorder<'a> {
         self.tick(now)
     }
 
-    /// Ends the second if it is over: the time after that.
+    /// Ends the second if it is over; returns the time afterwards.
     #[inline]
     pub(super) fn tick(&mut self, now: RawNanos) -> RawNanos {
         if now < self.due {
@@ -131,7 +131,7 @@ impl<'a> Recorder<'a> {
         clock::raw()
     }
 
-    /// Hands over what is left.
+    /// Hands over the rest.
     pub(super) fn finish(mut self) {
         self.pass(clock::raw());
     }
@@ -155,7 +155,7 @@ impl<'a> Recorder<'a> {
         interval.index = passed.index;
         (interval.from_ns, interval.to_ns) = (passed.from_ns, passed.to_ns);
         (interval.cpu_ns, interval.core) = (passed.cpu_ns, passed.core);
-        // Who finds the interval finds its times.
+        // RTTs first, so that a reader of the interval also has its RTTs.
         if let Some(sink) = self.sink {
             sink.put(RttPart {
                 index: passed.index,

@@ -1,4 +1,4 @@
-//! Round-trip times: counted in a histogram, with what a histogram does not have. Pure.
+//! RTTs: a histogram, and the sums that it lacks. Pure.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use neph_model::Span;
 use neph_stats::{BucketCount, Histogram, Precision, quantile_needs};
 use serde::{Deserialize, Serialize};
 
-/// Quantiles are off by one part in 1024 at most.
+/// Maximum relative error of percentiles: 1/1024.
 const PRECISION: Precision = Precision::one_part_in(1_024);
-/// Up to here a histogram with room allocates nothing: ten seconds.
+/// Up to this RTT a histogram `with_room` does not allocate: ten seconds.
 const ROOM: u64 = 10_000_000_000;
 
-/// The round-trip times of transactions. Those of several streams, seconds or hosts can be merged.
+/// RTTs of transactions. Those of several streams, seconds or hosts can be merged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Parts", into = "Parts")]
 pub struct Rtts {
@@ -19,10 +19,10 @@ pub struct Rtts {
     /// Nanoseconds.
     sum: u64,
     squares: u128,
-    /// Of consecutive times of one stream, without sign, nanoseconds.
+    /// Absolute differences of consecutive RTTs of one stream, nanoseconds.
     differences: u64,
     difference_count: u64,
-    /// The time before, if the transaction before had a reply.
+    /// The previous RTT, if the previous transaction had a reply.
     before: Option<u64>,
 }
 
@@ -39,19 +39,19 @@ impl fmt::Debug for Rtts {
     }
 }
 
-/// A quantile, where there is one.
+/// A percentile, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttFigure {
-    /// So long.
+    /// The RTT.
     At(Span),
     /// It falls among lost transactions: they count as slower than every reply.
     Lost,
-    /// There are too few transactions for it: it takes so many.
+    /// Too few transactions: it needs this many.
     Needs(u64),
 }
 
 impl RttFigure {
-    /// The time, if there is one.
+    /// The RTT, if there is one.
     pub const fn time(self) -> Option<Span> {
         match self {
             Self::At(time) => Some(time),
@@ -72,12 +72,12 @@ impl Rtts {
         }
     }
 
-    /// Without a time, with memory for times up to ten seconds.
+    /// Empty, with preallocated memory for RTTs up to ten seconds.
     pub fn with_room() -> Self {
         Self::of(Histogram::with_room(PRECISION, ROOM))
     }
 
-    /// Takes a time in, nanoseconds.
+    /// Adds an RTT in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanos: u64) {
         self.histogram.add(nanos);
@@ -91,12 +91,12 @@ impl Rtts {
         self.before = Some(nanos);
     }
 
-    /// The next time has none before it: a transaction was lost in between.
+    /// The next RTT has no predecessor: a transaction was lost.
     pub const fn interrupt(&mut self) {
         self.before = None;
     }
 
-    /// Forgets all but the last time, and keeps the memory.
+    /// Removes all but the last RTT; the memory stays allocated.
     pub fn clear(&mut self) {
         let mut histogram = std::mem::take(&mut self.histogram);
         histogram.clear();
@@ -107,7 +107,7 @@ impl Rtts {
         };
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the RTTs of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.sum = self.sum.saturating_add(other.sum);
@@ -117,22 +117,22 @@ impl Rtts {
         self.before = None;
     }
 
-    /// How many there are.
+    /// Number of RTTs.
     pub const fn count(&self) -> u64 {
         self.histogram.n()
     }
 
-    /// The histogram of nanoseconds.
+    /// Histogram in nanoseconds.
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// The shortest, exactly.
+    /// The exact minimum.
     pub fn least(&self) -> Option<Span> {
         self.histogram.least().map(span)
     }
 
-    /// The longest, exactly.
+    /// The exact maximum.
     pub fn most(&self) -> Option<Span> {
         self.histogram.most().map(span)
     }
@@ -142,7 +142,7 @@ impl Rtts {
         self.sum.checked_div(self.count()).map(span)
     }
 
-    /// The standard deviation with divisor n - 1; from two times on.
+    /// Standard deviation with divisor n - 1; absent below two RTTs.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -167,15 +167,14 @@ impl Rtts {
         Some(Span::from_nanos(variance.sqrt().round() as i64))
     }
 
-    /// The mean difference of consecutive times of one stream, without sign; from two times on.
+    /// Mean absolute difference of consecutive RTTs of one stream; absent below two RTTs.
     pub fn jitter(&self) -> Option<Span> {
         self.differences
             .checked_div(self.difference_count)
             .map(span)
     }
 
-    /// The quantile of so many thousandths, with `lost` further transactions that count as slower than
-    /// every reply.
+    /// The quantile `permille`/1000; `lost` further transactions count as slower than every reply.
     pub fn quantile(&self, permille: u32, lost: u64) -> RttFigure {
         let all = self.count().saturating_add(lost);
         let needed =
@@ -193,7 +192,7 @@ fn span(nanos: u64) -> Span {
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// As it is written. The buckets are those of one part in 1024.
+/// Serialised form. The bucket precision is 1/1024.
 #[derive(Serialize, Deserialize)]
 struct Parts {
     least_ns: u64,

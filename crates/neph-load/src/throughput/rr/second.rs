@@ -16,25 +16,25 @@ use super::rtts::Rtts;
 pub struct RrSecond {
     /// Its number, from 0.
     pub index: u32,
-    /// When it ended, since the beginning.
+    /// Its end, since the start.
     pub to: Span,
     /// Transactions with a reply per second.
     pub rate: f64,
-    /// Of transactions that ended in it with a reply.
+    /// RTTs of transactions that ended in it with a reply.
     pub rtts: Rtts,
-    /// How transactions ended in it.
+    /// Outcomes of transactions in it.
     pub counts: RrCounts,
-    /// The client's busiest thread, share of a core.
+    /// The client's busiest thread, as a share of a core.
     pub client_thread: f64,
-    /// The core of that thread, share that it was busy.
+    /// Busy share of that thread's core.
     pub client_core: Option<f64>,
-    /// The server's busiest thread, share of a core.
+    /// The server's busiest thread, as a share of a core.
     pub server_thread: f64,
-    /// The core of that thread, share that it was busy.
+    /// Busy share of that thread's core.
     pub server_core: Option<f64>,
 }
 
-/// How far each stream and the CPU meter of an end have come: the number of the last interval.
+/// Number of the last interval of each stream and of the CPU meter at one end.
 #[derive(Debug, Default)]
 struct Reached {
     streams: BTreeMap<u16, u32>,
@@ -57,7 +57,7 @@ impl Reached {
     }
 }
 
-/// What both ends counted, and which seconds were given out.
+/// Counts of both ends, and which seconds were returned.
 #[derive(Debug, Default)]
 pub(super) struct Seconds {
     pub(super) client: Intervals,
@@ -70,7 +70,7 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    /// Of a test with so many streams.
+    /// For a test with this many streams.
     pub(super) fn of(streams: u16) -> Self {
         Self {
             streams: streams.into(),
@@ -78,7 +78,7 @@ impl Seconds {
         }
     }
 
-    /// Takes in what both ends counted.
+    /// Adds counts of both ends.
     pub(super) fn add(&mut self, client: Intervals, server: Intervals) {
         self.of_client.add(&client);
         self.of_server.add(&server);
@@ -86,13 +86,13 @@ impl Seconds {
         self.server.append(server);
     }
 
-    /// Takes in round-trip times, before the intervals that they belong to.
+    /// Adds RTTs; call it before the intervals that they belong to.
     pub(super) fn add_rtts(&mut self, part: &RttPart) {
         self.rtts.entry(part.index).or_default().merge(&part.rtts);
     }
 
-    /// The next second that both ends have counted on all streams, or that the client has and the server
-    /// did not although the client has counted the second after the next.
+    /// The next second that both ends have counted on all streams. If the server did not report it,
+    /// it is returned once the client has counted the second after the next.
     pub(super) fn next(&mut self) -> Option<RrSecond> {
         let next = self.next;
         let of_client = |index| self.of_client.has(self.streams, index);
@@ -104,7 +104,7 @@ impl Seconds {
         Some(self.second(next))
     }
 
-    /// Those that are left at the end.
+    /// The remaining seconds at the end.
     pub(super) fn rest(&mut self) -> Vec<RrSecond> {
         let lasting = self.client.exchanged.iter().filter(|one| is_second(one));
         let end = lasting.map(|one| one.index + 1).max().unwrap_or(0);
@@ -143,13 +143,13 @@ impl Seconds {
     }
 }
 
-/// What is shorter than a tenth of a second, after a stop, is none.
+/// An interval below 100 ms, after a stop, is no second.
 const fn is_second(interval: &RrInterval) -> bool {
     const SHORTEST: u64 = 100_000_000;
     interval.to_ns >= interval.from_ns.saturating_add(SHORTEST)
 }
 
-/// So many in so many nanoseconds, per second.
+/// `count` in `length_ns` nanoseconds, per second.
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
 pub(super) fn per_second(count: u64, length_ns: u64) -> f64 {
     if length_ns == 0 {

@@ -1,4 +1,4 @@
-//! What a client of a request/response test is asked for, and of whom it asks it.
+//! Parameters of a request/response test.
 
 use std::net::SocketAddr;
 
@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 /// A request/response test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RrSpec {
-    /// What the server is asked for.
+    /// The parameters that the server needs.
     pub ask: RrAsk,
-    /// How long a reply is waited for, of UDP and of transactions that are connections; then the
-    /// transaction is lost and the next one begins. Without meaning for TCP on an open connection.
+    /// Timeout of a reply over UDP and of a transaction that is a connection: then it is lost and
+    /// the next one begins. Ignored for TCP on an open connection.
     pub timeout: Span,
-    /// The client looks for a reply without sleeping: each stream fills a core. Without meaning for
+    /// The client polls for a reply without sleeping: each stream uses a whole core. Ignored for
     /// transactions that are connections.
     pub busy_poll: bool,
 }
 
-/// A request/response test that is asked of a server.
+/// A request/response test and its server.
 #[derive(Clone, Copy, Debug)]
 pub struct RrAsked<'a> {
-    /// Where it listens.
+    /// Address of the server.
     pub server: SocketAddr,
-    /// What is measured.
+    /// Parameters of the test.
     pub spec: &'a RrSpec,
-    /// What this end may send and receive.
+    /// Limit of data that this end sends and receives.
     pub permit: &'a Permit,
 }
 
 impl RrAsked<'_> {
-    /// Whether a transaction may begin at that moment; then its request and its reply are paid for.
+    /// Whether the permit allows a transaction now; if so, its request and reply are deducted.
     pub(super) fn may_begin(&self, now: RawNanos) -> bool {
         let ask = &self.spec.ask;
         let bytes = u64::from(ask.request_bytes) + u64::from(ask.reply_bytes);

@@ -1,4 +1,5 @@
-//! The client's end of a stream over TCP: on a connection that stays open, or on one for each transaction.
+//! The client's end of a stream over TCP: on a connection that stays open, or on one per
+//! transaction.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -16,9 +17,9 @@ use super::pieces::{Moved, buffer, put, take};
 use super::recorder::Recorder;
 use super::spec::{RrAsked, RrSpec};
 
-/// How long the last reply may take after the test's time.
+/// Timeout of the last reply after the end of the test.
 const PATIENCE: Span = Span::from_secs(5);
-/// After a connection that was refused, or may not be opened yet.
+/// Pause after a connection that was refused or exceeds the permit.
 const PAUSE: Span = Span::from_millis(1);
 
 fn duration(spec: &RrSpec) -> Span {
@@ -29,7 +30,7 @@ fn size(bytes: u32) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Asks on one connection until the time is over or it is stopped.
+/// Runs transactions on one connection until the time is over or it is stopped.
 pub(super) fn ask(
     stream: &TcpStream,
     asked: RrAsked<'_>,
@@ -77,7 +78,7 @@ fn ask_on(
     Ok(())
 }
 
-/// Opens a connection for each transaction until the time is over or it is stopped.
+/// Runs transactions, each on its own connection, until the time is over or it is stopped.
 pub(super) fn ask_anew(
     asked: RrAsked<'_>,
     preamble: Preamble,
@@ -132,7 +133,7 @@ impl Connections<'_> {
                 if now.0 - began.0 <= self.spec.timeout.nanos() {
                     return Ok(self.recorder.reply(began, now));
                 }
-                // This thread ran so late that it was not in time.
+                // This thread was delayed, so the transaction is late.
                 Ok(self.recorder.lose(began, now))
             }
             Ok(Moved::Stopped) if self.stop.is_set() => Ok(clock::raw()),
@@ -145,8 +146,8 @@ impl Connections<'_> {
         }
     }
 
-    /// Connects, sends, receives, and reads the end of the connection: the server closes first, so that
-    /// the ports of this host are free at once.
+    /// Connects, sends, receives, and reads the end of the connection. The server closes first, so
+    /// that the ports of this host are free at once.
     fn carry_out(&mut self, began: RawNanos) -> io::Result<Moved> {
         let (recorder, stop, timeout) = (&mut self.recorder, self.stop, self.spec.timeout);
         let mut look = || {
@@ -170,7 +171,7 @@ impl Connections<'_> {
         if moved != Moved::All {
             return Ok(moved);
         }
-        // One more than the reply: the end of the connection belongs to the transaction.
+        // One byte more than the reply: the end of the connection belongs to the transaction.
         match take(&socket, &mut self.reply, answered + 1, &mut look)? {
             Moved::Closed(count) if count == answered => Ok(Moved::All),
             Moved::Stopped => Ok(Moved::Stopped),
@@ -179,7 +180,7 @@ impl Connections<'_> {
     }
 }
 
-/// Whether the next transaction may do better.
+/// Whether the next transaction may succeed.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Tests over loopback: both ends in this process.
+//! Tests over loopback with both ends in this process.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +26,7 @@ fn spec(kind: RrKind) -> RrSpec {
     }
 }
 
-/// Stops a server, also where the work panics.
+/// Stops a server, also if the work panics.
 struct Stopped<'a>(&'a Stop);
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
@@ -34,7 +34,7 @@ impl Drop for Stopped<'_> {
     }
 }
 
-/// Does something while a server is there.
+/// Runs `work` with a server.
 fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> T {
     let server = Server::bind(&ServerSpec {
         listen: ([127, 0, 0, 1], 0).into(),
@@ -156,7 +156,7 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
         };
         let (stop, mut refusals) = (Stop::new(), Vec::new());
         let measured = measure(asked(server, &long), &stop, &mut |_| {
-            // What is left at the end is given out too, when the server is free.
+            // The rest is returned at the end too, when the server is free.
             if stop.is_set() {
                 return;
             }
@@ -190,7 +190,7 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
                 .iter()
                 .all(|one| one.contains("busy with a test of 127.0.0.1"))
         );
-        // The port is the server's again.
+        // The server accepts on its port again.
         let next = measure(
             asked(server, &spec(RrKind::TcpRr)),
             &Stop::new(),

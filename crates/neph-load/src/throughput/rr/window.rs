@@ -1,15 +1,16 @@
-//! Which requests of a stream came for the first time: a state without input or output.
+//! Which requests of a stream are new: a state without I/O.
 
-/// The last 64 numbers up to the highest that came, as the anti-replay window of ESP (RFC 4303, section 3.4.3).
+/// The last 64 numbers up to the highest received one, like the anti-replay window of ESP (RFC
+/// 4303, section 3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct Window {
     highest: u64,
-    /// Bit n: `highest - n` came.
+    /// Bit n: `highest - n` was received.
     came: u64,
 }
 
 impl Window {
-    /// Whether this number comes for the first time. One below the window counts as having come.
+    /// Whether this number is new. One below the window counts as a duplicate.
     #[inline]
     pub(super) const fn is_new(&mut self, number: u64) -> bool {
         if number > self.highest {

@@ -1,4 +1,4 @@
-//! What lies beside the messages: settings, iperf3, traceroute, TCP statistics.
+//! Files other than the messages: settings, iperf3, traceroute, TCP statistics.
 
 use neph_model::{BitRate, ByteSize, SeriesName};
 
@@ -60,7 +60,7 @@ fn an_iperf_file_is_the_check_of_its_run() {
         .map(|one| (one.goodput.0, one.retransmissions))
         .collect();
     assert_eq!(seconds, [(3_800_000, 0), (900_000, 2)]);
-    // It took 2.35 s and ended when the first message went.
+    // It took 2.35 s and ended when the first message was sent.
     assert_eq!(check.started.unix_nanos(), 1_611_336_439_358_429_104);
     assert_eq!(
         (check.failure.as_deref(), check.tool.as_str()),
@@ -128,7 +128,7 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
         of("tcp_snd_cwnd_segments"),
         [(70_896, 10.0), (250_170_896, 11.0)]
     );
-    // The padding of the client's structure is nothing that the kernel reports.
+    // Padding of the client's structure is not a value of the kernel.
     assert_eq!(samples.len(), 2 * 5);
     let problem = &imported.report.problems[0];
     assert_eq!(
@@ -145,7 +145,8 @@ fn the_tcp_round_trip_is_the_one_in_the_file() {
         .filter_map(|message| message.marks.tcp_round_trip())
         .map(neph_model::Span::nanos)
         .collect();
-    // tcp-ack-rtt of the last segment of each message: the second's are 41.77 ms and, later, 30 ms.
+    // RTT of the TCP acknowledgement of each message's last segment. The second message has 41.77
+    // ms and, later, 30 ms.
     assert_eq!(reported, [39_583_780, 30_000_000]);
 }
 

@@ -4,10 +4,10 @@ use super::{Behind, TAGS_MAX, plain};
 use crate::bytes::Reader;
 use crate::dissect::Nothing;
 
-/// The last of a stack.
+/// The bottom-of-stack bit.
 const BOTTOM: u32 = 0x100;
 
-/// Labels do not say what they carry; IP tells by its first bits.
+/// Labels do not identify their payload; IP is recognised by its first four bits.
 pub(super) fn below(mut reader: Reader<'_>) -> Behind<'_> {
     for _ in 0..TAGS_MAX {
         if reader.u32()? & BOTTOM != 0 {

@@ -1,17 +1,17 @@
-//! LLC and SNAP: frames of IEEE 802.3, whose header has their length instead of an ethertype.
+//! LLC and SNAP: IEEE 802.3 frames, which have a length in the place of the ethertype.
 
 use super::IPV4;
 use crate::bytes::Reader;
 use crate::dissect::Nothing;
 
-/// Service access points of SNAP and of IP, and unnumbered information.
+/// Service access points of SNAP and IP, and the control value of unnumbered information.
 const SNAP: u8 = 0xaa;
 const IP: u8 = 0x06;
 const UNNUMBERED: u8 = 0x03;
-/// Organisations whose numbers are ethertypes: RFC 1042, and bridges (IEEE 802.1H).
+/// Organisation codes after which an ethertype follows: RFC 1042, and bridges (IEEE 802.1H).
 const ETHERTYPES: [[u8; 3]; 2] = [[0, 0, 0], [0, 0, 0xf8]];
 
-/// The ethertype that a frame has instead, and what is behind its header.
+/// The ethertype of such a frame, and the bytes after its LLC header.
 pub(super) fn llc(mut reader: Reader<'_>) -> Option<Result<(u16, Reader<'_>), Nothing>> {
     let [to, from, control] = reader.array()?;
     match (to, from, control) {

@@ -1,7 +1,7 @@
-//! Link layers: what stands before the IP packet in a capture.
+//! Link layers: the bytes before the IP packet in a capture.
 //!
-//! Owns the numbers of the pcap registry that carry IP, and those of what follows an Ethernet header, a row
-//! each.
+//! Owns the link types of the pcap registry that carry IP, and the headers between Ethernet and IP,
+//! one row each.
 
 mod labels;
 mod llc;
@@ -18,64 +18,64 @@ const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
 const SERVICE_VLAN: u16 = 0x88a8;
 const OLD_SERVICE_VLAN: u16 = 0x9100;
-/// Below this it is the length of a frame of IEEE 802.3.
+/// A smaller number is the length of an IEEE 802.3 frame.
 const ETHERTYPES: u16 = 0x0600;
-/// What Linux writes into cooked captures of interfaces without link header.
+/// Written by Linux into cooked captures of interfaces without a link header.
 const COOKED_IPV4: u16 = 0x0021;
 const COOKED_IPV6: u16 = 0x0057;
 
-/// More tags or labels than anybody stacks.
+/// Maximum number of tags or labels of a packet; no network stacks as many.
 const TAGS_MAX: usize = 8;
 
-/// Reads what stands behind an ethertype.
+/// Reads the bytes after an ethertype.
 type Read = for<'a> fn(Reader<'a>) -> Behind<'a>;
 
-/// Ethertypes of what stands between Ethernet and IP, beside VLANs, and what reads it.
+/// Ethertypes of headers between Ethernet and IP, other than VLANs, and their readers.
 const BETWEEN: [(u16, Read); 3] = [
     (0x8847, labels::below),
     (0x8848, labels::below),
     (0x8864, ppp::over_ethernet),
 ];
 
-/// How a captured packet begins (LINKTYPE of the pcap registry).
+/// The link layer of a captured packet (LINKTYPE of the pcap registry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// Ethernet (1).
     Ethernet,
-    /// IP at once (12, 14, 101, 228, 229): tunnels, `tun`.
+    /// IP without a link header (12, 14, 101, 228, 229): tunnels, `tun`.
     Ip,
-    /// Linux cooked capture (113): what `-i any` gives.
+    /// Linux cooked capture (113): written for `-i any`.
     Cooked,
     /// Linux cooked capture, second version (276).
     Cooked2,
-    /// Four bytes of address family in the host's or the network's order (0, 108): loopback of BSD.
+    /// Four bytes of address family in host or network byte order (0, 108): loopback of BSD.
     Loopback,
     /// PPP, with or without its address and control bytes (9, 50).
     Ppp,
-    /// PPP behind a byte that says which way (204).
+    /// PPP after a byte with the direction (204).
     PppWithDirection,
-    /// A session of PPP over Ethernet (51).
+    /// A PPP over Ethernet session (51).
     PppOverEthernet,
     /// Cisco HDLC (104).
     CiscoHdlc,
     /// Linux netfilter log (239).
     NetfilterLog,
-    /// A number that carries no IP, or that is not known here.
+    /// A link type that carries no IP or is not known.
     Unknown(u32),
 }
 
-/// What a link layer wraps.
+/// The payload of a link layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Framed<'a> {
     pub(super) vlan: Option<u16>,
     pub(super) packet: &'a [u8],
 }
 
-/// What stands behind some headers; `None` where the bytes end before they tell.
+/// The payload after some headers; `None` where the bytes end within a header.
 pub(super) type Behind<'a> = Option<Result<Framed<'a>, Nothing>>;
 
 impl Link {
-    /// That of a number in a capture file.
+    /// The link layer of this link type.
     pub const fn numbered(number: u32) -> Self {
         match number {
             1 => Self::Ethernet,
@@ -92,7 +92,7 @@ impl Link {
         }
     }
 
-    /// A number of it in the pcap registry.
+    /// A link type of it in the pcap registry.
     pub const fn number(self) -> u32 {
         match self {
             Self::Ethernet => 1,
@@ -109,7 +109,7 @@ impl Link {
         }
     }
 
-    /// The number of the interface that a packet passed, where its link header tells.
+    /// The index of the interface, if the link header contains it.
     pub fn interface(self, bytes: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(bytes);
         match self {
@@ -121,10 +121,10 @@ impl Link {
         }
     }
 
-    /// Where the IP packet begins.
+    /// Removes the link header.
     #[inline]
     pub(super) fn strip(self, bytes: &[u8]) -> Result<Framed<'_>, Nothing> {
-        // Nearly all packets.
+        // The fast path: nearly all packets.
         if self == Self::Ethernet
             && let Some((&[.., a, b], packet)) = bytes.split_first_chunk::<14>()
             && u16::from_be_bytes([a, b]) == IPV4
@@ -178,12 +178,12 @@ pub(super) fn plain(packet: &[u8]) -> Framed<'_> {
     Framed { vlan: None, packet }
 }
 
-/// An Ethernet frame, wherever it stands.
+/// Reads an Ethernet frame, of a capture or of a tunnel.
 pub(super) fn ethernet(bytes: &[u8]) -> Behind<'_> {
     Link::Ethernet.strip_any(bytes)
 }
 
-/// What follows the protocol of a cooked capture.
+/// Reads the bytes after the protocol of a cooked capture.
 fn cooked(kind: u16, reader: Reader<'_>) -> Behind<'_> {
     if matches!(kind, COOKED_IPV4 | COOKED_IPV6) {
         return Some(Ok(plain(reader.rest())));
@@ -191,7 +191,7 @@ fn cooked(kind: u16, reader: Reader<'_>) -> Behind<'_> {
     behind(kind, reader)
 }
 
-/// What follows an ethertype.
+/// Reads the bytes after an ethertype.
 pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
     let mut vlan = None;
     for _ in 0..TAGS_MAX {
@@ -201,7 +201,7 @@ pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
                 return Some(Ok(Framed { vlan, packet }));
             }
             VLAN | SERVICE_VLAN | OLD_SERVICE_VLAN => {
-                // Number 0 is none: such a tag has a priority alone (IEEE 802.1Q, 9.6).
+                // VLAN 0 is no VLAN: such a tag has only a priority (IEEE 802.1Q, 9.6).
                 let tag = Some(reader.u16()? & 0x0fff).filter(|number| *number != 0);
                 vlan = vlan.or(tag);
                 kind = reader.u16()?;

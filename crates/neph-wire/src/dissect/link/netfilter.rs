@@ -1,4 +1,4 @@
-//! Linux netfilter's log: attributes of length, type and value; the payload is one of them.
+//! The netfilter log of Linux: attributes of length, type and value; one of them is the payload.
 
 use super::{Behind, plain};
 use crate::bytes::Reader;
@@ -13,7 +13,7 @@ pub(super) fn netfilter(mut reader: Reader<'_>) -> Behind<'_> {
         let kind = reader.u16()?.swap_bytes();
         let length_of_value = length.checked_sub(4)?;
         if kind == PAYLOAD {
-            // As much of it as was kept.
+            // As much of it as was captured.
             let rest = reader.rest();
             return Some(Ok(plain(&rest[..rest.len().min(length_of_value)])));
         }

@@ -4,19 +4,19 @@ use super::{Behind, labels, plain};
 use crate::bytes::Reader;
 use crate::dissect::Nothing;
 
-/// Protocols of PPP.
+/// Protocol numbers of PPP.
 const IPV4: u16 = 0x0021;
 const IPV6: u16 = 0x0057;
 const MPLS: u16 = 0x0281;
 
-/// A frame, with or without its address and control bytes, and with its protocol in one byte or two.
+/// A frame with or without address and control bytes, and with a protocol of one or two bytes.
 pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Behind<'_> {
     let mut protocol = u16::from(reader.u8()?);
     if protocol == 0xff {
         reader.skip(1)?;
         protocol = u16::from(reader.u8()?);
     }
-    // All numbers are odd: an even byte is the first of two.
+    // Protocol numbers are odd: an even byte is the first of two.
     if protocol & 1 == 0 {
         protocol = protocol << 8 | u16::from(reader.u8()?);
     }
@@ -27,7 +27,7 @@ pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Behind<'_> {
     }
 }
 
-/// A session of PPP over Ethernet, from its version on.
+/// A PPP over Ethernet session, from its version field on.
 pub(super) fn over_ethernet(mut reader: Reader<'_>) -> Behind<'_> {
     reader.skip(6)?;
     ppp(reader)

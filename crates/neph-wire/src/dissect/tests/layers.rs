@@ -1,8 +1,8 @@
-//! Each layer that is looked through, whole and cut anywhere.
+//! Each layer, whole and cut at any byte.
 
 use super::super::{Link, Nothing, Transport, dissect, why_not};
 
-/// What stands in a line of the table.
+/// A row of the table.
 struct Row {
     name: &'static str,
     link: Link,

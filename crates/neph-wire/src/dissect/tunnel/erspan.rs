@@ -1,15 +1,15 @@
-//! ERSPAN: mirrored packets in GRE (draft-foschiano-erspan-03).
+//! ERSPAN: mirrored packets over GRE (draft-foschiano-erspan-03).
 
 use super::{Through, Tunnel, within};
 use crate::bytes::Reader;
 use crate::dissect::Nothing;
 use crate::dissect::link::{ethernet, plain};
 
-/// GRE's protocols of the first two versions, and of the third.
+/// GRE protocol types of versions 1 and 2, and of version 3.
 pub(super) const SECOND: u16 = 0x88be;
 pub(super) const THIRD: u16 = 0x22eb;
 
-/// Behind GRE with a sequence number: the second version. Without it is the first, which has no header.
+/// Version 2 if GRE has a sequence number, else version 1, which has no header.
 pub(super) fn second(mut reader: Reader<'_>, is_numbered: bool) -> Through<'_> {
     if !is_numbered {
         return within(Tunnel::Erspan(None), ethernet(reader.rest()));
@@ -19,13 +19,13 @@ pub(super) fn second(mut reader: Reader<'_>, is_numbered: bool) -> Through<'_> {
     within(Tunnel::Erspan(Some(session)), ethernet(reader.rest()))
 }
 
-/// Of the third version, whose frames are of Ethernet or IP.
+/// Version 3, whose frames are Ethernet or IP.
 pub(super) fn third(mut reader: Reader<'_>) -> Through<'_> {
     let session = session(&mut reader)?;
     reader.skip(6)?;
     let flags = reader.u16()?;
     if flags & 1 != 0 {
-        // What the platform adds.
+        // The platform-specific subheader.
         reader.skip(8)?;
     }
     let tunnel = Tunnel::Erspan(Some(session));
@@ -36,7 +36,7 @@ pub(super) fn third(mut reader: Reader<'_>) -> Through<'_> {
     }
 }
 
-/// The first four bytes.
+/// Reads the first four bytes: the session ID.
 fn session(reader: &mut Reader<'_>) -> Option<u16> {
     reader.skip(2)?;
     Some(reader.u16()? & 0x03ff)

@@ -1,4 +1,4 @@
-//! GRE (RFC 2784, 2890), and its version for PPTP (RFC 2637).
+//! GRE (RFC 2784, 2890) and enhanced GRE of PPTP (RFC 2637).
 
 use super::{Carried, Row, Through, Tunnel, erspan, inner, within};
 use crate::bytes::Reader;
@@ -13,10 +13,10 @@ pub(super) const ROW: Row = Row {
 const CHECKSUM: u16 = 0x8000;
 const KEY: u16 = 0x2000;
 const SEQUENCE: u16 = 0x1000;
-/// Of version 1 alone.
+/// Only in version 1.
 const ACKNOWLEDGEMENT: u16 = 0x0080;
 const VERSION: u16 = 7;
-/// What it carries.
+/// The protocol type of version 1.
 const PPP: u16 = 0x880b;
 
 fn read(payload: &[u8]) -> Through<'_> {
@@ -34,7 +34,7 @@ fn read(payload: &[u8]) -> Through<'_> {
     }
     let mut key = None;
     if has(KEY) {
-        // PPTP has the length of what it carries above the number of the call.
+        // PPTP has the payload length in the upper half, the call ID in the lower.
         let both = reader.u32()?;
         key = Some(if is_second { both & 0xffff } else { both });
     }

@@ -10,14 +10,15 @@ pub(super) const ROW: Row = Row {
     read,
 };
 
-/// Version 1 of GTP, not GTP'.
+/// Version 1 of GTP, not GTP' (GTP prime).
 const VERSION: u8 = 0x30;
-/// Whether any of extension header, sequence number and N-PDU number is there: all three fields are then.
+/// Extension header, sequence number, N-PDU number: if one flag is set, all three fields are
+/// present.
 const OPTIONAL: u8 = 0x07;
 const EXTENDED: u8 = 0x04;
-/// A message that carries a packet; others are for the tunnel itself.
+/// A G-PDU, which carries a packet; other messages control the tunnel.
 const PACKET: u8 = 255;
-/// More extension headers than anybody writes.
+/// Maximum number of extension headers of a message; no sender writes as many.
 const EXTENSIONS_MAX: usize = 8;
 
 fn read(payload: &[u8]) -> Through<'_> {
@@ -38,7 +39,7 @@ fn read(payload: &[u8]) -> Through<'_> {
             if next == 0 {
                 break;
             }
-            // In words of four bytes, the length and the next one's kind included.
+            // In units of four bytes, including the length and the next header's type.
             let Some(content) = (usize::from(reader.u8()?) * 4).checked_sub(2) else {
                 return Some(Err(Nothing::NotIp));
             };

@@ -1,4 +1,4 @@
-//! L2TP, version 2 (RFC 2661), with PPP in it. What version 3 carries its header does not tell.
+//! L2TP version 2 (RFC 2661) with PPP. The header of version 3 does not identify its payload.
 
 use super::{Carried, Row, Through, Tunnel, within};
 use crate::bytes::Reader;
@@ -6,12 +6,12 @@ use crate::dissect::Nothing;
 use crate::dissect::link::ppp;
 
 pub(super) const ROW: Row = Row {
-    // Answers go to the port that the first message came from (RFC 2661, 8.1).
+    // A reply goes to the source port of the first message (RFC 2661, 8.1).
     carried: Carried::UdpEitherWay(&[1701]),
     read,
 };
 
-/// A message of the tunnel itself.
+/// A control message of the tunnel.
 const CONTROL: u16 = 0x8000;
 const LENGTH: u16 = 0x4000;
 const SEQUENCE: u16 = 0x0800;

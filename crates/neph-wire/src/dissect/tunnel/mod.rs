@@ -1,6 +1,6 @@
-//! Tunnels that carry whole packets, a row each.
+//! Tunnels that carry whole packets, one row each.
 //!
-//! Owns which packets are looked into for which tunnel. What its header says is its own file's.
+//! Owns which packets are read as which tunnel. Each tunnel's header has its own file.
 
 mod erspan;
 mod geneve;
@@ -18,25 +18,25 @@ use super::{Nothing, Transport};
 use crate::bytes::Reader;
 use crate::ip::IpPacket;
 
-/// An Ethernet frame inside of GRE or Geneve.
+/// The protocol type of an Ethernet frame in GRE and Geneve.
 const BRIDGED: u16 = 0x6558;
 
-/// Which tunnel a packet travelled in.
+/// The tunnel of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tunnel {
     /// With its network identifier.
     Vxlan(u32),
     /// With its network identifier.
     Geneve(u32),
-    /// With its key, if it has one; that of PPTP is the receiver's number of the call.
+    /// With its key, if it has one; with PPTP the receiver's call ID.
     Gre(Option<u32>),
     /// IP in IP.
     Ip,
-    /// With its tunnel endpoint identifier, which is that of the receiver.
+    /// With its tunnel endpoint identifier, chosen by the receiver.
     Gtp(u32),
-    /// Mirrored packets, with the number of the session; the first version has none.
+    /// Mirrored packets, with the session ID; version 1 has none.
     Erspan(Option<u16>),
-    /// With the numbers of tunnel and session, which are the receiver's: 16 bits each.
+    /// With tunnel ID and session ID, 16 bits each, chosen by the receiver.
     L2tp(u32),
 }
 
@@ -60,11 +60,11 @@ impl fmt::Display for Tunnel {
 /// A kind of tunnel.
 struct Row {
     carried: Carried,
-    /// Reads its header.
+    /// Reads the tunnel header.
     read: for<'a> fn(&'a [u8]) -> Through<'a>,
 }
 
-/// In what a tunnel's header stands.
+/// The carrier of a tunnel header.
 enum Carried {
     /// UDP to one of these ports.
     Udp(&'static [u16]),
@@ -85,25 +85,25 @@ const TUNNELS: [Row; 7] = [
     gre::ROW,
 ];
 
-/// What a tunnel's packet carries.
+/// The contents of a tunnel packet.
 pub(super) struct Inside<'a> {
     pub(super) tunnel: Tunnel,
     pub(super) vlan: Option<u16>,
     pub(super) packet: &'a [u8],
 }
 
-/// What a tunnel and what is behind its header are; `None` where the bytes end before they tell.
+/// A tunnel and its payload; `None` where the bytes end within a header.
 type Through<'a> = Option<Result<(Tunnel, Framed<'a>), Nothing>>;
 
-/// An error if the packet is no tunnel's, or what it carries cannot be made out: then it is what it
-/// is.
+/// Reads the payload of a tunnel. An error if the packet is no tunnel packet, or its payload cannot
+/// be read: the caller then keeps the outer packet.
 #[inline]
 pub(super) fn look_through<'a>(
     ip: &IpPacket<'a>,
     transport: &Transport<'a>,
 ) -> Result<Inside<'a>, Nothing> {
     match transport {
-        // Nearly all packets.
+        // The fast path: nearly all packets.
         Transport::Tcp { .. } => Err(Nothing::NotIp),
         _ => look_into(ip, transport).unwrap_or(Err(Nothing::Cut)),
     }
@@ -148,7 +148,7 @@ fn within(tunnel: Tunnel, behind: Behind<'_>) -> Through<'_> {
     Some(behind?.map(|framed| (tunnel, framed)))
 }
 
-/// What follows a number of what is carried, which is an ethertype.
+/// Reads a payload of this protocol type, which is an ethertype.
 fn inner(kind: u16, reader: Reader<'_>) -> Behind<'_> {
     if kind == BRIDGED {
         return ethernet(reader.rest());

@@ -5,7 +5,7 @@ use crate::bytes::Reader;
 use crate::dissect::Nothing;
 use crate::dissect::link::ethernet;
 
-/// By its own port, and the one that Linux takes unless it is told otherwise.
+/// The assigned port, and the default port of Linux.
 pub(super) const ROW: Row = Row {
     carried: Carried::Udp(&[4789, 8472]),
     read,
@@ -13,7 +13,7 @@ pub(super) const ROW: Row = Row {
 
 fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
-    // The flag that says that the identifier holds; others may be set.
+    // The I flag: the VNI is valid. Other flags may be set.
     if reader.u32()? & 0x0800_0000 == 0 {
         return Some(Err(Nothing::NotIp));
     }

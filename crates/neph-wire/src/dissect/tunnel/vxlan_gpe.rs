@@ -1,4 +1,4 @@
-//! VXLAN that says what it carries (draft-ietf-nvo3-vxlan-gpe).
+//! VXLAN-GPE, which has a next protocol field (draft-ietf-nvo3-vxlan-gpe).
 
 use super::{Carried, Row, Through, Tunnel, within};
 use crate::bytes::Reader;
@@ -10,12 +10,12 @@ pub(super) const ROW: Row = Row {
     read,
 };
 
-/// The identifier holds, and the header says what it carries; the first version. Others may use the port:
-/// what has any other bit set is theirs.
+/// Version 0 with the flags I (VNI valid) and P (next protocol valid). Other protocols may use the
+/// port: packets with any other bit set are not VXLAN-GPE.
 const SAYS: u32 = 0x0c00_0000;
-/// The same without the last: an Ethernet frame, as in VXLAN.
+/// Flag I without P: an Ethernet frame, as in VXLAN.
 const SAYS_NOTHING: u32 = 0x0800_0000;
-/// What it carries.
+/// Next protocols.
 const IPV4: u32 = 1;
 const IPV6: u32 = 2;
 const ETHERNET: u32 = 3;

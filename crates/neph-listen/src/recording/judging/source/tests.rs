@@ -100,7 +100,7 @@ fn another_kernel_and_what_is_no_capture_end_it() {
     }
 }
 
-/// Both points are of one kernel, and the first one's agent reads the clock.
+/// Both points have one kernel, and the agent of the first reads the clock.
 #[test]
 fn what_was_stamped_before_a_clock_was_set_is_known_at_no_point_any_more() {
     for set in [40_000_000_i64, -40_000_000] {
@@ -116,7 +116,7 @@ fn what_was_stamped_before_a_clock_was_set_is_known_at_no_point_any_more() {
         let second = 1_000_000_000;
         take(0, 0, second, &[second - 9]);
         take(1, 0, second, &[second - 5]);
-        // Within both bounds and the drift.
+        // Within both error bounds and the drift.
         take(0, 200_000, second + 1, &[second]);
         // The clock is set in between.
         let now = second + second / 2 + set;
