@@ -81,7 +81,7 @@ class Mesh:
             run("ip", "netns", "del", site, check=False)
 
     def start(self):
-        serve = [self.neph, "control", "serve", "--folder", self.control, "--listen", f"{NET}.0.1:7443"]
+        serve = [self.neph, "control", "serve", "--control", self.control, "--listen", f"{NET}.0.1:7443"]
         self.controller = Process("nmhub", serve, f"{self.folder}/controller.log", self.folder)
         self.agents = []
         self.controller.start()
@@ -95,7 +95,7 @@ class Mesh:
                     f'[targets]\nallow = ["{NET}.0.0/16"]\n[budget]\nmessages_per_second = 5000\n'
                     'bytes_per_day = "10GB"\n'
                 )
-            line = run(self.neph, "control", "invite", site, "--folder", self.control).stdout.strip()
+            line = run(self.neph, "control", "invite", site, "--control", self.control).stdout.strip()
             command = [self.neph, "agent", "--controller", f"wss://{NET}.0.1:7443", "--folder", own]
             agent = Process(site, [*command, "--invite", line], f"{self.folder}/{site}.log", self.folder)
             agent.start()
@@ -103,7 +103,7 @@ class Mesh:
             self.agents.append(agent)
         deadline = time.time() + 120
         while time.time() < deadline:
-            listed = run(self.neph, "agents", "--folder", self.control, "--format", "json", check=False).stdout
+            listed = run(self.neph, "agents", "--control", self.control, "--format", "json", check=False).stdout
             listed = json.loads(listed or "[]")
             if sum(one["connected"] for one in listed) == len(self.sites):
                 return

@@ -7,7 +7,7 @@ use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, Thro
 use neph_probe::{Place, Resolve, Resolving};
 
 use crate::desk::Desk;
-use crate::failure::failed;
+use crate::failure::{failed, not_found};
 use crate::yard::Yard;
 
 pub(crate) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> Throughput {
@@ -50,7 +50,9 @@ fn transfer(
         ..Resolving::here(None)
     };
     let found = target.find(&how);
-    let address = found.map_err(|error| failed(operation(), error))?.address;
+    let address = found
+        .map_err(|error| not_found(operation(), &error))?
+        .address;
     match order.tool {
         ThroughputTool::Neph => {
             let spec = UploadSpec {

@@ -3,10 +3,14 @@
 use std::fmt::Display;
 
 use neph_model::OrderFailed;
+use neph_probe::TargetError;
 
 pub(crate) fn failed(operation: impl Into<String>, reason: impl Display) -> OrderFailed {
-    OrderFailed {
-        operation: operation.into(),
-        reason: reason.to_string(),
-    }
+    OrderFailed::new(operation, reason)
+}
+
+/// A target that was not found. One that a policy forbids is not tried again.
+pub(crate) fn not_found(operation: impl Into<String>, error: &TargetError) -> OrderFailed {
+    let is_forbidden = matches!(error, TargetError::Forbidden { .. });
+    OrderFailed::new(operation, error).permanent_if(is_forbidden)
 }

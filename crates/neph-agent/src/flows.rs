@@ -21,7 +21,7 @@ pub(crate) use alongside::echo_to;
 use crate::caps;
 use crate::desk::Desk;
 use crate::experiments::start;
-use crate::failure::failed;
+use crate::failure::{failed, not_found};
 use crate::fleet::fleet;
 use crate::follow::followed;
 use crate::provenance::host_of;
@@ -237,7 +237,7 @@ fn place(
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
     let found = target
         .find(&how)
-        .map_err(|error| failed(operation(), error))?;
+        .map_err(|error| not_found(operation(), &error))?;
     if found.answered == Some(false) {
         let silent = found.remark(&target).unwrap_or_default();
         return Err(failed(operation(), silent));

@@ -1,9 +1,9 @@
 //! A plan's `follow`: the target that an endpoint's redirects lead to.
 
 use neph_model::{OrderFailed, Scenario};
-use neph_probe::{Asking, Discovery, FlowSpec, Resolving, follow};
+use neph_probe::{Asking, Discovery, FlowSpec, FollowError, Resolving, follow};
 
-use crate::failure::failed;
+use crate::failure::{failed, not_found};
 
 /// With `follow`, leads the flow to the target that does not redirect.
 pub(crate) fn followed(
@@ -20,8 +20,12 @@ pub(crate) fn followed(
         permit: main.permit.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
-    let reached = follow(main.target.clone(), main.address, found, &how, asking)
-        .map_err(|error| failed(format!("follow '{}'", scenario.endpoint), error))?;
+    let operation = || format!("follow '{}'", scenario.endpoint);
+    let reached = follow(main.target.clone(), main.address, found, &how, asking);
+    let reached = reached.map_err(|error| match error {
+        FollowError::Target(error) => not_found(operation(), &error),
+        error => failed(operation(), error),
+    })?;
     main.target = reached.target;
     main.address = reached.address;
     Ok((reached.discovery, reached.redirects))

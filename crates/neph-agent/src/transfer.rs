@@ -10,7 +10,7 @@ use neph_model::{
 };
 use neph_probe::{Place, ProbeError, Resolve, Resolving, at_site};
 
-use crate::failure::failed;
+use crate::failure::{failed, not_found};
 
 /// Seconds that wait to be taken in.
 const MOST_WAITING: usize = 1024;
@@ -50,7 +50,7 @@ pub(crate) fn transfer(
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let found = target.find(&how);
-    let found = found.map_err(|error| failed(operation(), error))?;
+    let found = found.map_err(|error| not_found(operation(), &error))?;
     let terms = TransferTerms {
         duration: Measure::SECOND.times(i64::try_from(scenario.messages).unwrap_or(i64::MAX)),
         congestion: scenario.parameters.congestion().cloned(),

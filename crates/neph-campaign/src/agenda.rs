@@ -17,8 +17,8 @@
 //! first, of the front block, then of later ones, so that a short season is used to its end.
 //!
 //! Of those that wait for another try, the scenario with the fewest complete experiments comes first.
-//! Only failures use up tries; an interruption does not. To resume is to ask for what is unfinished,
-//! so it has all its tries again.
+//! Only failures use up tries; an interruption does not. What a policy refuses is not tried again
+//! within its block. To resume is to ask for what is unfinished, so it has all its tries again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +52,8 @@ pub struct Past {
     pub scenario: ScenarioId,
     /// How it ended. Running counts as interrupted: the caller has recovered first.
     pub status: ExperimentStatus,
+    /// Another try would fail in the same way.
+    pub is_permanent: bool,
 }
 
 impl From<&Experiment> for Past {
@@ -60,6 +62,7 @@ impl From<&Experiment> for Past {
             block: experiment.block,
             scenario: experiment.scenario,
             status: experiment.status,
+            is_permanent: false,
         }
     }
 }
@@ -170,6 +173,7 @@ impl Agenda {
                 cell.complete = true;
                 self.completed[column] += 1;
             }
+            ExperimentStatus::Failed if past.is_permanent => cell.failed = self.tries,
             ExperimentStatus::Failed => cell.failed += 1,
             _ => {}
         }

@@ -1,8 +1,8 @@
-//! How many agents a controller serves: connections, the time of an order to each, its memory and CPU.
+//! Benchmarks the agents of a controller: connections, time of an order to each, memory and CPU.
 //!
-//! `cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS [nats]]` starts a controller as a process (`NEPH`, or
-//! target/release/neph), connects that many stub agents (TLS with a certificate each; they answer an order at once,
-//! without measuring) and sends each an order per round. With `nats` they speak over a NATS server on the path.
+//! `cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS [nats]]` starts a controller
+//! (`NEPH`, or target/release/neph) and sends stub agents an order per round. Stubs have TLS and a
+//! certificate each, and answer at once without measuring. `nats`: over a NATS server on `PATH`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -87,7 +87,7 @@ fn main() {
     );
 }
 
-/// Ends the controller with the benchmark.
+/// Ends the controller when it is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -101,7 +101,7 @@ fn name(at: usize) -> AgentName {
     format!("agent-{at}").parse().unwrap()
 }
 
-/// Enrols all without a connection, as many would over days.
+/// Enrols all agents without a connection.
 fn enrol(folder: &Path, agents: usize) -> Vec<Identity> {
     let registry = Registry::open(folder).unwrap();
     let now = Wall::from_unix_nanos(1);
@@ -143,7 +143,7 @@ fn nats(folder: &Path) -> (Running, u16) {
     (Running(server), port)
 }
 
-/// Connects stubs over NATS from a thread of their own.
+/// Connects stubs over NATS on a separate thread.
 fn connect_over_nats(identities: Vec<Identity>, port: u16, connected: &Arc<AtomicUsize>) {
     let connected = Arc::clone(connected);
     std::thread::spawn(move || {
@@ -175,7 +175,7 @@ async fn stub_over_nats(
     let name = identity.name().unwrap();
     let from = format!("neph.from.{name}");
     let mut received = client.subscribe(format!("neph.to.{name}")).await.unwrap();
-    // As a real agent, which gives a sign of life every 5 s.
+    // Heartbeats every 5 s, as from a real agent.
     let mut beats = tokio::time::interval(Duration::from_secs(5));
     let mut is_first = true;
     loop {
@@ -210,7 +210,7 @@ const BUILT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/release/n
 fn controller(folder: &Path, bus: Option<u16>) -> (Running, u16) {
     let neph = std::env::var("NEPH").unwrap_or_else(|_| BUILT.to_owned());
     let child = Command::new(neph)
-        .args(["control", "serve", "--listen", "127.0.0.1:0", "--folder"])
+        .args(["control", "serve", "--listen", "127.0.0.1:0", "--control"])
         .arg(folder)
         .args(bus.map(|port| format!("--bus=nats://127.0.0.1:{port}")))
         .stderr(Stdio::piped())
@@ -218,7 +218,7 @@ fn controller(folder: &Path, bus: Option<u16>) -> (Running, u16) {
         .unwrap();
     let mut child = Running(child);
     let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
-    // A bus may have reported something before.
+    // A bus may have printed a line before.
     let line = lines.find_map(|line| Some(line.unwrap().split_once("listening at ")?.1.to_owned()));
     std::thread::spawn(move || lines.for_each(drop));
     let address = line.unwrap();
@@ -232,7 +232,7 @@ fn controller(folder: &Path, bus: Option<u16>) -> (Running, u16) {
     (child, port.parse().unwrap())
 }
 
-/// Connects stubs from a thread of their own.
+/// Connects stubs on a separate thread.
 fn connect(identities: Vec<Identity>, port: u16, connected: &Arc<AtomicUsize>) {
     let connected = Arc::clone(connected);
     std::thread::spawn(move || {
@@ -284,14 +284,14 @@ fn hello() -> FromAgent {
     })
 }
 
-/// The order of a grant. Real agents check its signature, each on its own host; here one thread would check all.
+/// The order of a grant. Real agents verify its signature; here one thread would verify all.
 fn order_in(grant: &Grant) -> Order {
     let grant = serde_json::to_value(grant).unwrap();
     let granted: Granted = serde_json::from_str(grant["granted"].as_str().unwrap()).unwrap();
     granted.order
 }
 
-/// What a stub answers.
+/// The answer of a stub.
 fn answer(message: &ToAgent) -> Option<FromAgent> {
     let (id, state) = match message {
         ToAgent::Begin { id, grant } => (*id, ended(&order_in(grant))),
@@ -304,7 +304,7 @@ fn answer(message: &ToAgent) -> Option<FromAgent> {
     Some(FromAgent::State { id, state })
 }
 
-/// A traceroute that found nothing.
+/// The result of an empty traceroute.
 fn ended(order: &Order) -> OrderState {
     let Order::Traceroute(order) = order else {
         return OrderState::Unknown;

@@ -1,6 +1,6 @@
-//! The controller's own certificate authority.
+//! The controller's certificate authority.
 //!
-//! Owns its key (for its owner alone) and what it signs: a certificate for the controller, made anew at each
+//! Owns its private key and the certificates that it signs: one for the controller, created at each
 //! start, and one for each agent.
 
 use std::fs;
@@ -20,16 +20,16 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-/// The bytes of an uncompressed point of P-256.
+/// Bytes of an uncompressed P-256 point.
 const POINT_BYTES: usize = 65;
 
-/// The authority could not be made, read or used.
+/// Errors of the authority.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// The disk refuses.
+    /// A disk operation failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A key or certificate cannot be made or used.
+    /// A key or certificate cannot be created or used.
     #[error("keys and certificates of the controller: {0}")]
     Wrong(String),
 }
@@ -42,7 +42,7 @@ fn wrong(error: impl std::fmt::Display) -> AuthorityError {
 #[derive(Debug)]
 pub(crate) struct Authority {
     key: KeyPair,
-    /// Its certificate, PEM.
+    /// Its certificate (PEM).
     certificate: String,
 }
 
@@ -72,7 +72,7 @@ fn params_of_authority() -> CertificateParams {
 }
 
 impl Authority {
-    /// The authority in `folder`; made at the first time.
+    /// Opens the authority in `folder`; creates it if it does not exist.
     pub(crate) fn open(folder: &Path) -> Result<Self, AuthorityError> {
         let [key_path, path] = ["authority.key.pem", "authority.pem"].map(|name| folder.join(name));
         match fs::read_to_string(&path) {
@@ -88,7 +88,7 @@ impl Authority {
                     .self_signed(&key)
                     .map_err(wrong)?
                     .pem();
-                // Without the certificate there is no authority: it comes last.
+                // The certificate marks a complete authority, so it is written last.
                 write_private(&key_path, &key.serialize_pem())?;
                 write_private(&path, &certificate)?;
                 Ok(Self { key, certificate })
@@ -97,7 +97,7 @@ impl Authority {
         }
     }
 
-    /// The hand that signs orders.
+    /// The signer of orders.
     pub(crate) fn signer(&self) -> Result<Signer, AuthorityError> {
         Signer::from_pem(&self.key.serialize_pem()).map_err(wrong)
     }
@@ -117,7 +117,7 @@ impl Authority {
         params.signed_by(key, &issuer).map_err(wrong)
     }
 
-    /// A certificate for an agent of these DNS names, for its public key.
+    /// Signs a certificate for an agent with these DNS names and this public key.
     pub(crate) fn certify(
         &self,
         name: &AgentName,
@@ -135,8 +135,8 @@ impl Authority {
         self.sign(&params, &AgentKey(public_key))
     }
 
-    /// A certificate (PEM) and its key for a server that is reached by these names and addresses. It is a client too:
-    /// servers of a cluster connect to each other.
+    /// A certificate (PEM) and its key for a server with these names and addresses. It is also a
+    /// client certificate: servers of a cluster connect to each other.
     pub(crate) fn certificate_of_server(
         &self,
         names: &[String],
@@ -149,7 +149,7 @@ impl Authority {
         Ok((certificate.pem(), key.serialize_pem()))
     }
 
-    /// TLS with which the controller itself connects to a server.
+    /// TLS configuration of the controller as a client.
     pub(crate) fn client_tls(&self) -> Result<ClientConfig, AuthorityError> {
         let names = [CONTROLLER_NAME.to_owned()];
         let (certificate, key) = self.certificate_of_server(&names)?;
@@ -158,7 +158,8 @@ impl Authority {
         Ok(Arc::unwrap_or_clone(tls))
     }
 
-    /// TLS as the controller speaks it: agents prove who they are, but for those that enrol.
+    /// TLS configuration of the controller as a server: agents need a certificate, except for
+    /// enrolment.
     pub(crate) fn tls(&self) -> Result<Arc<ServerConfig>, AuthorityError> {
         let key = KeyPair::generate().map_err(wrong)?;
         let mut params = CertificateParams::new(vec![CONTROLLER_NAME.to_owned()]).map_err(wrong)?;

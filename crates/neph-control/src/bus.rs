@@ -1,4 +1,4 @@
-//! The controller's end of what carries messages.
+//! The controller's end of a message bus.
 
 use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -9,23 +9,23 @@ use neph_model::{AgentName, Span, Wall};
 
 use crate::now::now;
 
-/// The agent is not there now. What is sent to it later may reach it.
+/// The agent is not connected. Later messages may reach it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("agent {0} is not connected")]
 pub struct NotConnected(pub AgentName);
 
-/// What comes from a bus. The name is the one that the agent has proved.
+/// Received from a bus. The name is authenticated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromBus {
-    /// An agent sent this.
+    /// A message of an agent.
     Message(AgentName, FromAgent),
-    /// An agent is gone: what was sent to it last may not have come.
+    /// The agent disconnected; the last messages to it may be lost.
     Gone(AgentName),
-    /// The controller takes this campaign's operator no more: nothing else will come.
+    /// The controller rejects this campaign's operator. Nothing follows.
     Refused(String),
 }
 
-/// All that is in a queue; waits at most `patience` for the first.
+/// Removes all elements of a queue; waits at most `patience` for the first.
 pub(crate) fn drain<T>(
     queue: &Mutex<Receiver<T>>,
     patience: Span,
@@ -35,19 +35,19 @@ pub(crate) fn drain<T>(
     Ok(std::iter::once(first).chain(queue.try_iter()).collect())
 }
 
-/// Carries messages between a controller and its agents. It may lose messages, and may bring one twice; it
-/// never changes one, and never takes one agent for another.
+/// Carries messages between a controller and its agents. It may lose or duplicate messages; it
+/// never changes one, and never confuses agents.
 pub trait Bus: Debug + Send {
-    /// Sends a message. Returns at once.
+    /// Sends a message; does not block.
     ///
     /// # Errors
     /// The agent is not connected.
     fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected>;
 
-    /// What came since the last time; waits at most `patience` until something does.
+    /// Returns everything received since the last call; waits at most `patience` for the first.
     fn receive(&mut self, patience: Span) -> Vec<FromBus>;
 
-    /// The controller's clock, by which leases and starts are given.
+    /// The controller's clock, for leases and start times.
     fn now(&self) -> Wall {
         now()
     }

@@ -1,11 +1,12 @@
-//! The bus as another process reaches it: a Unix socket in the controller's folder, or the same bytes over the
-//! controller's port.
+//! The bus for other processes: a Unix socket in the controller's folder, or the same bytes over
+//! the controller's port.
 //!
-//! Owns both ends. A process first asks for something ([`SocketRequest`]): for agents to measure from, as a campaign,
-//! or for what is known of them. A campaign runs in a process of its own (`neph run`), so that it can be stopped, resumed
-//! and looked at as any other; agents stay connected to the controller between campaigns. A message is its
-//! length (four bytes, little-endian), the length of the agent's name (one byte), the name, and the bytes of
-//! the message; without these the agent is gone.
+//! Owns both ends. A process first sends a [`SocketRequest`]: for agents to measure from, as a
+//! campaign, or for information about agents. A campaign runs in a separate process (`neph run`),
+//! so that it can be stopped, resumed and watched as any other. Agents stay connected to the
+//! controller between campaigns. A frame is its length (four bytes, little-endian), the length of
+//! the agent's name (one byte), the name, and the bytes of the message. A frame without message
+//! bytes means that the agent disconnected.
 
 mod asking;
 mod frames;
@@ -26,56 +27,56 @@ use crate::registry::EnrolledAgent;
 pub use asking::{CampaignSocket, agent_details, agents_at};
 pub(crate) use serving::{CampaignService, answer, serve};
 
-/// How long the other process may take nothing: it is stopped, or gone.
+/// How long a write to the other process may block before it counts as stopped or gone.
 const STUCK: Duration = Duration::from_secs(10);
-/// How long a process waits for the other's first words.
+/// Timeout for the request or its answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// The socket in a controller's folder.
+/// Path of the socket in a controller's folder.
 pub(crate) fn socket_path(folder: &Path) -> PathBuf {
     folder.join("control.sock")
 }
 
-/// Where a controller is reached by a campaign.
+/// How a campaign reaches a controller.
 #[derive(Clone, Debug)]
 pub enum ControllerPlace {
-    /// In this folder of the same host.
+    /// On the same host, in this folder.
     Folder(PathBuf),
     /// At its port, as an operator.
     Port(OperatorPort),
 }
 
-/// The controller was not reached.
+/// Why a controller could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignSocketError {
-    /// No controller listens there.
+    /// No controller listens at this path.
     #[error("no controller runs in {path}: {source}; start one with neph control serve", path = .path.display())]
     None {
         /// Its folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// It cannot be reached at its port, or takes nobody with this certificate.
+    /// Its port cannot be reached, or it rejects this certificate.
     #[error(transparent)]
     Port(#[from] OperatorError),
-    /// It does not do what was asked for.
+    /// It refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It is of another version, or broken.
+    /// It has another version, or failed.
     #[error("the controller {0} does not answer; is it of this version of neph?")]
     Silent(String),
 }
 
-/// What a process asks the controller over its socket.
+/// A request to the controller over its socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum SocketRequest {
-    /// To measure from these agents.
+    /// Measure from these agents.
     Campaign(BTreeSet<AgentName>),
-    /// What is known of an agent.
+    /// Details of an agent.
     Details(AgentName),
-    /// Which agents there are.
+    /// List the agents.
     Agents,
 }
 
@@ -83,12 +84,12 @@ enum SocketRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentsThere {
-    /// Those that are enrolled, by name.
+    /// Enrolled agents, by name.
     pub enrolled: Vec<(AgentName, EnrolledAgent)>,
-    /// Those that are connected, by name.
+    /// Connected agents, by name.
     pub connected: Vec<Presence>,
 }
 
-/// The first byte of an answer: what was asked for follows, or why it is not done.
+/// First byte of an answer, before the requested data; `REFUSED` comes before a reason.
 const READY: u8 = b'r';
 const REFUSED: u8 = b'n';

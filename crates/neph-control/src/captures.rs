@@ -1,6 +1,6 @@
-//! Captures at agents: ordered at the same time, ended together, and fetched when they have ended.
+//! Captures at agents: started together, ended together, and fetched after their end.
 //!
-//! Owns when a capture is given up. What it is for is not known here.
+//! Owns when a capture is given up. Does not know its purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,27 +16,27 @@ use neph_sys::clock::{self, RawNanos};
 use crate::executor::LATER;
 use crate::{AgentsExecutor, Bus, InboxError, Sites};
 
-/// How long is waited for a message before it is looked whether all is over.
+/// How long to wait for updates before checking whether all is over.
 const PATIENCE: Span = Span::from_millis(20);
-/// How long one that has not begun is waited for once all is over.
+/// After the end, how long to wait for a capture that has not begun.
 const NOT_BEGUN: Span = Span::from_secs(3);
-/// An agent captures for no longer, whatever becomes of the process that asked it to.
+/// Maximum duration of a capture, even if the process that started it disappears.
 pub const LONGEST_CAPTURE: Span = Span::from_nanos(policy::LONGEST_CAPTURE.nanos() - SLACK.nanos());
-/// From the end that is asked for to the one by itself.
+/// Time from the requested end to the agent's own limit.
 const SLACK: Span = Span::from_secs(10);
 
-/// Has agents of a controller capture.
+/// Orders captures at the agents of a controller.
 #[derive(Debug)]
 pub struct AgentCaptures<B: Bus> {
     executor: AgentsExecutor<B>,
 }
 
 impl<B: Bus> AgentCaptures<B> {
-    /// By these agents. What is out, and what comes of it, is kept in `folder`; captures that an earlier process left
-    /// there are ended, and nobody wants them.
+    /// At these agents. `folder` has open orders and their results; captures that an earlier
+    /// process left there are cancelled, and their results are discarded.
     ///
     /// # Errors
-    /// The disk refuses, or another process has the folder.
+    /// A disk operation failed, or another process uses the folder.
     pub fn new(
         folder: &Path,
         agents: BTreeSet<AgentName>,
@@ -55,7 +55,7 @@ impl<B: Bus> AgentCaptures<B> {
         Ok(Self { executor })
     }
 
-    /// Takes note of an update; whether it was the capture's last.
+    /// Processes an update; returns whether it was the capture's last.
     fn note(one: &mut Open, update: Update, course: &mut dyn AgentsCourse) -> bool {
         match update {
             Update::Progress(progress) => {
@@ -65,7 +65,7 @@ impl<B: Bus> AgentCaptures<B> {
             Update::Sampled(sample) => course.sampled(one.place, sample),
             Update::Captured(path) => one.file = Some(path),
             Update::Done(Ok(OrderResult::Captured(captured))) => {
-                // What is in the file is fetched whole before this comes.
+                // The file is complete: it is fetched before this update.
                 let file = one.file.take();
                 let captured = file.as_deref().map(|file| (captured, file));
                 course.ended(
@@ -98,7 +98,7 @@ struct Open {
     file: Option<PathBuf>,
 }
 
-/// Why there is none, in a sentence.
+/// Why there is no capture, as a sentence.
 fn reported(why: &OrderFailed) -> String {
     if why.operation == REFUSED {
         format!("the agent refuses: {}", why.reason)
@@ -107,7 +107,7 @@ fn reported(why: &OrderFailed) -> String {
     }
 }
 
-/// The order with an end of its own.
+/// The order with a limit that the agent enforces.
 fn bounded(capture: AgentCapture) -> Order {
     let AgentCapture { agent, order } = capture;
     let duration = order.duration.unwrap_or(LONGEST_CAPTURE) + SLACK;
@@ -146,7 +146,7 @@ impl<B: Bus> Agents for AgentCaptures<B> {
             let updates = match self.executor.poll(PATIENCE) {
                 Ok(updates) => updates,
                 Err(why) => {
-                    // Nobody goes on with a capture.
+                    // A capture is never continued.
                     let why = why.0.strip_suffix(LATER).unwrap_or(&why.0);
                     for one in open.values() {
                         course.ended(one.place, Err(why.to_owned()));
@@ -163,7 +163,7 @@ impl<B: Bus> Agents for AgentCaptures<B> {
                 }
             }
         }
-        // Of what was given up nothing is wanted.
+        // Results of abandoned captures are not needed.
         if let Err(error) = self.executor.abandon() {
             tracing::warn!("{error}");
         }

@@ -1,4 +1,5 @@
-//! The controller as a process: its port for agents, its socket for campaigns, and who is connected.
+//! The controller process: its port for agents, its socket for campaigns, and the list of connected
+//! agents.
 //!
 //! Owns the threads. Carries out nothing itself.
 
@@ -25,34 +26,34 @@ use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
 use crate::turning::Turning;
 
-/// How often it is written down who is connected.
+/// Interval at which the list of connected agents is written.
 const WRITTEN: Duration = Duration::from_secs(1);
 
-/// A controller could not be started.
+/// Why a controller could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// Another one has the folder.
+    /// Another controller uses the folder.
     #[error("a controller runs in {0} already")]
     Runs(String),
-    /// The disk refuses.
+    /// A disk operation failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// Its folder.
+    /// An error of its registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Its port.
+    /// An error of its port.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// Its bus.
+    /// An error of NATS.
     #[error(transparent)]
     Nats(#[from] NatsError),
 }
 
-/// A controller that runs as long as this.
+/// A running controller; it stops when this is dropped.
 #[derive(Debug)]
 pub struct Controller {
     server: Server,
-    /// To agents that NATS leads to.
+    /// For agents that connect over NATS.
     _bridge: Option<Bridge>,
     stop: Stop,
     threads: Vec<JoinHandle<()>>,
@@ -63,11 +64,12 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts the controller of `folder`, which listens for agents at `address`; port 0 is a free one. With `nats`
-    /// (`HOST:PORT`, separated by commas), agents reach it there too.
+    /// Starts the controller of `folder`, which listens for agents at `address` (port 0: a free
+    /// one). With `nats` (`HOST:PORT`, separated by commas) agents can also use NATS.
     ///
     /// # Errors
-    /// One runs there already, the address is taken, NATS is not there, or the disk refuses.
+    /// A controller already runs in the folder, the address is in use, NATS is not reachable, or a
+    /// disk operation failed.
     pub fn start(
         folder: &Path,
         address: SocketAddr,
@@ -134,19 +136,19 @@ impl Controller {
         })
     }
 
-    /// The loops of its port, of its socket for campaigns, and of the file that lists who is connected. Each
-    /// turns every second or more often, unless a disk or a campaign's process stands still: that may take
-    /// 10 s.
+    /// Pulses of its port, its campaign socket and the writer of the list of connected agents. Each
+    /// loop turns at least once a second, unless a disk or a campaign's process blocks: that may
+    /// take 10 s.
     pub fn pulses(&self) -> &[Pulse] {
         &self.pulses
     }
 
-    /// Reads how it stands, for metrics.
+    /// Source of its metrics.
     pub const fn monitor(&self) -> &Monitor {
         &self.monitor
     }
 
-    /// Where it listens for agents.
+    /// Its address for agents.
     pub const fn address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -162,7 +164,7 @@ impl Drop for Controller {
     }
 }
 
-/// Listens for campaigns. By the lock of the folder no other controller has the socket.
+/// Listens for campaigns. The lock of the folder ensures that no other controller uses the socket.
 fn campaign_listener(socket: &Path) -> Result<UnixListener, DiskError> {
     let _ = fs::remove_file(socket);
     let listener = UnixListener::bind(socket).map_err(DiskError::of("listen at", socket))?;
@@ -191,10 +193,10 @@ fn write_presence(hub: &Hub, path: &Path, turning: Turning<'_>) {
     let _ = fs::remove_file(path);
 }
 
-/// Who is connected to the controller in `folder`; `None` if none runs there.
+/// The connected agents of the controller in `folder`; `None` if none runs there.
 ///
 /// # Errors
-/// The disk refuses.
+/// A disk operation failed.
 pub fn connected(folder: &Path) -> Result<Option<Vec<Presence>>, ControllerError> {
     if FolderLock::take(folder)?.is_some() {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! Orders that are out, each from its sending until its agent has forgotten it. A state machine: messages and
-//! time in, messages and updates out.
+//! Orders that are out: from their submission until the agent has forgotten them. A state machine:
+//! messages and time in, messages and updates out.
 //!
-//! Owns what is asked, when it is asked a second time, and what is believed. An agent is believed about its
-//! own orders only.
+//! Owns which messages are sent and repeated, and which answers are accepted. An agent may only
+//! report on its orders.
 
 mod out;
 #[cfg(test)]
@@ -20,10 +20,11 @@ use crate::inbox::{Inbox, InboxError, Sent};
 pub(crate) use out::latest;
 use out::{Asking, Out, Stage, fits, has_experiments};
 
-/// How long an agent may take to end an order that is cancelled, also where a connection has to be made anew.
+/// Time for an agent to end a cancelled order, including a reconnection.
 const MOST_AFTER_CANCEL: Span = Span::from_secs(30);
 
-/// Bytes of the longest order: in a message its JSON stands in a text, whose quotes and backslashes are escaped.
+/// Maximum size of an order in bytes: a message contains its JSON as a string with escaped quotes
+/// and backslashes.
 const LONGEST_ORDER: usize = LONGEST_FRAME / 3;
 
 /// All orders that are out.
@@ -32,16 +33,16 @@ pub(crate) struct Dispatcher {
     inbox: Inbox,
     signer: Signer,
     out: BTreeMap<OrderId, Out>,
-    /// The time of day, as of the last [`Self::due`].
+    /// Wall-clock time at the last [`Self::due`].
     wall: Wall,
-    /// How much of a file is asked for at once.
+    /// Bytes of a file to request at once.
     pub(crate) part_bytes: u32,
-    /// Messages about orders that are not the sender's, or that make no sense.
+    /// Invalid messages, and messages about orders of another agent.
     pub(crate) rejected: u64,
 }
 
 impl Dispatcher {
-    /// The orders that an earlier one left in `folder`, and those to come, which are signed with `signer`.
+    /// Opens the orders that an earlier process left in `folder`; `signer` signs new ones.
     pub(crate) fn open(folder: &Path, signer: Signer) -> Result<Self, InboxError> {
         let (inbox, orders) = Inbox::open(folder)?;
         let out = orders.into_iter().map(|found| {
@@ -75,7 +76,7 @@ impl Dispatcher {
         out.any(|one| matches!(one.stage, Stage::Stored))
     }
 
-    /// As if the power went at this moment.
+    /// Simulates a power failure.
     #[cfg(test)]
     pub(crate) fn lose_power(&mut self) {
         self.inbox.lose_power();
@@ -87,7 +88,7 @@ impl Dispatcher {
         self.out.is_empty()
     }
 
-    /// Takes an order on: once [`Self::due`] has returned it, it is carried out once.
+    /// Accepts an order. It is carried out exactly once after [`Self::due`] has returned it.
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
         let sent = Sent { agent, order };
         let text = serde_json::to_vec(&sent).unwrap_or_default();
@@ -104,14 +105,14 @@ impl Dispatcher {
         Ok(id)
     }
 
-    /// Goes on with an order that an earlier process submitted.
+    /// Continues an order that an earlier process submitted.
     pub(crate) fn follow(&mut self, id: OrderId) {
         if let Some(out) = self.out.get_mut(&id) {
             out.is_followed = true;
         }
     }
 
-    /// Ends an order early.
+    /// Cancels an order.
     pub(crate) fn cancel(&mut self, id: OrderId) {
         if let Some(out) = self.out.get_mut(&id).filter(|out| !out.is_cancelled) {
             out.is_cancelled = true;
@@ -119,7 +120,7 @@ impl Dispatcher {
         }
     }
 
-    /// An agent that has answered nothing for long about an order that was cancelled.
+    /// An agent that has not answered about a cancelled order in time.
     pub(crate) fn unanswered(&self, now: Span) -> Option<&AgentName> {
         let is_late = |out: &&Out| {
             let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
@@ -129,7 +130,7 @@ impl Dispatcher {
         self.out.values().find(is_late).map(|out| &out.agent)
     }
 
-    /// Its result is stored, or will never be wanted.
+    /// The result of the order is stored, or is not needed.
     pub(crate) fn stored(&mut self, id: OrderId) -> Result<(), InboxError> {
         if let Some(out) = self.out.get_mut(&id) {
             self.inbox.mark_stored(id)?;
@@ -139,7 +140,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// What is to be sent by `now`, which is `wall` by the clock.
+    /// Messages to send by `now`; `wall` is the wall-clock time.
     pub(crate) fn due(
         &mut self,
         now: Span,
@@ -149,7 +150,7 @@ impl Dispatcher {
         self.inbox.sync()?;
         let mut messages = Vec::new();
         for (id, out) in &mut self.out {
-            // An order of another campaign rests until that goes on.
+            // An order of another campaign waits until that campaign continues.
             let is_meant = out.is_followed || matches!(out.stage, Stage::Stored);
             if out.due > now || !is_meant {
                 continue;
@@ -173,7 +174,7 @@ impl Dispatcher {
         Ok(messages)
     }
 
-    /// What follows from a message of an agent.
+    /// Processes a message of an agent; returns the updates.
     pub(crate) fn received(
         &mut self,
         agent: &AgentName,
@@ -204,7 +205,7 @@ impl Dispatcher {
         found
     }
 
-    /// The update, if the order is this agent's, and runs.
+    /// The update, if the order is this agent's and runs.
     fn while_it_runs(
         &mut self,
         agent: &AgentName,
@@ -247,7 +248,7 @@ impl Dispatcher {
             (Stage::Sent | Stage::Running, OrderState::Ended(ended)) => {
                 return self.ended(id, ended);
             }
-            // It had the order: to send it a second time could carry it out a second time.
+            // It had the order: a retransmission could carry it out a second time.
             (Stage::Running | Stage::Fetching { .. }, OrderState::Unknown)
             | (Stage::Sent | Stage::Running | Stage::Fetching { .. }, OrderState::Forgotten) => {
                 updates.push((id, out.lost("the agent has it no more")));
@@ -256,7 +257,7 @@ impl Dispatcher {
                 self.out.remove(&id);
                 self.inbox.remove(id)?;
             }
-            // It was late, or is known.
+            // Late or already known.
             _ => {}
         }
         Ok(updates)
@@ -308,7 +309,7 @@ impl Dispatcher {
         };
         let here = self.inbox.length_of(part.id, wanted.file)?;
         if part.from != here {
-            // It is late, or came twice.
+            // Late or a duplicate.
             return Ok(Vec::new());
         }
         if part.bytes.is_empty() || here + part.bytes.len() as u64 > wanted.bytes {
@@ -318,13 +319,13 @@ impl Dispatcher {
         }
         self.inbox.append(part.id, wanted.file, &part.bytes)?;
         if let Some(out) = self.out.get_mut(&part.id) {
-            // It answers: a large file takes as long as it takes.
+            // It answers: a large file may take long.
             out.cancelled = None;
         }
         self.next_file(part.id)
     }
 
-    /// Goes on to the next file that is not whole; reports the result when all are.
+    /// Requests the next incomplete file; reports the result when all are complete.
     fn next_file(&mut self, id: OrderId) -> Result<Vec<(OrderId, Update)>, InboxError> {
         let Some(out) = self.out.get_mut(&id) else {
             return Ok(Vec::new());
@@ -355,7 +356,7 @@ impl Dispatcher {
         Ok(updates.into_iter().map(|update| (id, update)).collect())
     }
 
-    /// What is reported when all of a result is here.
+    /// Updates for a completely received result.
     fn whole(&self, id: OrderId, ended: Ended) -> Vec<Update> {
         let mut updates = Vec::new();
         for one in &ended.files {

@@ -1,6 +1,7 @@
-//! The executor whose orders are carried out by agents at a distance.
+//! The executor whose orders are carried out by remote agents.
 //!
-//! Owns the orders of a campaign and their shares, and joins what several agents report of one.
+//! Owns the orders of a campaign and their shares, and joins the updates of several agents for one
+//! order.
 
 mod adopt;
 mod shares;
@@ -26,15 +27,15 @@ pub use sites::Sites;
 pub use standing::AgentReflector;
 use standing::Standing;
 
-/// From sending orders to several sites to the moment at which all begin: for their way, and for finding and asking
-/// what they measure.
+/// Time from sending orders to several sites to their common start: for transmission, name
+/// resolution and reaching the targets.
 const LEAD: Span = Span::from_secs(3);
-/// To sign the order for a site, and to send it.
+/// Additional time per site, for signing and sending its order.
 const EACH: Span = Span::from_millis(2);
-/// How long it is waited at the end until agents know what is stored; the rest is for the next campaign.
+/// How long the end waits until agents know what is stored; the next campaign notifies the rest.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
 
-/// The time since the executor was made.
+/// The time since the executor was created.
 struct Elapsed(Box<dyn Fn() -> Span + Send>);
 
 impl fmt::Debug for Elapsed {
@@ -43,20 +44,20 @@ impl fmt::Debug for Elapsed {
     }
 }
 
-/// Has orders carried out by agents.
+/// Lets agents carry out orders.
 #[derive(Debug)]
 pub struct AgentsExecutor<B: Bus> {
     bus: B,
     sites: Sites,
     dispatcher: Dispatcher,
     elapsed: Elapsed,
-    /// How long it waits at its end until agents know what is stored.
+    /// How long the end waits until agents know what is stored.
     confirmation_wait: Span,
     next: Ticket,
     running: BTreeMap<Ticket, Running>,
-    /// Which of them a share is of.
+    /// Ticket of each share.
     of_share: BTreeMap<OrderId, Ticket>,
-    /// Experiments that were reported and are not stored yet, by the order that an agent has.
+    /// Reported experiments that are not stored yet, by the agent's order.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     waiting: Vec<(Ticket, Update)>,
     standing: Standing,
@@ -65,10 +66,10 @@ pub struct AgentsExecutor<B: Bus> {
 }
 
 impl<B: Bus> AgentsExecutor<B> {
-    /// One that keeps orders that are out, and what comes of them, in `folder`, and signs them with `signer`.
+    /// An executor with its orders and results in `folder`; `signer` signs its orders.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn new(folder: &Path, sites: Sites, bus: B, signer: Signer) -> Result<Self, InboxError> {
         let began = clock::raw();
         let elapsed = move || Span::from_nanos(clock::raw().0 - began.0);
@@ -98,12 +99,12 @@ impl<B: Bus> AgentsExecutor<B> {
         }
     }
 
-    /// Messages of agents about orders that are not theirs, or that make no sense; each had no effect.
+    /// Rejected messages: invalid, or about orders of another agent. None had an effect.
     pub const fn rejected(&self) -> u64 {
         self.dispatcher.rejected
     }
 
-    /// Ends all orders that are out, and wants none of their results: also those that an earlier process left.
+    /// Cancels all open orders, including those of an earlier process, and discards their results.
     pub(crate) fn abandon(&mut self) -> Result<(), InboxError> {
         let open: Vec<OrderId> = self.dispatcher.open_orders().map(|(id, _)| id).collect();
         for id in open {
@@ -119,15 +120,12 @@ impl<B: Bus> AgentsExecutor<B> {
         ticket
     }
 
-    /// Sends a share of an order.
+    /// Submits a share of an order.
     fn share(&mut self, site: Option<&str>, order: Order, places: Vec<usize>) -> Share {
         let agent = self.sites.agent_at(site);
         let submitted = agent.and_then(|agent| {
             let submitted = self.dispatcher.submit(agent, order);
-            submitted.map_err(|error| OrderFailed {
-                operation: "keep an order".to_owned(),
-                reason: error.to_string(),
-            })
+            submitted.map_err(|error| OrderFailed::new("keep an order", error))
         });
         Share {
             id: submitted.as_ref().ok().copied(),
@@ -137,7 +135,7 @@ impl<B: Bus> AgentsExecutor<B> {
         }
     }
 
-    /// Sends an order to those that it concerns.
+    /// Sends an order to its agents.
     fn send(&mut self, ticket: Ticket, order: Order) {
         let (mut experiments, mut targets) = (Vec::new(), Vec::new());
         let mut shares = Vec::new();
@@ -182,14 +180,14 @@ impl<B: Bus> AgentsExecutor<B> {
         }
     }
 
-    /// Waits for what comes of an order.
+    /// Registers an order for updates.
     fn run(&mut self, ticket: Ticket, running: Running) {
         let shares = running.shares.iter().filter_map(|share| share.id);
         self.of_share.extend(shares.map(|id| (id, ticket)));
         self.running.insert(ticket, running);
     }
 
-    /// Orders reflectors, and sends what has waited for them.
+    /// Orders reflectors, and sends the orders that waited for them.
     fn send_held(&mut self) -> Result<(), InboxError> {
         let now = (self.elapsed.0)();
         for (agent, order) in self.standing.due(now) {
@@ -206,7 +204,7 @@ impl<B: Bus> AgentsExecutor<B> {
         Ok(())
     }
 
-    /// What an update means, of a reflector or of an order.
+    /// Processes an update of a reflector or of an order.
     fn note(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
         match self.standing.note(id, &update, (self.elapsed.0)()) {
             None => self.join(id, update),
@@ -234,7 +232,7 @@ impl<B: Bus> AgentsExecutor<B> {
         Ok(())
     }
 
-    /// What an update of a share means for its order.
+    /// Processes an update of a share; returns the updates of its order.
     fn join(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
         let Some(ticket) = self.of_share.get(&id).copied() else {
             return Ok(Vec::new());
@@ -245,7 +243,7 @@ impl<B: Bus> AgentsExecutor<B> {
         let mut updates = Vec::new();
         let mut shares = running.shares.iter_mut();
         if let Some(share) = shares.find(|share| share.id == Some(id)) {
-            // How far one is means nothing before all are prepared.
+            // Progress of one share has no meaning before all are prepared.
             let is_early = matches!(update, Update::Progress(_))
                 && !running.is_prepared
                 && !running.experiments.is_empty();
@@ -268,7 +266,7 @@ impl<B: Bus> AgentsExecutor<B> {
         Ok(updates)
     }
 
-    /// The results of experiments are kept until they are stored; the caller has all of other orders.
+    /// Keeps results of experiments until they are stored; other results are already complete.
     fn await_storage(&mut self, running: &Running) -> Result<(), InboxError> {
         for share in &running.shares {
             let Some(id) = share.id else { continue };
@@ -294,7 +292,7 @@ impl From<InboxError> for ExecutorLost {
     }
 }
 
-/// Agents that are there get to know what is stored.
+/// Waits until connected agents know what is stored.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
         for id in self.standing.end() {
@@ -319,7 +317,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         } else {
             self.held.push((ticket, order));
         }
-        // The next poll sends it, with all that were submitted meanwhile.
+        // The next poll sends it, with all orders submitted until then.
         ticket
     }
 
@@ -346,7 +344,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         if let Some(why) = self.standing.refused() {
             return Err(ExecutorLost(why.to_owned()));
         }
-        // What was reported is taken first.
+        // Reports come first.
         let silent = self.dispatcher.unanswered((self.elapsed.0)());
         match silent.filter(|_| updates.is_empty()) {
             Some(agent) => Err(ExecutorLost(format!(

@@ -1,8 +1,8 @@
-//! Who is connected, and the queues between agents and the campaigns that run.
+//! Connected agents, and the queues between agents and running campaigns.
 //!
-//! An agent measures for one campaign at a time: what two would measure from it at the same time would disturb each
-//! other. Owns no socket. Queues are bounded: what does not fit is lost, and its receiver asks for it a second
-//! time.
+//! An agent measures for one campaign at a time: concurrent measurements would disturb each other.
+//! Owns no socket. Queues are bounded: a message without room is lost, and its receiver requests it
+//! later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -18,57 +18,57 @@ use crate::now::now;
 use crate::seen::Seen;
 use crate::{Bus, FromBus, NotConnected};
 
-/// Messages that wait for an agent.
+/// Maximum number of messages that wait for an agent.
 const TO_AGENT: usize = 64;
-/// Messages of all its agents that wait for a campaign.
+/// Maximum number of messages that wait for a campaign, from all its agents.
 const TO_CAMPAIGN: usize = 16_384;
 
-/// An agent that is connected.
+/// A connected agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Presence {
     /// Its name.
     pub agent: AgentName,
-    /// Since when.
+    /// Connected since.
     #[serde(rename = "connected_unix_ns")]
     pub connected: Wall,
-    /// When it was heard last.
+    /// Time of its last message or heartbeat.
     #[serde(rename = "last_seen_unix_ns")]
     pub received: Wall,
-    /// The version of its program; `null` until that is known.
+    /// Its version; `null` until it is known.
     pub version: Option<String>,
-    /// Orders that it has, those whose result waits to be stored included; as of its connection.
+    /// Orders that it had when it connected, including those whose result is not stored yet.
     pub holds: usize,
     /// Orders that it is carrying out.
     pub running: u32,
-    /// How far its clock is from the controller's, once that is known.
+    /// Offset of its clock from the controller's, once known.
     pub clock: Option<ClockApart>,
-    /// How often it has refused something since its start, by the reason.
+    /// Number of refusals since its start, by reason.
     #[serde(default)]
     pub refusals: BTreeMap<String, u64>,
-    /// What its site is, in the words of who runs it.
+    /// Labels that its operator gave its site.
     #[serde(default)]
     pub labels: Labels,
 }
 
-/// All that is known of an agent by the controller that runs.
+/// Everything that a running controller knows about an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDetails {
-    /// How it is connected, if it is.
+    /// Its connection, if there is one.
     pub presence: Option<Presence>,
-    /// When one that is gone was heard last.
+    /// Last message of a disconnected agent.
     #[serde(rename = "last_seen_unix_ns")]
     pub received: Option<Wall>,
     /// Whether it measures for a campaign.
     pub has_campaign: bool,
-    /// What is remembered of it.
+    /// Its history.
     pub seen: Seen,
 }
 
 #[derive(Debug)]
 struct Connected {
-    /// The connection: a later one of the same agent takes its place.
+    /// Number of the connection: a later one of the same agent replaces it.
     number: u64,
     to: mpsc::Sender<ToAgent>,
     hello: Option<Hello>,
@@ -78,19 +78,19 @@ struct Connected {
 #[derive(Debug, Default)]
 struct Inner {
     agents: BTreeMap<AgentName, Connected>,
-    /// Where messages for each campaign go, by its number.
+    /// Queue of each campaign, by its number.
     campaigns: BTreeMap<u64, SyncSender<FromBus>>,
-    /// Which campaign an agent measures for.
+    /// The campaign of each agent that measures.
     claims: BTreeMap<AgentName, u64>,
     connections: u64,
-    /// When agents that are gone were heard last.
+    /// Time of the last message of disconnected agents.
     gone: BTreeMap<AgentName, Wall>,
-    /// What is remembered of agents, those that are gone included.
+    /// History of agents, including disconnected ones.
     seen: BTreeMap<AgentName, Seen>,
 }
 
 impl Inner {
-    /// Hands something to the campaign of an agent. What does not fit is asked for.
+    /// Queues something for the campaign of an agent. Without room it is lost, and requested later.
     fn pass_on(&self, agent: &AgentName, what: FromBus) {
         let campaign = self.claims.get(agent);
         if let Some(campaign) = campaign.and_then(|number| self.campaigns.get(number)) {
@@ -99,11 +99,11 @@ impl Inner {
     }
 }
 
-/// All that are connected.
+/// All connected agents.
 #[derive(Debug, Default)]
 pub(crate) struct Hub(Mutex<Inner>);
 
-/// A campaign's end: a bus to its agents.
+/// A campaign's bus to its agents.
 #[derive(Debug)]
 pub(crate) struct HubBus {
     hub: Arc<Hub>,
@@ -116,10 +116,10 @@ impl Hub {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A campaign begins that measures from these agents. What they reported of themselves comes first.
+    /// Starts a campaign with these agents. It first gets what they reported about themselves.
     ///
     /// # Errors
-    /// This agent measures for another one.
+    /// The agent that measures for another campaign.
     pub(crate) fn attach(
         self: &Arc<Self>,
         agents: &BTreeSet<AgentName>,
@@ -151,7 +151,8 @@ impl Hub {
         })
     }
 
-    /// An agent has connected: the number of the connection, and what it is sent.
+    /// An agent has connected. Returns the number of the connection, and the queue of messages to
+    /// the agent.
     pub(crate) fn connected(&self, agent: &AgentName, now: Wall) -> (u64, mpsc::Receiver<ToAgent>) {
         let (to, queue) = mpsc::channel(TO_AGENT);
         let mut inner = self.lock();
@@ -174,11 +175,13 @@ impl Hub {
             },
         };
         inner.gone.remove(agent);
-        inner.agents.insert(agent.clone(), connected);
+        if inner.agents.insert(agent.clone(), connected).is_none() {
+            tracing::info!("agent {agent} has connected");
+        }
         (number, queue)
     }
 
-    /// Something came from an agent; `None` is a sign of life.
+    /// Processes a message of an agent; `None` is a heartbeat.
     pub(crate) fn received(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
         let mut inner = self.lock();
         let Inner { agents, seen, .. } = &mut *inner;
@@ -207,7 +210,7 @@ impl Hub {
         }
     }
 
-    /// A connection is gone.
+    /// A connection has ended.
     pub(crate) fn gone(&self, agent: &AgentName, number: u64) {
         let mut inner = self.lock();
         if inner
@@ -219,11 +222,12 @@ impl Hub {
             if let Some(received) = received {
                 inner.gone.insert(agent.clone(), received);
             }
+            tracing::info!("agent {agent} has disconnected");
             inner.pass_on(agent, FromBus::Gone(agent.clone()));
         }
     }
 
-    /// When agents that are gone were heard last.
+    /// Time of the last message of disconnected agents.
     pub(crate) fn gone_agents(&self) -> BTreeMap<AgentName, Wall> {
         self.lock().gone.clone()
     }
@@ -233,7 +237,7 @@ impl Hub {
         !self.lock().campaigns.is_empty()
     }
 
-    /// What is known of an agent.
+    /// Details of an agent.
     pub(crate) fn details(&self, agent: &AgentName) -> AgentDetails {
         let inner = self.lock();
         let seen = inner.seen.get(agent).cloned().unwrap_or_default();
@@ -245,7 +249,7 @@ impl Hub {
         }
     }
 
-    /// Who is connected, by name.
+    /// Connected agents, by name.
     pub(crate) fn presence(&self) -> Vec<Presence> {
         let inner = self.lock();
         inner
@@ -279,7 +283,7 @@ impl Bus for HubBus {
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
-        // Its sender is the hub's as long as this lives.
+        // The hub has the sender during the life of this bus.
         drain(&self.from, patience).unwrap_or_default()
     }
 }

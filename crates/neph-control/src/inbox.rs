@@ -1,8 +1,8 @@
-//! What a controller keeps of the orders that are out: a log of them and of their states, and a folder for each
-//! whose result has files.
+//! The controller's storage of orders that are out: a log of the orders and their states, and a
+//! folder for each order whose result has files.
 //!
-//! Owns these files. An order is here from before it is sent until its agent has forgotten it, so that a
-//! controller that was killed finds every result.
+//! Owns these files. An order is stored before it is sent and until its agent has forgotten it, so
+//! that a killed controller finds every result.
 
 mod orders_log;
 
@@ -19,26 +19,26 @@ use serde::{Deserialize, Serialize};
 
 use orders_log::OrdersLog;
 
-/// What is kept of orders could not be read or written.
+/// Errors of the storage of orders.
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
-    /// The disk refuses.
+    /// A disk operation failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The disk refuses what concerns the log of orders.
+    /// A disk operation on the log failed.
     #[error(transparent)]
     Log(#[from] JournalError),
-    /// An order that no message can carry.
+    /// An order too large for a message.
     #[error(
         "the order has {0} bytes, and {1} fit into a message; make the plan's experiments smaller"
     )]
     TooLong(usize, usize),
-    /// Another campaign has the folder.
+    /// Another campaign uses the folder.
     #[error("{path} is in use by another campaign; wait until that has ended", path = .0.display())]
     InUse(PathBuf),
 }
 
-/// An order, and who carries it out.
+/// An order and its agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sent {
@@ -46,7 +46,7 @@ pub(crate) struct Sent {
     pub(crate) order: Order,
 }
 
-/// An order that an earlier controller left.
+/// An order of an earlier controller.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) id: OrderId,
@@ -62,12 +62,12 @@ pub(crate) struct Inbox {
     log: OrdersLog,
     /// Orders with a folder of files.
     folders: BTreeSet<OrderId>,
-    /// Held as long as this process uses it.
+    /// Held while this process uses the folder.
     _lock: FolderLock,
 }
 
 impl Inbox {
-    /// The inbox in `folder`, which is made if it is not there, and the orders in it.
+    /// Opens the inbox in `folder`, which is created if needed; returns it and its orders.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Found>), InboxError> {
         fs::create_dir_all(folder).map_err(DiskError::of("make the folder", folder))?;
         let lock = FolderLock::take(folder)?;
@@ -79,8 +79,8 @@ impl Inbox {
             folders: BTreeSet::new(),
             _lock: lock,
         };
-        // Files are not synced: after a loss of power they may be long enough and not what their agent has. It has
-        // them until their order is stored.
+        // Files are not synced: after a power failure one may have the right length but wrong
+        // contents. The agent has its files until their order is stored.
         let wanted = left.orders.iter().filter(|found| !found.is_stored);
         let wanted: BTreeSet<OrderId> = wanted
             .filter(|_| left.is_same_boot)
@@ -106,23 +106,23 @@ impl Inbox {
         self.folder.join(id.to_string())
     }
 
-    /// Where a file of its result is.
+    /// The path of a file of its result.
     pub(crate) fn path_of(&self, id: OrderId, file: ResultFile) -> PathBuf {
         let folder = self.folder_of(id);
         file.path(&folder, &folder)
     }
 
-    /// Keeps an order, a [`Sent`] as JSON: it may be sent after the next [`Self::sync`].
+    /// Stores an order, a [`Sent`] as JSON. It may be sent after the next [`Self::sync`].
     pub(crate) fn add(&mut self, id: OrderId, sent: &[u8]) -> Result<(), InboxError> {
         self.log.add(id, sent)
     }
 
-    /// Orders that were added since the last time may be sent when this returns: one write to the disk for all.
+    /// Syncs all added orders with one disk write; they may be sent when this returns.
     pub(crate) fn sync(&mut self) -> Result<(), InboxError> {
         self.log.sync()
     }
 
-    /// How much of a file of its result is here.
+    /// Received length of a file of its result.
     pub(crate) fn length_of(&self, id: OrderId, file: ResultFile) -> Result<u64, InboxError> {
         let path = self.path_of(id, file);
         match fs::metadata(&path) {
@@ -132,7 +132,7 @@ impl Inbox {
         }
     }
 
-    /// Adds bytes to a file of a result, which is made if it is not there.
+    /// Appends bytes to a file of a result, which is created if needed.
     pub(crate) fn append(
         &mut self,
         id: OrderId,
@@ -151,18 +151,18 @@ impl Inbox {
         Ok(append().map_err(DiskError::of("write", &path))?)
     }
 
-    /// What is here of a file is not what the agent has: it is fetched from its first byte.
+    /// Removes a file that differs from the agent's: it is fetched from its first byte.
     pub(crate) fn discard(&self, id: OrderId, file: ResultFile) -> Result<(), InboxError> {
         let path = self.path_of(id, file);
         Ok(fs::remove_file(&path).map_err(DiskError::of("remove", &path))?)
     }
 
-    /// Its result is stored: its agent is still to be sent that.
+    /// Records that its result is stored; its agent must still be notified.
     pub(crate) fn mark_stored(&mut self, id: OrderId) -> Result<(), InboxError> {
         self.log.mark_stored(id)
     }
 
-    /// Nothing is left to do.
+    /// Removes an order that is over.
     pub(crate) fn remove(&mut self, id: OrderId) -> Result<(), InboxError> {
         if self.folders.remove(&id) {
             remove_folder(&self.folder_of(id))?;
@@ -170,7 +170,7 @@ impl Inbox {
         self.log.remove(id)
     }
 
-    /// What a loss of power at this moment would leave of the log is all that is left of it.
+    /// Simulates a power failure: truncates the log to its synced part.
     #[cfg(test)]
     pub(crate) fn lose_power(&mut self) {
         self.log.is_killed = true;

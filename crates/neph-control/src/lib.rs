@@ -1,8 +1,8 @@
-//! The controller: sends orders to agents over a bus, fetches their results and sees to it that each is
-//! stored exactly once.
+//! The controller: sends orders to agents over a bus, fetches their results and ensures that each
+//! is stored exactly once.
 //!
-//! Owns which orders are out, what has come of their results, and the executor that a campaign gives orders
-//! to. Plans nothing, and stores nothing but what it has received and not passed on yet.
+//! Owns the open orders, their received results, and the executor for campaigns. Plans nothing, and
+//! stores only data that it has not passed on yet.
 
 mod authority;
 mod bus;

@@ -1,4 +1,4 @@
-//! How a controller stands, for metrics: its agents, and whether a campaign runs.
+//! State of a controller for metrics: its agents, and whether a campaign runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use neph_model::{AgentName, Wall};
 use crate::hub::{Hub, Presence};
 use crate::registry::Registry;
 
-/// Reads how a controller stands. It holds the lock of the connections for as long as a copy takes.
+/// Reads the state of a controller. It holds the lock of the connections during a copy.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     hub: Arc<Hub>,
     registry: Arc<Registry>,
 }
 
-/// How a controller stands.
+/// State of a controller.
 #[derive(Clone, Debug, Default)]
 pub struct ControllerStatus {
-    /// Agents that are enrolled, by name; `None` where the controller's folder cannot be read.
+    /// Enrolled agents, by name; `None` if the controller's folder cannot be read.
     pub enrolled: Option<Vec<AgentName>>,
-    /// Agents that are connected, by name.
+    /// Connected agents, by name.
     pub connected: Vec<Presence>,
-    /// When agents that are gone since the controller's start were heard last.
+    /// Last message of agents that disconnected since the controller's start.
     pub gone: BTreeMap<AgentName, Wall>,
     /// Whether a campaign uses the controller.
     pub has_campaign: bool,
@@ -33,7 +33,7 @@ impl Monitor {
         Self { hub, registry }
     }
 
-    /// How it stands now. Reads a file for each enrolled agent.
+    /// Reads the current state. Reads a file for each enrolled agent.
     pub fn read(&self) -> ControllerStatus {
         let enrolled = self.registry.agents();
         let enrolled = enrolled

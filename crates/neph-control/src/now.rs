@@ -1,9 +1,9 @@
-//! The controller's clock: what leases and the moments of agents are given by.
+//! The controller's clock, for leases and start times of agents.
 
 use neph_model::Wall;
 use neph_sys::clock;
 
-/// The time of day.
+/// Wall-clock time.
 pub(crate) fn now() -> Wall {
     Wall::from_unix_nanos(clock::wall().0)
 }

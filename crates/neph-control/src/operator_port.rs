@@ -1,7 +1,7 @@
-//! The controller's port, as an operator's host reaches it: the bytes of the campaign socket over a WebSocket over
-//! TLS.
+//! Connects an operator's host to the controller's port: the bytes of the campaign socket over a
+//! WebSocket over TLS.
 //!
-//! Owns the connection and a thread for it. What the bytes mean is the campaign socket's.
+//! Owns the connection and its thread. The campaign socket defines the meaning of the bytes.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -24,42 +24,42 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::now::now;
 
-/// Bytes in one message of the WebSocket, at most.
+/// Maximum size of a WebSocket message in bytes.
 pub(crate) const PIECE: usize = 64 << 10;
-/// How long a connection may take to be made.
+/// Timeout of a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// After so long without a sign of life the controller is gone.
+/// Time without a heartbeat until the controller counts as disconnected.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
-/// How far its clock can be off, ns: about 30 years.
+/// Maximum clock offset of the controller, ns: about 30 years.
 const FURTHEST: i64 = 1_000_000_000_000_000_000;
 
-/// The controller cannot be used from here.
+/// Why an operator cannot use the controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OperatorError {
-    /// It is not there, or one of the two is not who the other expects.
+    /// It is not reachable, or an authentication failed.
     #[error(
         "cannot reach the controller at {address}: {why}; is it running, and is this its address?"
     )]
     Unreachable {
-        /// Where.
+        /// Its address.
         address: String,
-        /// Why not.
+        /// The cause.
         why: String,
     },
-    /// It is there, and takes nobody with this certificate.
+    /// It rejects this certificate.
     #[error("{0}")]
     Refused(String),
 }
 
-/// The port of a controller, and who this operator is to it.
+/// The port of a controller, and the operator's identity.
 #[derive(Clone, Debug)]
 pub struct OperatorPort {
     address: ControllerAddress,
     identity: Identity,
 }
 
-/// The clock of a controller at another host: its offset from this one's, as its last sign of life had it. It is
-/// behind by the time that the sign of life took.
+/// The clock of a controller on another host, as an offset from the local clock. The last heartbeat
+/// sets it; it is too low by the transit time of that heartbeat.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ControllerClock(Arc<AtomicI64>);
 
@@ -79,12 +79,12 @@ impl ControllerClock {
     }
 }
 
-/// Where operators connect: another version of the messages has another path.
+/// The URL path for operators, which contains the protocol version.
 pub(crate) fn operator_path() -> String {
     format!("/operator/{PROTOCOL}")
 }
 
-/// What a sign of life of the controller carries: its clock.
+/// Contents of the controller's heartbeat: its clock.
 pub(crate) fn clock_payload() -> Vec<u8> {
     now().unix_nanos().to_le_bytes().to_vec()
 }
@@ -92,12 +92,12 @@ pub(crate) fn clock_payload() -> Vec<u8> {
 type Socket = WebSocketStream<TlsStream<TcpStream>>;
 
 impl OperatorPort {
-    /// The controller at its own port, `wss://HOST:PORT`, for the operator with this identity.
+    /// The controller at `wss://HOST:PORT`, for the operator with this identity.
     pub const fn new(address: ControllerAddress, identity: Identity) -> Self {
         Self { address, identity }
     }
 
-    /// Where it is.
+    /// Its address.
     pub const fn address(&self) -> &ControllerAddress {
         &self.address
     }
@@ -109,7 +109,8 @@ impl OperatorPort {
         }
     }
 
-    /// A stream whose other end is the controller's, and its clock. It is closed when the controller is gone.
+    /// Opens a stream to the controller, with the controller's clock. The stream closes when the
+    /// controller disconnects.
     pub(crate) fn connect(&self) -> Result<(UnixStream, ControllerClock), OperatorError> {
         let failed = |why: std::io::Error| self.unreachable(&why);
         let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -135,7 +136,7 @@ impl OperatorPort {
         }
     }
 
-    /// Connects, and waits for the first sign of life.
+    /// Connects, and waits for the first heartbeat.
     async fn open(&self, clock: &ControllerClock) -> Result<Socket, OperatorError> {
         let opening = async {
             let mut socket = self.dial().await?;
@@ -208,7 +209,7 @@ impl OperatorPort {
     }
 }
 
-/// Copies bytes both ways until one side is gone.
+/// Copies bytes in each direction until one side disconnects.
 async fn carry(
     socket: Socket,
     stream: UnixStream,

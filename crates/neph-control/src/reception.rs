@@ -1,14 +1,14 @@
-//! What the controller does with bytes of an agent, over whichever bus they came.
+//! Processes bytes of an agent, from any bus.
 
 use neph_agent::remote::{FromAgent, PROTOCOL, ToAgent, decode_from_agent};
 use neph_model::{AgentName, Wall};
 
 use crate::hub::Hub;
 
-/// What follows from a message.
+/// The result of a message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reception {
-    /// Nothing that the agent has to know.
+    /// No answer is needed.
     Taken,
     /// An answer.
     Answer(ToAgent),
@@ -16,7 +16,7 @@ pub(crate) enum Reception {
     CutOff,
 }
 
-/// Takes a message of an agent that has proved who it is.
+/// Processes a message of an authenticated agent.
 pub(crate) fn receive(hub: &Hub, agent: &AgentName, bytes: &[u8], now: Wall) -> Reception {
     match decode_from_agent(bytes) {
         Ok(FromAgent::Beat(beat)) => {

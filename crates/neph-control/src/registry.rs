@@ -1,7 +1,8 @@
-//! Which agents and operators there are: invited, enrolled, revoked.
+//! The registry of agents and operators: invited, enrolled, revoked.
 //!
-//! Owns the controller's folder: its authority, a file for each agent or operator and for each open invitation. Commands
-//! and the running controller use it at the same time, so each step is one file that is made or removed.
+//! Owns the controller's folder: its authority, and a file for each agent, operator and open
+//! invitation. Commands and the running controller use it concurrently, so each step creates or
+//! removes one file.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -18,22 +19,22 @@ use sha2::{Digest, Sha256};
 
 use crate::authority::{Authority, AuthorityError};
 
-/// What is kept of agents could not be read or written, or does not allow what was asked for.
+/// Errors of the registry.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// The disk refuses.
+    /// A disk operation failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// Keys and certificates.
+    /// An error of keys and certificates.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// The name is taken.
+    /// The name is in use.
     #[error("there is an {0} {1} already; {command} makes room for another", command = revoke_command(*.0, .1))]
     NameTaken(Role, AgentName),
-    /// There is no such agent or operator.
+    /// No such agent or operator.
     #[error("there is no {0} {1}")]
     Nobody(Role, AgentName),
-    /// Used, expired or never made.
+    /// The invitation was used, has expired or never existed.
     #[error(
         "the invitation is void: each is good for one use and one hour; neph control invite (for an operator: neph control invite --operator) makes a new one"
     )]
@@ -47,7 +48,7 @@ fn revoke_command(role: Role, name: &AgentName) -> String {
     }
 }
 
-/// An invitation that is open; the secret itself is not kept.
+/// An open invitation; the secret is not stored.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Open {
@@ -58,24 +59,25 @@ struct Open {
     expires: Wall,
 }
 
-/// An agent or operator that was enrolled.
+/// An enrolled agent or operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnrolledAgent {
-    /// SHA-256 of its certificate, as hexadecimal digits.
+    /// SHA-256 of its certificate, in hexadecimal.
     pub fingerprint: String,
-    /// When.
+    /// Time of the enrolment.
     #[serde(rename = "enrolled_unix_ns")]
     pub enrolled: Wall,
-    /// An agent's user of NATS: a name that this enrolment alone has, in its certificate. An operator has none.
+    /// An agent's NATS user: a name in its certificate that is unique to this enrolment. Operators
+    /// have none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bus_user: String,
 }
 
-/// Whose a certificate is.
+/// The holder of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// As what it is enrolled.
+    /// Its role.
     pub role: Role,
     /// Its name.
     pub name: AgentName,
@@ -90,8 +92,8 @@ impl Holder {
     }
 }
 
-/// Where those of a role are kept, and the files that lead from a certificate to its holder: thousands connect
-/// at a time.
+/// The folders of a role: its holders, and the files that map a certificate to its holder.
+/// Thousands may connect at the same time.
 const fn folders(role: Role) -> (&'static str, &'static str) {
     match role {
         Role::Agent => ("agents", "certificates"),
@@ -106,17 +108,17 @@ pub struct Registry {
     authority: Authority,
 }
 
-/// The end of each agent's user of NATS.
+/// Suffix of each agent's NATS user.
 const BUS_END: &str = ".bus.neph";
 
-/// How long an invitation is good for.
+/// Validity of an invitation.
 pub const INVITATION: Span = Span::from_secs(3600);
 
 impl Registry {
-    /// The registry in `folder`, which is made, for its owner alone, if it is not there.
+    /// Opens the registry in `folder`, which is created with access for its owner only.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn open(folder: &Path) -> Result<Self, RegistryError> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
@@ -138,7 +140,7 @@ impl Registry {
         })
     }
 
-    /// Sixteen hexadecimal digits that no other controller has.
+    /// Unique id of this controller: 16 hexadecimal digits.
     pub fn id(&self) -> String {
         controller_id(self.authority.certificate())
     }
@@ -164,10 +166,10 @@ impl Registry {
         self.folder.join("invitations").join(format!("{hash}.json"))
     }
 
-    /// Invites an agent; `random` are 32 bytes that cannot be guessed.
+    /// Invites an agent; `random` are 32 unpredictable bytes.
     ///
     /// # Errors
-    /// There is an agent of that name, or the disk refuses.
+    /// The name is in use, or a disk operation failed.
     pub fn invite(
         &self,
         name: AgentName,
@@ -177,10 +179,10 @@ impl Registry {
         self.invite_holder(Holder::agent(name), now, random)
     }
 
-    /// Invites an operator; `random` are 32 bytes that cannot be guessed.
+    /// Invites an operator; `random` are 32 unpredictable bytes.
     ///
     /// # Errors
-    /// There is an operator of that name, or the disk refuses.
+    /// The name is in use, or a disk operation failed.
     pub fn invite_operator(
         &self,
         name: AgentName,
@@ -217,15 +219,16 @@ impl Registry {
         })
     }
 
-    /// Redeems an invitation: who is enrolled, and the certificate (PEM). It is void from then on, whatever comes of it.
+    /// Redeems an invitation; returns the holder and its certificate (PEM). The invitation is void
+    /// even after an error.
     ///
     /// # Errors
-    /// It is void, the key is none, the name is taken, or the disk refuses.
+    /// The invitation is void, the key is invalid, the name is in use, or a disk operation failed.
     pub fn enrol(&self, asked: &Enrolment, now: Wall) -> Result<(Holder, String), RegistryError> {
         let path = self.invitation_path(&asked.secret);
         let open: Option<Open> = read_json(&path).ok().flatten();
         let open = open.ok_or(RegistryError::Void)?;
-        // Of two that come at once, one removes it.
+        // Of two concurrent requests only one can remove it.
         fs::remove_file(&path).map_err(|_| RegistryError::Void)?;
         if now > open.expires {
             return Err(RegistryError::Void);
@@ -252,17 +255,17 @@ impl Registry {
             enrolled: now,
             bus_user,
         };
-        // Where the certificate leads comes first: without its holder it leads nowhere.
+        // The map entry comes first: without its holder it is not valid.
         let certificate_path = self.certificate_path(role, &enrolled.fingerprint);
         write_json(&certificate_path, &holder.name)?;
         write_json(&self.path_of(&holder), &enrolled)?;
         Ok((holder, certificate.pem()))
     }
 
-    /// Whose certificate this is (DER), if its holder is enrolled and not revoked.
+    /// The holder of a certificate (DER), if it is enrolled and not revoked.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub(crate) fn holder_of(&self, certificate: &[u8]) -> Result<Option<Holder>, RegistryError> {
         let fingerprint = fingerprint(certificate);
         for role in [Role::Agent, Role::Operator] {
@@ -278,22 +281,22 @@ impl Registry {
         Ok(None)
     }
 
-    /// Whether there is an agent of this name. A file that cannot be read, for another reason than that it is gone,
-    /// is one.
+    /// Whether an agent with this name is enrolled. A file that exists but cannot be read counts as
+    /// enrolled.
     pub(crate) fn is_enrolled(&self, name: &AgentName) -> bool {
         let path = self.path_of(&Holder::agent(name.clone()));
         read_json::<EnrolledAgent>(&path).map_or(true, |found| found.is_some())
     }
 
-    /// Whether the holder was revoked since it proved who it is by this certificate (DER). A file that cannot
-    /// be read, for another reason than that it is gone, revokes nobody.
+    /// Whether the holder was revoked after it authenticated with this certificate (DER). A file
+    /// that exists but cannot be read counts as not revoked.
     pub(crate) fn is_revoked(&self, holder: &Holder, certificate: &[u8]) -> bool {
         let read = read_json::<EnrolledAgent>(&self.path_of(holder));
         let is_other = |one: EnrolledAgent| one.fingerprint != fingerprint(certificate);
         read.is_ok_and(|enrolled| enrolled.is_none_or(is_other))
     }
 
-    /// The hand that signs orders for the agents that are enrolled here.
+    /// The signer of orders for the enrolled agents.
     ///
     /// # Errors
     /// The authority's key cannot be used.
@@ -301,18 +304,18 @@ impl Registry {
         Ok(self.authority.signer()?)
     }
 
-    /// All agents that are enrolled, by name.
+    /// All enrolled agents, by name.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn agents(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
         self.enrolled(Role::Agent)
     }
 
-    /// All operators that are enrolled, by name.
+    /// All enrolled operators, by name.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn operators(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
         self.enrolled(Role::Operator)
     }
@@ -324,7 +327,7 @@ impl Registry {
             let path = entry.map_err(DiskError::of("list", &folder))?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             let name: Option<AgentName> = stem.and_then(|stem| stem.parse().ok());
-            // One that is revoked meanwhile is none.
+            // It may have been revoked in the meantime.
             if let (Some(name), Ok(Some(enrolled))) = (name, read_json(&path)) {
                 agents.push((name, enrolled));
             }
@@ -333,19 +336,19 @@ impl Registry {
         Ok(agents)
     }
 
-    /// Takes an agent's rights away. One that is connected is cut off within some seconds.
+    /// Revokes an agent. Its connection is closed within some seconds.
     ///
     /// # Errors
-    /// There is no such agent, or the disk refuses.
+    /// No such agent, or a disk operation failed.
     pub fn revoke(&self, name: &AgentName) -> Result<(), RegistryError> {
         self.revoke_holder(Holder::agent(name.clone()))
     }
 
-    /// Takes an operator's rights away. A campaign of it is cut off within some seconds; its agents finish what
-    /// they were ordered.
+    /// Revokes an operator. Its campaign is disconnected within some seconds; its agents finish
+    /// their orders.
     ///
     /// # Errors
-    /// There is no such operator, or the disk refuses.
+    /// No such operator, or a disk operation failed.
     pub fn revoke_operator(&self, name: &AgentName) -> Result<(), RegistryError> {
         let (role, name) = (Role::Operator, name.clone());
         self.revoke_holder(Holder { role, name })
@@ -354,7 +357,7 @@ impl Registry {
     fn revoke_holder(&self, holder: Holder) -> Result<(), RegistryError> {
         let path = self.path_of(&holder);
         if let Ok(Some(enrolled)) = read_json::<EnrolledAgent>(&path) {
-            // One that stays leads to somebody who has another certificate, or to nobody.
+            // A remaining entry is harmless: its holder has another certificate, or does not exist.
             let _ = fs::remove_file(self.certificate_path(holder.role, &enrolled.fingerprint));
         }
         fs::remove_file(&path).map_err(|error| match error.kind() {
@@ -364,7 +367,7 @@ impl Registry {
     }
 }
 
-/// Sixteen hexadecimal digits that no controller has whose authority has another certificate (PEM).
+/// Unique id of the controller with this authority certificate (PEM): 16 hexadecimal digits.
 pub fn controller_id(authority: &str) -> String {
     let hash = hex(&Sha256::digest(authority.as_bytes()));
     hash.chars().take(16).collect()

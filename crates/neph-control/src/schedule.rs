@@ -1,7 +1,7 @@
 //! Schedules: plans whose campaigns the controller starts at fixed intervals.
 //!
-//! Owns when a run is due and what is missed. Pure: the time comes as an argument. What was decided is kept by
-//! [`Book`], and [`Runner`] carries it out.
+//! Owns which runs are due or missed. Pure: the time is an argument. [`Book`] stores the decisions,
+//! [`Runner`] carries them out.
 
 mod book;
 mod program;
@@ -16,7 +16,7 @@ pub use book::{Book, BookError, Entry, Outcome};
 pub use program::RunnerFolder;
 pub use runner::{CampaignFinder, FoundCampaign, Runner};
 
-/// A run that begins so much after it was due is on time: the controller looks every second.
+/// Maximum delay of a run that is on time; the controller checks every second.
 const ON_TIME: Span = Span::from_secs(30);
 
 /// The shortest interval of a schedule.
@@ -26,21 +26,21 @@ pub const SHORTEST_INTERVAL: Span = Span::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Its name, by the rules of the names of agents.
+    /// Its name, with the syntax of agent names.
     pub name: AgentName,
-    /// The plan's file, as an absolute path: it is read at each run.
+    /// Absolute path of the plan's file, which is read at each run.
     pub plan: PathBuf,
-    /// The folder from which relative paths of the plan are seen.
+    /// The folder for relative paths in the plan.
     pub folder: PathBuf,
-    /// The workspace that has its campaigns.
+    /// The workspace for its campaigns.
     pub workspace: String,
-    /// From one run to the next.
+    /// Interval between runs.
     #[serde(rename = "every_ns")]
     pub every: Span,
     /// When the first run is due.
     #[serde(rename = "from_unix_ns")]
     pub from: Wall,
-    /// No run is due from then on.
+    /// No run is due from this time on.
     #[serde(rename = "until_unix_ns")]
     pub until: Option<Wall>,
 }
@@ -52,27 +52,27 @@ pub struct Missed {
     pub first: Wall,
     /// When the last of them was due.
     pub last: Wall,
-    /// How many.
+    /// Their number.
     pub count: u64,
 }
 
-/// What is due.
+/// The runs that are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// What is too late to begin.
+    /// Runs that are too late.
     pub missed: Option<Missed>,
     /// The run that begins now.
     pub now: Option<Wall>,
 }
 
 impl Schedule {
-    /// When the next run is due, after the last one that was decided on; `None` if there is none.
+    /// When the next run is due after the last decided one; `None` if there is none.
     pub fn next(&self, decided: Option<Wall>) -> Option<Wall> {
         let next = decided.map_or(self.from, |last| last + self.every);
         Some(next).filter(|next| self.until.is_none_or(|until| *next < until))
     }
 
-    /// What is due at `now`, after the last run that was decided on.
+    /// The runs that are due at `now`, after the last decided one.
     pub fn due(&self, decided: Option<Wall>, now: Wall) -> Due {
         let Some(first) = self.next(decided).filter(|next| *next <= now) else {
             return Due::default();
@@ -161,7 +161,7 @@ mod tests {
         let schedule = hourly(Some(2 * HOUR));
         assert_eq!(schedule.next(Some(at(HOUR))), None);
         assert_eq!(schedule.due(Some(at(HOUR)), at(9 * HOUR)), Due::default());
-        // What was due before the end and was not looked at is missed.
+        // Runs that were due before the end and not checked are missed.
         let due = schedule.due(Some(at(0)), at(9 * HOUR));
         assert_eq!((due.missed, due.now), (Some(missed(HOUR, HOUR, 1)), None));
     }

@@ -1,6 +1,7 @@
-//! What a controller remembers of an agent since its own start: its policy, its clock over time and its last orders.
+//! A controller's history of an agent since the controller's start: policy, clock over time, last
+//! orders.
 //!
-//! Owns how much that is: some kilobytes an agent. Nothing of it is on the disk.
+//! Owns its size: some kilobytes per agent. Nothing is stored on disk.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,81 +9,81 @@ use neph_agent::remote::{ClockApart, FromAgent, OrderState, ToAgent};
 use neph_model::{OrderId, Span, Wall};
 use serde::{Deserialize, Serialize};
 
-/// Time between two readings of a clock that are kept, and how many.
+/// Time between two stored clock readings, and their maximum number.
 const CLOCK_EVERY: Span = Span::from_secs(300);
 const CLOCKS: usize = 48;
-/// Orders that are kept.
+/// Maximum number of stored orders.
 const ORDERS: usize = 10;
 
-/// How far an agent's clock was from the controller's.
+/// Offset of an agent's clock from the controller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockReading {
-    /// When, by the controller's clock.
+    /// Time of the reading, by the controller's clock.
     #[serde(rename = "at_unix_ns")]
     pub at: Wall,
-    /// How far.
+    /// The offset.
     pub clock: ClockApart,
 }
 
-/// How an order stands, as far as messages showed it.
+/// Status of an order, as far as messages show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SeenState {
-    /// It was sent, and nothing was heard of it.
+    /// Sent, without an answer yet.
     Sent,
     /// The agent carries it out.
     Running,
-    /// It is over, and its result waits to be stored.
+    /// It has ended; its result is not stored yet.
     Ended,
-    /// It failed or was refused, and that waits to be stored.
+    /// It failed or was refused; that is not stored yet.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Its result is stored.
     Stored,
-    /// It failed or was refused, and that is stored.
+    /// It failed or was refused; that is stored.
     StoredFailure {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// An order that passed by.
+/// An order in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenOrder {
-    /// Which.
+    /// Its id.
     pub id: OrderId,
     /// Its kind.
     pub kind: String,
-    /// How many experiments; 1 for another order.
+    /// Number of experiments; 1 for another order.
     pub parts: usize,
-    /// When it was sent first.
+    /// When it was first sent.
     #[serde(rename = "sent_unix_ns")]
     pub sent: Wall,
-    /// When its state was another one before.
+    /// When its status last changed.
     #[serde(rename = "changed_unix_ns")]
     pub changed: Wall,
-    /// How it stands.
+    /// Its status.
     pub state: SeenState,
 }
 
-/// What is remembered of an agent.
+/// History of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    /// Its policy in short.
+    /// Summary of its policy.
     pub policy: BTreeMap<String, String>,
-    /// Its clock, oldest first, one reading in five minutes.
+    /// Clock readings, oldest first, one per five minutes.
     pub clocks: VecDeque<ClockReading>,
     /// Its last orders, oldest first.
     pub orders: VecDeque<SeenOrder>,
 }
 
 impl Seen {
-    /// Takes note of a message to the agent.
+    /// Records a message to the agent.
     pub(crate) fn sent(&mut self, message: &ToAgent, now: Wall) {
         let ToAgent::Begin { id, grant } = message else {
             return;
@@ -106,7 +107,7 @@ impl Seen {
         });
     }
 
-    /// Takes note of a message from the agent.
+    /// Records a message from the agent.
     pub(crate) fn received(&mut self, message: &FromAgent, now: Wall) {
         match message {
             FromAgent::Hello(hello) => self.policy.clone_from(&hello.policy),
@@ -208,10 +209,7 @@ mod tests {
         let running = OrderState::Running { prepared: None };
         let failed = OrderState::Ended(Box::new(Ended {
             prepared: None,
-            result: Err(OrderFailed {
-                operation: "begin".to_owned(),
-                reason: "no".to_owned(),
-            }),
+            result: Err(OrderFailed::new("begin", "no")),
             files: Vec::new(),
         }));
         let mut states = Vec::new();

@@ -1,6 +1,7 @@
-//! The controller's port: WebSocket over TLS for those who enrol, for agents and for operators.
+//! The controller's port: WebSocket over TLS for enrolment, agents and operators.
 //!
-//! Owns the sockets and their limits. Who somebody is follows from the certificate; messages of agents go to the hub.
+//! Owns the sockets and their limits. The certificate determines the peer; messages of agents go to
+//! the hub.
 
 mod operators;
 
@@ -36,39 +37,39 @@ use crate::reception::{Reception, receive};
 use crate::registry::{Holder, Registry};
 use operators::{OPERATORS, operator};
 
-/// How long a connection may take until it is known whose it is.
+/// Timeout until a peer is identified.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How often an agent is asked for a sign of life, and looked up in the registry.
+/// Interval of pings to an agent and of checks for its revocation.
 const BEAT: Duration = Duration::from_secs(3);
-/// After so many beats without one it is gone.
+/// Intervals without an answer until an agent counts as disconnected.
 const SILENT_BEATS: u32 = 5;
-/// How often the thread of all connections shows that it goes on.
+/// Interval of the pulse of the connections' thread.
 const TURN: Duration = Duration::from_secs(1);
-/// Connections at a time: NATS is for fleets that outgrow this.
+/// Maximum number of connections; larger fleets use NATS.
 const CONNECTIONS: usize = 8192;
-/// The buffer of a request, bytes: the least that hyper takes is 8 KiB.
+/// Buffer of a request in bytes: the minimum of hyper is 8 KiB.
 const REQUEST: usize = 16 << 10;
-/// The buffers of an agent's connection, bytes each: thousands of agents are mostly idle, and with its usual
-/// buffers a connection takes 145 KiB.
+/// Buffers of an agent's connection, bytes each. Thousands of agents are mostly idle, and a
+/// connection with default buffers takes 145 KiB.
 const BUFFER: usize = 4 << 10;
-/// The longest message of an agent that enrols.
+/// Maximum size of an enrolment message in bytes.
 const LONGEST_ENROLMENT: usize = 4096;
 
-/// The server could not be started.
+/// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The address cannot be used.
     #[error("cannot listen at {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// The thread or its runtime cannot be made.
+    /// The thread or its runtime cannot be started.
     #[error("cannot start the controller's thread: {0}")]
     Thread(io::Error),
-    /// Keys and certificates.
+    /// An error of keys and certificates.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
 }
 
-/// A server that runs as long as this.
+/// A running server; it stops when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
@@ -77,20 +78,32 @@ pub(crate) struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What each connection needs.
+/// State that all connections share.
 #[derive(Clone)]
 struct Shared {
     registry: Arc<Registry>,
     hub: Arc<Hub>,
-    /// Places for operators.
+    /// Permits for operators.
     operators: Arc<Semaphore>,
 }
 
-/// Somebody who has proved who it is, and the certificate (DER).
+/// An authenticated peer, and its certificate (DER).
 #[derive(Clone)]
 struct Proved {
     holder: Holder,
     certificate: Arc<[u8]>,
+}
+
+impl Shared {
+    /// Whether a connected peer was revoked; logs it.
+    fn is_revoked(&self, peer: &Proved) -> bool {
+        let Holder { role, name } = &peer.holder;
+        let is_revoked = self.registry.is_revoked(&peer.holder, &peer.certificate);
+        if is_revoked {
+            tracing::info!("{role} {name} is revoked: its connection is closed");
+        }
+        is_revoked
+    }
 }
 
 impl Server {
@@ -134,12 +147,12 @@ impl Server {
         })
     }
 
-    /// The thread of all connections: it turns every second, unless one of them stops it.
+    /// Pulse of the connections' thread: it turns every second, unless a connection blocks it.
     pub(crate) const fn pulse(&self) -> &Pulse {
         &self.pulse
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -156,7 +169,7 @@ impl Drop for Server {
     }
 }
 
-/// Shows that the thread has time for what is due.
+/// Pulses while the thread has time for its tasks.
 async fn turn(pulse: &Pulse) {
     loop {
         pulse.beat();
@@ -223,7 +236,7 @@ async fn connection(
         .layer(Extension(proved));
     let mut builder = hyper::server::conn::http1::Builder::new();
     let timer = hyper_util::rt::TokioTimer::new();
-    // A stranger gets little memory.
+    // An unauthenticated peer gets little memory.
     let builder = builder.timer(timer).header_read_timeout(HANDSHAKE);
     let builder = builder.max_buf_size(REQUEST);
     let service = TowerToHyperService::new(router);
@@ -231,7 +244,7 @@ async fn connection(
     Ok(served.with_upgrades().await?)
 }
 
-/// The connection ends with this answer: it holds no place.
+/// Closes the connection after the answer, so that it does not count against the limit.
 const CLOSE: [(HeaderName, &str); 1] = [(CONNECTION, "close")];
 
 async fn health() -> Response {
@@ -259,13 +272,9 @@ async fn agent(
         .on_upgrade(move |socket| serve(socket, shared, proved))
 }
 
-/// Carries messages of one agent until it is gone or revoked.
+/// Carries messages of one agent until it disconnects or is revoked.
 async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
-    let Proved {
-        holder,
-        certificate,
-    } = proved;
-    let name = holder.name.clone();
+    let name = proved.holder.name.clone();
     let (number, mut queue) = shared.hub.connected(&name, now());
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -274,7 +283,7 @@ async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
         let goes_on = tokio::select! {
             message = queue.recv() => match message {
                 Some(message) => answer(&mut socket, &message).await,
-                // A later connection has taken its place.
+                // A later connection has replaced it.
                 None => false,
             },
             received = socket.recv() => {
@@ -284,7 +293,7 @@ async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
             _ = beat.tick() => {
                 silent += 1;
                 silent <= SILENT_BEATS
-                    && !shared.registry.is_revoked(&holder, &certificate)
+                    && !shared.is_revoked(&proved)
                     && send(&mut socket, Message::Ping(Vec::new().into())).await
             }
         };
@@ -295,7 +304,7 @@ async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
     shared.hub.gone(&name, number);
 }
 
-/// Takes what came from an agent; whether its connection goes on.
+/// Processes data of an agent; returns whether its connection continues.
 async fn take(
     received: Option<Result<Message, axum::Error>>,
     socket: &mut WebSocket,
@@ -317,7 +326,7 @@ async fn take(
     }
 }
 
-/// Sends a message; whether the agent took it. One that cannot be sent at all is left out.
+/// Sends a message; returns whether the agent accepted it. Skips a message that cannot be encoded.
 async fn answer(socket: &mut WebSocket, message: &ToAgent) -> bool {
     match encode_to_agent(message) {
         Ok(bytes) => send(socket, Message::Binary(bytes.into())).await,
@@ -328,7 +337,7 @@ async fn answer(socket: &mut WebSocket, message: &ToAgent) -> bool {
     }
 }
 
-/// Sends, or gives up an agent that takes nothing.
+/// Sends; returns false if the agent accepts nothing in time.
 async fn send(socket: &mut WebSocket, message: Message) -> bool {
     let sent = timeout(BEAT * SILENT_BEATS, socket.send(message)).await;
     matches!(sent, Ok(Ok(())))

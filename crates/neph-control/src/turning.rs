@@ -1,19 +1,19 @@
-//! A loop of the controller: whether it is to go on, and that it does.
+//! Stop flag and pulse of a controller's loop.
 
 use neph_model::Stop;
 use neph_sys::pulse::Pulse;
 
-/// What a loop asks at each turn.
+/// Checked by a loop at each turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turning<'a> {
-    /// Ends it.
+    /// Ends the loop.
     pub(crate) stop: &'a Stop,
-    /// Is read by the watchdog.
+    /// Read by the watchdog.
     pub(crate) pulse: &'a Pulse,
 }
 
 impl Turning<'_> {
-    /// Whether to take another turn.
+    /// Whether to continue; also pulses.
     pub(crate) fn goes_on(self) -> bool {
         self.pulse.beat();
         !self.stop.is_set()

@@ -81,8 +81,8 @@ impl ExperimentResult {
     }
 }
 
-/// What was ordered did not come about: a name without an address, a connection refused. It may be
-/// tried again.
+/// What was ordered did not come about: a name without an address, a connection refused. Unless it is
+/// permanent, it may be tried again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{operation} failed: {reason}")]
 #[serde(deny_unknown_fields)]
@@ -91,18 +91,37 @@ pub struct OrderFailed {
     pub operation: String,
     /// Why it did not work.
     pub reason: String,
+    /// Another try would fail in the same way: a policy refuses it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_permanent: bool,
 }
 
 impl OrderFailed {
+    /// What may succeed at another try.
+    pub fn new(operation: impl Into<String>, reason: impl std::fmt::Display) -> Self {
+        Self {
+            operation: operation.into(),
+            reason: reason.to_string(),
+            is_permanent: false,
+        }
+    }
+
+    /// It fails at every try where `is_permanent`.
+    #[must_use]
+    pub fn permanent_if(self, is_permanent: bool) -> Self {
+        Self {
+            is_permanent,
+            ..self
+        }
+    }
+
     /// The operation of an experiment that was not ready when the timetable has it begin.
     pub const MISSED_START: &str = "begin at the agreed moment";
 
     /// The executor answered something that was not asked.
     pub fn another_result(operation: &str) -> Self {
-        Self {
-            operation: operation.to_owned(),
-            reason: "the executor reported the result of another kind of order".to_owned(),
-        }
+        let reason = "the executor reported the result of another kind of order";
+        Self::new(operation, reason)
     }
 }
 

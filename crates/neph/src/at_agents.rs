@@ -46,7 +46,7 @@ pub(crate) fn agents(
     let is_known = |agent: &&AgentName| known.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
         return Err(Failure::usage(format!(
-            "agent {unknown} is not enrolled; neph agents --folder {} lists those that are",
+            "agent {unknown} is not enrolled; neph agents --control {} lists those that are",
             folder.display()
         )));
     }

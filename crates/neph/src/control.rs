@@ -49,7 +49,7 @@ const CONTROL_FOLDER: &str = ".neph-control";
 pub(crate) struct ControlFolder {
     /// Folder of the controller: its keys, its agents and its schedules
     #[arg(
-        long,
+        long = "control",
         value_name = "FOLDER",
         env = "NEPH_CONTROL",
         default_value = CONTROL_FOLDER
@@ -284,9 +284,14 @@ fn operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// Whether a controller was set up in a folder.
+fn holds_controller(folder: &Path) -> bool {
+    folder.join("authority.pem").exists()
+}
+
 /// The registry of a controller that was set up.
 pub(crate) fn existing(folder: &Path) -> Result<Registry, Failure> {
-    if !folder.join("authority.pem").exists() {
+    if !holds_controller(folder) {
         return Err(Failure::usage(format!(
             "{} is the folder of no controller; name the folder in which neph control serve runs",
             folder.display()

@@ -45,14 +45,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .iter()
         .find(|one| one.code.eq_ignore_ascii_case(asked) || one.name == asked);
     let Some(Section { code, name, text }) = found else {
-        let names = sections.iter().flat_map(|one| [one.code, one.name]);
-        let meant = nearest(asked, names);
-        let meant = meant.map_or_else(
-            || ":".to_owned(),
-            |name| format!(": did you mean '{name}'?"),
-        );
+        // W12 means W012. Other numbers are not near to each other.
+        let number = |code: &str| code[1..].parse::<u32>().ok();
+        let asked_number = asked
+            .strip_prefix(['W', 'w'])
+            .and_then(|rest| rest.parse().ok());
+        let meant = sections
+            .iter()
+            .find(|one| asked_number.is_some() && number(one.code) == asked_number);
+        let meant = meant.map(|one| one.code);
+        let meant = meant.or_else(|| nearest(asked, sections.iter().map(|one| one.name)));
+        let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         return Err(Failure::usage(format!(
-            "there is no warning '{asked}'{meant} neph explain lists all"
+            "there is no warning '{asked}': {meant}neph explain lists all"
         )));
     };
     output::line(&format!("{code} {name}\n\n{}", plain(text)))?;

@@ -1,7 +1,7 @@
 //! What the libraries report besides their results: warnings, and what they wait for.
 //!
-//! Owns the subscriber, which prints it on the terminal. A sentence is printed once: each of a hundred
-//! links may have the same one.
+//! Owns the subscriber, which prints it on the terminal. A warning is printed once: each of a hundred
+//! links may have the same one. What happens (an agent has connected) is printed each time.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,13 +26,15 @@ struct LogSubscriber {
 }
 
 impl LogSubscriber {
-    /// The sentence, unless it was printed before.
+    /// The sentence, unless it is a warning that was printed before.
     fn events(&self, event: &Event<'_>) -> Option<String> {
-        let mut sentence = Sentence(match *event.metadata().level() {
-            Level::INFO => "neph: ".to_owned(),
-            _ => "neph: warning: ".to_owned(),
-        });
+        let is_info = *event.metadata().level() == Level::INFO;
+        let start = if is_info { "neph: " } else { "neph: warning: " };
+        let mut sentence = Sentence(start.to_owned());
         event.record(&mut sentence);
+        if is_info {
+            return Some(sentence.0);
+        }
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.insert(sentence.0.clone()).then_some(sentence.0)
     }

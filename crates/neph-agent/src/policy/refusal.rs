@@ -77,6 +77,28 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Whether the same order would be refused at every other time, too.
+    pub const fn is_permanent(&self) -> bool {
+        match self {
+            Self::Kind(_)
+            | Self::Rate { .. }
+            | Self::Unmetered
+            | Self::Length { .. }
+            | Self::File(_)
+            | Self::Port(_)
+            | Self::Lab => true,
+            Self::Signature
+            | Self::OtherAgent(_)
+            | Self::Expired(_)
+            | Self::Clock
+            | Self::Busy(_)
+            | Self::Captures(_)
+            | Self::Replay
+            | Self::Bytes { .. }
+            | Self::Hours => false,
+        }
+    }
+
     /// The word under which it is counted.
     pub const fn code(&self) -> &'static str {
         match self {

@@ -311,10 +311,8 @@ fn sendable(result: OrderResult) -> Result<OrderResult, OrderFailed> {
     if length <= LONGEST_RESULT {
         return Ok(result);
     }
-    Err(OrderFailed {
-        operation: "send a result".to_owned(),
-        reason: format!("it has {length} bytes, and {LONGEST_RESULT} fit into a message"),
-    })
+    let why = format!("it has {length} bytes, and {LONGEST_RESULT} fit into a message");
+    Err(OrderFailed::new("send a result", why))
 }
 
 fn journals_in(folder: &Path) -> PathBuf {

@@ -70,6 +70,16 @@ fn lost(what: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
     move |why| LinkLost::new(format!("{what}: {why}"))
 }
 
+/// Why a connection is over. rustls' own text for a peer that just closes ends in the address of a web page.
+fn lost_by(what: &str, error: &tungstenite::Error) -> LinkLost {
+    match error {
+        tungstenite::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            LinkLost::new(format!("{what}: the controller has closed the connection"))
+        }
+        error => LinkLost::new(format!("{what}: {error}")),
+    }
+}
+
 fn dial(
     address: &ControllerAddress,
     path: &str,
@@ -148,8 +158,8 @@ pub fn enrol(
     let text = serde_json::to_string(&asked).map_err(|error| failed(&error))?;
     socket
         .send(Message::text(text))
-        .map_err(|error| failed(&error))?;
-    let answer = socket.read().map_err(|error| failed(&error))?;
+        .map_err(|error| lost_by("enrol", &error))?;
+    let answer = socket.read().map_err(|error| lost_by("enrol", &error))?;
     let answer = answer.into_text().map_err(|error| failed(&error))?;
     match serde_json::from_str(&answer).map_err(|error| failed(&error))? {
         Enrolled::Refused(why) => Err(EnrolError::Refused(why)),
@@ -174,7 +184,7 @@ impl Link for WebSocketLink {
         let bytes = encode_from_agent(&message).map_err(|error| failed(&error))?;
         self.socket.get_mut().get_mut().limit(SEND);
         let sent = self.socket.send(Message::binary(bytes));
-        sent.map_err(|error| failed(&error))
+        sent.map_err(|error| lost_by("send", &error))
     }
 
     fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
@@ -187,7 +197,7 @@ impl Link for WebSocketLink {
                 let message = message.map_err(|error| LinkLost::unreadable(error.to_string()))?;
                 Ok(Some(message))
             }
-            Ok(Message::Close(_)) => Err(failed(&"the controller has closed it")),
+            Ok(Message::Close(_)) => Err(failed(&"the controller has closed the connection")),
             Ok(_) => {
                 // A ping is answered by its library; the answer must not wait for the next message.
                 self.socket.get_mut().get_mut().limit(SEND);
@@ -198,7 +208,7 @@ impl Link for WebSocketLink {
             Err(error @ tungstenite::Error::Capacity(_)) => {
                 Err(LinkLost::unreadable(error.to_string()))
             }
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(lost_by("receive", &error)),
         }
     }
 }

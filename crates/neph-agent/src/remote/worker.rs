@@ -209,7 +209,7 @@ impl<E: Executor> Worker<E> {
             }
             Admission::Refused(order, why) => {
                 tracing::warn!("an order is refused: {why}");
-                let why = failed(REFUSED, why);
+                let why = failed(REFUSED, &why).permanent_if(why.is_permanent());
                 let kept = self.shelf.add(id, order);
                 if let Err(why) = kept.and_then(|()| self.shelf.end(id, Err(why))) {
                     tracing::warn!("a refusal cannot be kept: {why}");

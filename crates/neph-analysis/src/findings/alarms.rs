@@ -76,7 +76,7 @@ fn sentence(data: &CampaignData, rule: &str, raised: &Raised<'_>) -> Finding {
         times => format!("{times} times"),
     };
     let text = format!(
-        "The alarm \"{rule}\" was raised {times}, in {}; first {:.0} s after the beginning of block {} of {label}.",
+        "The alarm \"{rule}\" was raised {times}, in {}; first {:.0} s after the beginning of block {} of '{label}'.",
         plural(raised.experiments, "experiment"),
         at.secs_f64(),
         experiment.block(),

@@ -112,7 +112,7 @@ fn first(
 fn transmission(data: &CampaignData, one: &Beyond) -> String {
     let scenario = &data.scenarios[one.scenario];
     format!(
-        "{}: {} of {} go into transmitting and queueing {}, not into distance (median of {}; the quickest ICMP echo takes {}).",
+        "'{}': {} of {} go into transmitting and queueing {}, not into distance (median of {}; the quickest ICMP echo takes {}).",
         scenario.label(),
         millis(one.excess()),
         millis(one.time),
@@ -124,7 +124,7 @@ fn transmission(data: &CampaignData, one: &Beyond) -> String {
 
 fn undecided(data: &CampaignData, one: &Beyond) -> String {
     format!(
-        "In {} the median of {} is {}, the minimum ICMP RTT {}: at least {} of it is not path latency as ping measures it. It is unknown whether {} added it, because timestamps between them are missing.",
+        "In '{}' the median of {} is {}, the minimum ICMP RTT {}: at least {} of it is not path latency as ping measures it. It is unknown whether {} added it, because timestamps between them are missing.",
         data.scenarios[one.scenario].label(),
         one.set,
         millis(one.time),

@@ -87,7 +87,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
             .iter()
             .map(|one| {
                 format!(
-                    "{} ({} of {}, {})",
+                    "'{}' ({} of {}, {})",
                     data.scenarios[one.scenario].label(),
                     millis(one.mean),
                     millis(one.total),
@@ -104,7 +104,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
             format!("{} of {}", members.len(), plural(all, "scenario"))
         };
         format!(
-            "{part} of the mean time is {set} in {scenarios}: from {} ({}) to {} ({}).",
+            "{part} of the mean time is {set} in {scenarios}: from {} ('{}') to {} ('{}').",
             percent(least),
             data.scenarios[members[members.len() - 1].scenario].label(),
             percent(most),

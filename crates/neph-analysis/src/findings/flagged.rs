@@ -73,7 +73,7 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let advice = flagged.worst.advice_under(&loads(flagged));
-    let label = |index: &usize| data.scenarios[*index].label();
+    let label = |index: &usize| format!("'{}'", data.scenarios[*index].label());
     let (fact, reason) = reported(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));
     if flagged.experiments > 1 {

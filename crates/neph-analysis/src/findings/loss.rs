@@ -94,13 +94,13 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
         // Whoever could not send everything has not seen what would have been lost.
         let which = if all.iter().any(|ends| ends.failed > 0) {
-            "No message that was sent was lost"
+            "messages that were sent were lost"
         } else {
-            "No message was lost"
+            "messages were lost"
         };
         return Some(format!(
-            "{which}, of {}: losses that come one at a time are below {}; of bursts nothing is known.",
-            plural(total, "message"),
+            "0 of {} {which}: a loss rate of single messages is below {} (95 % confidence). Rare bursts of loss are not ruled out.",
+            count(total),
             percent(limit)
         ));
     }
@@ -109,7 +109,7 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
         format!(", 95 % interval over experiments {low} to {high}")
     });
     Some(format!(
-        "Messages were lost in {} of {}, most in {}: {} of {} ({}{interval}).",
+        "Messages were lost in {} of {}, most in '{}': {} of {} ({}{interval}).",
         affected,
         plural(sent.len(), "scenario"),
         data.scenarios[worst.scenario].label(),
@@ -126,7 +126,7 @@ fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let most = all.iter().rev().max_by_key(|ends| ends.errors)?;
     (errors > 0).then(|| {
         format!(
-            "{} not answered as expected (an HTTP status, a reply cut off), in {affected} of {}, most in {}: {} of {}. They count as slower than every reply.",
+            "{} not answered as expected (an HTTP status, a reply cut off), in {affected} of {}, most in '{}': {} of {}. They count as slower than every reply.",
             match errors {
                 1 => "1 message was".to_owned(),
                 more => format!("{} messages were", count(more)),
@@ -146,7 +146,7 @@ fn not_sent(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let most = all.iter().rev().max_by_key(|ends| ends.failed)?;
     (failed > 0).then(|| {
         format!(
-            "{} could not be sent, in {affected} of {}, most in {}: {} of {}. In response time they count as slower than every reply.",
+            "{} could not be sent, in {affected} of {}, most in '{}': {} of {}. In response time they count as slower than every reply.",
             plural(failed, "message"),
             plural(all.len(), "scenario"),
             data.scenarios[most.scenario].label(),

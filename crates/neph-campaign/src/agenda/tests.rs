@@ -51,6 +51,7 @@ impl World {
             block: slot.block,
             scenario,
             status,
+            is_permanent: false,
         };
         self.history.push(past);
         self.agenda.note(past);
@@ -122,6 +123,23 @@ fn what_failed_is_tried_between_blocks_least_completed_first() {
         open: 0,
     };
     assert_eq!(world.agenda.standing(), expected);
+}
+
+#[test]
+fn what_a_policy_refuses_is_tried_once_in_a_block() {
+    let mut world = World::new(plan(2, 1, 3));
+    let mut tried = Vec::new();
+    while let Some(slot) = world.agenda.next() {
+        tried.push(slot.block);
+        world.agenda.note(Past {
+            block: slot.block,
+            scenario: world.matrix[0].id,
+            status: ExperimentStatus::Failed,
+            is_permanent: true,
+        });
+    }
+    assert_eq!(tried, [0, 1]);
+    assert_eq!(world.agenda.standing().given_up, 2);
 }
 
 #[test]

@@ -25,6 +25,8 @@ use crate::warnings::warnings;
 pub(crate) struct End {
     pub(crate) status: ExperimentStatus,
     reason: Option<String>,
+    /// Another try would fail in the same way.
+    is_permanent: bool,
     host: HostFacts,
     load: Load,
 }
@@ -34,8 +36,16 @@ impl End {
         Self {
             status: ExperimentStatus::Failed,
             reason: Some(reason),
+            is_permanent: false,
             host: HostFacts::default(),
             load: Load::default(),
+        }
+    }
+
+    fn of(why: &OrderFailed) -> Self {
+        Self {
+            is_permanent: why.is_permanent,
+            ..Self::failed(why.to_string())
         }
     }
 }
@@ -150,7 +160,7 @@ impl Run<'_, '_> {
                 moved = self.address(&order);
                 None
             }
-            Err(failed) => Some(End::failed(failed.to_string())),
+            Err(why) => Some(End::of(&why)),
         };
         let (standing, left) = (self.agenda.standing(), self.time_left());
         let main = order.experiment.flows.first();
@@ -212,6 +222,7 @@ impl Run<'_, '_> {
         let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
+        let is_permanent = end.is_permanent;
         order.experiment.warnings.extend(moved);
         let ended = &mut order.experiment.ended;
         ended.get_or_insert_with(|| self.crew.clock.now());
@@ -232,7 +243,10 @@ impl Run<'_, '_> {
             let pair = (slot.block, slot.scenario);
             self.failed.insert(pair, self.crew.clock.now());
         }
-        self.agenda.note(Past::from(&order.experiment));
+        self.agenda.note(Past {
+            is_permanent,
+            ..Past::from(&order.experiment)
+        });
         self.crew.observer.report(&CampaignEvent::ExperimentEnded {
             experiment: &order.experiment,
             scenario: &order.scenario,
@@ -279,7 +293,7 @@ impl Run<'_, '_> {
                 begun.flow_trace.clone_from(&result.trace);
                 take(result, &mut begun.order.experiment)
             }
-            Err(failed) => End::failed(failed.to_string()),
+            Err(why) => End::of(&why),
         }
     }
 
@@ -377,6 +391,7 @@ pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> End
     End {
         status,
         reason,
+        is_permanent: false,
         host: result.host,
         load: result.load,
     }

@@ -1,4 +1,4 @@
-//! The campaign's end: asks the controller, and carries messages as a bus.
+//! The campaign's end: sends a request, and carries messages as a bus.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -23,28 +23,28 @@ use crate::now::now;
 use crate::operator_port::{ControllerClock, OperatorError};
 use crate::{Bus, FromBus, NotConnected};
 
-/// Messages that wait in the campaign's process.
+/// Maximum number of messages that wait in the campaign's process.
 const WAITING: usize = 16_384;
-/// Time between two tries to reach a controller that is gone.
+/// Nanoseconds between two attempts to reach a lost controller.
 const RETRY: i64 = 500_000_000;
 
-/// The bus, from a campaign's process. When the controller ends, it is connected to the next one at the same
-/// place.
+/// The bus in a campaign's process. When the controller ends, it reconnects to the next one at the
+/// same place.
 #[derive(Debug)]
 pub struct CampaignSocket {
     place: ControllerPlace,
     agents: BTreeSet<AgentName>,
     connection: Connection,
-    /// Set while the controller is gone.
+    /// Set while the controller is not connected.
     retry: Option<Retry>,
 }
 
-/// A try to reach a controller that is gone.
+/// An attempt to reach a lost controller.
 #[derive(Debug)]
 enum Retry {
-    /// It is due then.
+    /// Due at this time.
     At(RawNanos),
-    /// It is made on a thread of its own: a host that does not answer must not stop the campaign.
+    /// Running on a separate thread: a host that does not answer must not block the campaign.
     Trying(JoinHandle<Result<Connection, CampaignSocketError>>),
 }
 
@@ -55,11 +55,11 @@ struct Connection {
     from: Mutex<Receiver<FromBus>>,
 }
 
-/// A controller that does what it was asked for.
+/// A controller that accepted the request.
 #[derive(Debug)]
 struct Asked {
     stream: UnixStream,
-    /// How its clock is known, if it is not this host's.
+    /// Its clock, if it is not this host's.
     clock: Option<ControllerClock>,
 }
 
@@ -67,7 +67,7 @@ impl CampaignSocket {
     /// Connects to the controller at `place`, to measure from these agents.
     ///
     /// # Errors
-    /// None runs there, or one of the agents measures for another campaign.
+    /// No controller runs there, or one of the agents measures for another campaign.
     pub fn connect(
         place: ControllerPlace,
         agents: BTreeSet<AgentName>,
@@ -80,8 +80,8 @@ impl CampaignSocket {
         })
     }
 
-    /// The controller is gone: tries to reach the next one, from time to time. Why there will be none, if it
-    /// takes this operator no more.
+    /// Tries from time to time to reach the next controller. Returns the reason once a controller
+    /// rejects this operator.
     fn reconnect(&mut self) -> Option<String> {
         let due = RawNanos(clock::raw().0 + RETRY);
         self.retry = match self.retry.take() {
@@ -124,7 +124,7 @@ fn none(folder: &Path) -> impl Fn(io::Error) -> CampaignSocketError + use<> {
 }
 
 impl ControllerPlace {
-    /// A stream of bytes to the controller.
+    /// Opens a byte stream to the controller.
     fn stream(&self) -> Result<Asked, CampaignSocketError> {
         match self {
             Self::Folder(folder) => Ok(Asked {
@@ -147,7 +147,7 @@ impl ControllerPlace {
     }
 }
 
-/// Asks the controller; what it sends comes next.
+/// Sends a request; the stream then has the answer's data.
 fn ask(place: &ControllerPlace, request: &SocketRequest) -> Result<Asked, CampaignSocketError> {
     let silent = |_| place.silent();
     let mut asked = place.stream()?;
@@ -171,10 +171,10 @@ fn ask(place: &ControllerPlace, request: &SocketRequest) -> Result<Asked, Campai
     Ok(asked)
 }
 
-/// What the controller at `place` knows of an agent.
+/// Details of an agent from the controller at `place`.
 ///
 /// # Errors
-/// None runs there, or it does not answer.
+/// No controller runs there, or it does not answer.
 pub fn agent_details(
     place: &ControllerPlace,
     agent: &AgentName,
@@ -187,7 +187,7 @@ pub fn agent_details(
 /// The agents of the controller at `place`.
 ///
 /// # Errors
-/// None runs there, or it does not answer.
+/// No controller runs there, or it does not answer.
 pub fn agents_at(place: &ControllerPlace) -> Result<AgentsThere, CampaignSocketError> {
     let mut asked = ask(place, &SocketRequest::Agents)?;
     let text = read_block(&mut asked.stream).map_err(|_| place.silent())?;
@@ -210,7 +210,7 @@ impl Connection {
     }
 }
 
-/// Hands on what the controller sends, until it is gone.
+/// Passes messages of the controller on until it disconnects.
 fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
     while let Ok((agent, bytes)) = read_frame(&mut reading) {
         let one = match decode_from_agent(&bytes) {
@@ -218,8 +218,8 @@ fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
             Ok(message) => FromBus::Message(agent, message),
             Err(error) => return tracing::warn!("from the controller: {error}"),
         };
-        // It must not wait: the campaign may be writing, and the controller with it. What has no room is
-        // asked for once more.
+        // Must not block: the campaign may be writing, and the controller too. A message without
+        // room is lost and requested again later.
         if let Err(TrySendError::Disconnected(_)) = sender.try_send(one) {
             return;
         }

@@ -1,11 +1,11 @@
-//! The bytes of the socket: frames with the name of an agent, and blocks.
+//! Encoding of the socket: frames with the name of an agent, and blocks.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use neph_agent::remote::LONGEST_FRAME;
 use neph_model::AgentName;
 
-/// A message, the name of its agent, and their lengths.
+/// Maximum frame: a message, the name of its agent, and their lengths.
 const LONGEST: usize = LONGEST_FRAME + 64;
 
 pub(super) fn write_frame(
@@ -28,7 +28,7 @@ pub(super) fn write_frame(
     stream.write_all(&frame)
 }
 
-/// The next frame: its agent, and the bytes of the message.
+/// Reads the next frame: its agent, and the bytes of the message.
 pub(super) fn read_frame(stream: &mut impl Read) -> io::Result<(AgentName, Vec<u8>)> {
     let bad = || io::Error::from(ErrorKind::InvalidData);
     let mut length = [0; 4];

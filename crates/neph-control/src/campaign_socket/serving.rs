@@ -1,4 +1,4 @@
-//! The controller's end: serves campaigns and questions.
+//! The controller's end: serves campaigns and requests for information.
 
 use std::io::{self, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -20,17 +20,18 @@ use crate::registry::Registry;
 use crate::turning::Turning;
 use crate::{Bus, FromBus};
 
-/// How often a socket that is idle is looked at.
+/// Polling interval of an idle socket.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Messages that wait for the agents, and bytes of them: a campaign may come from another host.
+/// Maximum number and bytes of messages that wait for agents: a campaign on another host could
+/// flood the controller.
 const WAITING: usize = 16_384;
 const WAITING_BYTES: usize = 16 << 20;
-/// Messages that are passed on before the agents are listened to.
+/// Messages that are passed on before messages of agents are read.
 const AT_ONCE: usize = 1024;
-/// How long a message waits before it is looked whether there is room.
+/// Interval at which a blocked message checks for room.
 const ROOM: Duration = Duration::from_millis(1);
 
-/// How much waits for the agents.
+/// Messages that wait for the agents.
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: AtomicUsize,
@@ -38,7 +39,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Waits until there is room for one more message, however long that is. Whether it is still wanted.
+    /// Blocks until there is room for one more message; returns false if the connection ended.
     fn enter(&self, bytes: usize) -> bool {
         while self.bytes.load(Ordering::Relaxed) > WAITING_BYTES {
             if self.is_over.load(Ordering::Relaxed) {
@@ -55,17 +56,17 @@ impl Waiting {
     }
 }
 
-/// What a process is answered from.
+/// State for serving a process.
 #[derive(Clone, Debug)]
 pub(crate) struct CampaignService {
     pub(crate) hub: Arc<Hub>,
     pub(crate) registry: Arc<Registry>,
-    /// Signs orders of a campaign that cannot do so itself: of an operator.
+    /// Signs orders of operators, who have no signing key.
     pub(crate) signer: Option<Arc<Signer>>,
 }
 
 impl CampaignService {
-    /// For processes on the controller's host: they sign their orders themselves.
+    /// For processes on the controller's host: they sign their orders.
     pub(crate) const fn for_host(hub: Arc<Hub>, registry: Arc<Registry>) -> Self {
         Self {
             hub,
@@ -75,7 +76,7 @@ impl CampaignService {
     }
 }
 
-/// Serves campaigns, each on a thread of its own, until it is asked to stop.
+/// Serves each campaign on its thread, until it is stopped.
 pub(crate) fn serve(listener: &UnixListener, service: &CampaignService, turning: Turning<'_>) {
     std::thread::scope(|scope| {
         while turning.goes_on() {
@@ -96,7 +97,7 @@ pub(crate) fn serve(listener: &UnixListener, service: &CampaignService, turning:
     });
 }
 
-/// Does what a process asks for.
+/// Serves the request of a process.
 pub(crate) fn answer(
     mut stream: UnixStream,
     service: &CampaignService,
@@ -168,7 +169,7 @@ fn campaign(
         for (agent, message, length) in to_agents.try_iter().take(AT_ONCE) {
             waiting.leave(length);
             match signed(service.signer.as_deref(), &agent, message) {
-                // It is asked for a second time.
+                // A lost message is repeated.
                 Ok(message) => drop(bus.send(&agent, message)),
                 Err(error) => tracing::warn!("an order of an operator is not passed on: {error}"),
             }
@@ -182,14 +183,14 @@ fn campaign(
         }
     };
     let _ = stream.shutdown(std::net::Shutdown::Both);
-    // The thread must not wait for room in a queue that is read no more.
+    // Ends the reader: nothing empties its queue any more.
     waiting.is_over.store(true, Ordering::Relaxed);
     drop(to_agents);
     let _ = reader.join();
     done
 }
 
-/// The message as its agent believes it.
+/// The message with a signature that its agent accepts.
 fn signed(
     signer: Option<&Signer>,
     agent: &AgentName,

@@ -1,4 +1,4 @@
-//! An order that is out: how far it is, and what a result of it can be.
+//! An order that is out: its stage, and which results it can have.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,17 @@ use neph_model::{
 
 use crate::inbox::{Inbox, Sent};
 
-/// After how long without an answer a message is sent a second time.
+/// Time without an answer until a message is repeated.
 const REPEAT: Span = Span::from_secs(1);
-/// The same of a part of a file, which takes its time on a slow way.
+/// The same for a part of a file, which takes longer on a slow path.
 const REPEAT_FETCH: Span = Span::from_secs(5);
-/// How often an order that runs is asked for: its end is reported without being asked, unless that is lost.
+/// Interval at which a running order is polled: the agent reports its end, but that message may be
+/// lost.
 const ASK: Span = Span::from_secs(2);
-/// After how long it is reported that an agent has not taken an order on.
+/// Time without an answer until a warning is printed.
 const MISSED: Span = Span::from_secs(5);
 
-/// How long an order may be under way before it begins.
+/// Maximum time between the sending of an order and its start.
 const UNDER_WAY: Span = Span::from_secs(60);
 
 /// The end of the longest lease of an order that is sent at `wall`.
@@ -29,36 +30,36 @@ pub(crate) fn latest(order: &Order, wall: Wall) -> Wall {
 /// How long after its lease an agent may report an order as under way.
 const GRACE: Span = Span::from_secs(180);
 
-/// What a message about an order is made with.
+/// Context for messages about an order.
 #[derive(Debug)]
 pub(super) struct Asking<'a> {
     pub(super) id: OrderId,
-    /// How much of a file is asked for at once.
+    /// Bytes of a file to request at once.
     pub(super) part_bytes: u32,
     pub(super) inbox: &'a Inbox,
     pub(super) signer: &'a Signer,
-    /// Now.
+    /// Current wall-clock time.
     pub(super) wall: Wall,
 }
 
-/// How far an order is.
+/// The stage of an order.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// It is not known to have come.
+    /// Sent, without an answer yet.
     Sent,
     /// The agent carries it out.
     Running,
-    /// It is over, and its files are fetched.
+    /// It has ended; its files are being fetched.
     Fetching {
         ended: Box<Ended>,
-        /// The one that is fetched, by its place.
+        /// Index of the current file.
         file: usize,
-        /// What was asked for last: the file, and its first byte.
+        /// The last request: index of the file, and its first byte.
         asked: Option<(usize, u64)>,
     },
-    /// All of its result is here and was reported.
+    /// The result is complete and was reported.
     Reported,
-    /// The result is stored; that is sent to its agent until it has forgotten it.
+    /// The result is stored; the agent is notified until it has forgotten the order.
     Stored,
 }
 
@@ -71,17 +72,17 @@ pub(super) struct Out {
     pub(super) stage: Stage,
     /// When its next message is due, since the dispatcher's start.
     pub(super) due: Span,
-    /// It was submitted or adopted by this process.
+    /// Submitted or adopted by this process.
     pub(super) is_followed: bool,
-    /// When it was sent first.
+    /// When it was first sent.
     pub(super) awaited: Option<Span>,
-    /// It was reported that nothing came of that.
+    /// A warning about the missing answer was printed.
     pub(super) is_missed: bool,
     pub(super) is_cancelled: bool,
-    /// When that was sent first, or sent again after the agent's last answer to it.
+    /// Since when the cancellation is unanswered.
     pub(super) cancelled: Option<Span>,
     pub(super) is_prepared: bool,
-    /// When it has to be over, once it is known to run.
+    /// Latest end, once it is known to run.
     pub(super) until: Option<Wall>,
 }
 
@@ -102,7 +103,7 @@ impl Out {
         }
     }
 
-    /// What its agent is asked now, and after how long it is asked a second time.
+    /// The next messages to its agent, and the time until they are repeated.
     pub(super) fn next(&mut self, asking: &Asking<'_>) -> (Vec<ToAgent>, Span) {
         let id = asking.id;
         match &mut self.stage {
@@ -114,7 +115,7 @@ impl Out {
             Stage::Fetching { ended, file, asked } => {
                 let wanted = ended.files.get(*file).map(|one| one.file);
                 let here = wanted.map_or(Ok(0), |wanted| asking.inbox.length_of(id, wanted));
-                // A file that cannot be looked at cannot be appended to either, which ends the run.
+                // If the file cannot be read, it cannot be appended to either, which ends the run.
                 let from = here.unwrap_or(0);
                 let mut messages = vec![ToAgent::Fetch {
                     id,
@@ -122,14 +123,15 @@ impl Out {
                     from,
                     most: asking.part_bytes,
                 }];
-                // A fetch that is not answered does not show why: the agent may have lost the order.
+                // An unanswered fetch has an unknown cause: the agent may have lost the order.
                 if asked.replace((*file, from)) == Some((*file, from)) {
                     messages.push(ToAgent::Ask { id });
                 }
                 (messages, REPEAT_FETCH)
             }
             Stage::Reported => (Vec::new(), REPEAT),
-            // Nothing will be done with it: an agent forgets only what is over.
+            // The result is not needed. The cancellation is repeated: an agent forgets only orders
+            // that are over.
             Stage::Stored if self.is_cancelled => {
                 (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT)
             }
@@ -137,7 +139,7 @@ impl Out {
         }
     }
 
-    /// The order, signed, with a lease that is as long as it can take.
+    /// The signed order, with a lease for its longest duration.
     fn begin(&self, asking: &Asking<'_>) -> Option<ToAgent> {
         let id = asking.id;
         let order = self.order.clone().at_its_site();
@@ -159,22 +161,20 @@ impl Out {
         }
     }
 
-    /// Whether it cannot be under way any more at `wall`: its agent had to end it long ago.
+    /// Whether it cannot be under way at `wall`: its agent should have ended it long ago.
     pub(super) fn is_overdue(&mut self, wall: Wall) -> bool {
         let longest = self.order.longest(wall) + UNDER_WAY;
         wall > *self.until.get_or_insert(wall + longest) + GRACE
     }
 
-    /// There will be no result.
+    /// Marks the result as lost.
     pub(super) fn lost(&mut self, reason: &str) -> Update {
         self.stage = Stage::Reported;
-        Update::Done(Err(OrderFailed {
-            operation: format!("fetch the result from agent {}", self.agent),
-            reason: reason.to_owned(),
-        }))
+        let operation = format!("fetch the result from agent {}", self.agent);
+        Update::Done(Err(OrderFailed::new(operation, reason)))
     }
 
-    /// Reports, once, that the agent has not answered for long.
+    /// Warns once if the agent has not answered for long.
     pub(super) fn await_answer(&mut self, now: Span) {
         if !matches!(self.stage, Stage::Sent) {
             return;
@@ -190,7 +190,7 @@ impl Out {
     }
 }
 
-/// Whether it is an order for so many experiments.
+/// Whether it is an order for `count` experiments.
 pub(super) fn has_experiments(order: &Order, count: usize) -> bool {
     match order {
         Order::Experiments(orders) => orders.len() == count,
@@ -198,7 +198,8 @@ pub(super) fn has_experiments(order: &Order, count: usize) -> bool {
     }
 }
 
-/// Whether a file is no longer than its order allows: a capture ends when it has as much, with what waits then.
+/// Whether a file is within its order's limit. A capture may exceed the limit by the packets in the
+/// buffer.
 fn is_bounded(order: &Order, file: &FileLength) -> bool {
     const WAITING: u64 = 128 << 20;
     match order {
@@ -209,7 +210,7 @@ fn is_bounded(order: &Order, file: &FileLength) -> bool {
     }
 }
 
-/// Whether a result is one of this order: its files, each once, and what it reports.
+/// Whether a result belongs to this order: its files, each once, and its contents.
 pub(super) fn fits(order: &Order, ended: &Ended) -> bool {
     let files: BTreeSet<ResultFile> = ended.files.iter().map(|one| one.file).collect();
     let belong = files.len() == ended.files.len() && files.iter().all(|one| one.belongs_to(order));

@@ -1,4 +1,4 @@
-//! When an agent is given up.
+//! When the controller gives up an agent.
 
 use neph_agent::remote::FileLength;
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderResult};

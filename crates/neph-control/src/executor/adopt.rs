@@ -1,4 +1,4 @@
-//! Orders that an earlier process submitted: those of this campaign go on, what is not an experiment is ended.
+//! Orders of an earlier process: experiments of this campaign continue, other orders are cancelled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::AgentsExecutor;
 use super::shares::{Running, Share};
 use crate::Bus;
 
-/// What becomes of the results of an agent that does not answer, where a campaign goes on.
+/// End of a message about an agent that does not answer, if the campaign can be resumed.
 pub(crate) const LATER: &str = "; what it has measured is fetched when the campaign goes on";
 
 impl<B: Bus> AgentsExecutor<B> {
@@ -30,7 +30,7 @@ impl<B: Bus> AgentsExecutor<B> {
         let mut adopted = Vec::new();
         for (id, order) in left {
             let Order::Experiments(orders) = &order else {
-                // It is done over with its block.
+                // It is repeated with its block.
                 self.dispatcher.cancel(id);
                 self.dispatcher.stored(id)?;
                 continue;

@@ -1,4 +1,4 @@
-//! What several agents do of one order, and what that means for the order as it is.
+//! The shares of several agents in one order, and their joined result.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use neph_model::{
 
 use super::standing::Lost;
 
-/// What one agent does of an order.
+/// The share of one agent.
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) id: Option<OrderId>,
-    /// The places of its experiments in the order.
+    /// Indices of its experiments in the order.
     pub(super) places: Vec<usize>,
     pub(super) prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
     pub(super) result: Option<Result<OrderResult, OrderFailed>>,
@@ -22,19 +22,19 @@ pub(super) struct Share {
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) shares: Vec<Share>,
-    /// Of an order for experiments.
+    /// Empty for other orders.
     pub(super) experiments: Vec<ExperimentId>,
     pub(super) is_prepared: bool,
-    /// What has to wait until all of them are prepared.
+    /// Updates that wait until all shares are prepared.
     pub(super) held: Vec<Update>,
-    /// What each experiment is aimed at.
+    /// The target of each experiment.
     pub(super) targets: Vec<Option<Target>>,
-    /// Experiments whose reflector has ended while they ran, and its agent.
+    /// Experiments whose reflector ended during them, and its agent.
     pub(super) lost: BTreeMap<usize, AgentName>,
 }
 
 impl Share {
-    /// Takes note of an update; gives back one that concerns the order as it is.
+    /// Stores an update, or returns one that concerns the whole order.
     pub(super) fn note(&mut self, update: Update) -> Option<Update> {
         match update {
             Update::Prepared(prepared) => self.prepared = Some(prepared),
@@ -46,7 +46,7 @@ impl Share {
 }
 
 impl Running {
-    /// What is prepared, once, when that is known of every share.
+    /// The prepared experiments; returned once, when every share has reported.
     pub(super) fn all_prepared(&mut self) -> Option<Vec<Result<Prepared, OrderFailed>>> {
         let is_known = |share: &Share| share.prepared.is_some() || share.result.is_some();
         let is_any = self.shares.iter().any(|share| share.prepared.is_some());
@@ -69,7 +69,7 @@ impl Running {
         Some(all.into_values().collect())
     }
 
-    /// A reflector of the campaign has ended: experiments that measure it have measured its silence.
+    /// Marks experiments whose reflector has ended: they measured a missing reflector.
     pub(super) fn note_lost(&mut self, lost: &Lost) {
         for (place, target) in self.targets.iter().enumerate() {
             let is_its = |target: &Target| target.host() == lost.host && target.port() == lost.port;

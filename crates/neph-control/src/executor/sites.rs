@@ -1,4 +1,4 @@
-//! Which agents a campaign has, and where.
+//! Which agents a campaign uses, and at which sites.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use neph_model::{AgentName, OrderFailed};
 
 use super::AgentReflector;
 
-/// Which agent is at which site.
+/// The agent of each site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sites {
-    /// By the name of the site in the plan.
+    /// By the site's name in the plan.
     pub agents: BTreeMap<String, AgentName>,
-    /// Who carries out orders that name no site.
+    /// The agent for orders without a site.
     pub default: Option<AgentName>,
-    /// Agents that answer probes as long as the executor is there.
+    /// Reflectors at agents, during the life of the executor.
     pub reflectors: BTreeMap<AgentName, AgentReflector>,
 }
 
@@ -24,12 +24,12 @@ impl Sites {
             Some(site) => self.agents.get(site),
             None => self.default.as_ref(),
         };
-        found.cloned().ok_or_else(|| OrderFailed {
-            operation: "send an order".to_owned(),
-            reason: match site {
+        found.cloned().ok_or_else(|| {
+            let why = match site {
                 Some(site) => format!("site '{site}' has no agent"),
                 None => "it names no site, and no agent is the default".to_owned(),
-            },
+            };
+            OrderFailed::new("send an order", why)
         })
     }
 }

@@ -1,28 +1,32 @@
-//! Reflectors at the sites of agents: they answer as long as the executor is there.
+//! Reflectors at agents, during the life of the executor.
 //!
-//! Owns when one is ordered, and whether all are there. One that ends, or whose agent was killed, is ordered anew.
+//! Owns when each is ordered, and whether all are ready. A reflector that ends, or whose agent was
+//! killed, is ordered once more.
 
 use std::collections::BTreeMap;
 
 use neph_agent::remote::REFUSED;
 use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
 
-/// How long experiments wait for reflectors: an agent may be away, and its site is not all of a campaign.
+/// How long experiments wait for reflectors: an agent may be offline, and other sites can measure
+/// without it.
 const PATIENCE: Span = Span::from_secs(20);
-/// From the end of one to the next order for it.
+/// Minimum time from the end of a reflector to its next order.
 const REST: Span = Span::from_secs(1);
 const LONGEST_REST: Span = Span::from_secs(60);
+/// A reflector that fails with at least this rest is reported.
+const UNUSUAL: Span = Span::from_secs(4);
 
-/// A reflector at the site of an agent.
+/// A reflector at an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentReflector {
-    /// What it is.
+    /// Its order.
     pub order: ReflectorOrder,
-    /// The host by which targets reach it.
+    /// The host in targets that use it.
     pub host: String,
 }
 
-/// A reflector that answered and has ended before the campaign.
+/// A reflector that was ready and ended before the campaign.
 #[derive(Debug)]
 pub(super) struct Lost {
     pub(super) agent: AgentName,
@@ -40,7 +44,7 @@ impl Lost {
     }
 }
 
-/// What an update of a reflector means.
+/// Result of an update of a reflector.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     /// Its order is over.
@@ -48,12 +52,12 @@ pub(super) struct Noted {
     pub(super) lost: Option<Lost>,
 }
 
-/// How far a reflector is.
+/// The state of a reflector.
 #[derive(Debug)]
 enum State {
-    /// It is ordered then.
+    /// To be ordered at this time.
     Due(Span),
-    /// It is ordered.
+    /// Ordered.
     Ordered(OrderId),
     /// It answers.
     Ready(OrderId),
@@ -63,7 +67,7 @@ enum State {
 struct Stand {
     reflector: AgentReflector,
     state: State,
-    /// From its last end to the next order.
+    /// Time from its last end to the next order.
     rest: Span,
 }
 
@@ -84,9 +88,9 @@ impl Stand {
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     stands: BTreeMap<AgentName, Stand>,
-    /// Why one will never answer: its agent refuses it.
+    /// Reason of an agent that refuses its reflector.
     refused: Option<String>,
-    /// Since when it is waited.
+    /// Start of the wait for reflectors.
     since: Option<Span>,
     is_over: bool,
 }
@@ -105,7 +109,7 @@ impl Standing {
         }
     }
 
-    /// Those that are to be ordered at `now`.
+    /// Reflectors to order at `now`.
     pub(super) fn due(&self, now: Span) -> Vec<(AgentName, ReflectorOrder)> {
         if self.is_over {
             return Vec::new();
@@ -122,7 +126,7 @@ impl Standing {
         }
     }
 
-    /// Takes note of an update, if it is of a reflector.
+    /// Processes an update, if it is of a reflector.
     pub(super) fn note(&mut self, id: OrderId, update: &Update, now: Span) -> Option<Noted> {
         let mut stands = self.stands.iter_mut();
         let (agent, stand) = stands.find(|(_, stand)| stand.order() == Some(id))?;
@@ -137,14 +141,15 @@ impl Standing {
                         let reason = &why.reason;
                         self.refused =
                             Some(format!("agent {agent} refuses its reflector: {reason}"));
-                    } else {
-                        // One of a campaign before may not have ended yet.
+                    } else if stand.rest >= UNUSUAL {
+                        // With a shorter rest, a reflector of the previous run may not have ended
+                        // yet.
                         tracing::warn!(
                             "the reflector at agent {agent} is not ready: {why}; it is ordered again"
                         );
                     }
                 }
-                // One that answered is ordered at once; one that does not is ordered less and less often.
+                // A reflector that was ready has a short rest; for another one the rest doubles.
                 stand.rest = if stand.is_ready() {
                     noted.lost = (!self.is_over).then(|| Lost::of(agent, &stand.reflector));
                     REST
@@ -159,12 +164,12 @@ impl Standing {
         Some(noted)
     }
 
-    /// Why one will never answer, if that is so.
+    /// Reason of an agent that refuses its reflector, if there is one.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Whether all answer, or were waited for long enough.
+    /// Whether all answer, or the wait is over.
     pub(super) fn is_ready(&mut self, now: Span) -> bool {
         if self.stands.values().all(Stand::is_ready) {
             self.since = None;
@@ -174,15 +179,15 @@ impl Standing {
         now - since > PATIENCE
     }
 
-    /// None is ordered any more: those that are have to be ended.
+    /// Stops ordering reflectors; returns the orders to cancel.
     pub(super) fn end(&mut self) -> Vec<OrderId> {
         self.is_over = true;
-        // That one was refused is reported; the others are still to be waited for.
+        // The refusal was reported; the end of the others is still awaited.
         self.refused = None;
         self.stands.values().filter_map(Stand::order).collect()
     }
 
-    /// Whether one is ordered.
+    /// Whether a reflector is ordered.
     pub(super) fn is_under_way(&self) -> bool {
         self.stands.values().any(|stand| stand.order().is_some())
     }

@@ -1,4 +1,4 @@
-//! Orders over a bus that loses messages, brings some twice, and between processes that are killed.
+//! Tests orders over a bus that loses and duplicates messages, with processes that are killed.
 
 mod agent;
 mod campaign;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use world::World;
 
-/// Runs of the world, each from another seed.
+/// Number of runs, each with another seed.
 const SEEDS: u64 = 300;
 
 #[test]

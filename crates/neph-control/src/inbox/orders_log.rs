@@ -1,10 +1,9 @@
-//! The log of a campaign's orders: one file, appended to, in the place of a file for each order and each change
-//! of its state.
+//! The log of a campaign's orders: one append-only file for all orders and changes of their states.
 //!
-//! Owns the file, when it is written anew without what is over, and when it has to be on the disk. A record is
-//! safe from a kill when its call returns. Only an order has to be safe from a loss of power too, before it is
-//! sent: [`OrdersLog::sync`] sees to that for all that were added since the last time. That a result is
-//! stored, or that an agent has forgotten it, can be asked for once more
+//! Owns the file, when it is rewritten without completed orders, and when it is synced. A record
+//! survives a kill once its call has returned. Only an order must also survive a power failure
+//! before it is sent: [`OrdersLog::sync`] covers all orders added since the last call. The facts
+//! that a result is stored or that an agent has forgotten an order can be requested again
 //! (docs/decisions/0014-one-log-of-orders.md).
 
 use std::collections::BTreeMap;
@@ -18,11 +17,11 @@ use neph_text::DiskError;
 
 use super::{Found, InboxError, Sent};
 
-/// What the file begins with.
+/// Start of the file.
 const HEADER: &[u8] = b"neph orders 1\n";
-/// The file is not written anew before it is so long.
+/// Size in bytes up to which the file is not rewritten.
 const SHORT: u64 = 8 << 20;
-/// It is written anew when so small a part of it is of orders that are out.
+/// The file is rewritten when open orders are less than 1/`LIVE_PART` of it.
 const LIVE_PART: u64 = 4;
 
 const BOOT: u8 = b'b';
@@ -30,10 +29,10 @@ const ORDER: u8 = b'o';
 const STORED: u8 = b's';
 const OVER: u8 = b'r';
 
-/// What is in a log of orders that are out: their texts, and whether their results are stored.
+/// The contents of a log: the texts of open orders, and whether their results are stored.
 #[derive(Debug, Default)]
 struct Contents {
-    /// Which start of the host the log was written after; `None` if the file is no log.
+    /// Boot of the host during which the log was written; `None` if the file is no log.
     boot: Option<Vec<u8>>,
     orders: BTreeMap<OrderId, Logged>,
 }
@@ -44,11 +43,11 @@ struct Logged {
     is_stored: bool,
 }
 
-/// What an earlier process left.
+/// State from an earlier process.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     pub(super) orders: Vec<Found>,
-    /// The host was not started anew since: what was written and not synced is on its disk too.
+    /// The host was not rebooted since, so unsynced writes are on its disk too.
     pub(super) is_same_boot: bool,
 }
 
@@ -57,20 +56,20 @@ pub(super) struct Left {
 pub(super) struct OrdersLog {
     path: PathBuf,
     writer: LogWriter,
-    /// The length of the text of each order that is out.
+    /// Text length of each order that is out.
     live: BTreeMap<OrderId, u64>,
     live_bytes: u64,
-    /// An order may be lost if the power goes.
+    /// A power failure may lose an order.
     is_unsynced: bool,
-    /// How much of the file survives that.
+    /// Length of the file after a power failure.
     #[cfg(test)]
     pub(super) synced_bytes: u64,
-    /// The process is killed: it does nothing at its end.
+    /// The process was killed: it does nothing at its end.
     #[cfg(test)]
     pub(super) is_killed: bool,
 }
 
-/// Nothing is left behind where no order is out.
+/// Removes the file if no order is out.
 impl Drop for OrdersLog {
     fn drop(&mut self) {
         #[cfg(test)]
@@ -84,7 +83,7 @@ impl Drop for OrdersLog {
 }
 
 impl OrdersLog {
-    /// Opens the log in `folder`: written anew, without what is over.
+    /// Opens the log in `folder` and rewrites it without completed orders.
     pub(super) fn open(folder: &Path) -> Result<(Self, Left), InboxError> {
         let path = folder.join("orders.log");
         let contents = read(&path)?;
@@ -121,7 +120,7 @@ impl OrdersLog {
         Ok((log, left))
     }
 
-    /// Adds an order, as text. It may be sent after the next [`Self::sync`].
+    /// Adds an order as text. It may be sent after the next [`Self::sync`].
     pub(super) fn add(&mut self, id: OrderId, text: &[u8]) -> Result<(), InboxError> {
         self.writer.append(&record(ORDER, id, text))?;
         self.live.insert(id, text.len() as u64);
@@ -130,7 +129,7 @@ impl OrdersLog {
         Ok(())
     }
 
-    /// All orders that were added are on the disk when this returns.
+    /// Syncs all added orders.
     pub(super) fn sync(&mut self) -> Result<(), InboxError> {
         if self.is_unsynced {
             self.writer.sync()?;
@@ -143,12 +142,12 @@ impl OrdersLog {
         Ok(())
     }
 
-    /// The result of an order is stored.
+    /// Records that the result of an order is stored.
     pub(super) fn mark_stored(&mut self, id: OrderId) -> Result<(), InboxError> {
         Ok(self.writer.append(&record(STORED, id, &[]))?)
     }
 
-    /// Nothing is left to do for an order.
+    /// Records that an order is over.
     pub(super) fn remove(&mut self, id: OrderId) -> Result<(), InboxError> {
         let Some(bytes) = self.live.remove(&id) else {
             return Ok(());
@@ -176,16 +175,16 @@ fn record(kind: u8, id: OrderId, text: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Which start of the host this is, if it tells.
+/// The boot of this host, if the kernel reports one.
 fn boot() -> Option<Vec<u8>> {
     fs::read("/proc/sys/kernel/random/boot_id").ok()
 }
 
-/// What is in the log at `path`; nothing if it is not there.
+/// Reads the log at `path`; empty if it does not exist.
 fn read(path: &Path) -> Result<Contents, InboxError> {
     let mut contents = Contents::default();
     let is_there = read_log(path, HEADER, &mut |record| contents.apply(record))?;
-    // A log comes under its name with its first record.
+    // A log gets its name together with its first record.
     if is_there && contents.boot.is_none() {
         let other = io::Error::other("it is damaged, or of another version of neph");
         return Err(DiskError::of("understand", path)(other).into());
@@ -227,7 +226,7 @@ impl Contents {
     }
 }
 
-/// Writes a log of these orders; it replaces the one at `path` when all of it is on the disk.
+/// Writes a log of these orders; it replaces the one at `path` once it is completely on disk.
 fn write(path: &Path, orders: &BTreeMap<OrderId, Logged>) -> Result<LogWriter, InboxError> {
     let partial = path.with_extension("new");
     match fs::remove_file(&partial) {

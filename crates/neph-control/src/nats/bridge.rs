@@ -1,6 +1,7 @@
-//! The controller's end of NATS: agents that speak there are in the hub like those at its port.
+//! The controller's end of NATS: its agents are in the hub like those at the controller's port.
 //!
-//! Owns who of them is there: NATS does not report it, so an agent is there as long as it gives signs of life.
+//! Owns the presence of these agents: NATS does not report it, so an agent counts as connected
+//! while it sends heartbeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,19 +23,19 @@ use crate::now::now;
 use crate::reception::{Reception, receive};
 use crate::registry::Registry;
 
-/// How often it is looked who is gone or revoked.
+/// Interval of the check for silent and revoked agents.
 const LOOK: Duration = Duration::from_secs(3);
-/// After so long without a sign of life an agent is gone, nanoseconds; it gives one every 5 s.
+/// Nanoseconds without a heartbeat until an agent counts as disconnected; it sends one every 5 s.
 const SILENT: i64 = 15_000_000_000;
 
-/// Runs as long as this.
+/// Runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Bridge {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// An agent that was heard.
+/// A connected agent.
 struct Present {
     /// Its connection in the hub.
     number: u64,
@@ -47,7 +48,7 @@ struct Carrier {
     registry: Arc<Registry>,
     hub: Arc<Hub>,
     present: BTreeMap<AgentName, Present>,
-    /// Agents that cannot be served until they greet anew.
+    /// Agents that must greet before they are served.
     refused: BTreeSet<AgentName>,
 }
 
@@ -155,11 +156,11 @@ impl Carrier {
 
     fn is_present(&self, agent: &AgentName) -> bool {
         let present = self.present.get(agent);
-        // A connection at the controller's port may have taken its place.
+        // A connection at the controller's port may have replaced it.
         present.is_some_and(|one| !one.forwards.is_finished())
     }
 
-    /// The agent, in the hub.
+    /// Adds the agent to the hub if needed.
     fn greet(&mut self, agent: &AgentName) -> &mut Present {
         if !self.is_present(agent) {
             let (number, queue) = self.hub.connected(agent, now());
@@ -209,7 +210,7 @@ async fn forward(client: Client, agent: AgentName, mut queue: mpsc::Receiver<ToA
 async fn send(client: &Client, agent: &AgentName, message: &ToAgent) {
     match encode_to_agent(message) {
         Ok(bytes) => {
-            // What is lost is sent a second time.
+            // A lost message is repeated.
             let _ = client.publish(to_agent(agent), bytes.into()).await;
         }
         Err(error) => tracing::warn!("a message to an agent is not sent: {error}"),

@@ -1,7 +1,7 @@
-//! The configuration of a NATS server: who may connect, and what each may use.
+//! Writes the configuration of a NATS server: its users, and the subjects of each.
 //!
-//! Users are certificates of the controller's authority. A user is the key of an enrolment and not a name, so that
-//! an agent that was revoked has no part in a later one of the same name.
+//! Users are certificates of the controller's authority. A user is the key of an enrolment, not a
+//! name. So a revoked agent has no access as a later one with the same name.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,17 @@ use crate::registry::{Registry, RegistryError};
 /// Files of a NATS server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatsFiles {
-    /// What `nats-server -c` reads.
+    /// The file for `nats-server -c`.
     pub config: PathBuf,
-    /// Agents that may connect.
+    /// Number of agents that may connect.
     pub agents: usize,
 }
 
-/// Writes the configuration of a server that listens at `listen` (`HOST:PORT`) and is reached by these names and
-/// addresses into `folder`, with its certificate and key.
+/// Writes the configuration of a server that listens at `listen` (`HOST:PORT`) and has these names
+/// and addresses to `folder`, with its certificate and key.
 ///
 /// # Errors
-/// The disk refuses, or the authority's key cannot be used.
+/// A disk operation failed, or the authority's key cannot be used.
 pub fn write_nats_config(
     registry: &Registry,
     folder: &Path,
@@ -72,7 +72,7 @@ pub fn write_nats_config(
     })
 }
 
-/// The user of the controller itself.
+/// The user of the controller.
 pub(crate) const CONTROLLER: &str = neph_agent::remote::CONTROLLER_NAME;
 
 fn user(name: &str, publishes: &str, subscribes: &str) -> String {

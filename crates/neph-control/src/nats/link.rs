@@ -1,7 +1,7 @@
 //! The agent's end of NATS.
 //!
-//! Owns a thread with the client. A connection that breaks ends the link, so that the agent makes another one and
-//! greets the controller anew.
+//! Owns a thread with the client. A broken connection ends the link, so that the agent reconnects
+//! and greets the controller.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use tokio::time::timeout;
 
 use super::{NatsError, WAITING, connect, from_agent, to_agent};
 
-/// For a message, and for the last of them.
+/// Timeout for a message, and for the last ones together.
 const SEND: Duration = Duration::from_secs(4);
 const LAST: Duration = Duration::from_secs(1);
-/// Messages that wait to be sent.
+/// Maximum number of messages that wait to be sent.
 const SENDING: usize = 16;
 
-/// A connection to a controller by way of NATS.
+/// A connection to a controller over NATS.
 pub struct NatsLink {
     to: Option<mpsc::Sender<Vec<u8>>>,
     from: Receiver<Vec<u8>>,
@@ -43,7 +43,7 @@ impl NatsLink {
     /// Connects an enrolled agent to one of the servers (`HOST:PORT`, separated by commas).
     ///
     /// # Errors
-    /// None is there, or one of the two is not who the other expects.
+    /// No server is reachable, or an authentication failed.
     pub fn connect(servers: &str, identity: &Identity) -> Result<Self, NatsError> {
         let failed = |why: String| NatsError {
             servers: servers.to_owned(),
@@ -117,7 +117,7 @@ async fn carry(client: &async_nats::Client, mut parts: Parts, broken: &Notify) {
             message = received.next() => {
                 let Some(message) = message else { return };
                 let taken = parts.received.try_send(message.payload.to_vec());
-                // What does not fit is asked for.
+                // A message without room is lost and requested later.
                 if let Err(TrySendError::Disconnected(_)) = taken {
                     return;
                 }
@@ -143,7 +143,8 @@ impl Link for NatsLink {
             encode_from_agent(&message).map_err(|error| LinkLost::new(error.to_string()))?;
         let sent = self.to.as_ref().map(|to| to.try_send(bytes));
         match sent {
-            // What does not fit is asked for a second time; a server that takes nothing does not answer either.
+            // A message without room is lost and requested later; a server that accepts nothing
+            // does not answer either.
             Some(Ok(()) | Err(mpsc::error::TrySendError::Full(_))) => Ok(()),
             _ => Err(LinkLost::new("NATS has closed it")),
         }
@@ -162,7 +163,7 @@ impl Link for NatsLink {
 
 impl Drop for NatsLink {
     fn drop(&mut self) {
-        // Its thread ends by itself: what is measured does not wait for a server that hangs.
+        // The thread ends on its own: measurements do not wait for a server that hangs.
         self.to = None;
         drop(self.thread.take());
     }

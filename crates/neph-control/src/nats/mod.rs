@@ -1,8 +1,8 @@
-//! NATS as a bus, for fleets that outgrow the controller's own port.
+//! NATS as a bus, for fleets that are too large for the controller's port.
 //!
-//! Owns subjects, the connection to the servers and the servers' configuration. Uses core NATS alone, which promises
-//! less than our messages need of a bus: no stream, no acknowledgement, nothing that outlives a server. Each agent
-//! has a subject of its own each way, and a user that may use these two.
+//! Owns subjects, the connection to the servers and their configuration. Uses core NATS only: no
+//! stream, no acknowledgement, no state that survives a server. That suffices, because a bus may
+//! lose messages. Each agent has one subject per direction, and a user that may use only these two.
 
 mod bridge;
 mod config;
@@ -19,22 +19,23 @@ pub(crate) use bridge::Bridge;
 pub use config::{NatsFiles, write_nats_config};
 pub use link::NatsLink;
 
-/// For a connection.
+/// Timeout of a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How often a server is asked for a sign of life.
+/// Interval of pings to the server.
 const PING: Duration = Duration::from_secs(5);
-/// Messages that wait for us. What does not fit is lost, and is asked for a second time.
+/// Maximum number of received messages that wait. A message without room is lost and requested
+/// later.
 const WAITING: usize = 1024;
 
-/// Where NATS is, or could not be reached.
+/// NATS could not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("NATS at {servers}: {why}")]
 pub struct NatsError {
     /// The servers.
     pub servers: String,
-    /// What is wrong.
+    /// The cause.
     pub why: String,
-    /// It knows no user with this certificate.
+    /// The server has no user with this certificate.
     pub is_refused: bool,
 }
 
@@ -46,7 +47,7 @@ fn from_agent(agent: &AgentName) -> String {
     format!("neph.from.{agent}")
 }
 
-/// The agent whose subject this is: its user alone may publish there.
+/// The agent of this subject: only its user may publish to it.
 fn agent_of(subject: &str) -> Option<AgentName> {
     subject.strip_prefix("neph.from.")?.parse().ok()
 }
@@ -95,7 +96,7 @@ pub(crate) async fn connect(
     Ok(client)
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Invitations, certificates and who may be what.
+//! Tests of invitations, certificates and roles.
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;

@@ -1,5 +1,5 @@
-//! What is kept of schedules: a folder for each in the controller's folder, with the schedule and what became of
-//! its runs.
+//! Storage of schedules: a folder for each in the controller's folder, with the schedule and the
+//! history of its runs.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -13,26 +13,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{Missed, Schedule};
 
-/// Entries of a history that are kept at the least.
+/// Minimum number of entries that a shortened history keeps.
 const KEPT: usize = 5_000;
 
-/// Schedules could not be read or written.
+/// Errors of the storage of schedules.
 #[derive(Debug, thiserror::Error)]
 pub enum BookError {
-    /// The disk refuses.
+    /// A disk operation failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The name is taken.
+    /// The name is in use.
     #[error(
         "there is a schedule {0} already; neph control schedule --remove {0} ends it, --name gives this one another name"
     )]
     Taken(AgentName),
-    /// There is no such schedule.
+    /// No such schedule.
     #[error("there is no schedule {0}; neph control schedule lists those that there are")]
     None(AgentName),
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Outcome {
@@ -40,13 +40,13 @@ pub enum Outcome {
     Complete,
     /// Everything was measured, and an alarm of the plan was raised.
     Alarmed,
-    /// Some scenario failed every try.
+    /// A scenario failed in every attempt.
     Incomplete,
     /// It was stopped before its end.
     Interrupted,
     /// It could not be carried out.
     Failed {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -63,35 +63,35 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What became of a run that was due.
+/// An entry of a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Entry {
-    /// It begins.
+    /// A run begins.
     Begun {
         /// When it was due.
         #[serde(rename = "due_unix_ns")]
         due: Wall,
-        /// When.
+        /// Time of the start.
         #[serde(rename = "at_unix_ns")]
         at: Wall,
-        /// The campaign that it goes on with; of a new one there is none.
+        /// The campaign that it resumes; absent for a new one.
         resumes: Option<CampaignId>,
     },
-    /// It ended.
+    /// A run ended.
     Ended {
         /// When it was due.
         #[serde(rename = "due_unix_ns")]
         due: Wall,
-        /// When that was noticed.
+        /// When the end was noticed.
         #[serde(rename = "at_unix_ns")]
         at: Wall,
-        /// How.
+        /// Its outcome.
         outcome: Outcome,
         /// Its campaign, if there is one.
         campaign: Option<CampaignId>,
     },
-    /// Runs did not begin in time, and are not made up for.
+    /// Runs that did not begin in time and are skipped.
     Missed {
         /// When the first of them was due.
         #[serde(rename = "first_unix_ns")]
@@ -101,15 +101,15 @@ pub enum Entry {
         last: Wall,
         /// How many.
         count: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It did not begin because the one before was not over.
+    /// A run that did not begin because the previous one was not over.
     LeftOut {
         /// When it was due.
         #[serde(rename = "due_unix_ns")]
         due: Wall,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -124,7 +124,7 @@ impl Entry {
         }
     }
 
-    /// The last moment that it decides on.
+    /// The last due time that this entry covers.
     pub const fn due(&self) -> Wall {
         match self {
             Self::Begun { due, .. } | Self::Ended { due, .. } | Self::LeftOut { due, .. } => *due,
@@ -140,14 +140,14 @@ pub struct Book {
 }
 
 impl Book {
-    /// Those in the folder of a controller.
+    /// The schedules in the folder of a controller.
     pub fn in_folder(control: &Path) -> Self {
         Self {
             folder: control.join("schedules"),
         }
     }
 
-    /// Where the files of a schedule are.
+    /// The folder of a schedule.
     pub(super) fn folder_of(&self, name: &AgentName) -> PathBuf {
         self.folder.join(name.as_str())
     }
@@ -160,26 +160,26 @@ impl Book {
         self.folder_of(name).join("history.ndjson")
     }
 
-    /// Adds a schedule: it is kept when this returns.
+    /// Adds a schedule; it is stored when this returns.
     ///
     /// # Errors
-    /// There is one of that name, or the disk refuses.
+    /// The name is in use, or a disk operation failed.
     pub fn add(&self, schedule: &Schedule) -> Result<(), BookError> {
         let path = self.path_of(&schedule.name);
         if path.exists() {
             return Err(BookError::Taken(schedule.name.clone()));
         }
         let folder = self.folder_of(&schedule.name);
-        // What an earlier one of that name left.
+        // Files of an earlier schedule with the same name.
         remove_folder(&folder)?;
         fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
         Ok(write_json(&path, schedule)?)
     }
 
-    /// Ends a schedule. A run that is under way goes on.
+    /// Removes a schedule. A running run continues.
     ///
     /// # Errors
-    /// There is none of that name, or the disk refuses.
+    /// No such schedule, or a disk operation failed.
     pub fn remove(&self, name: &AgentName) -> Result<(), BookError> {
         let path = self.path_of(name);
         match fs::remove_file(&path) {
@@ -192,7 +192,7 @@ impl Book {
     /// All schedules, by name.
     ///
     /// # Errors
-    /// The disk refuses, or a file is of another version.
+    /// A disk operation failed, or a file has another version.
     pub fn all(&self) -> Result<Vec<Schedule>, BookError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -208,14 +208,14 @@ impl Book {
         Ok(all)
     }
 
-    /// What became of the runs of a schedule, oldest first.
+    /// The history of a schedule, oldest entry first.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn history(&self, name: &AgentName) -> Result<Vec<Entry>, BookError> {
         let path = self.history_path(name);
         match fs::read_to_string(&path) {
-            // A line that was cut off is of something that did not happen yet.
+            // A truncated line is ignored: its event has not happened yet.
             Ok(text) => Ok(text
                 .lines()
                 .filter_map(|line| serde_json::from_str(line).ok())
@@ -225,14 +225,14 @@ impl Book {
         }
     }
 
-    /// Adds to the history of a schedule: it is kept when this returns, also after a loss of power.
+    /// Adds an entry to the history of a schedule; it survives a power failure when this returns.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn note(&self, name: &AgentName, entry: &Entry) -> Result<(), BookError> {
         let path = self.history_path(name);
         let append = || -> io::Result<()> {
-            // After a line that was cut off.
+            // The previous line may be truncated.
             let mut line = vec![b'\n'];
             serde_json::to_writer(&mut line, entry)?;
             line.push(b'\n');
@@ -244,7 +244,7 @@ impl Book {
         Ok(append().map_err(DiskError::of("write", &path))?)
     }
 
-    /// Shortens a history that has become long.
+    /// Shortens a long history.
     pub(super) fn shorten(&self, name: &AgentName) -> Result<(), BookError> {
         let history = self.history(name)?;
         if history.len() < 2 * KEPT {

@@ -1,7 +1,7 @@
-//! The process of a run: neph itself, in a session of its own.
+//! The process of a run: neph in a separate session.
 //!
-//! Owns how it is started and how it is known whether it still runs. Its standard input is an open, locked file:
-//! as long as the lock is held it runs, also when the controller that started it is gone.
+//! Owns how it is started and how to detect whether it runs. Its standard input is an open, locked
+//! file. It runs while the lock exists, even if the controller that started it has ended.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,22 +14,22 @@ use neph_text::{DiskError, FolderLock};
 
 use super::Schedule;
 
-/// What a run printed, in the folder of its schedule.
+/// Output of a run, in the folder of its schedule.
 const OUTPUT: &str = "last.log";
-/// Characters of what a run printed that are kept as a reason.
+/// Maximum characters of the output that become a reason.
 const LONGEST_REASON: usize = 500;
 
-/// Where a runner works.
+/// Paths of a runner.
 #[derive(Clone, Debug)]
 pub struct RunnerFolder {
-    /// The program that carries a campaign out: neph itself.
+    /// The program for campaigns: neph itself.
     pub program: PathBuf,
     /// The controller's folder.
     pub control: PathBuf,
 }
 
 impl RunnerFolder {
-    /// Starts a run, or goes on with its campaign; `files` is the folder of its schedule.
+    /// Starts a run or resumes its campaign; `files` is the folder of its schedule.
     pub(super) fn spawn(
         &self,
         files: &Path,
@@ -51,7 +51,7 @@ impl RunnerFolder {
             .args(["--workspace", &schedule.workspace])
             .args(["--quiet", "--no-report"])
             .current_dir(&schedule.folder)
-            // Reports to a service manager are the controller's.
+            // Only the controller reports to the service manager.
             .env_remove("NOTIFY_SOCKET")
             .stdin(lock.into_stdio())
             .stdout(Stdio::null())
@@ -63,14 +63,14 @@ impl RunnerFolder {
     }
 }
 
-/// The lock that a run has as long as its process is there; `None` if one has it.
+/// Takes the lock that a run holds during its life; `None` if a run holds it.
 pub(super) fn take_run(files: &Path) -> Result<Option<FolderLock>, DiskError> {
     let folder = files.join("run");
     fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
     FolderLock::take(&folder)
 }
 
-/// The last line that a run printed: why it failed.
+/// The last line of a run's output: why it failed.
 pub(super) fn last_words(files: &Path) -> String {
     let text = fs::read(files.join(OUTPUT)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();

@@ -1,7 +1,7 @@
-//! Carries schedules out: starts a campaign's process for each run that is due, and follows it to its end.
+//! Carries out schedules: starts a process for each run that is due, and follows it to its end.
 //!
-//! Owns which runs are under way. A run is noted before its process is started, so that a kill between has it
-//! begin once at the most.
+//! Owns the active runs. A run is recorded before its process starts, so that it begins at most
+//! once if a kill comes in between.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,12 +17,12 @@ use super::Schedule;
 use super::book::{Book, BookError, Entry, Outcome};
 use super::program::{RunnerFolder, last_words, take_run};
 
-/// Why runs were missed.
+/// Reasons of missed runs.
 const NOT_RUNNING: &str = "the controller was not running";
 const STOOD_STILL: &str =
     "the controller did not look in time: its host stood still, or its clock was set";
 
-/// How often it is looked whether runs have ended.
+/// Interval of the check for ended runs.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Exit codes of neph run.
@@ -31,60 +31,60 @@ const USAGE: i32 = 2;
 const ALARMED: i32 = 3;
 const INTERRUPTED: i32 = 130;
 
-/// A campaign that a run made.
+/// The campaign of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundCampaign {
-    /// Which.
+    /// Its id.
     pub id: CampaignId,
-    /// How it stands.
+    /// Its status.
     pub status: CampaignStatus,
 }
 
-/// Finds what a run has stored.
+/// Finds the campaign of a run in the store.
 pub trait CampaignFinder: Debug {
-    /// The campaign of a schedule's plan in its workspace that began first at or after `since`.
+    /// The first campaign of a schedule's plan in its workspace that began at or after `since`.
     fn find(&self, schedule: &Schedule, since: Wall) -> Option<FoundCampaign>;
 }
 
-/// A run that is under way.
+/// An active run.
 #[derive(Debug)]
 struct Run {
     due: Wall,
-    /// When its campaign began at the earliest.
+    /// Earliest start of its campaign.
     since: Wall,
-    /// Its process, if this one has started it.
+    /// Its process, if this controller started it.
     child: Option<Child>,
 }
 
-/// How a run ended, as far as that was seen.
+/// The end of a run, as observed.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Status(ExitStatus),
-    /// It ended while no controller was there, or as the child of another.
+    /// It ended without a controller, or as the child of another one.
     Unseen,
 }
 
 #[derive(Debug)]
 struct State {
     schedule: Schedule,
-    /// The last run that was decided on.
+    /// The last decided run.
     decided: Option<Wall>,
     run: Option<Run>,
 }
 
-/// Carries schedules out.
+/// Carries out schedules.
 #[derive(Debug)]
 pub struct Runner {
     folder: RunnerFolder,
     book: Book,
     finder: Box<dyn CampaignFinder>,
-    /// When this controller began.
+    /// Start of this controller.
     began: Wall,
     states: BTreeMap<AgentName, State>,
 }
 
 impl Runner {
-    /// One for the schedules of a controller that begins at `now`.
+    /// A runner for the schedules of a controller that starts at `now`.
     pub fn new(folder: RunnerFolder, finder: Box<dyn CampaignFinder>, now: Wall) -> Self {
         Self {
             book: Book::in_folder(&folder.control),
@@ -95,15 +95,15 @@ impl Runner {
         }
     }
 
-    /// Starts what is due at `now`, and takes note of what ended; to be called about once a second. Returns what
-    /// happened, a sentence each.
+    /// Starts runs that are due at `now`, and processes ended ones; call it about once a second.
+    /// Returns a sentence for each event.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn turn(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
         let mut events = Vec::new();
         let all = self.book.all()?;
-        // A run of a schedule that was removed goes on without us.
+        // A run of a removed schedule continues unattended.
         self.states.retain(|_, state| all.contains(&state.schedule));
         for schedule in all {
             let name = schedule.name.clone();
@@ -118,7 +118,8 @@ impl Runner {
         Ok(events)
     }
 
-    /// A schedule as its history has it; a run that was cut off goes on, while the next one is not due.
+    /// Loads the state of a schedule from its history. Resumes an interrupted run if the next one
+    /// is not due.
     fn load(
         &self,
         schedule: Schedule,
@@ -160,7 +161,7 @@ impl Runner {
         Ok(state)
     }
 
-    /// Goes on with a campaign that was cut off.
+    /// Resumes an interrupted campaign.
     fn go_on(
         &self,
         state: &mut State,
@@ -188,7 +189,7 @@ impl Runner {
         self.start(state, run, Some(found.id), events)
     }
 
-    /// Takes note of the end of a run.
+    /// Processes the end of a run.
     fn follow(
         &self,
         state: &mut State,
@@ -211,14 +212,14 @@ impl Runner {
         };
         let outcome = self.ended(state, &run, end, now)?;
         events.push(format!("schedule {name}: {outcome}"));
-        // What was cut off while no controller followed it goes on.
+        // A campaign that was interrupted while no controller followed it is resumed.
         if outcome == Outcome::Interrupted && !was_ours {
             self.go_on(state, &run, now, events)?;
         }
         Ok(())
     }
 
-    /// Notes how a run ended.
+    /// Records the outcome of a run.
     fn ended(&self, state: &State, run: &Run, end: End, now: Wall) -> Result<Outcome, BookError> {
         let schedule = &state.schedule;
         let found = self.finder.find(schedule, run.since);
@@ -249,7 +250,7 @@ impl Runner {
         Outcome::Failed { reason }
     }
 
-    /// Begins what is due, and notes what is not begun.
+    /// Begins runs that are due, and records the others.
     fn begin_due(
         &self,
         state: &mut State,
@@ -292,7 +293,7 @@ impl Runner {
         self.start(state, &run, None, events)
     }
 
-    /// Starts the process of a run that was noted.
+    /// Starts the process of a recorded run.
     fn start(
         &self,
         state: &mut State,
@@ -330,11 +331,11 @@ impl Runner {
         }
     }
 
-    /// Asks the runs that this process has started to end, and waits at most so long until they have. Agents finish
-    /// what they were ordered; what is open goes on with the next controller.
+    /// Asks the runs of this controller to end, and waits at most `patience` for them. Agents
+    /// finish their orders; the next controller resumes open campaigns.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn stop(&mut self, now: &dyn Fn() -> Wall, patience: Duration) -> Result<(), BookError> {
         let children = self.states.values().filter_map(|state| state.run.as_ref());
         for child in children.filter_map(|run| run.child.as_ref()) {

@@ -1,7 +1,7 @@
-//! Operators at the controller's port: the bytes of the campaign socket, carried by a WebSocket.
+//! Operators at the controller's port: the bytes of the campaign socket over a WebSocket.
 //!
-//! Owns a thread for each connection. What an operator may ask for is what a process on the controller's host may;
-//! its orders are signed here.
+//! Owns a thread for each connection. An operator may send the same requests as a process on the
+//! controller's host; the controller signs its orders.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::campaign_socket::{CampaignService, answer};
 use crate::operator_port::{PIECE, SILENCE, clock_payload};
 use crate::turning::Turning;
 
-/// Connections of operators at a time: each has a thread.
+/// Maximum number of operator connections: each has a thread.
 pub(super) const OPERATORS: usize = 64;
-/// How long an operator may take nothing.
+/// How long a write to an operator may block.
 const STUCK: Duration = Duration::from_secs(15);
 
 pub(super) async fn operator(
@@ -59,7 +59,7 @@ pub(super) async fn operator(
         })
 }
 
-/// Starts the thread that answers; its end of the stream is closed when the connection ends.
+/// Starts the thread that answers; the stream is closed when the connection ends.
 fn answering(shared: &Shared) -> std::io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
@@ -71,7 +71,7 @@ fn answering(shared: &Shared) -> std::io::Result<UnixStream> {
     };
     let thread = std::thread::Builder::new().name("operator".to_owned());
     thread.spawn(move || {
-        // It ends when its stream does.
+        // The thread ends with its stream.
         let (stop, pulse) = (Stop::new(), Pulse::new("operator"));
         let turning = Turning {
             stop: &stop,
@@ -84,7 +84,7 @@ fn answering(shared: &Shared) -> std::io::Result<UnixStream> {
     Ok(ours)
 }
 
-/// Carries bytes of one operator until it is gone or revoked.
+/// Carries bytes of one operator until it disconnects or is revoked.
 async fn serve(socket: WebSocket, shared: &Shared, proved: &Proved) {
     let stream = answering(shared).and_then(tokio::net::UnixStream::from_std);
     let stream = match stream {
@@ -116,7 +116,7 @@ async fn serve(socket: WebSocket, shared: &Shared, proved: &Proved) {
                     Ok(count) => Message::Binary(piece[..count].to_vec().into()),
                 },
                 _ = beat.tick() => {
-                    if shared.registry.is_revoked(&proved.holder, &proved.certificate) {
+                    if shared.is_revoked(proved) {
                         return;
                     }
                     Message::Ping(clock_payload().into())

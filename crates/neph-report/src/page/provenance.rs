@@ -48,7 +48,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                     dt { "Topology" } dd { "SHA-256 " (hash) }
                 }
                 @if has_plan || data.is_imported() {
-                    dt { "BlockOrder" } dd { (order) }
+                    dt { "Order of scenarios" } dd { (order) }
                 }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
                 @for (count, host) in hosts(&known) { (facts(host, count)) }

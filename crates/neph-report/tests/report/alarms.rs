@@ -55,7 +55,7 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
     };
     let reported = first(&data);
     assert!(
-        reported.contains("first 7 s after the beginning of block 1 of continent"),
+        reported.contains("first 7 s after the beginning of block 1 of 'continent"),
         "{reported}"
     );
     // Where nobody's clock tells, the order in which they were carried out does.

@@ -163,7 +163,7 @@ fn enrolled(registry: &Registry) -> Result<Vec<AgentName>, Failure> {
 }
 
 fn listing(folder: &Path) -> String {
-    format!("neph agents --folder {}", folder.display())
+    format!("neph agents --control {}", folder.display())
 }
 
 /// Whether all agents that a plan names are enrolled at the controller in `folder`.

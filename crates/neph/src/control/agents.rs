@@ -14,7 +14,7 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::AgentName;
 
-use super::{CONTROL_FOLDER, ControlFolder, existing, write_document};
+use super::{CONTROL_FOLDER, ControlFolder, existing, holds_controller, write_document};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
 use crate::{format, output};
@@ -80,6 +80,13 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
         return Ok(Known { place, agents });
     }
     let folder = &folder.folder;
+    if !holds_controller(folder) {
+        return Err(Failure::usage(format!(
+            "{} holds no controller: on its host give --control FOLDER, the folder of neph control serve; on \
+             another host give --controller wss://HOST:PORT",
+            folder.display()
+        )));
+    }
     let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
     let connected = connected(folder).map_err(Failure::refused)?;
     let place = ControllerPlace::Folder(folder.clone());
@@ -132,7 +139,7 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
 fn listing(args: &ShowArgs) -> String {
     match args.operator.address() {
         Some(_) => format!("neph agents {}", args.operator.words()),
-        None => format!("neph agents --folder {}", args.folder.folder.display()),
+        None => format!("neph agents --control {}", args.folder.folder.display()),
     }
 }
 

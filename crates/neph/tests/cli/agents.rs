@@ -58,7 +58,7 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
 }
 
 #[test]
-fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_shows_why() {
+fn what_a_policy_refuses_is_tried_once_a_block_and_the_controllers_list_shows_why() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     sites.agents.remove("ams");
     let path = sites.place.path("agent-ams").join(POLICY_FILE);
@@ -68,7 +68,9 @@ fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_show
         .place
         .neph(["run", "p.toml", "--control", "control", "-q", "--no-report"]);
     assert_ne!(ran.status, 0, "{}", ran.err);
-    for one in sites.experiments() {
+    let experiments = sites.experiments();
+    assert_eq!(experiments.len(), BLOCKS * SITES.len(), "{experiments:?}");
+    for one in experiments {
         let site = one["scenario"].as_str().expect("a label");
         let expected = if site.contains("at ams") {
             "failed"
@@ -78,7 +80,7 @@ fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_show
         assert_eq!(one["status"], expected, "{one}");
     }
     eventually("it is listed", SOON, || {
-        let text = sites.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let text = sites.neph(&["agents", "--control", "control", "--format", "json"]);
         let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
         let ams = all
             .iter()
@@ -299,12 +301,8 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
 fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
     let place = Place::empty();
     fs::write(place.path("p.toml"), plan(ONE, "")).expect("writable");
-    assert_eq!(
-        place
-            .neph(["control", "invite", "b", "--folder", "c"])
-            .status,
-        0
-    );
+    let invite = ["control", "invite", "b", "--control", "c"];
+    assert_eq!(place.neph(invite).status, 0);
     fs::write(place.path("q.toml"), plan("", "")).expect("writable");
     for (arguments, part) in [
         (vec!["run", "p.toml"], "add --control FOLDER"),
@@ -321,15 +319,15 @@ fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
             "agent a, which is not enrolled",
         ),
         (
-            vec!["agents", "--folder", "d"],
-            "the folder of no controller",
+            vec!["agents", "--control", "d"],
+            "on another host give --controller",
         ),
         (
-            vec!["control", "revoke", "a", "--folder", "c"],
+            vec!["control", "revoke", "a", "--control", "c"],
             "there is no agent a",
         ),
         (
-            vec!["control", "invite", "A", "--folder", "c"],
+            vec!["control", "invite", "A", "--control", "c"],
             "cannot be an agent's name",
         ),
         (
@@ -371,7 +369,7 @@ fn labels_of_an_agent_are_listed() {
     let (program, _) = Program::start(&sites.place, &words, "connected to");
     sites.agents.insert("ams", program);
     eventually("they are listed", SOON, || {
-        let text = sites.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let text = sites.neph(&["agents", "--control", "control", "--format", "json"]);
         let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
         let of = |name: &str| {
             all.iter()
@@ -381,7 +379,7 @@ fn labels_of_an_agent_are_listed() {
         let wanted = serde_json::json!({"cloud": "aws", "region": "eu"});
         of("ams") == Some(&wanted) && of("lju") == Some(&serde_json::json!({}))
     });
-    let shown = sites.neph(&["agents", "show", "ams", "--folder", "control"]);
+    let shown = sites.neph(&["agents", "show", "ams", "--control", "control"]);
     assert!(shown.contains("cloud=aws, region=eu"), "{shown}");
     words.extend(["--label", "cloud=gcp"]);
     let ran = sites.place.neph(words.iter().copied());

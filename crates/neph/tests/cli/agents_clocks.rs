@@ -51,7 +51,7 @@ impl World {
         let serve = [
             "control",
             "serve",
-            "--folder",
+            "--control",
             "control",
             "--listen",
             "10.86.0.2:7443",
@@ -96,7 +96,7 @@ impl World {
     }
 
     fn invite(&self, agent: &str) -> String {
-        let line = self.neph(&["control", "invite", agent, "--folder", "control"]);
+        let line = self.neph(&["control", "invite", agent, "--control", "control"]);
         line.trim().to_owned()
     }
 
@@ -126,7 +126,7 @@ impl World {
 
     /// How far an agent's clock is from the controller's, and within what, milliseconds.
     fn clock(&self, agent: &str) -> Option<(f64, f64)> {
-        let listed = self.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let listed = self.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed).expect("JSON");
         let mut all = listed.as_array().expect("a list").iter();
         let found = all.find(|one| one["agent"] == agent)?;

@@ -66,7 +66,7 @@ impl World {
             env!("CARGO_BIN_EXE_neph"),
             "control",
             "serve",
-            "--folder",
+            "--control",
             "control",
             "--listen",
             "10.88.0.3:7443",
@@ -86,7 +86,7 @@ impl World {
         let policy: String = policy.collect();
         assert!(policy.contains(kinds));
         fs::write(folder.join(POLICY_FILE), policy).expect("a file");
-        let invited = self.neph(&["control", "invite", name, "--folder", "control"]);
+        let invited = self.neph(&["control", "invite", name, "--control", "control"]);
         assert_eq!(invited.status, 0, "{}", invited.err);
         let agent = format!(
             "exec {} agent --controller wss://10.88.0.3:7443 --folder {name} --invite {}",
@@ -331,7 +331,7 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     let why = "the agent refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
     assert!(reported.err.contains(why), "{}", reported.err);
     eventually("it is counted", SOON, || {
-        let listed = world.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let listed = world.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
         let mut all = listed.as_array().expect("a list").iter();
         let shut = all.find(|one| one["agent"] == "shut").expect("enrolled");

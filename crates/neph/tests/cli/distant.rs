@@ -101,7 +101,7 @@ impl Sites {
             let folder = sites.place.path(&format!("agent-{site}"));
             fs::create_dir(&folder).expect("writable");
             fs::write(folder.join(POLICY_FILE), of_this_host()).expect("writable");
-            let ran = sites.neph(&["control", "invite", site, "--folder", "control"]);
+            let ran = sites.neph(&["control", "invite", site, "--control", "control"]);
             sites.start_agent(site, Some(ran.trim()));
         }
         sites
@@ -114,7 +114,12 @@ impl Sites {
     pub(crate) fn start_controller(&mut self) {
         let listen = format!("127.0.0.1:{}", self.port);
         let arguments = [
-            "control", "serve", "--folder", "control", "--listen", &listen,
+            "control",
+            "serve",
+            "--control",
+            "control",
+            "--listen",
+            &listen,
         ];
         let (program, line) = Program::start(&self.place, &arguments, "listening at");
         let address = line.split("listening at ").nth(1).expect("an address");

@@ -68,14 +68,14 @@ fn start(kept: &Kept, site: &str, arguments: &[&str], awaited: &str) -> Program 
 /// A controller at the first router, and an agent at each site.
 fn start_all(kept: &Kept) -> Vec<Program> {
     let place = &kept.place;
-    let mut serve = vec!["control", "serve", "--folder", "control"];
+    let mut serve = vec!["control", "serve", "--control", "control"];
     serve.extend(["--listen", "10.87.0.21:7443"]);
     let mut programs = vec![start(kept, "r1", &serve, "listening at")];
     for site in CIRCUITS.iter().flat_map(|[from, _, to, _]| [*from, *to]) {
         let folder = place.path(site);
         fs::create_dir(&folder).expect("a folder");
         fs::write(folder.join(POLICY_FILE), of_this_host()).expect("a file");
-        let invite = ["control", "invite", site, "--folder", "control"];
+        let invite = ["control", "invite", site, "--control", "control"];
         let invited = place.neph(invite).out;
         let mut words = vec!["agent", "--controller", CONTROLLER, "--folder", site];
         words.extend(["--invite", invited.trim()]);

@@ -78,7 +78,7 @@ impl Watched {
         let serve = [
             "control",
             "serve",
-            "--folder",
+            "--control",
             "control",
             "--listen",
             "127.0.0.1:0",
@@ -107,7 +107,7 @@ impl Watched {
             policy = policy.replace("\"traceroute\", ", "");
         }
         fs::write(self.place.path(&folder).join(POLICY_FILE), policy).expect("writable");
-        let invite = ["control", "invite", site, "--folder", "control"];
+        let invite = ["control", "invite", site, "--control", "control"];
         let invitation = self.place.neph(invite).out;
         let arguments = ["agent", "--controller", controller, "--folder", &folder];
         let mut command = self.place.command(arguments);
@@ -256,7 +256,7 @@ fn what_cannot_be_exported_is_refused_in_one_sentence() {
     let serve = [
         "control",
         "serve",
-        "--folder",
+        "--control",
         "c",
         "--listen",
         "127.0.0.1:0",
@@ -311,7 +311,7 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
     let arguments = [
         "control",
         "serve",
-        "--folder",
+        "--control",
         "c",
         "--listen",
         "127.0.0.1:0",
@@ -355,7 +355,7 @@ fn a_receiver_of_otlp_that_is_away_is_reported_and_changes_nothing() {
     let mut command = place.command([
         "control",
         "serve",
-        "--folder",
+        "--control",
         "c",
         "--listen",
         "127.0.0.1:0",

@@ -35,7 +35,7 @@ impl World {
         let _ = fs::remove_file(&path);
         let file = path.to_str().expect("UTF-8");
         let mut words = vec!["control", "invite", "--operator", "anna"];
-        words.extend(["--folder", "control", "-o", file]);
+        words.extend(["--control", "control", "-o", file]);
         assert_eq!(self.sites.neph(&words), "", "the line is in the file alone");
         let mode = fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -44,7 +44,15 @@ impl World {
         let part = "anna.invitation exists: an invitation is written to a new file";
         assert!(ran.status == 2 && ran.err.contains(part), "{}", ran.err);
         // Nothing is left where no invitation could be made.
-        let words = ["control", "invite", "ams", "--folder", "control", "-o", "x"];
+        let words = [
+            "control",
+            "invite",
+            "ams",
+            "--control",
+            "control",
+            "-o",
+            "x",
+        ];
         let ran = self.sites.place.neph(words);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(!self.sites.place.path("x").exists());
@@ -56,7 +64,7 @@ impl World {
             "revoke",
             "--operator",
             "anna",
-            "--folder",
+            "--control",
             "control",
         ];
         let ran = self.sites.place.neph(words);
@@ -137,7 +145,7 @@ fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
         shown.out,
         shown.err
     );
-    let words = ["control", "operators", "--folder", "control"];
+    let words = ["control", "operators", "--control", "control"];
     let operators = world.sites.neph(&words);
     assert!(operators.contains("anna"), "{operators}");
 
@@ -207,7 +215,7 @@ fn an_agent_is_no_operator_and_an_operator_no_agent() {
     );
     let line = world
         .sites
-        .neph(&["control", "invite", "mil", "--folder", "control"]);
+        .neph(&["control", "invite", "mil", "--control", "control"]);
     fs::write(world.place.path("anna.invitation"), line).expect("writable");
     let mut words = world.words(&["run", "p.toml"]);
     words.extend(["--operator", "new"]);

@@ -6,7 +6,7 @@ use crate::distant::{BLOCKS, SITES, Sites, has_no_orders};
 use crate::neph::{SOON, eventually};
 
 fn json(sites: &Sites, arguments: &[&str]) -> Value {
-    let text = sites.neph(&[arguments, &["--folder", "control", "--format", "json"]].concat());
+    let text = sites.neph(&[arguments, &["--control", "control", "--format", "json"]].concat());
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -45,7 +45,13 @@ fn measures_for_it_alone(sites: &Sites) {
 fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     let schedule = [
-        "control", "schedule", "p.toml", "--every", "1h", "--folder", "control",
+        "control",
+        "schedule",
+        "p.toml",
+        "--every",
+        "1h",
+        "--control",
+        "control",
     ];
     let added = sites.place.neph(schedule);
     assert_eq!(added.status, 0, "{}", added.err);
@@ -75,7 +81,12 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
     });
 
     let ended = sites.neph(&[
-        "control", "schedule", "--remove", "p", "--folder", "control",
+        "control",
+        "schedule",
+        "--remove",
+        "p",
+        "--control",
+        "control",
     ]);
     assert_eq!(ended, "");
     assert_eq!(
@@ -88,7 +99,7 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
 fn a_schedule_that_makes_no_sense_is_refused() {
     let sites = Sites::new(&["127.0.0.1"]);
     let refused = |arguments: &[&str], part: &str| {
-        let all = [&["control", "schedule", "--folder", "control"], arguments].concat();
+        let all = [&["control", "schedule", "--control", "control"], arguments].concat();
         let ran = sites.place.neph(all);
         assert!(
             ran.status == 2 && ran.err.contains(part),
@@ -111,7 +122,7 @@ fn a_schedule_that_makes_no_sense_is_refused() {
     refused(&["--runs", "none"], "there is no schedule none");
     let unknown = sites
         .place
-        .neph(["agents", "show", "nobody", "--folder", "control"]);
+        .neph(["agents", "show", "nobody", "--control", "control"]);
     assert!(
         unknown.status == 2 && unknown.err.contains("there is no agent nobody"),
         "{}",

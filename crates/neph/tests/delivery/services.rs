@@ -151,7 +151,7 @@ fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controll
             "serve",
             "--listen",
             "127.0.0.1:0",
-            "--folder",
+            "--control",
             "c",
         ],
         4000,
@@ -195,7 +195,7 @@ fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controll
 /// Puts an invitation into a file that its owner alone can read.
 fn invite(control: &Manager, file: &str) {
     let mut command = neph();
-    command.args(["control", "invite", "ams", "--folder", &control.path("c")]);
+    command.args(["control", "invite", "ams", "--control", &control.path("c")]);
     let written = fs::OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -91,10 +91,8 @@ fn message(seq: u64, outcome: Outcome, slow: bool) -> Message {
 }
 
 fn refused(order: &ExperimentOrder) -> OrderFailed {
-    OrderFailed {
-        operation: format!("connecting to {}", order.scenario.target),
-        reason: "connection refused".to_owned(),
-    }
+    let operation = format!("connecting to {}", order.scenario.target);
+    OrderFailed::new(operation, "connection refused")
 }
 
 fn flow(order: &ExperimentOrder, reflector: bool) -> Flow {

@@ -1,4 +1,4 @@
-//! An agent in this process that measures with sockets, the bus to it, and something to measure.
+//! Test agent in this process that measures with sockets, its bus, and a target.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
     contract::order_of(scenarios(&plan).remove(0), Span::from_millis(10))
 }
 
-/// A reflector that stays for all claims.
+/// A reflector for all claims.
 pub(super) fn lasting() -> SocketAddr {
     static OURS: OnceLock<Reflector> = OnceLock::new();
     let start = || {
@@ -62,7 +62,7 @@ impl Link for Wire {
     }
 }
 
-/// One agent that lives as long as this.
+/// An agent that runs until this is dropped.
 #[derive(Debug)]
 pub(super) struct OneAgent {
     bus: ToOne,
@@ -83,7 +83,7 @@ fn name() -> AgentName {
     "here".parse().expect("a name")
 }
 
-/// The authority of all tests that have no controller.
+/// The authority of all tests without a controller.
 pub(super) fn authority() -> &'static Authority {
     static AUTHORITY: OnceLock<Authority> = OnceLock::new();
     AUTHORITY.get_or_init(|| {
@@ -145,7 +145,7 @@ impl OneAgent {
         }
     }
 
-    /// An executor of several, each at the site of its name.
+    /// An executor of several agents, each at the site with its name.
     pub(super) fn executor_of(all: &[Self], inbox: &Path) -> AgentsExecutor<ToAll> {
         let of = |one: &Self| (one.bus.name.to_string(), one.bus.name.clone());
         let sites = Sites {
@@ -157,7 +157,7 @@ impl OneAgent {
         AgentsExecutor::new(inbox, sites, bus, signer()).expect("writable")
     }
 
-    /// An executor whose orders go to it.
+    /// An executor that sends orders to this agent.
     pub(super) fn executor(&self, inbox: &Path) -> AgentsExecutor<ToOne> {
         let sites = Sites {
             default: Some(name()),

@@ -1,4 +1,5 @@
-//! Campaigns whose experiments an agent carries out: the store has what it would have of this process's.
+//! Campaigns with experiments at an agent: the store has the same contents as with local
+//! experiments.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +21,7 @@ use crate::AgentsExecutor;
 const MESSAGES: usize = 30;
 const EXPERIMENTS: usize = 6;
 
-/// Two endpoints, three blocks, and an alarm that every round trip raises.
+/// Two endpoints, three blocks, and an alarm that every RTT raises.
 fn plan() -> Plan {
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = {MESSAGES}\nblocks = 3\n\
@@ -32,7 +33,7 @@ fn plan() -> Plan {
     parse(&Source::new("p.toml", text)).expect("a good plan")
 }
 
-/// The time of this machine.
+/// The time of this host.
 #[derive(Debug)]
 struct Here;
 
@@ -41,11 +42,11 @@ impl Clock for Here {
         Wall::from_unix_nanos(clock::wall().0)
     }
 
-    /// Pauses are not waited for.
+    /// Skips pauses.
     fn wait_until(&self, _until: Wall, _stop: &Stop) {}
 }
 
-/// Ends after so many polls, as a process that is killed.
+/// Ends after a number of polls, like a process that is killed.
 #[derive(Debug)]
 struct Dying<E> {
     inner: E,
@@ -80,7 +81,7 @@ impl<E: Executor> Executor for Dying<E> {
     }
 }
 
-/// Begins a campaign, or goes on with it.
+/// Begins or resumes a campaign.
 fn run(
     folder: &Path,
     executor: &mut dyn Executor,
@@ -123,7 +124,7 @@ fn stored(folder: &Path) -> (Box<dyn Store>, Vec<Experiment>) {
     (store, experiments)
 }
 
-/// Each was carried out once, is whole, and has its alarm.
+/// Each experiment was carried out once, is complete, and has its alarm.
 fn check(folder: &Path) {
     let (store, experiments) = stored(folder);
     let places: BTreeSet<_> = experiments
@@ -164,7 +165,7 @@ fn a_campaign_is_stored_as_if_it_were_carried_out_here() {
     check(folder.path());
 }
 
-/// The same from two sites at the same time.
+/// The same from two sites concurrently.
 fn plan_of_two() -> Plan {
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = {MESSAGES}\nblocks = 3\n\
@@ -181,7 +182,7 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let agents = ["a", "b"].map(|name| OneAgent::named(&name.parse().expect("a name")));
     let mut campaign = None;
-    // The last one has time enough, unless it waits for what never comes.
+    // The last number of polls suffices, unless it waits forever.
     for polls in [3, 6, 2_000] {
         let inner = OneAgent::executor_of(&agents, &folder.path().join("inbox"));
         let mut executor = Dying { inner, polls };
@@ -235,7 +236,7 @@ fn a_controller_that_ends_at_any_moment_is_followed_by_one_that_adopts_what_is_u
     let mut polls = 1;
     let mut campaign = None;
     loop {
-        // Each lives longer than the one before.
+        // Each runs longer than the one before.
         polls += 3;
         let inner: AgentsExecutor<_> = agent.executor(&folder.path().join("inbox"));
         let mut executor = Dying { inner, polls };

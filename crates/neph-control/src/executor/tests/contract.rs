@@ -1,4 +1,4 @@
-//! What every executor promises, of an agent that measures with sockets behind a bus in this process.
+//! The contract of executors, with a socket-based agent behind an in-process bus.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq
     messages
 }
 
-/// Tries the claims on executors of agents that measure with sockets; what `make` needs lives as long as it.
+/// Tests the claims on executors of socket-based agents; `make` owns what they need.
 pub(super) fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>) {
     let subject = contract::Subject {
         short: || of_messages(40),

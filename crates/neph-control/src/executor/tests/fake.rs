@@ -1,4 +1,4 @@
-//! An executor that measures nothing, and counts.
+//! A test executor without measurements.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use neph_model::{
 /// Messages of each experiment.
 pub(super) const MESSAGES: u64 = 6;
 
-/// An executor that measures a message a poll, and counts how often each experiment was begun.
+/// Records one message per poll, and counts the starts of each experiment.
 #[derive(Debug)]
 pub(super) struct Fake {
     begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,

@@ -1,4 +1,4 @@
-//! A real NATS server of a test (`nats-server`, which tools/readers installs).
+//! A real NATS server for tests (`nats-server`, installed by tools/readers).
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use neph_sys::process::command;
 
 use crate::{Registry, write_nats_config};
 
-/// Where tools/readers puts it, or on the path.
+/// Path from tools/readers, or on `PATH`.
 fn program() -> Option<PathBuf> {
     let python = std::env::var_os("NEPH_PYTHON").map(PathBuf::from);
     let installed = python.and_then(|python| Some(python.parent()?.join("nats-server")));
@@ -23,7 +23,7 @@ fn program() -> Option<PathBuf> {
         .find(|one| one.is_file())
 }
 
-/// Whether there is a server; without one the test is counted as skipped.
+/// Whether there is a server; without one the test counts as skipped.
 pub(super) fn has_server(test: &str) -> bool {
     let is_there = program().is_some();
     assert!(
@@ -89,7 +89,7 @@ impl Server {
         self.process = Self::run(&self.config, self.port);
     }
 
-    /// As a network that is cut off: it answers nothing, and loses nothing.
+    /// Simulates a network outage: it answers nothing and loses nothing.
     pub(super) fn pause(&self, signal: &str) {
         let pid = self.process.id().to_string();
         let sent = command("kill")

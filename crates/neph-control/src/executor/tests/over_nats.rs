@@ -1,4 +1,4 @@
-//! The same contract over NATS, and what a server that is killed or cut off loses: nothing.
+//! The same contract over NATS; a server that is killed or disconnected loses nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ fn name() -> AgentName {
     "here".parse().expect("a name")
 }
 
-/// A controller and an agent that is enrolled there, before any bus.
+/// A controller and an enrolled agent, before any bus.
 struct Enrolled {
     folder: PathBuf,
     identity: Identity,
@@ -50,7 +50,7 @@ impl Enrolled {
     fn controller(&self, servers: &str) -> Controller {
         let address = ([127, 0, 0, 1], 0).into();
         let mut started = None;
-        // A server that was just started may not let it in yet.
+        // A server may reject it just after the start.
         let is_there = wait_until(Duration::from_secs(20), || {
             started = Controller::start(&self.control(), address, Some(servers)).ok();
             started.is_some()
@@ -78,7 +78,7 @@ impl Enrolled {
     }
 }
 
-/// The agent, which speaks at these servers.
+/// The agent, connected to these servers.
 fn running(enrolled: &Enrolled, servers: &str) -> Running {
     let servers = servers.to_owned();
     let folder = enrolled.folder.join("agent");
@@ -116,8 +116,8 @@ fn order(messages: u64) -> ExperimentOrder {
     order
 }
 
-/// Has experiments carried out one after the other, and `meanwhile` called while each runs: each is complete, and its
-/// journal has each message once.
+/// Runs experiments one after the other, and calls `meanwhile` during each. Each must be complete,
+/// and its journal must have each message once.
 fn carry_out(
     executor: &mut dyn Executor,
     orders: Vec<ExperimentOrder>,
@@ -208,7 +208,7 @@ fn an_agent_whose_server_hangs_in_a_cluster_of_three_goes_to_another_and_loses_n
     let mut executor = enrolled.executor();
     let orders = (0..2).map(|_| order(200)).collect();
     carry_out(&mut executor, orders, &mut |place| {
-        // One of the two is the agent's; the second time the other one.
+        // The agent uses one of the two; the second time the other one.
         servers[2 - place].pause("-CONT");
         servers[1 + place].pause("-STOP");
     });
@@ -217,7 +217,7 @@ fn an_agent_whose_server_hangs_in_a_cluster_of_three_goes_to_another_and_loses_n
     }
 }
 
-/// What the server refuses to an agent that reaches for what is another's.
+/// Errors of the server when an agent uses subjects of another one.
 fn refused(servers: &str, identity: &Identity) -> Vec<String> {
     let received = Arc::new(Mutex::new(Vec::new()));
     let refused = Arc::clone(&received);
@@ -270,7 +270,7 @@ fn a_user_of_nats_can_neither_read_nor_write_what_is_anothers() {
             "{part}: {refused:?}"
         );
     }
-    // One that was revoked and is in no configuration any more is not let in.
+    // A revoked agent that is in no configuration is rejected.
     Registry::open(&enrolled.control())
         .expect("readable")
         .revoke(&name())

@@ -1,5 +1,5 @@
-//! The contract of executors over the real way: an agent enrols, connects by WebSocket over TLS, and a
-//! campaign reaches it through the controller's socket.
+//! The contract of executors over the real path: an agent enrols and connects by WebSocket over
+//! TLS, and a campaign reaches it through the controller's socket.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn controller(folder: &Path) -> Controller {
     Controller::start(folder, address, None).expect("it starts")
 }
 
-/// An agent that dials the controller's port.
+/// An agent that connects to the controller's port.
 fn running(address: ControllerAddress, identity: Identity, folder: PathBuf) -> Running {
     Running::start(identity, folder, move |identity| {
         let link = WebSocketLink::connect(&address, identity).ok()?;
@@ -100,7 +100,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
 
     let foreign = invite(&theirs, "ams", 2);
     let other = enrol(&other_address, &foreign, &folder.path().join("other")).expect("enrolled");
-    // Neither believes the other's authority.
+    // Neither trusts the other's authority.
     WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
     WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
     drop(there);
@@ -121,7 +121,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     assert_eq!(connected(&ours).expect("readable"), None);
 }
 
-/// Over the wire, each at the other's address of the port.
+/// Each role connects to the path of the other role.
 #[test]
 fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -145,7 +145,7 @@ fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
     let refused = WebSocketLink::connect(&address, &anna).expect_err("an operator");
     assert!(refused.to_string().contains("403"), "{refused}");
 
-    // An operator's campaign has its agents as another's has.
+    // An operator's campaign claims its agents like any other.
     let busy = CampaignSocket::connect(port(&anna), [name("ams")].into()).expect("free");
     let second = CampaignSocket::connect(port(&anna), [name("ams")].into()).expect_err("taken");
     assert!(

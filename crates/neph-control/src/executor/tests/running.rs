@@ -1,4 +1,4 @@
-//! An agent in a thread of its own that connects as often as it is cut off, over whichever link.
+//! A test agent on a separate thread that reconnects over any link.
 
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -17,7 +17,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts the agent of this identity, which keeps its results in `folder`; `connect` makes a link, if it can.
+    /// Starts the agent of this identity with its results in `folder`; `connect` creates a link if
+    /// it can.
     pub(super) fn start(
         identity: Identity,
         folder: PathBuf,

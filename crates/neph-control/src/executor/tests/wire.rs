@@ -1,4 +1,5 @@
-//! What is on its way between a controller and its agents, and the dice that decide what becomes of it.
+//! Messages in flight between a controller and its agents, and the random generator for their
+//! faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -25,18 +26,18 @@ impl Dice {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
     }
 
-    /// True in so many of 100 cases.
+    /// True with this probability in percent.
     pub(super) fn percent(&mut self, percent: u64) -> bool {
         self.roll() % 100 < percent
     }
 }
 
-/// What is on its way.
+/// Messages in flight.
 #[derive(Debug, Default)]
 pub(super) struct Wires {
     pub(super) to_agents: BTreeMap<AgentName, VecDeque<ToAgent>>,
     pub(super) to_controller: VecDeque<(AgentName, FromAgent)>,
-    /// A message that came once already, and comes again when the next one is kept here.
+    /// A delivered message; it is delivered as a duplicate when the next one is stored here.
     pub(super) late: Option<(AgentName, FromAgent)>,
 }
 

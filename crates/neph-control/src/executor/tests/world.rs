@@ -1,4 +1,4 @@
-//! A controller, two agents and a bus between them, in one thread and in virtual time.
+//! A controller, two agents and a bus between them, on one thread and in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::wire::{Dice, Wire};
 use crate::dispatcher::Dispatcher;
 use crate::{AgentsExecutor, Sites};
 
-/// Bytes of a file that travel at once: a journal takes several.
+/// Bytes of a file per message: a journal takes several.
 const PART: u32 = 100;
 /// Orders of a run.
 const ORDERS: usize = 5;
@@ -37,7 +37,7 @@ pub(super) struct World {
     /// Experiments of each open ticket.
     open: BTreeMap<Ticket, Vec<ExperimentId>>,
     journals: BTreeMap<ExperimentId, PathBuf>,
-    /// The store: what was measured, and how it ended.
+    /// The store: messages and endings.
     stored: BTreeMap<ExperimentId, (Vec<Message>, Ending)>,
     dice: Dice,
     lossy: bool,
@@ -98,7 +98,7 @@ impl World {
                 self.open.insert(ticket, experiments_of(&order));
             }
             made.dispatcher.part_bytes = PART;
-            // Time stands still at its end, as for one that is killed.
+            // No wait at the end, as after a kill.
             made.confirmation_wait = Span::ZERO;
             self.controller = Some(made);
         }
@@ -109,14 +109,14 @@ impl World {
         *self.happened.entry(what).or_default() += 1;
     }
 
-    /// Lives for so many steps.
+    /// Runs this many steps.
     pub(super) fn live(&mut self, steps: u64) {
         for _ in 0..steps {
             self.step();
         }
     }
 
-    /// Loses nothing any more, until all is done.
+    /// Runs without losses until all is done.
     pub(super) fn settle(&mut self) {
         self.lossy = false;
         for _ in 0..20_000 {
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// As a campaign that orders what is not stored and not out.
+    /// Like a campaign: orders experiments that are not stored and not out.
     fn order_one(&mut self) {
         self.controller();
         if !self.open.is_empty() {
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// Stores a result, as a campaign does; may be killed between. Whether it was not.
+    /// Stores a result like a campaign, possibly with a kill in between; false after a kill.
     fn store(
         &mut self,
         experiments: &[ExperimentId],
@@ -218,7 +218,7 @@ impl World {
         true
     }
 
-    /// One of the agents does something.
+    /// One step of one agent.
     fn agent(&mut self) {
         let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
         let begun = Arc::clone(&self.begun);
@@ -290,7 +290,7 @@ impl World {
         self.wire.lock().to_controller.clear();
     }
 
-    /// Agent b sends what a hostile one would about an order of a.
+    /// Agent b sends hostile messages about an order of a.
     pub(super) fn lie(&mut self) {
         self.orders.clear();
         while !self.open.is_empty() {
@@ -373,7 +373,7 @@ impl World {
     }
 }
 
-/// Where writing through to the disk costs nothing, if there is such a place.
+/// A folder in memory if there is one, where sync costs nothing.
 fn memory_or_disk() -> PathBuf {
     let memory = Some(PathBuf::from("/dev/shm")).filter(|memory| memory.is_dir());
     memory.unwrap_or_else(std::env::temp_dir)

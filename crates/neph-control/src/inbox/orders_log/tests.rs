@@ -1,4 +1,4 @@
-//! What is left of a log when its process is killed, or the power goes, at any byte.
+//! Contents of a log after a kill or a power failure at any byte.
 
 use std::fs::OpenOptions;
 

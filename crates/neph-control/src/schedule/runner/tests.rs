@@ -1,4 +1,4 @@
-//! Schedules in virtual time, with processes that are shell scripts.
+//! Tests schedules in virtual time, with shell scripts as processes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +11,10 @@ use neph_sys::deadline::wait_until;
 use super::super::Missed;
 use super::*;
 
-/// How long a fact is waited for.
+/// Timeout of a condition.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is in the store.
+/// The campaign in the store.
 type Shared = Arc<Mutex<Option<FoundCampaign>>>;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ fn name() -> AgentName {
 }
 
 impl Place {
-    /// A controller whose runs are carried out by this script.
+    /// A controller whose runs execute this script.
     fn new(script: &str) -> Self {
         let place = Self {
             folder: tempfile::tempdir().expect("a folder"),
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-/// Turns at this moment until so many runs have ended.
+/// Calls `turn` at this moment until `count` runs have ended.
 fn ends(place: &Place, runner: &mut Runner, now: i64, count: usize) {
     let ended = wait_until(LIMIT, || {
         runner.turn(at(now)).expect("writable");
@@ -181,7 +181,7 @@ fn what_was_due_while_no_controller_ran_is_missed() {
     };
     // The last one was due 50 s before: too late.
     assert_eq!(last, Entry::missed(missed, NOT_RUNNING));
-    // A host that stood still is another reason.
+    // A suspended host is another reason.
     runner.turn(at(1640)).expect("writable");
     let last = place.history().pop().expect("it was noted");
     assert!(
@@ -260,7 +260,7 @@ fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
 #[test]
 fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
     let place = Place::new("exit 0");
-    // As after a kill between both.
+    // As after a kill in between.
     let begun = Entry::Begun {
         due: at(1000),
         at: at(1000),
@@ -292,7 +292,7 @@ fn a_schedule_is_kept_once_and_ends_when_it_is_removed() {
     assert!(none.starts_with("there is no schedule s"), "{none}");
     runner.turn(at(1100)).expect("readable");
     assert_eq!(place.called().len(), 1);
-    // A line that a kill cut off is of nothing.
+    // A line that a kill truncated has no effect.
     book.add(&schedule).expect("there is room");
     let path = place.folder.path().join("schedules/s/history.ndjson");
     fs::write(&path, "{\"what\":\"beg").expect("writable");
