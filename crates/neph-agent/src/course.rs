@@ -77,9 +77,9 @@ impl<'a> Course<'a> {
         desk: &'a Desk,
     ) -> Result<Self, OrderFailed> {
         let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
-            .map_err(|error| failed("look at the host", error))?;
+            .map_err(|error| failed("inspect the host", error))?;
         let cores = neph_probe::at_site(ready.site.as_ref(), Cores::here)
-            .map_err(|error| failed("look at the host", error))?;
+            .map_err(|error| failed("inspect the host", error))?;
         let traced = order.trace.map_or(0, |trace| trace.flows);
         let mut intake = Intake::new(ready.origin).tracing(traced).sampling(series);
         for missing in ready.missing.drain(..) {

@@ -90,7 +90,7 @@ pub(crate) fn ready(
     let fleet = fleet(order, &main);
     let mut specs = vec![main];
     let missing = alongside(order, &mut specs);
-    let host = host_of(site.as_ref()).map_err(|error| failed("look at the host", error))?;
+    let host = host_of(site.as_ref()).map_err(|error| failed("inspect the host", error))?;
     Ok(Ready {
         specs,
         refusals: fleet
@@ -115,7 +115,7 @@ fn with_transfer(
     permit: &Permit,
 ) -> Result<Ready, OrderFailed> {
     let target = Target::icmp(&transfer.transfer.server.ip().to_string());
-    let target = target.map_err(|error| failed("find where the transfer goes", error))?;
+    let target = target.map_err(|error| failed("find the transfer's target", error))?;
     let mut specs = vec![flow_to(
         target,
         transfer.transfer.server,
@@ -124,7 +124,7 @@ fn with_transfer(
         permit,
     )?];
     let missing = alongside(order, &mut specs);
-    let host = host_of(site.as_ref()).map_err(|error| failed("look at the host", error))?;
+    let host = host_of(site.as_ref()).map_err(|error| failed("inspect the host", error))?;
     Ok(Ready {
         specs,
         fleet: None,
@@ -148,7 +148,7 @@ fn polite(interval: Span) -> Result<(), OrderFailed> {
     };
     let least = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
     schedule.check(None).map(drop).map_err(|_| {
-        let why = format!("the interval of syn:// is at least {least}");
+        let why = format!("the shortest interval of syn:// is {least}");
         failed(format!("send a SYN every {interval}"), why)
     })
 }

@@ -91,12 +91,9 @@ impl Yard {
             return Ok(None);
         };
         let known = self.lock().and_then(|shared| shared.ground.place(site));
-        known.map(Some).ok_or_else(|| {
-            failed(
-                format!("find site '{site}'"),
-                "there is no lab with such a site",
-            )
-        })
+        known
+            .map(Some)
+            .ok_or_else(|| failed(format!("find site '{site}'"), "no lab has this site"))
     }
 
     /// Whether one of the lab's own reflectors listens there.

@@ -28,7 +28,7 @@ impl Layer {
             Self::Response => "response time".to_owned(),
             Self::Service => "service time".to_owned(),
             Self::Acknowledgement => "TCP acknowledgement".to_owned(),
-            Self::Network => "network round trip (kernel stamps)".to_owned(),
+            Self::Network => "network round trip (kernel timestamps)".to_owned(),
             Self::Icmp => "ICMP echo".to_owned(),
             Self::Ping(destination) => format!("ICMP echo to {destination}"),
             Self::Entry(set) => format!("stage: {set}"),

@@ -63,7 +63,7 @@ pub fn size(text: &str) -> Result<ByteSize, String> {
 pub fn memory_size(text: &str) -> Result<ByteSize, String> {
     let size = size(text)?;
     if size < LEAST_MEMORY {
-        return Err(format!("the least is {}", LEAST_MEMORY.exact()));
+        return Err(format!("the minimum is {}", LEAST_MEMORY.exact()));
     }
     Ok(size)
 }

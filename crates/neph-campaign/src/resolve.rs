@@ -31,10 +31,13 @@ pub fn resolve(
                 answer => answer,
             });
         if let Err(why) = answer {
-            let fault = Fault::new(
-                format!("host '{host}' cannot be resolved: {why}"),
-                "check the name, or write an address",
-            );
+            let what = format!("host '{host}' cannot be resolved: {why}");
+            let is_site = plan.agents.iter().any(|site| site.name.value == host);
+            let fault = if is_site {
+                Fault::new(what, format!("add address to [[site]] '{host}'"))
+            } else {
+                Fault::new(what, "check the name, or write an address")
+            };
             problems.add(written_at, fault);
         }
     }

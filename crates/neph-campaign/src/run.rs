@@ -176,7 +176,7 @@ pub fn resume(
     }
     let status = CampaignStatus::Running;
     let set = crew.store.set_campaign_status(campaign.id, status, None);
-    storing("record that the campaign goes on", set)?;
+    storing("record that the campaign continues", set)?;
     let campaign = Campaign {
         status,
         ended: None,

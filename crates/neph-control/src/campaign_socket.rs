@@ -12,12 +12,12 @@ mod asking;
 mod frames;
 mod serving;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use neph_model::AgentName;
+use neph_model::{AgentName, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::hub::Presence;
@@ -88,6 +88,9 @@ pub struct AgentsThere {
     pub enrolled: Vec<(AgentName, EnrolledAgent)>,
     /// Connected agents, by name.
     pub connected: Vec<Presence>,
+    /// Time of the last message of agents that disconnected since the controller's start.
+    #[serde(default)]
+    pub gone: BTreeMap<AgentName, Wall>,
 }
 
 /// First byte of an answer, before the requested data; `REFUSED` comes before a reason.

@@ -130,6 +130,16 @@ impl Dispatcher {
         self.out.values().find(is_late).map(|out| &out.agent)
     }
 
+    /// Reports an agent that has disconnected during an order.
+    pub(crate) fn disconnected(&self, agent: &AgentName) {
+        let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
+        if self.out.values().any(is_running) {
+            tracing::warn!(
+                "agent {agent} has disconnected while it measures; its result is collected when it is back"
+            );
+        }
+    }
+
     /// The result of the order is stored, or is not needed.
     pub(crate) fn stored(&mut self, id: OrderId) -> Result<(), InboxError> {
         if let Some(out) = self.out.get_mut(&id) {

@@ -325,15 +325,14 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         self.send_held()?;
         let mut updates = std::mem::take(&mut self.waiting);
         self.send_due()?;
-        let patience = if updates.is_empty() {
-            patience
-        } else {
-            Span::ZERO
-        };
+        let patience = updates.first().map_or(patience, |_| Span::ZERO);
         for one in self.bus.receive(patience) {
             let (agent, message) = match one {
                 FromBus::Message(agent, message) => (agent, message),
-                FromBus::Gone(_) => continue,
+                FromBus::Gone(agent) => {
+                    self.dispatcher.disconnected(&agent);
+                    continue;
+                }
                 FromBus::Refused(why) => return Err(ExecutorLost(why)),
             };
             for (id, update) in self.dispatcher.received(&agent, message)? {

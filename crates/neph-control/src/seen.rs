@@ -136,12 +136,13 @@ impl SeenOrder {
     fn note(&mut self, state: &OrderState, now: Wall) {
         let state = match (state, &self.state) {
             (OrderState::Running { .. }, _) => SeenState::Running,
-            (OrderState::Ended(ended), _) => match &ended.result {
-                Ok(_) => SeenState::Ended,
-                Err(why) => SeenState::Failed {
-                    reason: why.to_string(),
-                },
-            },
+            (OrderState::Ended(ended), _) => {
+                let failure = match &ended.result {
+                    Ok(result) => result.failure(),
+                    Err(why) => Some(why.to_string()),
+                };
+                failure.map_or(SeenState::Ended, |reason| SeenState::Failed { reason })
+            }
             (OrderState::Forgotten, SeenState::Failed { reason }) => SeenState::StoredFailure {
                 reason: reason.clone(),
             },

@@ -11,36 +11,36 @@ use crate::version::Version;
 use crate::when;
 
 crate::rows! {
-    /// An agent that is enrolled.
+    /// An enrolled agent.
     pub struct AgentRow {
-        /// Its name.
+        /// Name of the agent.
         agent: AgentName => left "AGENT" by |row| row.agent.to_string(),
-        /// Whether it is connected to the controller now.
+        /// Whether it is connected to the controller.
         connected: bool => left "STATE" by |row| {
             if row.connected { "connected" } else { "away" }.to_owned()
         },
-        /// What its site is, in the words of who runs it; empty while it is away.
+        /// Labels of its site; empty if it is not connected.
         labels: Labels => left "LABELS" by |row| {
             if row.labels.is_empty() { "-".to_owned() } else { row.labels.to_string() }
         },
-        /// The version of its program; `null` while it is away.
+        /// Version of neph at the agent; null if it is not connected.
         version: Option<String> => left "VERSION",
-        /// Orders that it carries out; `null` while it is away.
+        /// Number of running orders; null if it is not connected.
         running: Option<u32> => right "RUNNING",
-        /// Its clock minus the controller's; `null` while that is not known.
+        /// The agent's clock minus the controller's; null if not known.
         clock_offset_ns: Option<Span> => right "CLOCK" by |row| match (row.clock_offset_ns, row.clock_bound_ns) {
             (Some(offset), Some(bound)) => format!("{offset} ± {bound}"),
             _ => "-".to_owned(),
         },
-        /// How far that may be wrong, either way.
+        /// Error bound of the offset; null if not known.
         clock_bound_ns: Option<Span>,
-        /// Orders and targets that its policy has refused since its start, by the reason.
+        /// Number of orders and targets that its policy refused since its start, by reason.
         refusals: BTreeMap<String, u64> => left "REFUSED" by |row| {
             let each = row.refusals.iter().map(|(reason, count)| format!("{reason}: {count}"));
             let each: Vec<_> = each.collect();
             if each.is_empty() { "-".to_owned() } else { each.join(", ") }
         },
-        /// When it was heard last; `null` while it is away.
+        /// When its last message arrived; null if not known.
         last_seen_unix_ns: Option<Wall> => left "LAST SEEN" by |row| {
             row.last_seen_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
         },
@@ -50,77 +50,78 @@ crate::rows! {
 }
 
 crate::rows! {
-    /// An operator that is enrolled.
+    /// An enrolled operator.
     pub struct OperatorRow {
-        /// Its name.
+        /// Name of the operator.
         operator: AgentName => left "OPERATOR" by |row| row.operator.to_string(),
         /// When it was enrolled.
         enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
-        /// SHA-256 of its certificate, as hexadecimal digits.
+        /// SHA-256 of its certificate, hexadecimal.
         fingerprint: String => left "CERTIFICATE",
     }
 }
 
 crate::rows! {
-    /// A line of an agent's policy.
+    /// An entry of an agent's policy.
     pub struct PolicyRow {
-        /// The key in `agent.toml`.
+        /// Key in `agent.toml`.
         key: String => left "KEY",
-        /// What it allows.
+        /// What the policy allows.
         value: String => left "VALUE",
     }
 }
 
 crate::rows! {
-    /// How far an agent's clock was from the controller's.
+    /// The clock offset between an agent and the controller at one moment.
     pub struct ClockRow {
-        /// When.
+        /// Time of the measurement.
         at_unix_ns: Wall => left "TIME" by |row| when::utc(row.at_unix_ns),
-        /// Its clock minus the controller's.
+        /// The agent's clock minus the controller's.
         offset_ns: Span => right "OFFSET",
-        /// How far that may be wrong, either way.
+        /// Error bound of the offset.
         bound_ns: Span => right "ERROR BOUND",
     }
 }
 
 crate::rows! {
-    /// An order that an agent was sent.
+    /// An order that was sent to an agent.
     pub struct AgentOrderRow {
-        /// Its id.
+        /// Id of the order.
         order: OrderId => left "ORDER" by |row| row.order.to_string(),
-        /// Its kind: experiments, throughput, traceroute, pings, load, reflector.
+        /// Kind: `experiments`, `throughput`, `traceroute`, `pings`, `load`, `capture` or
+        /// `reflector`.
         kind: String => left "KIND",
-        /// How many experiments it has; 1 for another order.
+        /// Number of experiments; 1 for other kinds.
         parts: usize => right "PARTS",
         /// When it was sent.
         sent_unix_ns: Wall => left "SENT" by |row| when::utc(row.sent_unix_ns),
-        /// How it stands: sent, running, ended (its result waits to be stored), stored.
+        /// State: `sent`, `running`, `ended` (the result is not stored yet) or `stored`.
         state: &'static str => left "STATE",
-        /// Since when.
+        /// When this state began.
         changed_unix_ns: Wall => left "SINCE" by |row| when::utc(row.changed_unix_ns),
-        /// Why it failed; `null` if it did not.
+        /// Why it failed; null otherwise.
         failure: Option<String> => left "FAILURE",
     }
 }
 
-/// All that a controller knows of one agent.
+/// An agent with its policy, its clock and its orders.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AgentDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// What `neph agents` lists of it.
+    /// The agent, as in `neph agents`.
     pub agent: AgentRow,
-    /// SHA-256 of its certificate, as hexadecimal digits.
+    /// SHA-256 of its certificate, hexadecimal.
     pub fingerprint: String,
-    /// Since when it is connected; `null` while it is away.
+    /// When it connected; null if it is not connected.
     pub connected_unix_ns: Option<Wall>,
-    /// Results that it kept when it connected; `null` while it is away.
+    /// Number of results that it had when it connected; null if it is not connected.
     pub holds: Option<usize>,
-    /// Whether a campaign measures from it.
+    /// Whether it measures for a campaign.
     pub measures: bool,
-    /// Its policy; empty while it was not connected since the controller's start.
+    /// Policy of the agent; empty if it has not connected since the controller's start.
     pub policy: Vec<PolicyRow>,
-    /// Its clock over the last four hours, every five minutes, since the controller's start.
+    /// Clock offsets of the last four hours, one per five minutes, since the controller's start.
     pub clock: Vec<ClockRow>,
     /// Its last orders since the controller's start, oldest first.
     pub orders: Vec<AgentOrderRow>,
@@ -155,55 +156,56 @@ impl AgentDocument {
 }
 
 crate::rows! {
-    /// A schedule of a controller.
+    /// A schedule of a controller: a plan that runs repeatedly.
     pub struct ScheduleRow {
-        /// Its name.
+        /// Name of the schedule.
         schedule: AgentName => left "SCHEDULE" by |row| row.schedule.to_string(),
-        /// From one run to the next.
+        /// Time from one run to the next.
         every_ns: Span => right "EVERY" by |row| row.every_ns.exact(),
         /// When the next run is due; `null` after the last one.
         next_unix_ns: Option<Wall> => left "NEXT" by |row| {
             row.next_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
         },
-        /// No run is due from then on; `null` if there is no end.
+        /// End of the schedule, from which no run is due; null without an end.
         until_unix_ns: Option<Wall>,
-        /// What became of the last run.
+        /// Outcome of the last run; null before the first one.
         last: Option<String> => left "LAST RUN",
-        /// Runs that ended with everything measured, as far as the history goes back.
+        /// Runs that measured everything, as far as the history is stored.
         complete: u64 => right "COMPLETE",
-        /// Runs that ended otherwise.
+        /// Runs that did not measure everything, as far as the history is stored.
         incomplete: u64 => right "INCOMPLETE",
-        /// Runs that were missed.
+        /// Missed runs, as far as the history is stored.
         missed: u64 => right "MISSED",
-        /// Runs that were left out because the one before was not over.
+        /// Runs that were skipped because the previous run had not ended.
         left_out: u64 => right "SKIPPED",
-        /// The plan.
+        /// Path of the plan.
         plan: String => left "PLAN",
-        /// The workspace that has its campaigns.
+        /// Workspace of its campaigns.
         workspace: String => left "WORKSPACE",
     }
 }
 
 crate::rows! {
-    /// What became of a run of a schedule.
+    /// A run of a schedule with its outcome.
     pub struct ScheduledRunRow {
-        /// When it was due; of several that were missed, the first.
+        /// When the run was due; for several missed runs, the first.
         due_unix_ns: Wall => left "DUE" by |row| when::utc(row.due_unix_ns),
-        /// How many: more than 1 only where runs were missed.
+        /// Number of runs; above 1 for missed runs only.
         count: u64 => right "RUNS",
-        /// When it began; `null` if it did not.
+        /// When the run began; null if it did not.
         began_unix_ns: Option<Wall> => left "BEGAN" by |row| {
             row.began_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
         },
-        /// When it was seen to have ended; `null` before.
+        /// When its end was detected; null before.
         ended_unix_ns: Option<Wall> => left "ENDED" by |row| {
             row.ended_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
         },
-        /// Its campaign; `null` where there is none, or none is known yet.
+        /// Id of its campaign; null if there is none or it is not known yet.
         campaign: Option<CampaignId> => left "CAMPAIGN" by |row| {
             row.campaign.map_or_else(|| "-".to_owned(), |id| id.to_string())
         },
-        /// running, complete, incomplete, interrupted, failed, missed or left out; and why.
+        /// `running`, `complete`, `incomplete`, `interrupted`, `failed`, `missed` or `left out`,
+        /// with the reason.
         outcome: String => left "OUTCOME",
     }
 }

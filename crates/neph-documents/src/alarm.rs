@@ -1,4 +1,4 @@
-//! Alarms: the line for people and the document for programs.
+//! Alarms: a line of text, and a document.
 
 use neph_model::alarm::Change;
 use neph_model::{Span, Wall};
@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use crate::when;
 
-/// An alarm that was raised or is over.
+/// An alarm that was raised or ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AlarmDocument<W> {
     /// Always `alarm`.
     pub kind: AlarmKind,
-    /// When, Unix time in nanoseconds.
+    /// Time of the change.
     pub at_unix_ns: Wall,
-    /// The rule as it was typed.
+    /// The rule as written.
     pub rule: String,
-    /// `raised` or `over`.
+    /// State since then: `raised` or `over`.
     pub state: &'static str,
-    /// The limit of the rule in nanoseconds.
+    /// Limit of the rule.
     pub limit_ns: Span,
-    /// What was counted.
+    /// The counted values.
     #[serde(flatten)]
     pub counted: Counted,
-    /// What it is about.
+    /// The object that the rule applies to.
     #[serde(flatten)]
     pub about: W,
 }
@@ -32,66 +32,66 @@ pub struct AlarmDocument<W> {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlarmKind {
-    /// The only one.
+    /// The only kind.
     Alarm,
 }
 
-/// What an alarm counts: how many, and how many of them were above the limit.
+/// The values that an alarm counts: their number, and how many are above the limit.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Counted {
     /// Round trips.
     RoundTrips {
-        /// How many.
+        /// Number of round trips.
         round_trips: u64,
-        /// Those above the limit.
+        /// Number of round trips above the limit.
         round_trips_above_limit: u64,
     },
     /// Packets.
     Packets {
-        /// How many.
+        /// Number of packets.
         packets: u64,
-        /// Those above the limit.
+        /// Number of packets above the limit.
         packets_above_limit: u64,
     },
 }
 
-/// An alarm that is about nothing but its rule.
+/// An alarm without an object: it has only its rule.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct RuleAlone {}
 
-/// The experiment that an alarm is about.
+/// The experiment of an alarm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OfExperiment {
-    /// The campaign's id.
+    /// Id of the campaign.
     pub campaign: String,
-    /// The experiment's id.
+    /// Id of the experiment.
     pub experiment: String,
-    /// The scenario's label.
+    /// Label of the scenario.
     pub scenario: String,
     /// The block, from 1.
     pub block: u32,
-    /// Nanoseconds since the experiment's start.
+    /// Time since the experiment's start.
     pub since_start_ns: Span,
 }
 
-/// The segment that an alarm is about.
+/// The segment of an alarm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OfSegment {
     /// The segment: `a - b`.
     pub segment: String,
-    /// `there` or `back`.
+    /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// Nanoseconds since the first packet.
+    /// Time since the first packet.
     pub since_ns: Span,
-    /// The most that a delay in the segment may be off, in nanoseconds.
+    /// Error bound of the delays in the segment.
     pub bound_ns: i64,
-    /// Over what it was judged: `whole` captures, or `live` windows.
+    /// What was evaluated: `whole` captures, or `live` windows.
     pub judged: &'static str,
 }
 
 impl<W> AlarmDocument<W> {
-    /// Of a change that counts round trips.
+    /// The document of a change that counts round trips.
     pub fn of_round_trips(at: Wall, change: &Change, about: W) -> Self {
         let counted = Counted::RoundTrips {
             round_trips: change.of,
@@ -100,7 +100,7 @@ impl<W> AlarmDocument<W> {
         Self::of(at, change, counted, about)
     }
 
-    /// Of a change that counts packets.
+    /// The document of a change that counts packets.
     pub fn of_packets(at: Wall, change: &Change, about: W) -> Self {
         let counted = Counted::Packets {
             packets: change.of,
@@ -122,7 +122,7 @@ impl<W> AlarmDocument<W> {
     }
 }
 
-/// One line for people; `noun` is what was counted.
+/// One line of text; `noun` is what was counted.
 pub fn sentence(at: Wall, change: &Change, noun: &str) -> String {
     let what = if change.is_raised {
         "ALARM"

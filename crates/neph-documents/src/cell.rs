@@ -1,10 +1,10 @@
-//! How values stand in a cell of a table, and in the pairs of a list.
+//! The text of values in cells of a table and in lists.
 
 use neph_model::{BitRate, ByteSize, Span};
 
-/// A value that has a usual form in a table.
+/// A value with a usual text in a table.
 pub trait Cell {
-    /// The text of the cell; `-` where there is no value.
+    /// The text of the cell; `-` without a value.
     fn cell(&self) -> String;
 }
 
@@ -14,9 +14,9 @@ impl<T: Cell> Cell for Option<T> {
     }
 }
 
-/// A value that is not always there.
+/// An optional value.
 pub trait OrDash<T> {
-    /// Its text; `-` where there is no value.
+    /// Its text; `-` without a value.
     fn or_dash(self, text: impl FnOnce(T) -> String) -> String;
 }
 

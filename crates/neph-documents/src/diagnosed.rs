@@ -1,4 +1,4 @@
-//! `neph diagnose`: root causes that the rules find in a campaign.
+//! `neph diagnose`: the root causes that rules find in a campaign.
 
 use neph_analysis::{Diagnoses, Diagnosis, NotEvaluated, Note};
 use neph_model::{Campaign, CampaignId};
@@ -10,24 +10,24 @@ use crate::version::Version;
 /// The root causes of a campaign.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiagnosesDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The campaign's id.
+    /// Id of the campaign.
     pub campaign: CampaignId,
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
     /// Root causes, ordered by added latency.
     pub diagnoses: Vec<Diagnosis>,
-    /// What is no cause and worth knowing.
+    /// Observations that are no root cause.
     pub notes: Vec<Note>,
     /// Rules that were not evaluated, and why.
     pub not_evaluated: Vec<NotEvaluated>,
-    /// Only fleets were measured: no rule is about them.
+    /// Whether only fleets were measured: no rule applies to them.
     pub fleets_only: bool,
 }
 
 impl DiagnosesDocument {
-    /// Of what the rules found.
+    /// The document of these results.
     pub fn of(campaign: &Campaign, found: Diagnoses) -> Self {
         Self {
             schema: Version,

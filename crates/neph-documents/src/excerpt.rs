@@ -5,14 +5,14 @@ use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpa
 use neph_model::{mask_credentials, without_secrets};
 use neph_text::{Outside, Problem, Source, visible};
 
-/// Characters of a line that are shown before and after a mistake.
+/// Number of characters that are shown before and after a mistake in its line.
 const AROUND: usize = 120;
-/// Lines of a mistake that are shown; of a longer one, the first.
+/// Maximum number of lines of a mistake that are shown; of a longer one, the first.
 const MOST_LINES: usize = 8;
-/// Bytes of a line that are looked at before and after a mistake.
+/// Number of bytes of a line that are examined before and after a mistake.
 const LOOKED_AT: usize = 4096;
 
-/// Lines of a file, as they are shown, and the position of the mistake in them.
+/// Lines of a file as they are shown, and the position of the mistake in them.
 #[derive(Debug)]
 pub struct Excerpt {
     name: String,
@@ -93,7 +93,7 @@ fn shown(line: &str, at: usize) -> (String, usize) {
     let at = at.min(line.len());
     let from = floor(line, at.saturating_sub(LOOKED_AT));
     let to = floor(line, at.saturating_add(LOOKED_AT));
-    // As many bytes as before, so that places stay.
+    // The mask has as many bytes as before, so that positions are unchanged.
     let masked = mask_credentials(&line[from..to]);
     let (before, after) = masked.split_at(at - from);
     let skipped = before.chars().count().saturating_sub(AROUND);

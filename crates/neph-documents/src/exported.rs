@@ -1,5 +1,5 @@
-//! The rows of `neph export` that are not messages. What is absent is left out of JSON lines and is
-//! empty in CSV.
+//! The rows of `neph export` that are not messages. An absent value is left out of JSON lines and
+//! is empty in CSV.
 
 use neph_flows::Detected;
 use neph_model::{
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use crate::rows::{Column, Row};
 
-/// A row with the experiment that it belongs to.
+/// A row with its experiment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OfExperiment<R> {
     /// The experiment.
@@ -29,25 +29,25 @@ impl<R: Serialize + JsonSchema> Row for OfExperiment<R> {
     }
 }
 
-/// The experiment that a row belongs to.
+/// The experiment of a row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Whose {
-    /// The experiment's id.
+    /// Id of the experiment.
     pub experiment_id: String,
-    /// The scenario's id.
+    /// Id of the scenario.
     pub scenario_id: String,
-    /// The scenario's label.
+    /// Label of the scenario; absent if not known.
     pub scenario: Option<String>,
     /// The block, from 0.
     pub block: u32,
-    /// The attempt, from 1.
+    /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.
     pub attempt: u32,
-    /// `complete`, `interrupted`, `failed` or `running`.
+    /// Status of the experiment: `complete`, `interrupted`, `failed` or `running`.
     pub status: &'static str,
 }
 
 impl Whose {
-    /// Of an experiment and its scenario, where that is known.
+    /// The columns of an experiment and of its scenario, if known.
     pub fn of(experiment: &Experiment, scenario: Option<&Scenario>) -> Self {
         Self {
             experiment_id: experiment.id.to_string(),
@@ -60,21 +60,21 @@ impl Whose {
     }
 }
 
-/// A value of a series.
+/// A sample of a series.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SampleRow {
-    /// The series, with its unit.
+    /// Name of the series, with its unit.
     pub series: String,
-    /// Nanoseconds since the experiment's start.
+    /// Time since the experiment's start.
     pub at_ns: i64,
-    /// Unix time in nanoseconds.
+    /// Time of the sample.
     pub at_unix_ns: Wall,
-    /// The value.
+    /// The value, in the unit of the series.
     pub value: f64,
 }
 
 impl SampleRow {
-    /// Of a sample that was taken at this wall time.
+    /// The row of a sample that was taken at this wall time.
     pub fn of(sample: &Sample, at: Wall) -> Self {
         Self {
             series: sample.series.to_string(),
@@ -85,29 +85,29 @@ impl SampleRow {
     }
 }
 
-/// A transfer on a port of a latency class.
+/// A transfer on a source port of a latency class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TransferRow {
-    /// The endpoint.
+    /// Name of the endpoint; absent if not known.
     pub endpoint: Option<String>,
-    /// The class, from 0.
+    /// Latency class of its path, from 0 (lowest latency).
     pub class: usize,
-    /// The source port.
+    /// Local source port.
     pub source_port: u16,
-    /// When it began, Unix time in nanoseconds.
+    /// When the transfer began.
     pub at_unix_ns: Wall,
-    /// Its size in bytes.
+    /// Requested size.
     pub bytes: ByteSize,
-    /// The time to connect in nanoseconds.
+    /// Time to connect; absent if the transfer failed.
     pub connect_ns: Option<Span>,
-    /// The time until it was complete in nanoseconds.
+    /// Time until the last byte, connecting included; absent if the transfer failed.
     pub whole_ns: Option<Span>,
-    /// Why it failed.
+    /// Why it failed; absent otherwise.
     pub failure: Option<String>,
 }
 
 impl TransferRow {
-    /// Of a transfer of an experiment that began at this wall time.
+    /// The row of a transfer of an experiment that began at this wall time.
     pub fn of(experiment: &Experiment, made: &ClassTransfer, at: Wall) -> Self {
         let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
         let endpoint = endpoints.and_then(|all| all.get(made.endpoint));
@@ -128,42 +128,42 @@ impl TransferRow {
 /// A path change that a detector found in a fleet's messages.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChangeRow {
-    /// The detector.
+    /// Name of the detector.
     pub detector: String,
-    /// The endpoint.
+    /// Name of the endpoint; absent if not known.
     pub endpoint: Option<String>,
-    /// The flow's place in the fleet.
+    /// Slot of the flow.
     pub slot: u32,
-    /// The flow's source port.
+    /// Source port of the flow.
     pub source_port: u16,
-    /// When the path changed, Unix time in nanoseconds.
+    /// When the path changed.
     pub at_unix_ns: Wall,
-    /// When the change was detected, Unix time in nanoseconds.
+    /// When the change was detected; absent if not known.
     pub detected_unix_ns: Option<Wall>,
-    /// The base latency before, in nanoseconds.
+    /// Base latency before.
     pub before_ns: Span,
-    /// The base latency after, in nanoseconds.
+    /// Base latency after.
     pub after_ns: Span,
-    /// The fingerprint of the path before, where it was traced.
+    /// Hash of the path before; absent if not traced.
     pub path_before: Option<String>,
-    /// The fingerprint of the path after, where it was traced.
+    /// Hash of the path after; absent if not traced.
     pub path_after: Option<String>,
-    /// Whether the flow met other routers than before, where both paths were traced.
+    /// Whether the path after has other routers; absent if the two paths were not both traced.
     pub other_routers: Option<bool>,
 }
 
-/// What a trace showed of a path change.
+/// The paths before and after a path change, as traced.
 #[derive(Clone, Debug, Default)]
 pub struct TracedPaths {
-    /// The fingerprint of the path before.
+    /// Hash of the path before.
     pub before: Option<String>,
-    /// The fingerprint of the path after.
+    /// Hash of the path after.
     pub after: Option<String>,
-    /// Whether they have other routers.
+    /// Whether the path after has other routers.
     pub others: Option<bool>,
 }
 
-/// A path change and what found it.
+/// A path change with its detector.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'c> {
     /// The fleet.
@@ -175,7 +175,7 @@ pub struct Change<'c> {
 }
 
 impl ChangeRow {
-    /// Of a path change; `wall` gives wall times.
+    /// The row of a path change; `wall` converts to wall time.
     pub fn of(
         found: Change<'_>,
         traced: TracedPaths,
@@ -202,25 +202,25 @@ impl ChangeRow {
 crate::rows! {
     /// A ping between blocks.
     pub struct PingRow {
-        /// The campaign's id.
+        /// Id of the campaign.
         campaign_id: CampaignId,
         /// The block that followed, from 0.
         block: u32,
-        /// The destination's name in the plan.
+        /// Name of the destination in the plan.
         name: String,
-        /// Its address.
+        /// Address of the destination.
         address: IpAddr,
-        /// When it was sent, Unix time in nanoseconds.
+        /// When it was sent.
         sent_unix_ns: Wall,
-        /// The round trip in nanoseconds.
+        /// Round trip; absent without a reply.
         round_trip_ns: Option<Span>,
-        /// `reply`, `error`, `lost` or `failed`.
+        /// Outcome: `reply`, `error`, `lost` or `failed`.
         outcome: Outcome,
     }
 }
 
 impl PingRow {
-    /// Of a ping of a campaign.
+    /// The row of a ping of a campaign.
     pub fn of(campaign: CampaignId, ping: &PingBetween) -> Self {
         Self {
             campaign_id: campaign,

@@ -3,11 +3,11 @@
 /// How a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Tables and sentences for people.
+    /// Tables and sentences.
     Text,
     /// One JSON document at the end.
     Json,
-    /// A JSON document on each line, written as results come in.
+    /// A JSON document on each line, written as results become known.
     Ndjson,
     /// Comma-separated values (RFC 4180): a header, then one line for each row.
     Csv,

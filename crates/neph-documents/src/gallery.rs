@@ -1,13 +1,13 @@
 //! `neph gallery`: the published findings that neph reproduces.
 
 crate::rows! {
-    /// An entry of the gallery.
+    /// An entry of the gallery: a published finding.
     pub struct EntryRow {
-        /// Its name.
+        /// Name of the entry.
         name: &'static str => left "NAME",
-        /// What was found.
+        /// The finding.
         finding: &'static str => left "FINDING",
-        /// Where it was published.
+        /// Publication of the finding.
         published: &'static str => left "PUBLISHED",
     }
 }

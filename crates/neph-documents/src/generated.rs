@@ -11,17 +11,17 @@ use crate::cell::Cell;
 crate::rows! {
     /// CPU load of one thread.
     pub struct CpuRow {
-        /// The CPU it was pinned to; null where the kernel chose.
+        /// CPU to which the thread was pinned; null if the kernel chose.
         cpu: Option<usize> => left "CPU" by |row| {
             row.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.cell())
         },
-        /// The share of time that was asked, in percent.
+        /// Target: share of the time to work.
         target_percent: f64 => right "TARGET" by |row| format!("{:.0} %", row.target_percent),
-        /// The share of time that it worked, in percent.
+        /// Achieved share of the time.
         achieved_percent: f64 => right "BUSY" by |row| format!("{:.1} %", row.achieved_percent),
-        /// How long it lasted in nanoseconds.
+        /// Duration.
         lasted_ns: Span => right "LASTED",
-        /// Hashes per second.
+        /// Hashes computed per second.
         hashes_per_second: f64 => right "HASHES/S" by |row| format!("{:.0}", row.hashes_per_second),
     }
 }
@@ -41,14 +41,14 @@ impl CpuRow {
     }
 }
 
-/// Rates of payload within a second of a load.
+/// The payload rates of a load in one second.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadSecondRow {
-    /// Its end, nanoseconds since the load's beginning.
+    /// End of the second, since the start of the load.
     at_ns: Span,
-    /// What was sent, without retransmissions, in bit/s.
+    /// Rate sent, without retransmissions.
     sent_bit_s: BitRate,
-    /// What the receiver had of it, in bit/s.
+    /// Rate received.
     received_bit_s: BitRate,
 }
 
@@ -64,19 +64,19 @@ impl LoadSecondRow {
 }
 
 crate::rows! {
-    /// A TCP connection that carried cross traffic.
+    /// A TCP connection of a background load.
     pub struct FlowRow {
-        /// Its number, from 1.
+        /// Number of the connection, from 1.
         flow: u64 => right "FLOW",
-        /// Its limit in bit/s; null where there is none.
+        /// Limit of its rate; null if there is none.
         limit_bit_s: Option<BitRate> => right "LIMIT" by |row| {
             row.limit_bit_s.map_or_else(|| "max".to_owned(), |limit| limit.cell())
         },
-        /// Bytes that were sent.
+        /// Bytes sent.
         sent_bytes: ByteSize => right "SENT",
         /// Bytes that the peer received.
         received_bytes: ByteSize => right "RECEIVED",
-        /// Bytes that came back.
+        /// Bytes that the peer sent back.
         reverse_bytes: ByteSize => right "REVERSE",
         /// Requests with a reply.
         answered: u64 => right "ANSWERED",
@@ -84,21 +84,21 @@ crate::rows! {
         retransmissions: u32 => right "RETRANSMITTED",
         /// Of these, segments that the peer had received already.
         spurious_retransmissions: u32 => right "SPURIOUS",
-        /// How long it lasted in nanoseconds.
+        /// Duration.
         lasted_ns: Span => right "LASTED",
-        /// What the peer received, in bit/s.
+        /// Rate that the peer received.
         received_bit_s: BitRate => right "RECEIVED/S",
-        /// What came back, in bit/s.
+        /// Rate that the peer sent back.
         reverse_bit_s: BitRate => right "REVERSE/S",
-        /// Its rates within each whole second.
+        /// Rates in each whole second.
         seconds: Vec<LoadSecondRow>,
-        /// Why it was refused or broke.
+        /// Why it was refused or broke; null otherwise.
         fault: Option<String>,
     }
 }
 
 impl FlowRow {
-    /// A row for each connection; all together are limited to `most`.
+    /// A row for each connection; `most` limits all together.
     pub fn all(carried: &[Carried], most: Option<BitRate>) -> Vec<Self> {
         let each = most.map(|most| BitRate(most.bits_per_second() / carried.len() as u64));
         let rows = (1..).zip(carried).map(|(number, flow)| Self {
@@ -121,33 +121,33 @@ impl FlowRow {
 }
 
 crate::rows! {
-    /// A stream of UDP packets.
+    /// A UDP stream of a background load.
     pub struct StreamRow {
-        /// The rate that was asked, in bit/s.
+        /// Target rate.
         target_bit_s: BitRate => right "ASKED",
         /// Frames that were due.
         frames: u64 => right "FRAMES",
-        /// Frames that were left out because the sender was late.
+        /// Frames that were skipped because the sender was late.
         frames_skipped: u64 => right "SKIPPED",
-        /// Packets that were sent.
+        /// Packets sent.
         sent_packets: u64 => right "SENT",
-        /// Bytes of payload that were sent.
+        /// Bytes of payload sent.
         sent_bytes: ByteSize => right "BYTES",
         /// Packets that the kernel refused to send.
         refused_packets: u64 => right "NOT SENT",
         /// Packets that the reflector received.
         received_packets: u64 => right "RECEIVED",
-        /// Packets that came back.
+        /// Packets that the reflector sent back.
         reverse_packets: u64 => right "REVERSE",
-        /// How long it lasted in nanoseconds.
+        /// Duration.
         lasted_ns: Span => right "LASTED",
-        /// The rate that was sent, in bit/s.
+        /// Rate sent.
         sent_bit_s: BitRate => right "SENT/S",
-        /// The rate that came back, in bit/s.
+        /// Rate that the reflector sent back.
         reverse_bit_s: BitRate => right "REVERSE/S",
-        /// Its rates within each whole second.
+        /// Rates in each whole second.
         seconds: Vec<LoadSecondRow>,
-        /// Why it is not what was asked.
+        /// Why it missed its target; null otherwise.
         fault: Option<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! Which circuits disturb each other.
+//! Interference between circuits.
 
 use std::fmt::Write;
 
@@ -9,49 +9,51 @@ use serde::Serialize;
 
 use crate::version::Version;
 
-/// What a circuit gets beside another one.
+/// The goodput of a circuit at the same time as another one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CircuitShare {
-    /// The circuit: its site and its endpoint.
+    /// Name of the circuit.
     pub circuit: String,
-    /// Blocks that count: both transfers were at the same time.
+    /// Number of blocks in which both transfers ran at the same time.
     pub blocks: usize,
-    /// The median goodput alone.
+    /// Median goodput without the other circuit.
     pub alone_bit_s: f64,
-    /// Goodput beside the other circuit, percent of the goodput alone; `null` without a block.
+    /// Goodput at the same time as the other circuit, percent of the goodput without it; null
+    /// without a block.
     pub share_percent: Option<f64>,
-    /// The lower end of an interval of the share that holds together with all others in 95 %; `null` where there are too few
-    /// blocks.
+    /// Lower end of the share's 95 % confidence interval, which is simultaneous for all shares;
+    /// null with too few blocks.
     pub share_low_percent: Option<f64>,
-    /// Its upper end.
+    /// Upper end of the same interval; null with too few blocks.
     pub share_high_percent: Option<f64>,
 }
 
-/// Two circuits.
+/// A pair of circuits.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CircuitPair {
-    /// `interfere`, `independent` or `unknown`.
+    /// Result: `interfere`, `independent` or `unknown`.
     pub answer: &'static str,
-    /// How many more blocks are likely to show it, where the answer is unknown; `null` where no number can be named.
+    /// Number of further blocks that are likely to decide an unknown result; null if no number is
+    /// known.
     pub more_blocks: Option<usize>,
-    /// Each of both.
+    /// Results of both circuits.
     pub circuits: [CircuitShare; 2],
 }
 
-/// Which circuits disturb each other.
+/// Interference between circuits.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InterferenceDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The campaign that measured it.
+    /// Id of the campaign.
     pub campaign: CampaignId,
-    /// What was measured.
+    /// Name of the measured transfer.
     pub measure: String,
-    /// A share within this of 100 % is no interference, percent.
+    /// Margin: a share within this distance of 100 % is no interference.
     pub margin_percent: f64,
-    /// Each pair of circuits that was measured.
+    /// Each pair of circuits.
     pub pairs: Vec<CircuitPair>,
-    /// The circuits of each link that the plan should declare.
+    /// Circuits that share a link, for each link that the plan should declare.
     pub shared_links: Vec<Vec<String>>,
 }
 
@@ -75,7 +77,7 @@ impl CircuitShare {
     fn in_words(&self) -> String {
         let alone = Quantity::UpGoodput.in_words(self.alone_bit_s);
         let Some(share) = self.share_percent else {
-            return format!("nothing measured with the other ({alone} alone)");
+            return format!("no result with the other circuit ({alone} without it)");
         };
         let interval = match (self.share_low_percent, self.share_high_percent) {
             (Some(low), Some(high)) => format!("{low:.1} to {high:.1} %"),
@@ -123,7 +125,7 @@ impl CircuitPair {
 }
 
 impl InterferenceDocument {
-    /// What a campaign of a design shows. `margin` is a share.
+    /// The result of a campaign; `margin` is a share.
     pub fn new(
         campaign: CampaignId,
         measure: String,
@@ -151,7 +153,7 @@ impl InterferenceDocument {
         }
         let _ = writeln!(
             text,
-            "Measured: {}, each circuit alone and both at the same time. Rate with the other circuit, as a share of the rate alone; simultaneous 95 % intervals.",
+            "Measured: {}, first each circuit by itself, then both at the same time. Rate with the other circuit, as a share of the rate without it; simultaneous 95 % intervals.",
             self.measure
         );
         if self.shared_links.is_empty() {
@@ -171,7 +173,7 @@ impl InterferenceDocument {
     }
 }
 
-/// A text as TOML writes it. Names in plans have no control characters.
+/// A text as a TOML string. Names in plans have no control characters.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

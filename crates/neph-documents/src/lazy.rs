@@ -1,4 +1,4 @@
-//! A list whose values are made while it is written: 50,000 flows as one value would take more
+//! A list whose values are created while it is written: 50,000 flows as one value would take more
 //! memory than the measurement.
 
 use std::borrow::Cow;
@@ -7,14 +7,14 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Serialize, Serializer};
 
-/// Makes the values, each time they are asked for.
+/// Creates the values, at each call.
 type Make<'a, T> = dyn Fn() -> Box<dyn Iterator<Item = T> + 'a> + 'a;
 
-/// A list of `T` that is made while it is written.
+/// A list of `T` whose values are created while it is written.
 pub struct Lazy<'a, T>(Box<Make<'a, T>>);
 
 impl<'a, T> Lazy<'a, T> {
-    /// The list that this function makes.
+    /// The list whose values this function creates.
     pub fn new<I: Iterator<Item = T> + 'a>(make: impl Fn() -> I + 'a) -> Self {
         Self(Box::new(move || Box::new(make())))
     }

@@ -1,12 +1,12 @@
-//! Which neph measured, and on what host.
+//! The neph that measured, and its host.
 
-/// Which neph measured.
+/// The neph that measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
-    /// The version.
+    /// Version of neph.
     pub version: &'static str,
-    /// The commit.
+    /// Commit of neph.
     pub commit: &'static str,
-    /// Whether no core of this machine may sleep; `None` where that cannot be read.
+    /// Whether the CPU idle states of all cores are disabled; `None` if they cannot be read.
     pub cpu_idle_disabled: Option<bool>,
 }

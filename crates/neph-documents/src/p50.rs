@@ -1,6 +1,6 @@
 //! The P50 of times, as tables and lines show it.
 //!
-//! Owns nothing of the calculation: `neph_stats` calculates quantiles, and `Tally` counts the
+//! Does not own the calculation: `neph_stats` calculates quantiles, and `Tally` counts the
 //! population.
 
 use std::fmt::{self, Display};
@@ -13,14 +13,14 @@ use neph_stats::{Sorted, quantile};
 pub enum P50 {
     /// This time.
     At(Span),
-    /// It lies among the messages without a reply, above every reply. The word is how they ended.
+    /// It lies among the messages without a reply, above every reply. The word is their outcome.
     Censored(&'static str),
-    /// Of fewer than 6 messages there is none.
+    /// There are fewer than 6 messages.
     TooFew,
 }
 
 impl P50 {
-    /// Of these times, and of the further messages of the population that have `none`.
+    /// The P50 of these times, and of the further messages of the population that have `none`.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -38,8 +38,8 @@ impl P50 {
         }
     }
 
-    /// Of a fleet, as stored at its end. Messages without a reply rank above all others: the median lies
-    /// among them where they outnumber the replies.
+    /// The P50 of a fleet, as stored at its end. Messages without a reply rank above all others:
+    /// the median lies among them if they outnumber the replies.
     pub fn kept(stored: Option<Span>, tally: &Tally) -> Self {
         let none = tally.without_service();
         match stored {

@@ -1,11 +1,11 @@
-//! `neph reflect`: a line when it listens, and one each time its counters have changed.
+//! `neph reflect`: a line when the reflector listens, and one each time its counters have changed.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(
@@ -13,22 +13,22 @@ use serde::Serialize;
     reason = "one at a time, and written at once"
 )]
 pub enum ReflectLine {
-    /// It listens.
+    /// The reflector listens.
     Listening {
-        /// The address and port.
+        /// Address and port.
         address: String,
-        /// Where throughput tests are served beside.
+        /// Address and port of the throughput server; null without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         throughput: Option<String>,
-        /// Where media streams are served beside.
+        /// Address and port of the media server; null without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         media: Option<String>,
-        /// The certificate, where it offers TLS.
+        /// Certificate; null without TLS.
         certificate: Option<CertificateDocument>,
-        /// The privileges that it has.
+        /// Privileges of the process.
         privileges: PrivilegesDocument,
     },
-    /// What was counted since the start.
+    /// Counters since the start.
     Counted {
         /// Counters by name.
         counts: BTreeMap<String, u64>,
@@ -38,18 +38,18 @@ pub enum ReflectLine {
 /// A certificate that clients can pin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CertificateDocument {
-    /// SHA-256 of the certificate, in hex.
+    /// SHA-256 of the certificate, hexadecimal.
     pub sha256: String,
-    /// The names that it is for.
+    /// Names and addresses for which it is valid.
     pub names: Vec<String>,
 }
 
 /// The privileges of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PrivilegesDocument {
-    /// The user that it became; null where it stayed the same.
+    /// User to which the process changed; null if it did not change.
     pub user: Option<String>,
-    /// Capabilities that it kept.
+    /// Capabilities that the process still has.
     pub capabilities: Vec<String>,
     /// Always `on`.
     pub no_new_privs: &'static str,

@@ -31,10 +31,10 @@ pub trait Row: Serialize + JsonSchema + Sized {
 
 /// Declares a row: a struct with documented fields, and the cell of each in the table.
 ///
-/// `key: Type => left "HEADING"` is a field with a column of words, `right` one of numbers. The text
-/// of the cell is the value's [`Cell`](crate::cell::Cell); `by |row| ...` gives another text. A
-/// field without a heading is in JSON and CSV only. A field after `shown` is in none of them: it
-/// helps to make cells.
+/// `key: Type => left "HEADING"` is a field with a column of words, `right` one of numbers. The
+/// text of the cell is the value's [`Cell`](crate::cell::Cell); `by |row| ...` gives another text.
+/// A field without a heading is in JSON and CSV only. A field after `shown` is in none of them: it
+/// is used to build cells.
 #[macro_export]
 macro_rules! rows {
     (
@@ -127,7 +127,7 @@ pub fn csv_line(keys: &[String], row: &impl Serialize) -> String {
     fields.collect::<Vec<_>>().join(",")
 }
 
-/// One field of CSV (RFC 4180); what is absent is empty.
+/// A field of CSV (RFC 4180); an absent value is empty.
 pub fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -192,7 +192,7 @@ impl fmt::Debug for RowWriter<'_> {
 }
 
 impl<'o> RowWriter<'o> {
-    /// Writes what stands before all rows. The text form has a line of JSON for each row too.
+    /// Writes the start of the output. The text form has a line of JSON for each row too.
     ///
     /// # Errors
     /// It cannot be written.
@@ -240,7 +240,7 @@ impl<'o> RowWriter<'o> {
         writeln!(self.out)
     }
 
-    /// Writes what stands after all rows.
+    /// Writes the end of the output.
     ///
     /// # Errors
     /// It cannot be written.

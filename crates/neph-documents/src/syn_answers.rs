@@ -2,7 +2,7 @@
 
 use neph_model::SynAnswer;
 
-/// Whether the port is open, and by what that is known.
+/// Whether the port is open, and the answer that shows it.
 pub const fn word(answer: SynAnswer) -> &'static str {
     match answer {
         SynAnswer::SynAck => "open (SYN-ACK)",
@@ -10,7 +10,7 @@ pub const fn word(answer: SynAnswer) -> &'static str {
     }
 }
 
-/// How so many answers were given; at least one.
+/// The numbers of answers; at least one.
 pub fn sentence(accepted: u64, refused: u64) -> String {
     match (refused, accepted) {
         (0, 1) => "the answer was a SYN-ACK: the port is open".to_owned(),

@@ -5,7 +5,7 @@
 use neph_text::visible;
 use unicode_width::UnicodeWidthStr;
 
-/// On which side of its column a value stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Words.
@@ -14,12 +14,12 @@ pub enum Side {
     Right,
 }
 
-/// The heading of a column and the side its values stand on.
+/// The heading and the alignment of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading {
     /// The text above the column.
     pub text: &'static str,
-    /// Where values stand.
+    /// Alignment of the values.
     pub side: Side,
 }
 
@@ -45,7 +45,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// One without rows.
+    /// A table without rows.
     pub fn new(headings: impl Into<Vec<Heading>>) -> Self {
         Self {
             headings: headings.into(),
@@ -53,7 +53,7 @@ impl Table {
         }
     }
 
-    /// Adds a row: a cell for each heading. Characters that control a terminal are spelled out.
+    /// Adds a row: a cell for each heading. Control characters are escaped.
     pub fn push(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
         let cells = cells.into_iter();
         let cells = cells.map(|cell| visible(cell.as_ref()).into_owned());

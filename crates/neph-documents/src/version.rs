@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 /// The version of all documents. It grows when a key is removed, renamed or changes its meaning.
 pub const VERSION: u32 = 2;
 
-/// The field `schema` of a document: the version of its keys.
+/// The key `schema` of a document: the version of its schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Version;
 

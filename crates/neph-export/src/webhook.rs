@@ -65,7 +65,7 @@ impl Webhook {
         drop(self.alarms);
         if self.reporting.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
             (self.say)(&format!(
-                "{}: {} did not take all alarms within {} s; they stand above",
+                "{}: {} did not accept all alarms within {} s; they are listed above",
                 self.who,
                 self.authority,
                 FAREWELL.as_secs()

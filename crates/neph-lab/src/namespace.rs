@@ -68,7 +68,7 @@ fn among(text: &str, there: There<'_>, named: &BTreeSet<String>) -> Result<Strin
     match meant.as_slice() {
         [namespace] => Ok((*namespace).to_owned()),
         [others @ .., last] => Err(format!(
-            "several labs have such a site: write {} or {last}",
+            "several labs have this site: write {} or {last}",
             others.join(", ")
         )),
         _ => Err(unknown(text, &all, is_all, named)),
@@ -84,12 +84,12 @@ fn unknown(text: &str, sites: &[(&str, String)], is_all: bool, named: &BTreeSet<
     let known: BTreeSet<&str> = sites.iter().map(|(_, site)| site.as_str()).collect();
     let known: Vec<&str> = known.into_iter().chain(others).collect();
     let there = match (sites, is_all) {
-        (_, false) => "only root may look at all labs that are up (for example by sudo)",
+        (_, false) => "only root can see all labs that are up (use sudo)",
         ([], true) => "no lab is up (neph lab up FILE --detach)",
-        _ => "no lab has such a site",
+        _ => "no lab has this site",
     };
     if known.is_empty() {
-        return format!("there is no such network namespace, and {there}");
+        return format!("this network namespace does not exist, and {there}");
     }
     let remedy = did_you_mean(text, &known);
     let several = if sites.is_empty() {
@@ -97,7 +97,7 @@ fn unknown(text: &str, sites: &[(&str, String)], is_all: bool, named: &BTreeSet<
     } else {
         "; where several labs have it, neph-LAB-SITE"
     };
-    format!("there is no such network namespace, and {there}; {remedy}{several}")
+    format!("this network namespace does not exist, and {there}; {remedy}{several}")
 }
 
 #[cfg(test)]
@@ -152,9 +152,7 @@ mod tests {
         let reported = among("client", all(&[]), &none).expect_err("there is none");
         assert!(reported.contains("no lab is up"), "{reported}");
         let reported = among("client", some(&[]), &none).expect_err("none may be looked at");
-        assert!(
-            reported.ends_with("only root may look at all labs that are up (for example by sudo)")
-        );
+        assert!(reported.ends_with("only root can see all labs that are up (use sudo)"));
     }
 
     #[test]
@@ -168,7 +166,7 @@ mod tests {
             "{reported}"
         );
         let reported = among("bleu", all(&[]), &named(&["blue"])).expect_err("none has it");
-        let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
+        let whole = "this network namespace does not exist, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
         assert_eq!(reported, whole);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();

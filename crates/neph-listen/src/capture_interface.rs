@@ -140,7 +140,7 @@ impl CaptureInterface {
         self.source.wait(most)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
             Err(ListenError::refused(format!(
-                "{interface} went down or away: {fault}; watch it again when it is up"
+                "{interface} went down or was removed: {fault}; start neph watch again when it is up"
             )))
         })
     }
@@ -158,7 +158,7 @@ impl CaptureInterface {
         }
         let interface = &self.interface;
         Err(ListenError::refused(format!(
-            "{interface} went away; watch it again when it is there"
+            "{interface} was removed; start neph watch again when it exists"
         )))
     }
 

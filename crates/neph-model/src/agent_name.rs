@@ -6,11 +6,12 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Characters of a name, at most: a label of DNS.
+/// Maximum length in characters: that of a DNS label.
 const LONGEST: usize = 63;
 
-/// The name of an agent: 1 to 63 lower-case letters, digits and hyphens, a letter or digit first and last
-/// (a label of DNS, RFC 1123), so that it fits into a certificate, a subject of a bus and a file name.
+/// The name of an agent: a DNS label (RFC 1123) of 1 to 63 lower-case letters, digits and hyphens.
+/// The first and the last character are a letter or a digit. Certificates, subjects of a bus and
+/// file names can contain it.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -1,10 +1,10 @@
 //! Alarms: a rule, when its limit was exceeded, and when values were normal again.
 //!
-//! Owns the counting and the states, for all timed values: the messages of a plan, passive round trips,
-//! the segments of hops. How a rule is typed is `neph-campaign`'s. It reads no clock. Times are counted
-//! until there are as many as the rule's quantile needs. Such a stretch is then over the limit, normal, or
-//! in between. The alarm is raised when stretches over the limit follow each other for the rule's duration,
-//! and ends when normal stretches do.
+//! Owns the counting and the states, for all timed values: the messages of a plan, passive round
+//! trips, the segments of hops. How a rule is typed is `neph-campaign`'s. It reads no clock. Times
+//! are counted until there are as many as the rule's quantile needs. Such a stretch is then over
+//! the limit, normal, or in between. The alarm is raised when stretches over the limit follow each
+//! other for the rule's duration, and ends when normal stretches do.
 
 mod paced;
 mod rule;
@@ -14,16 +14,16 @@ use crate::Span;
 pub use paced::Paced;
 pub use rule::{Quantile, Rule};
 
-/// What was counted before a silence of this length, or of the rule's where that is longer, counts no
-/// more.
+/// What was counted before a silence of this length, or of the rule's where that is longer, counts
+/// no more.
 const PATIENCE: Span = Span::from_secs(60);
 
-/// A rule and how it stands.
+/// A rule with its state.
 #[derive(Debug, Clone)]
 pub struct Alarm<S> {
     rule: Rule<S>,
     stretch: Stretch,
-    /// How many times there were in the stretch at the last look, and when there were more.
+    /// Number of times in the stretch at the last evaluation, and when it last grew.
     looked: u64,
     latest: Span,
     is_raised: bool,
@@ -39,7 +39,7 @@ struct Stretch {
     n: u64,
     /// Longer than the limit.
     longer: u64,
-    /// Longer than what is well.
+    /// Above the level at which values are normal again.
     unwell: u64,
 }
 
@@ -115,7 +115,7 @@ impl<S> Alarm<S> {
         self.was_raised
     }
 
-    /// Something that the rule is about took so long; `None`: longer than anything, a loss.
+    /// Counts a time; `None`: a loss, which is longer than any limit.
     pub fn count(&mut self, took: Option<Span>) {
         let exceeds = |limit| u64::from(took.is_none_or(|took| took > limit));
         self.stretch.n += 1;
@@ -123,7 +123,7 @@ impl<S> Alarm<S> {
         self.stretch.unwell += exceeds(self.rule.until);
     }
 
-    /// It is `now`, since the beginning: returns a change of the alarm.
+    /// Evaluates the rule at `now`, since the beginning; returns a change of the alarm.
     pub fn look(&mut self, now: Span) -> Option<Change> {
         let stretch = self.stretch;
         if stretch.n < self.rule.quantile.needs {

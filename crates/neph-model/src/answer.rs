@@ -1,7 +1,7 @@
-//! What was answered to a message, or what kept an answer away.
+//! The answer to a message, or the reason that there is none.
 //!
-//! Owns the answers' names and codes. Does not own when they came (timestamps) nor whether the message
-//! counts as replied to ([`crate::Outcome`]).
+//! Owns the names and codes of answers. Does not own their times (timestamps), nor whether the
+//! message counts as replied ([`crate::Outcome`]).
 
 mod named;
 mod numbered;
@@ -16,25 +16,26 @@ use crate::{DnsReply, MqttRefusal, SynAnswer};
 use named::NAMED;
 use numbered::{NUMBERED, Numbered, numbered};
 
-/// The answer to a message in the words of its protocol, or the reason why there is none.
+/// The answer to a message as its protocol names it, or the reason that there is none.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(into = "String", try_from = "String")]
 pub enum Answer {
-    /// To a TCP SYN.
+    /// The answer to a TCP SYN.
     Syn(SynAnswer),
     /// The status code of an HTTP response (RFC 9110, 15): 100 to 999.
     HttpStatus(u16),
-    /// The code of a WebSocket close frame (RFC 6455, 7.4) that came instead of a reply: 1000 to 4999.
+    /// The code of a WebSocket close frame (RFC 6455, 7.4) that arrived instead of a reply: 1000 to
+    /// 4999.
     WebSocketClose(u16),
-    /// The response code of a DNS response, which is a reply whatever it says.
+    /// The response code of a DNS response. Any response is a reply.
     Dns(DnsReply),
     /// The code of an MQTT CONNACK that refuses the connection.
     Mqtt(MqttRefusal),
-    /// An ICMP error that the request met.
+    /// An ICMP error in response to the request.
     Icmp(IcmpKind),
-    /// The stream ended or broke in the middle of the reply.
+    /// The stream ended or broke before the reply was complete.
     Truncated,
     /// The peer closed the connection before it replied.
     Closed,
@@ -42,57 +43,58 @@ pub enum Answer {
     Reset,
     /// TLS failed before the request could be sent.
     TlsFailed,
-    /// This host could not send the request.
+    /// The client host could not send the request.
     Local(LocalFault),
 }
 
-/// The kind of an ICMP error, the same words for IPv4 (RFC 792) and IPv6 (RFC 4443).
+/// The kind of an ICMP error; the same names for IPv4 (RFC 792) and IPv6 (RFC 4443).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IcmpKind {
     /// No route to the network.
     NetUnreachable,
-    /// The network is reached, the host is not.
+    /// The network is reachable, the host is not.
     HostUnreachable,
-    /// The host does not speak the protocol.
+    /// The host does not support the protocol.
     ProtocolUnreachable,
-    /// Nothing listens at the port.
+    /// No process listens at the port.
     PortUnreachable,
-    /// A filter forbids it.
+    /// A filter prohibits it.
     Prohibited,
     /// The packet is too big for a link and may not be fragmented.
     TooBig,
-    /// The hop limit ran out.
+    /// The hop limit was exceeded.
     TimeExceeded,
 }
 
-/// Why this host could not send a request.
+/// Why the client host could not send a request.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LocalFault {
-    /// No local port is free towards the target (`EADDRNOTAVAIL`, `EADDRINUSE`).
+    /// No local port is free for the target (`EADDRNOTAVAIL`, `EADDRINUSE`).
     NoPort,
-    /// The process or the system has no file descriptor left (`EMFILE`, `ENFILE`).
+    /// No file descriptor is left for the process or the system (`EMFILE`, `ENFILE`).
     NoDescriptor,
     /// A queue or buffer of the kernel is full (`ENOBUFS`).
     NoBuffer,
     /// The kernel has no memory left (`ENOMEM`).
     NoMemory,
-    /// This host's own firewall or policy refuses it (`EPERM`, `EACCES`).
+    /// The firewall or a policy of the client host refuses it (`EPERM`, `EACCES`).
     Forbidden,
-    /// This host has no route to the target (`ENETUNREACH`, `ENETDOWN`).
+    /// The client host has no route to the target (`ENETUNREACH`, `ENETDOWN`).
     NoRoute,
-    /// The datagram is larger than this host's interface or the path MTU it knows (`EMSGSIZE`).
+    /// The datagram is larger than the interface's MTU or the known path MTU (`EMSGSIZE`).
     TooLarge,
-    /// This host was too late to send the request: it was stopped, starved or too slow.
+    /// The client host was too late to send the request: neph was suspended, or had too little CPU
+    /// time.
     Late,
-    /// The request would have exceeded a cap on the rate.
+    /// The request would have exceeded the cap on the rate.
     RateCap,
 }
 
 impl Answer {
-    /// The word for it in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
+    /// The name in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
     pub fn name(self) -> Cow<'static, str> {
         if let Some(row) = Numbered::of(self.code()) {
             return (row.name)(self.code()).into();
@@ -129,8 +131,9 @@ impl Answer {
     }
 
     /// Whether a message whose connection, or path, ended with it is an error: a server or router
-    /// answered. Otherwise such a message is lost. Of a reply, the codec decides whether it is an error.
-    /// Also whether warnings name it as an unexpected answer: true if a reply with it can be an error.
+    /// answered. Otherwise such a message is lost. Of a reply, the codec decides whether it is an
+    /// error. Also whether warnings name it as an unexpected answer: true if a reply with it can be
+    /// an error.
     pub const fn is_error(self) -> bool {
         match self {
             Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,
@@ -209,9 +212,9 @@ impl LocalFault {
             Self::NoBuffer => "send less often, or raise net.core.wmem_max and the queue's length",
             Self::NoMemory => "free memory, or raise net.ipv4.tcp_mem",
             Self::Forbidden => {
-                "look at this host's output rules (nft list ruleset, iptables -L OUTPUT)"
+                "check this host's output rules (nft list ruleset, iptables -L OUTPUT)"
             }
-            Self::NoRoute => "look at this host's routes (ip route get ADDRESS)",
+            Self::NoRoute => "check this host's routes (ip route get ADDRESS)",
             Self::TooLarge => "send smaller datagrams, or raise the interface's MTU",
             Self::Late => "leave the process running, free a CPU core, or send less often",
             Self::RateCap => "send less often, or raise the cap with --rate-cap",
@@ -233,7 +236,7 @@ impl TryFrom<String> for Answer {
     }
 }
 
-/// How often each answer came.
+/// Number of times that each answer arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers(BTreeMap<Answer, u64>);
 
@@ -245,12 +248,13 @@ impl Answers {
         }
     }
 
-    /// Each answer with its number, in the order of the enum.
+    /// Each answer with its count, in the order of the enum.
     pub fn iter(&self) -> impl Iterator<Item = (Answer, u64)> {
         self.0.iter().map(|(answer, count)| (*answer, *count))
     }
 
-    /// The most frequent answer of those that `choose` picks, with what it makes of it.
+    /// The most frequent of the answers for which `choose` returns a value, with that value and its
+    /// count.
     pub fn most<T>(&self, choose: impl Fn(Answer) -> Option<T>) -> Option<(T, u64)> {
         let chosen = self
             .iter()
@@ -258,12 +262,12 @@ impl Answers {
         chosen.max_by_key(|(_, count)| *count)
     }
 
-    /// How often this answer came.
+    /// Number of times that this answer arrived.
     pub fn of(&self, answer: Answer) -> u64 {
         self.0.get(&answer).copied().unwrap_or(0)
     }
 
-    /// Whether none came.
+    /// Whether no answer arrived.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A campaign: a plan being carried out.
+//! A campaign: one execution of a plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,31 +9,31 @@ use crate::{CampaignId, Wall};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockOrder {
-    /// Shuffled anew in each block, from the campaign's seed.
+    /// Shuffled in each block, with the campaign's seed.
     #[default]
     Random,
-    /// As the plan lists them.
+    /// The order of the plan.
     Sequential,
 }
 
-/// How a campaign stands.
+/// The status of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignStatus {
-    /// Being carried out, or cut off.
+    /// In progress, or ended by a crash and not yet resumed.
     Running,
     /// Every scenario of every block has a complete experiment.
     Complete,
-    /// Stopped by ctrl-C; can go on.
+    /// Interrupted by ctrl-C; can be resumed.
     Interrupted,
-    /// Some scenario failed every try.
+    /// A scenario failed in every attempt.
     Incomplete,
-    /// Brought in from another tool's files.
+    /// Imported from files of another tool.
     Imported,
 }
 
 impl CampaignStatus {
-    /// The word for it in the catalog.
+    /// The name in the catalog.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -57,39 +57,39 @@ impl CampaignStatus {
     }
 }
 
-/// A plan being carried out.
+/// One execution of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Campaign {
-    /// Its identity.
+    /// Id of the campaign.
     pub id: CampaignId,
-    /// Its name, from the plan.
+    /// Name of the campaign, from the plan.
     pub name: String,
-    /// The plan's text, byte for byte.
+    /// Text of the plan, byte for byte; empty without a plan.
     pub plan_text: String,
-    /// SHA-256 of the plan's text, hex.
+    /// SHA-256 of the plan's text, hexadecimal; empty without a plan.
     pub plan_hash: String,
-    /// Where the plan was read from.
+    /// Path of the plan file; empty without a plan.
     pub plan_path: String,
-    /// The topology file of the lab that the plan asks for, byte for byte; absent without a lab.
+    /// Text of the lab's topology file, byte for byte; null without a lab.
     pub topology_text: Option<String>,
-    /// SHA-256 of the topology's text, hex.
+    /// SHA-256 of the topology's text, hexadecimal; null without a lab.
     pub topology_hash: Option<String>,
-    /// Decides every shuffle.
+    /// Seed of all shuffles.
     pub seed: u64,
-    /// The order within blocks.
+    /// Order of scenarios within a block.
     pub order: BlockOrder,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// How it stands.
+    /// Status of the campaign.
     pub status: CampaignStatus,
-    /// When it began.
+    /// Start time, Unix nanoseconds.
     pub started: Wall,
-    /// When it ended.
+    /// End time, Unix nanoseconds; null until it ends.
     pub ended: Option<Wall>,
 }
 
 impl Campaign {
-    /// One that no plan asked for: running since `started`, with one block and no seed.
+    /// A campaign without a plan: running since `started`, with one block and no seed.
     pub fn begun(name: &str, started: Wall) -> Self {
         Self {
             id: CampaignId::new(),

@@ -44,7 +44,7 @@ impl Credentials {
     }
 }
 
-/// A target's text without what stands before `@`: it may hold a password.
+/// A target's text without the part before `@`: it may contain a password.
 pub fn without_credentials(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = text.split_at(start);
@@ -55,8 +55,8 @@ pub fn without_credentials(text: &str) -> String {
     }
 }
 
-/// A text of many lines with the credentials of every URL in it behind stars, byte by byte, so that
-/// places in it stay what they are.
+/// A text of many lines with the credentials of every URL replaced by stars, byte by byte, so that
+/// positions are unchanged.
 pub fn mask_credentials(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::authority::TargetMistake;
 
-/// A name, and the type of the records that are asked for.
+/// A name, and the type of the requested records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsQuestion {
     /// The name with dots; `.` for the root.
@@ -24,7 +24,7 @@ pub struct DnsRecord {
     pub number: u16,
 }
 
-/// Every type that can be asked for; the first is the default.
+/// All record types that can be requested; the first is the default.
 #[rustfmt::skip]
 const RECORDS: [DnsRecord; 9] = [
     DnsRecord { name: "A",     number: 1 },
@@ -38,7 +38,8 @@ const RECORDS: [DnsRecord; 9] = [
     DnsRecord { name: "CNAME", number: 5 },
 ];
 
-/// The most characters of a name: 255 bytes in a message hold 253 (RFC 1035, section 2.3.4).
+/// Maximum number of characters of a name: 255 bytes in a message contain 253 (RFC 1035, section
+/// 2.3.4).
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 const EXAMPLE: &str = "write for example /example.org?type=A behind the resolver";

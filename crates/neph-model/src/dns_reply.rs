@@ -8,7 +8,7 @@
 pub struct DnsReply {
     /// From 0 to 15: the four bits of the header.
     pub rcode: u8,
-    /// Whether the response was cut to fit (TC): the rest can be asked for over TCP.
+    /// Whether the response was truncated (TC): the rest is available over TCP.
     pub is_truncated: bool,
 }
 
@@ -17,7 +17,7 @@ const RCODES: [&str; 11] = [
     "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET",
     "NXRRSET", "NOTAUTH", "NOTZONE",
 ];
-/// What stands behind the name of a truncated response.
+/// The end of the name of a truncated response.
 const TRUNCATED: &str = "-tc";
 
 impl DnsReply {

@@ -1,11 +1,11 @@
-//! Events: what happened to an experiment besides its messages.
+//! Events of an experiment that are not messages.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::FlowIndex;
 
-/// What happened.
+/// The kind of an event.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -15,37 +15,38 @@ pub enum EventKind {
     Connected,
     /// A connection was lost.
     ConnectionLost,
-    /// A connection could not be established; tried again after a while.
+    /// A connection could not be established; neph retries after a pause.
     ConnectFailed,
-    /// The wall clock stepped; kernel stamps around it were dropped.
+    /// The wall clock stepped; kernel timestamps near the step were dropped.
     ClockStepped,
-    /// A flow beside the main one could not run; told of the main flow if it never came to be.
+    /// A flow other than the main flow failed. If it was never created, the event has the main
+    /// flow's index.
     FlowFailed,
-    /// A reply came after its message was counted lost.
+    /// A reply arrived after its message was counted as lost.
     LateReply,
-    /// The peer closed an idle connection as a request was on its way: the request was sent again
+    /// The peer closed an idle connection while a request was in transit; the request was repeated
     /// on a new connection.
     Repeated,
-    /// The endpoint's name led to another address than before.
+    /// The endpoint's name resolved to another address than before.
     AddressChanged,
     /// The endpoint redirected to another target, which was measured instead.
     Redirected,
     /// The peer refused a message or a connection.
     Refused,
-    /// The peer reported impossible times for a message; they were discarded.
+    /// The peer reported impossible times for a message; the times were discarded.
     #[serde(alias = "disbelieved")]
     Implausible,
-    /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
-    /// in [`crate::TcpState`] instead.
+    /// A packet capture contains a retransmission. Retransmissions of neph's own sockets are
+    /// counted in [`crate::TcpState`].
     Retransmitted,
-    /// A rule of the plan's alarms was broken for as long as it says.
+    /// An alarm was raised: its rule was violated for its duration.
     AlarmRaised,
-    /// What raised an alarm has been well for as long.
+    /// An alarm ended: values were normal for the rule's duration.
     AlarmOver,
 }
 
 impl EventKind {
-    /// The word for it in files.
+    /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connected => "connected",
@@ -96,12 +97,12 @@ impl EventKind {
 /// One event of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// The flow it concerns.
+    /// Index of the flow that the event belongs to.
     pub flow: FlowIndex,
-    /// Nanoseconds since the experiment's start, on our monotonic clock.
+    /// Nanoseconds since the experiment's start, on the client's monotonic clock.
     pub at: i64,
-    /// What happened.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// In words, for people.
+    /// Description with details.
     pub text: String,
 }

@@ -1,8 +1,8 @@
-//! The contract between the sender of orders and the executor that carries them out: this process, a
-//! site of a lab, an agent at a distance.
+//! The contract between the sender of orders and the executor that carries them out: this process,
+//! a site of a lab, or a remote agent.
 //!
-//! Owns the trait and what an executor reports. What is reported is plain data, so that a store, a
-//! screen or a wire can take it.
+//! Owns the trait and the reports of an executor. Reports are plain data for a store, a screen or a
+//! connection.
 
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -14,11 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CampaignId, Captured, ExperimentId, ExperimentResult, Order, OrderFailed, PacketSample,
+    CampaignId, Captured, Ending, ExperimentId, ExperimentResult, Order, OrderFailed, PacketSample,
     PingBetween, Prepared, Progress, Records, Span, Throughput, Traceroute,
 };
 
-/// An order that was taken on. Each executor counts its own.
+/// The number of a submitted order. Each executor has its own numbers.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -31,92 +31,113 @@ impl fmt::Display for Ticket {
     }
 }
 
-/// What became of an order.
+/// The result of an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderResult {
-    /// Of each experiment, in the order's order.
+    /// One result per experiment, in the sequence of [`Order::Experiments`].
     Experiments(Vec<Result<ExperimentResult, OrderFailed>>),
-    /// A failure is part of it.
+    /// The throughput check, with its failure if it failed.
     Throughput(Throughput),
-    /// A failure is part of it.
+    /// The traceroute, with its failure if it failed.
     Traceroute(Traceroute),
-    /// The pings are over. That none could be sent is no failure: the experiments report it.
+    /// The pings ended. Pings that could not be sent are no failure of the order: the experiments
+    /// report them.
     Pings,
-    /// The load is over.
+    /// The load ended.
     Load,
-    /// The reflector has ended.
+    /// The reflector ended.
     Reflector,
-    /// The capture has ended; its file came before.
+    /// The capture ended; its file was reported before.
     Captured(Captured),
 }
 
-/// What an executor reports of an order.
+impl OrderResult {
+    /// Why the order, or its first failed experiment, brought no complete result.
+    pub fn failure(&self) -> Option<String> {
+        let Self::Experiments(all) = self else {
+            return None;
+        };
+        all.iter().find_map(|one| match one {
+            Err(why) => Some(why.to_string()),
+            Ok(result) => match &result.ending {
+                Ending::Failed(why) => Some(why.clone()),
+                Ending::Complete | Ending::Interrupted => None,
+            },
+        })
+    }
+}
+
+/// A report of an executor about an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Update {
-    /// Of each experiment, in the order's order: it is about to begin, or why it cannot. Once, before
-    /// everything else; the others go on.
+    /// For each experiment, in the sequence of [`Order::Experiments`]: what was prepared, or why it
+    /// cannot begin. Reported once, before everything else; a failure does not affect the other
+    /// experiments.
     Prepared(Vec<Result<Prepared, OrderFailed>>),
-    /// A few times a second.
+    /// Progress, a few times per second.
     Progress(Progress),
-    /// Some of the packets of a capture that asks for them, a few times a second.
+    /// Some packets of a capture that requests samples, a few times per second.
     Sampled(PacketSample),
-    /// What an experiment measured.
+    /// Measurements of an experiment.
     Recorded(ExperimentId, Records),
-    /// All that an experiment measured is in journals in this folder, of this host. Once, in the place of
-    /// [`Self::Recorded`], by an executor whose results come from another host.
+    /// All measurements of an experiment are in journals in this folder of this host. Reported once
+    /// instead of [`Self::Recorded`], by an executor whose results come from another host.
     Journalled(ExperimentId, PathBuf),
-    /// All that a capture has is in this file, of this host, as long as the next [`Executor::poll`] is not called: who
-    /// wants it longer moves it away. Once, right before the last.
+    /// All packets of a capture are in this file of this host, until the next call of
+    /// [`Executor::poll`]. To retain the file, move it before. Reported once, directly before
+    /// [`Self::Done`].
     Captured(PathBuf),
-    /// Pings that are decided.
+    /// Pings whose outcome is known.
     Pinged(Vec<PingBetween>),
-    /// The last of an order: what became of it, or why nothing did.
+    /// The last report of an order: its result, or why it has none.
     Done(Result<OrderResult, OrderFailed>),
 }
 
-/// The executor is gone, with what it had not reported. What was reported stands.
+/// The executor ended, and everything that it had not reported is lost. Earlier reports remain
+/// valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("experiments cannot go on: {0}")]
 pub struct ExecutorLost(pub String);
 
-/// Carries out orders, several at a time.
+/// Carries out orders, several at the same time.
 ///
-/// Of one order, updates come in their order, and nothing comes after [`Update::Done`]. Two orders that
-/// need the same thing in different states do not wait for each other: the later one fails.
+/// Reports of one order arrive in sequence, and none follows [`Update::Done`]. Two orders that need
+/// the same resource in different states do not wait for each other: the later one fails.
 pub trait Executor: Debug {
-    /// Takes an order on. Returns at once.
+    /// Accepts an order and returns immediately.
     fn submit(&mut self, order: Order) -> Ticket;
 
-    /// What happened since the last time; waits at most `patience` until something does.
+    /// Returns the reports since the last call; waits at most `patience` for one.
     ///
     /// # Errors
-    /// Nothing will be reported any more.
+    /// There will be no further reports.
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost>;
 
-    /// Ends an order early: what was measured is reported, then its result. Does nothing for an order
-    /// that is over.
+    /// Ends an order early: its measurements are reported, then its result. Does nothing for an
+    /// order that has ended.
     fn cancel(&mut self, ticket: Ticket);
 
-    /// Whether what experiments measure comes as [`Update::Journalled`], when they are over.
+    /// Whether measurements arrive as [`Update::Journalled`] after the end of an experiment.
     fn gives_journals(&self) -> bool {
         false
     }
 
-    /// An experiment is stored, as it was reported: an executor that kept its journal may forget it.
+    /// Confirms that an experiment is stored as it was reported: an executor with its journal may
+    /// delete the journal.
     ///
     /// # Errors
-    /// That cannot be written down.
+    /// The confirmation cannot be written.
     fn stored(&mut self, _experiment: ExperimentId) -> Result<(), ExecutorLost> {
         Ok(())
     }
 
-    /// Orders for experiments of this campaign that an earlier process submitted, and whose results are not
-    /// stored: they go on under these tickets.
+    /// Continues the orders of this campaign that an earlier process submitted and whose results
+    /// are not stored. Returns them with their tickets.
     ///
     /// # Errors
-    /// What is known of them cannot be written down.
+    /// The known state of the orders cannot be written.
     fn adopt(&mut self, _campaign: CampaignId) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
         Ok(Vec::new())
     }

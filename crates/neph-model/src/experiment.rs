@@ -8,24 +8,25 @@ use crate::{
     Unanswered, Wall, Warning,
 };
 
-/// How an experiment stands.
+/// The status of an experiment.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ExperimentStatus {
-    /// Being carried out, or cut off by a crash and not yet recovered.
+    /// In progress, or ended by a crash and not yet recovered.
     Running,
-    /// Carried out to its end.
+    /// Executed to its end.
     Complete,
-    /// Could not be carried out; tried again later.
+    /// Could not be executed; neph retries later.
     Failed,
-    /// Cut off by ctrl-C or a crash; what was measured is kept, and it is tried again.
+    /// Interrupted by ctrl-C or a crash; its measurements are stored, and neph retries the
+    /// scenario.
     Interrupted,
 }
 
 impl ExperimentStatus {
-    /// The word for it in the catalog.
+    /// The name in the catalog.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -47,29 +48,30 @@ impl ExperimentStatus {
     }
 }
 
-/// How the messages of an experiment ended.
+/// Numbers of messages by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// Messages with a row: replies + errors + lost + failed.
+    /// All messages: replies + errors + lost + failed.
     pub messages: u64,
-    /// Replied to in time, as expected.
+    /// Messages with the expected reply within the timeout.
     pub replies: u64,
-    /// Answered in time, but not as expected: an HTTP status that was not wanted, a reply cut off.
+    /// Messages with an unexpected answer within the timeout: another HTTP status, a truncated
+    /// reply.
     pub errors: u64,
-    /// Sent and not answered in time.
+    /// Messages that were sent and not answered within the timeout.
     pub lost: u64,
-    /// Not sent.
+    /// Messages that were not sent.
     pub failed: u64,
-    /// Replies that came again.
+    /// Duplicate replies.
     pub duplicates: u64,
-    /// Replies that came after a later message's reply.
+    /// Replies that arrived after the reply to a later message (RFC 4737).
     pub reordered: u64,
-    /// Replies that came after their message was counted lost.
+    /// Replies that arrived after their message was counted as lost.
     pub late: u64,
 }
 
 impl Tally {
-    /// Counts one message that ended so.
+    /// Counts one message with this outcome.
     pub const fn count(&mut self, outcome: Outcome) {
         self.messages += 1;
         match outcome {
@@ -82,10 +84,10 @@ impl Tally {
 
     /// Messages of the population of response time that have none: they rank above every reply.
     ///
-    /// This and [`Self::without_service`] define the population of all quantiles of messages, in every
-    /// command, figure, file and alarm. Response time counts from the scheduled send time, so every
-    /// scheduled message belongs to its population. A message that was lost, had an unexpected answer
-    /// or could not be sent counts as slower than every reply.
+    /// This and [`Self::without_service`] define the population of all quantiles of messages, in
+    /// every command, figure, file and alarm. Response time counts from the scheduled send time, so
+    /// every scheduled message belongs to its population. A message that was lost, had an
+    /// unexpected answer or could not be sent counts as slower than every reply.
     pub const fn without_response(&self) -> Unanswered {
         Unanswered {
             not_sent: self.failed,
@@ -117,49 +119,50 @@ impl Tally {
 /// One execution of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
-    /// Its identity.
+    /// Id of the experiment.
     pub id: ExperimentId,
-    /// The campaign it belongs to.
+    /// Id of its campaign.
     pub campaign: CampaignId,
-    /// The scenario it carries out.
+    /// Id of its scenario.
     pub scenario: ScenarioId,
-    /// The block it belongs to, from 0.
+    /// The block, from 0.
     pub block: u32,
-    /// Its place in the order of execution within the block, from 0.
+    /// Position in the order of execution within the block, from 0.
     pub position: u32,
-    /// 0 for the first try of this scenario in this block, 1 for the next ...
+    /// Number of earlier attempts of this scenario in this block: 0 for the first attempt.
     pub attempt: u32,
-    /// How it stands.
+    /// Status of the experiment.
     pub status: ExperimentStatus,
-    /// Why it failed or was interrupted.
+    /// Why it failed or was interrupted; null otherwise.
     pub reason: Option<String>,
-    /// When it started. Own marks in the store count from this moment.
+    /// Start time, Unix nanoseconds. In the store, client timestamps count from it.
     pub started: Wall,
-    /// When it ended.
+    /// End time, Unix nanoseconds; null until it ends.
     pub ended: Option<Wall>,
-    /// Its flows. A fleet's are not among them: those beside it begin at index 1.
+    /// Its flows, without those of a fleet. With a fleet, these flows begin at index 1.
     pub flows: Vec<Flow>,
-    /// The fleet that it measures instead of a main flow.
+    /// The fleet that it measures instead of a main flow; null without one.
     #[serde(default)]
     pub fleet: Option<Fleet>,
-    /// What it came to, where it is a transfer instead of messages.
+    /// Results of a transfer; null if it measures messages.
     #[serde(default)]
     pub quantities: Option<Quantities>,
-    /// How its main flow's messages ended, or its fleet's.
+    /// Outcomes of the messages of its main flow or its fleet.
     pub tally: Tally,
-    /// Of a fleet that ended: the median of its network round trips as it was told then, lost messages
-    /// counted as slower than all others, so that nobody has to read its messages for it. `None` where
-    /// those decide, and where it was not kept: then its messages tell.
+    /// Median network round trip of a fleet that ended, in nanoseconds, as calculated at its end.
+    /// Lost messages count as slower than all others. null if lost messages decide the median, or
+    /// if it was not stored: the messages show it then.
     #[serde(default)]
     pub response_p50: Option<Span>,
-    /// What makes it less trustworthy.
+    /// Reasons to doubt the result.
     pub warnings: Vec<Warning>,
-    /// (monotonic since start, wall) pairs, one a second, of more than an hour fewer: `(nanoseconds, Unix nanoseconds)`.
+    /// Pairs of clock readings at one moment: nanoseconds since the start on the monotonic clock,
+    /// and Unix nanoseconds. One pair per second; fewer beyond an hour.
     pub anchors: Vec<(i64, i64)>,
 }
 
 impl Experiment {
-    /// The first try in the first block, running since `started`: nothing is measured yet.
+    /// The first attempt in the first block, running since `started`, without measurements.
     pub fn begun(campaign: CampaignId, scenario: ScenarioId, started: Wall) -> Self {
         Self {
             id: ExperimentId::new(),
@@ -182,8 +185,8 @@ impl Experiment {
         }
     }
 
-    /// What was made of the load that the plan asks for: without those loads that are flagged to have
-    /// done nothing. `None` where nothing is left.
+    /// The part of the load `asked` by the plan that was generated: without loads that did nothing,
+    /// according to a warning. `None` if nothing is left.
     pub fn load_made(&self, asked: Option<&str>) -> Option<String> {
         let is_made = |one: &&str| {
             !self.warnings.iter().any(|warning| {

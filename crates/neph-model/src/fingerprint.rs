@@ -29,8 +29,8 @@ pub struct NoFingerprint(String);
 impl FromStr for Fingerprint {
     type Err = NoFingerprint;
 
-    /// 64 hexadecimal digits of either case, or 32 pairs of them with colons between; the words that
-    /// openssl and neph reflect print before them may stay.
+    /// 64 hexadecimal digits of either case, or 32 pairs of them with colons between; the words
+    /// that openssl and neph reflect print before them may stay.
     fn from_str(text: &str) -> Result<Self, NoFingerprint> {
         let wrong = || NoFingerprint(text.to_owned());
         let digits = text.trim();
@@ -71,7 +71,7 @@ impl fmt::Display for Fingerprint {
 pub struct Pins(Vec<Fingerprint>);
 
 impl Pins {
-    /// These, if there is one at all.
+    /// These fingerprints; `None` if there are none.
     pub fn new(fingerprints: Vec<Fingerprint>) -> Option<Self> {
         (!fingerprints.is_empty()).then_some(Self(fingerprints))
     }

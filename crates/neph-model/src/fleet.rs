@@ -1,7 +1,7 @@
-//! A fleet: many flows of one source that one thread carries, and their messages.
+//! A fleet: many flows from one source, carried by one thread, and their messages.
 //!
 //! A message of a fleet is small (thousands of flows over weeks), so it is not a
-//! [`Message`](crate::Message) with its ledger. It holds the network's round trip, and what
+//! [`Message`](crate::Message) with its ledger. It has the network round trip, and the data that
 //! distinguishes path changes, loss, duplication and reordering by direction.
 
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, Peer, ProbeKind, Span, SynAnswer};
 
-/// SYNs a second to each target, unless more are allowed: a target's operator, and every firewall in
-/// between, takes many for an attack.
+/// Default limit of SYNs per second to each target. Operators and firewalls take more for an
+/// attack.
 pub const SYNS_A_SECOND_EACH: u32 = 200;
-/// The most messages a second of a fleet: half of what one core sends.
+/// Maximum number of messages per second of a fleet: half of what one core can send.
 pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 
-/// A place in a fleet, counted from 0. It holds one flow at a time: where flows are replaced, a slot
-/// holds one after the other, each with a source port of its own.
+/// A slot: the place of one flow in a fleet, from 0. If flows are replaced, a slot has one flow
+/// after the other, each with its own source port.
 #[derive(
     Clone,
     Copy,
@@ -36,51 +36,55 @@ pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 #[serde(transparent)]
 pub struct Slot(pub u32);
 
-/// Somebody whom a fleet asks.
+/// An endpoint of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetEndpoint {
-    /// Its name on screen.
+    /// Name of the endpoint.
     pub name: String,
-    /// Where it is.
+    /// Address and port of the endpoint.
     pub address: SocketAddr,
 }
 
-/// What a fleet consists of.
+/// The parameters of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fleet {
-    /// The kind of exchange, the same for all flows.
+    /// Kind of probe, the same for all flows.
     pub probe: ProbeKind,
-    /// How many flows there are at a time.
+    /// Number of concurrent flows.
     #[serde(alias = "lanes")]
     pub slots: u32,
-    /// Whom they ask: slot `n` belongs to endpoint `n mod endpoints`. At least one.
+    /// The endpoints, at least one. Slot `n` sends to endpoint `n mod endpoints`.
     pub endpoints: Vec<FleetEndpoint>,
-    /// Time between two messages of a flow.
+    /// Time between two messages of a flow, nanoseconds.
     pub interval: Span,
-    /// How long a flow lives before its slot takes a new source port; `None`: as long as the fleet.
+    /// Lifetime of a flow, nanoseconds: afterwards its slot gets a new source port. null: flows are
+    /// not replaced.
     #[serde(alias = "renewal")]
     pub lifetime: Option<Span>,
-    /// By what path changes are told in its messages; `None`: by the usual.
+    /// Criteria for path changes in its messages; absent for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criteria: Option<Criteria>,
 }
 
-/// By what path changes are told in a fleet's messages: kept with them, so that whoever reads them
-/// later finds the same changes as whoever watched.
+/// Criteria for path changes in a fleet's messages. They are stored with the messages, so that
+/// every later evaluation detects the same changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Criteria {
-    /// How many of the window's round trips have to agree, 1 to `window`.
+    /// Number of round trips in the window that must agree, 1 to `window`.
     pub quorum: u8,
-    /// How many round trips the window holds, 2 to 16.
+    /// Number of round trips in the window, 2 to 16.
     pub window: u8,
-    /// How near to each other they are when they agree, and how far the base latency moves at least.
+    /// Largest difference between round trips that agree, and least change of the base latency,
+    /// nanoseconds.
     pub tolerance: Span,
-    /// How long messages wait for those of other flows, to be looked at in the order of sending.
+    /// Delay of the evaluation, nanoseconds: messages of all flows are evaluated in the order of
+    /// sending.
     pub settle: Span,
 }
 
 impl Default for Criteria {
-    /// Stable when 3 of 4 round trips lie within 0.5 ms; changed when by more than 0.5 ms.
+    /// Stable if 3 of 4 round trips are within 0.5 ms; changed if the level moves by more than 0.5
+    /// ms.
     fn default() -> Self {
         Self {
             quorum: 3,
@@ -92,8 +96,8 @@ impl Default for Criteria {
 }
 
 impl Criteria {
-    /// The usual, for messages that count as lost after `timeout`: one that is lost keeps back what
-    /// its flow sent after it for so long.
+    /// The default for messages that are lost after `timeout`: a lost message delays the evaluation
+    /// of later messages of its flow by that time.
     pub fn after(timeout: Span) -> Self {
         Self {
             settle: timeout + Span::from_millis(200),
@@ -103,54 +107,54 @@ impl Criteria {
 }
 
 impl Fleet {
-    /// The index of the endpoint that a slot asks.
+    /// The index of a slot's endpoint.
     pub fn endpoint_of(&self, slot: Slot) -> usize {
         let endpoints = u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX);
         (slot.0 % endpoints.max(1)) as usize
     }
 }
 
-/// Whose clock readings a round trip was calculated from.
+/// Who read the clock for a round trip.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ReadBy {
-    /// The kernel's stamps of both, the request's departure and the reply's arrival; of a plain
-    /// connect, the kernel's own measure of its handshake.
+    /// The kernel read both times: the departure of the request and the arrival of the reply. For a
+    /// plain connection attempt, the kernel's own measurement of its handshake.
     Kernel,
-    /// The program's own readings for at least one of them: our own waiting is part of it.
+    /// neph read at least one of them, so that local delay is included.
     Program,
 }
 
-/// What the peer told of a request.
+/// What the peer reported about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtPeer {
-    /// When its kernel received the request.
+    /// When the peer's kernel received the request, nanoseconds on the peer's clock.
     pub rx: Instant<Peer>,
-    /// From there until it sent the reply.
+    /// Time from there to the departure of the reply, nanoseconds.
     pub residence: Span,
-    /// How many requests of this flow it had answered before: the order of arrival there. A peer
-    /// without a memory of its flows does not tell it.
+    /// Number of earlier requests of this flow that the peer had answered: the order of arrival at
+    /// the peer. null if the peer does not count requests per flow.
     pub count: Option<u32>,
-    /// The TTL or hop limit with which the request arrived.
+    /// TTL or hop limit of the request on arrival; null if not reported.
     pub ttl: Option<u8>,
 }
 
 /// A reply to a message of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetReply {
-    /// From the request's departure to the reply's arrival.
+    /// Time from the departure of the request to the arrival of the reply, nanoseconds.
     pub round_trip: Span,
-    /// Who read the clock for it.
+    /// Who read the clock for the round trip.
     pub read_by: ReadBy,
-    /// What the peer told; TCP handshakes tell nothing.
+    /// What the peer reported; null if it reports nothing, as in TCP handshakes.
     pub at_peer: Option<AtPeer>,
-    /// The TTL or hop limit with which the reply arrived.
+    /// TTL or hop limit of the reply on arrival; null if unknown.
     pub ttl: Option<u8>,
-    /// How many more replies to the same request came (until the message was told).
+    /// Number of duplicate replies that arrived before the message was reported.
     pub copies: u8,
-    /// What was said to a TCP SYN; other requests have no such answer.
+    /// The answer to a TCP SYN; absent for other probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<SynAnswer>,
 }
@@ -163,13 +167,13 @@ impl FleetReply {
     }
 }
 
-/// How a message of a fleet ended. Loss is an outcome, never a zero or a missing row.
+/// The outcome of a message of a fleet. Loss is an outcome, never a zero or a missing row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FleetOutcome {
-    /// The reply came within the timeout.
+    /// The reply arrived within the timeout.
     Reply(FleetReply),
-    /// The request left, and no reply came within the timeout.
+    /// The request was sent, and no reply arrived within the timeout.
     Lost,
     /// The request could not be sent.
     Failed,
@@ -178,17 +182,18 @@ pub enum FleetOutcome {
 /// One message of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetMessage {
-    /// The place in the fleet.
+    /// Slot of its flow.
     pub slot: Slot,
-    /// Local source port: with the slot's endpoint it identifies the flow.
+    /// Local source port; with the slot's endpoint it identifies the flow.
     pub source_port: u16,
-    /// Its number within the flow (not the slot), from 0.
+    /// Sequence number within the flow (not the slot), from 0.
     pub seq: u32,
-    /// When it left: the kernel's reading if the reply says so, else the program's.
+    /// When the request departed, nanoseconds on the client's monotonic clock: the kernel's reading
+    /// if the reply's `read_by` is `kernel`, else that of neph.
     pub sent: Instant<Own>,
-    /// How much later than the schedule said the program handed it to the kernel.
+    /// Time from the scheduled send time until neph handed the request to the kernel, nanoseconds.
     pub late: Span,
-    /// How it ended.
+    /// Outcome of the message.
     pub outcome: FleetOutcome,
 }
 

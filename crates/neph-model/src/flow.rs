@@ -1,4 +1,4 @@
-//! A flow: one 5-tuple of a pair, and the part it plays in its experiment.
+//! A flow: one 5-tuple of a pair, and its role in the experiment.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ProbeKind;
 
-/// A flow's place within its experiment: 0 is the main one.
+/// Index of a flow within its experiment; 0 is the main flow.
 #[derive(
     Clone,
     Copy,
@@ -25,22 +25,22 @@ use crate::ProbeKind;
 #[serde(transparent)]
 pub struct FlowIndex(pub u32);
 
-/// Why a flow is in its experiment.
+/// The role of a flow in its experiment.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FlowRole {
-    /// What the scenario asks for.
+    /// Measures the scenario.
     Main,
-    /// An ICMP echo to the endpoint's host, beside the main flow.
+    /// An ICMP echo to the endpoint's host, in addition to the main flow.
     Companion,
-    /// An ICMP echo to a ping destination that the plan names.
+    /// An ICMP echo to a ping destination of the plan.
     PingDestination,
 }
 
 impl FlowRole {
-    /// The word for it in files.
+    /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Main => "main",
@@ -53,20 +53,22 @@ impl FlowRole {
 /// One flow of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flow {
-    /// Its place within the experiment.
+    /// Index within the experiment.
     pub index: FlowIndex,
-    /// Why it is there.
+    /// Role in the experiment.
     pub role: FlowRole,
-    /// The kind of exchange.
+    /// Kind of probe.
     pub probe: ProbeKind,
-    /// Its name on screen: the endpoint's or the ping destination's.
+    /// Name of the endpoint or ping destination.
     pub name: String,
-    /// Our address; the port is 0 for ICMP, or when each message has a connection of its own.
+    /// Local address and port; the port is 0 for ICMP, and if each message has its own connection.
+    /// null if unknown.
     pub source: Option<SocketAddr>,
-    /// The peer's address; the port is 0 for ICMP.
+    /// Address and port of the peer; the port is 0 for ICMP.
     pub target: SocketAddr,
-    /// The peer is a Nephoscope reflector, which returns its marks.
+    /// Whether the peer is a neph reflector, which returns its timestamps.
     pub reflector: bool,
-    /// Whether the peer reads the same clock (same kernel): one-way delays then need no offset.
+    /// Whether both sides read the same clock (same kernel): one-way delays then need no clock
+    /// offset.
     pub same_clock: bool,
 }

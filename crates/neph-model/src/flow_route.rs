@@ -1,7 +1,7 @@
-//! The route of each flow towards a destination, and the diamond that the routes of many make.
+//! The route of each flow to a destination, and the union of the routes of many flows.
 //!
-//! A [`Traceroute`](crate::Traceroute) shows which routers exist on the way; here each flow keeps
-//! its 5-tuple, so that its routers follow each other on one path.
+//! A [`Traceroute`](crate::Traceroute) shows which routers exist on the path. Here each flow has a
+//! fixed 5-tuple, so that its routers are consecutive routers of one path.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, ProbeKind, ReadBy, Span, Transport, Wall};
 
-/// The packets that ask: routers balance each kind by what its headers hold.
+/// The kind of probe packets. Routers balance each kind by the content of its headers.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TraceKind {
-    /// UDP datagrams, fixed ports.
+    /// UDP datagrams with fixed ports.
     Udp,
-    /// TCP SYN segments, fixed ports.
+    /// TCP SYN segments with fixed ports.
     Syn,
-    /// ICMP echo requests with fixed identifier and checksum; the identifier stands for the source
+    /// ICMP echo requests with a fixed identifier and checksum; the identifier replaces the source
     /// port.
     Icmp,
 }
 
 impl TraceKind {
-    /// What stands before `://` in targets.
+    /// The scheme in targets, before `://`.
     pub const fn scheme(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -35,7 +35,7 @@ impl TraceKind {
             Self::Icmp => "icmp",
         }
     }
-    /// The packets that take the way of such flows.
+    /// The packets that take the same path as flows of this kind of probe.
     pub const fn of_flows(probe: ProbeKind) -> Self {
         match probe.facts().transport {
             Transport::Udp => Self::Udp,
@@ -50,41 +50,41 @@ impl TraceKind {
     }
 }
 
-/// A label of the MPLS stack with which a packet reached a router (RFC 4950).
+/// A label of the MPLS stack that a packet had on arrival at a router (RFC 4950).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct MplsLabel {
-    /// The label, 20 bits.
+    /// Label value, 20 bits.
     pub label: u32,
     /// Traffic class, 3 bits.
     pub traffic_class: u8,
-    /// Its own TTL.
+    /// TTL of the label.
     pub ttl: u8,
 }
 
-/// What is known of one distance on one flow's way.
+/// One hop of one flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowHop {
-    /// Its distance, from 1.
+    /// Distance in hops, from 1.
     pub ttl: u8,
-    /// Who answered (most often, where several did); `None`: nobody, a hole.
+    /// Address that answered most often; null if none answered.
     pub address: Option<IpAddr>,
-    /// Who else answered the same flow at this distance: the flow changed its path while it was
-    /// traced, or a router balances packet by packet.
+    /// Other addresses that answered the same flow at this distance: the path changed during the
+    /// trace, or a router balances per packet.
     pub others: Vec<IpAddr>,
-    /// How many probes asked.
+    /// Number of probes sent.
     pub asked: u32,
-    /// Round trips of its answers, of nobody else's. Routers answer when they have time: these are
-    /// upper bounds.
+    /// Round trips of the answers from `address`, nanoseconds. Routers answer with low priority:
+    /// these are upper bounds.
     pub round_trips: Vec<Span>,
-    /// Those of the others, in their order. Empty where there are none, and in what was kept before
-    /// this was: there theirs stand among [`Self::round_trips`].
+    /// Round trips of the answers from each of `others`, in the same sequence, nanoseconds. Empty
+    /// without `others`, and in old data, which has them in `round_trips`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others_round_trips: Vec<Vec<Span>>,
-    /// Who read the clock for them; the program if it did so for any.
+    /// Who read the clock for the round trips: `program` if neph read it for at least one.
     pub read_by: ReadBy,
-    /// MPLS labels that the answer told, outermost first.
+    /// MPLS labels in the answer, outermost first.
     pub labels: Vec<MplsLabel>,
 }
 
@@ -96,28 +96,28 @@ pub struct FlowHop {
 pub enum TraceEnd {
     /// The destination answered.
     Reached,
-    /// A router said that there is no way on.
+    /// A router reported that the destination is unreachable.
     Unreachable {
-        /// Which one.
+        /// Address of the router.
         from: IpAddr,
-        /// The ICMP code of its message.
+        /// ICMP code of its message.
         code: u8,
     },
-    /// A router was met again and again.
+    /// A router answered at several distances: a routing loop.
     Loop {
-        /// Which one.
+        /// Address of the router.
         at: IpAddr,
     },
-    /// Too many hops one after the other did not answer.
+    /// Too many consecutive hops did not answer.
     Silent,
-    /// The farthest hop that was allowed is not the destination.
+    /// The maximum number of hops was reached before the destination.
     TooFar,
-    /// The trace was stopped before.
+    /// The trace was stopped before its end.
     Stopped,
 }
 
-/// A path's fingerprint: equal for the same addresses at the same distances, on every machine and
-/// in every release. Shown and stored as 16 hexadecimal digits (a JSON number could not hold it).
+/// The hash of a path: equal for the same addresses at the same distances, on every machine and in
+/// every release. 16 hexadecimal digits, because a JSON number cannot represent 64 bits.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -125,8 +125,9 @@ pub enum TraceEnd {
 pub struct PathHash(pub u64);
 
 impl PathHash {
-    /// Of the addresses at the distances 1, 2, 3 ...; holes count by their place, except at the
-    /// end. FNV-1a (64 bits) over one byte 0 for a hole, else 4 or 6 and the address's bytes.
+    /// The hash of the addresses at the distances 1, 2, 3 ... A hop without an address counts by
+    /// its distance, except at the end. FNV-1a (64 bits) over one byte 0 for such a hop, else 4 or
+    /// 6 and the address's bytes.
     pub fn of(addresses: &[Option<IpAddr>]) -> Self {
         let end = addresses.iter().rposition(Option::is_some);
         let reported = &addresses[..end.map_or(0, |last| last + 1)];
@@ -176,20 +177,20 @@ impl TryFrom<String> for PathHash {
 /// The route of one flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowRoute {
-    /// Our port, or the identifier of ICMP echo: with the trace's destination and kind it is the
-    /// flow.
+    /// Local source port, or the identifier of ICMP echo. With the trace's destination and kind it
+    /// identifies the flow.
     pub source_port: u16,
-    /// Its hops from distance 1 on, without gaps; holes have no address. The last is the
-    /// destination where it answered, else the last that answered.
+    /// Hops from distance 1, without gaps; a hop without an answer has no address. The last hop is
+    /// the destination if it answered, else the last hop that answered.
     pub hops: Vec<FlowHop>,
-    /// The fingerprint of its addresses.
+    /// Hash of its addresses.
     pub hash: PathHash,
     /// Where and why it ended.
     pub end: TraceEnd,
 }
 
 impl FlowHop {
-    /// Asked once; `address` alone answered, and when is not known.
+    /// A hop with one probe that only `address` answered, at an unknown time.
     pub const fn new(ttl: u8, address: Option<IpAddr>) -> Self {
         Self {
             ttl,
@@ -203,7 +204,8 @@ impl FlowHop {
         }
     }
 
-    /// Other addresses that answered, besides [`Self::address`], each with its round trips if known.
+    /// Other addresses that answered, besides [`Self::address`], each with its round trips if
+    /// known.
     pub fn alongside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
         let trips = self.others_round_trips.iter().map(Vec::as_slice);
         let trips = trips.chain(std::iter::repeat(&[][..]));
@@ -233,92 +235,95 @@ impl FlowRoute {
     }
 }
 
-/// One trace: the routes of its flows, in the order of their ports.
+/// One trace: the routes of its flows, by port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowTrace {
-    /// Whom it looked for. Port 0 for ICMP.
+    /// Address and port of the destination; the port is 0 for ICMP.
     pub destination: SocketAddr,
-    /// The packets that asked.
+    /// Kind of probe packets.
     pub kind: TraceKind,
-    /// When it started.
+    /// Start time, Unix nanoseconds.
     pub started: Wall,
-    /// The routes.
+    /// Route of each flow.
     pub routes: Vec<FlowRoute>,
-    /// Whether as many flows were traced as rule out another next hop behind each router; `None`
-    /// where the flows were given.
+    /// Whether enough flows were traced to rule out a further next hop behind each router; null if
+    /// the user chose the flows.
     pub enough: Option<bool>,
 }
 
-/// The routes of many flows as one drawing: where they part and where they meet again.
+/// The union of the routes of many flows: where paths split and where they join.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diamond {
-    /// How many flows there are.
+    /// Number of flows.
     pub flows: u32,
-    /// The hops by distance, from 1, without gaps.
+    /// Hops by distance, from 1, without gaps.
     pub hops: Vec<DiamondHop>,
-    /// Which router follows which, by distance, then by addresses.
+    /// Links between consecutive routers, by distance, then by address.
     pub links: Vec<DiamondLink>,
-    /// The paths, most flows first.
+    /// Paths, by descending number of flows.
     pub paths: Vec<DiamondPath>,
 }
 
-/// Everybody at one distance.
+/// All routers at one distance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondHop {
-    /// The distance, from 1.
+    /// Distance in hops, from 1.
     pub ttl: u8,
-    /// Who was met there, most flows first, then by address; those who did not answer last.
+    /// Routers at this distance, by descending number of flows, then by address; the one without an
+    /// answer is last.
     pub nodes: Vec<DiamondNode>,
 }
 
 /// A router or the destination, at one distance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondNode {
-    /// Its address; `None`: whoever did not answer.
+    /// Address; null for all flows without an answer at this distance.
     pub address: Option<IpAddr>,
-    /// How many flows met it.
+    /// Number of flows through it.
     pub flows: u32,
-    /// Probes that were sent on these flows at this distance.
+    /// Number of probes of these flows at this distance.
     pub asked: u32,
-    /// All round trips, ascending: upper bounds, as routers answer when they have time.
+    /// Round trips, ascending, nanoseconds. Routers answer with low priority: these are upper
+    /// bounds.
     pub round_trips: Vec<Span>,
 }
 
-/// Flows go from one router to the next.
+/// A link from one router to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondLink {
-    /// The distance of the first.
+    /// Distance of the first router in hops.
     pub ttl: u8,
-    /// The first; `None`: whoever did not answer there, or at distance 0 ourselves.
+    /// Address of the first router; null without an answer, and at distance 0, which is the client
+    /// host.
     pub from: Option<IpAddr>,
-    /// The next, one farther.
+    /// Address of the next router; null without an answer.
     pub to: Option<IpAddr>,
-    /// How many flows.
+    /// Number of flows over the link.
     pub flows: u32,
 }
 
-/// A path, and the flows that take it.
+/// A path and its flows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondPath {
-    /// Its fingerprint.
+    /// Hash of its addresses.
     pub hash: PathHash,
-    /// The address at each distance from 1 on.
+    /// Address at each distance from 1; null without an answer.
     pub addresses: Vec<Option<IpAddr>>,
-    /// The ports of its flows, ascending.
+    /// Source ports of its flows, ascending.
     pub source_ports: Vec<u16>,
-    /// Whether the destination answered at its end.
+    /// Whether the destination answered.
     pub reached: bool,
-    /// Round trips to the destination over it, ascending.
+    /// Round trips to the destination over this path, ascending, nanoseconds.
     pub round_trips: Vec<Span>,
 }
 
-/// The route of one flow, as a trace found it.
+/// The route of one flow in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedFlow {
-    /// What was found.
+    /// The route.
     pub route: FlowRoute,
-    /// When the first and the last of the answered probes left, by the clock of this host: the route is
-    /// that of this time. `None` if no probe was answered.
+    /// Departure of the first and of the last probe that was answered, on the client's clock: the
+    /// route is valid for this time. `None` if no probe was answered.
     pub answered: Option<(Instant<Own>, Instant<Own>)>,
 }
 

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What an address is that stands for many hosts, in words; `None` of any other.
+/// The kind of an address of many hosts, as text; `None` for any other address.
 pub fn of_many_hosts(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) if v4.is_broadcast() => Some("the broadcast address of a network"),
@@ -22,13 +22,13 @@ pub fn bracketed(host: &str) -> String {
     }
 }
 
-/// An address without its zone; any other host as it is.
+/// An address without its zone; any other host unchanged.
 pub fn bare(host: &str) -> &str {
     host.split('%').next().unwrap_or(host)
 }
 
-/// A host as resolvers and headers take it: an international name in its ASCII form (IDNA, UTS 46),
-/// an address in its canonical form, a zone behind one `%`. `None` if it can be none.
+/// A host for resolvers and headers: an international name in its ASCII form (IDNA, UTS 46), an
+/// address in its canonical form, with a zone after one `%`. `None` if the text is no host.
 pub fn ascii_host(host: &str) -> Option<String> {
     let (address, zone) = match host.split_once('%') {
         Some((address, zone)) => (address, Some(zone.strip_prefix("25").unwrap_or(zone))),

@@ -1,5 +1,5 @@
-//! Identities. Those of campaigns and experiments are unique for ever (`UUIDv7`, which sort by time
-//! of creation). A scenario's identity is its values, so that two campaigns can share it.
+//! Ids. Those of campaigns and experiments are globally unique (`UUIDv7`, sorted by time of
+//! creation). The id of a scenario is derived from its values, so that two campaigns can share it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A text that should be an id and is not.
+/// A text that is no id.
 #[derive(Debug, thiserror::Error)]
 #[error("'{text}' is not a {noun} id: expected a UUID such as 0190f3b2-...")]
 pub struct ParseIdError {
@@ -24,7 +24,7 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new identity, later than every one before.
+            /// A new id, later than all earlier ones.
             #[expect(clippy::new_without_default, reason = "each call differs; a default would not")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
@@ -55,22 +55,22 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// A plan being carried out.
+    /// The id of a campaign: one execution of a plan.
     CampaignId,
     "campaign"
 );
 uuid_id!(
-    /// One execution of one scenario.
+    /// The id of an experiment: one execution of one scenario.
     ExperimentId,
     "experiment"
 );
 uuid_id!(
-    /// An order that is carried out by another process: the same for both, however often it is sent.
+    /// The id of an order to another process. It is the same whenever the order is sent.
     OrderId,
     "order"
 );
 
-/// What a scenario fixes, in 64 bits of a hash over its canonical text; shown as 16 hex digits.
+/// The id of a scenario: a 64-bit hash of its canonical text, as 16 hexadecimal digits.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -105,7 +105,7 @@ impl TryFrom<String> for ScenarioId {
     }
 }
 
-/// A message's number within its flow, from 0.
+/// The sequence number of a message within its flow, from 0.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -14,7 +14,7 @@ impl Kilometres {
     /// Half of the Earth's circumference.
     pub const MOST: f64 = 20_040.0;
 
-    /// The distance of so many kilometres, if there is one.
+    /// This distance; `None` if it is no distance on the Earth.
     pub fn new(kilometres: f64) -> Option<Self> {
         let is_one = (0.0..=Self::MOST).contains(&kilometres);
         is_one.then_some(Self(kilometres))

@@ -1,7 +1,7 @@
-//! The kinds of exchange, and what is known of each before it runs.
+//! The kinds of probe, and the properties of each.
 //!
-//! Owns the table of kinds: a row is a kind. How its messages are built and read is neph-probe's. Code
-//! asks for a fact; only where a kind is carried out does it ask which one it is.
+//! Owns the table of kinds: a row is a kind. Building and reading of messages is in neph-probe.
+//! Code queries a property; only the code that carries out a kind checks which one it is.
 
 use std::fmt;
 
@@ -18,7 +18,8 @@ const DNS_PATH: PathRule = PathRule::Checked {
     example: "/example.org?type=A",
 };
 
-/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which every server returns as it is.
+/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which every server returns
+/// unchanged.
 pub const LONGEST_WS_PING: ByteSize = ByteSize(125);
 
 /// The longest payload of a datagram (RFC 768: 65,535 less the IPv4 and UDP headers).
@@ -29,7 +30,7 @@ const LONGEST_DATAGRAM: ByteSize = ByteSize(65_507);
 pub enum Transport {
     /// A TCP connection.
     Connection,
-    /// Single TCP segments, of which no connection comes.
+    /// Single TCP segments, without a connection.
     Segment,
     /// UDP datagrams.
     Udp,
@@ -40,15 +41,15 @@ pub enum Transport {
 /// How large the payload of a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestSize {
-    /// As asked for, but at least so many bytes: they hold the request's number.
+    /// The requested size, but at least this number of bytes, which contain the request's number.
     AtLeast(u64),
-    /// As asked for, but at least a STAMP packet (RFC 8762).
+    /// The requested size, but at least a STAMP packet (RFC 8762).
     Stamp,
-    /// The protocol decides, and no size can be asked for; why, in a sentence.
+    /// The protocol decides, and no size can be requested; with the reason, in a sentence.
     Fixed(&'static str),
 }
 
-/// What a target may have behind its port.
+/// What a target may have after its port.
 #[derive(Clone, Copy, Debug)]
 pub enum PathRule {
     /// Nothing.
@@ -64,14 +65,14 @@ pub enum PathRule {
     },
 }
 
-/// Whether the target is asked with an HTTP HEAD, before a flow begins, if it is a neph reflector.
+/// Whether neph asks the target with an HTTP HEAD, before a flow begins, if it is a neph reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identification {
-    /// It is not asked: no reflector answers messages of this kind.
+    /// Not asked: no reflector answers messages of this kind.
     None,
-    /// It is asked, but servers of others need not understand the question.
+    /// Asked, but third-party servers may not understand the question.
     Optional,
-    /// It is asked, and every server of this kind speaks HTTP and answers.
+    /// Asked: every server of this kind understands HTTP and answers.
     Required,
 }
 
@@ -92,26 +93,26 @@ pub struct KindFacts {
     pub request_size: RequestSize,
     /// The largest payload of a request and of a reply.
     pub most_payload: ByteSize,
-    /// The largest request that every server returns as it is; `None` where servers reply with something
-    /// else.
+    /// The largest request that every server returns unchanged; `None` if servers reply with
+    /// something else.
     pub longest_echo: Option<ByteSize>,
-    /// What its targets have behind the port.
+    /// What its targets have after the port.
     pub path: PathRule,
-    /// Whether the target is asked first if it is a neph reflector.
+    /// Whether neph asks the target first if it is a neph reflector.
     pub identification: Identification,
-    /// Whether only a neph reflector answers its messages: at other servers, connection attempts are
-    /// measured.
+    /// Whether only a neph reflector answers its messages: at other servers, connection attempts
+    /// are measured.
     pub needs_reflector: bool,
     /// Whether client and server exchange an opening of the protocol before the first request.
     pub has_opening: bool,
-    /// Whether requests go out on a connection while an earlier one waits for its reply: not where a
-    /// late reply would hold up the next.
+    /// Whether a request is sent on a connection while an earlier one has no reply yet: not if a
+    /// late reply would delay the next.
     pub is_pipelined: bool,
     /// Whether its targets may have a user name and a password.
     pub has_credentials: bool,
     /// Whether a reply has a status of HTTP.
     pub has_status: bool,
-    /// Whether a reflector's timestamps stand in the reply's payload.
+    /// Whether the reply's payload contains a reflector's timestamps.
     pub has_marks_in_payload: bool,
     /// Whether a key authenticates its messages.
     pub has_key: bool,
@@ -155,7 +156,7 @@ impl KindFacts {
 
 macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident = $facts:expr;)*) => {
-        /// A kind of exchange.
+        /// The kind of probe.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
         )]
@@ -179,10 +180,10 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// WebSocket messages over one lasting connection.
+    /// WebSocket messages on one persistent connection.
     Ws = KindFacts {
         name: "ws",
-        // Whether the server speaks WebSocket is known after the upgrade only.
+        // Whether the server supports WebSocket is known after the upgrade only.
         method: "measured by WebSocket ping and pong",
         longest_echo: Some(LONGEST_WS_PING),
         path: PathRule::Http,
@@ -191,7 +192,7 @@ kinds! {
         has_marks_in_payload: true,
         ..KindFacts::CONNECTION
     };
-    /// HTTP requests, kept alive or a connection each.
+    /// HTTP requests, on a persistent connection or with one connection each.
     Http = KindFacts {
         name: "http",
         method: "measured by GET",
@@ -202,7 +203,7 @@ kinds! {
         has_status: true,
         ..KindFacts::CONNECTION
     };
-    /// Length-framed messages straight on TCP, or the connection attempt alone.
+    /// Length-framed messages on TCP, or connection attempts only.
     Tcp = KindFacts {
         name: "tcp",
         method: "a TCP server: measured by connection attempts",
@@ -233,8 +234,8 @@ kinds! {
         is_answered_by_kernel: true,
         ..KindFacts::DATAGRAM
     };
-    /// TCP's first segment and what answers it; no connection comes of it. It carries no payload, so that
-    /// no size is too large for it.
+    /// A TCP SYN and the answer to it; no connection results. A SYN has no payload, so that no size
+    /// is too large for it.
     Syn = KindFacts {
         name: "syn",
         transport: Transport::Segment,
@@ -277,7 +278,7 @@ kinds! {
 }
 
 impl ProbeKind {
-    /// The word for it in plans, output and stores.
+    /// The name in plans, output and stores.
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
@@ -288,7 +289,7 @@ impl ProbeKind {
         all.find(|kind| kind.name() == name)
     }
 
-    /// The protocol on IP that carries it, as people write it.
+    /// The IP protocol that carries it, as text.
     pub const fn protocol(self) -> &'static str {
         match self.facts().transport {
             Transport::Connection | Transport::Segment => "TCP",
@@ -328,7 +329,7 @@ impl ProbeKind {
         self.on_connection() && self.has_request_size()
     }
 
-    /// Whether the target is asked first if it is a neph reflector.
+    /// Whether neph asks the target first if it is a neph reflector.
     pub const fn is_identified(self) -> bool {
         !matches!(self.facts().identification, Identification::None)
     }

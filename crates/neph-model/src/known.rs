@@ -29,7 +29,7 @@ impl FromStr for Unknown {
 pub enum Known<T> {
     /// The value.
     Known(T),
-    /// What was imported does not say it.
+    /// The imported files do not contain it.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Labels of an agent: what its site is, in the words of its operator.
+//! Labels of an agent: its site, as the operator describes it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,10 +33,10 @@ pub enum LabelError {
          first; a value has 1 to 63 letters, digits and any of . _ - / :"
     )]
     Wrong(String),
-    /// A key that is there already.
+    /// A key that exists already.
     #[error("label '{0}' is given twice: give it once")]
     DuplicateFilter(String),
-    /// More than there may be.
+    /// More labels than allowed.
     #[error("{0} labels: an agent has at most {MOST}")]
     TooMany(usize),
 }
@@ -68,10 +68,10 @@ impl FromStr for Label {
 }
 
 impl Labels {
-    /// All of these.
+    /// All these labels.
     ///
     /// # Errors
-    /// There are too many, or one key is there twice.
+    /// There are too many, or one key occurs twice.
     pub fn new(all: impl IntoIterator<Item = Label>) -> Result<Self, LabelError> {
         let mut labels = BTreeMap::new();
         for Label { key, value } in all {
@@ -89,7 +89,7 @@ impl Labels {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -32,7 +32,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a message; `None` without a reply, or where it came before it was due.
+    /// The ledger of a message; `None` without a reply, or if the reply arrived before the
+    /// scheduled send time.
     pub fn of(marks: &Marks) -> Option<Self> {
         let end = marks.app_recv.filter(|end| *end >= marks.intended)?;
         let marks = &marks.without_contradictions();
@@ -56,7 +57,7 @@ impl Ledger {
     pub fn entries(&self) -> &[Entry] {
         &self.entries[..self.len]
     }
-    /// From `intended` to `app_recv`: what a user waits when the schedule is the user's. Free of
+    /// From `intended` to `app_recv`: what a user waits who sends by the schedule. Without
     /// coordinated omission.
     pub const fn response_time(&self) -> Span {
         self.response
@@ -65,7 +66,7 @@ impl Ledger {
     pub const fn service_time(&self) -> Span {
         self.service
     }
-    /// The time of a stage that stands alone; `None` if it is absent or merged with another.
+    /// The time of a single stage; `None` if it is absent or merged with another.
     pub fn stage(&self, stage: Stage) -> Option<Span> {
         let alone = StageSet::only(stage);
         self.entries()
@@ -143,8 +144,8 @@ impl Builder {
         self.close_or_open(Stage::SendQueue, marks.nic_tx);
     }
 
-    /// From the last local timestamp before the network to the first one after it: the peer's stages are
-    /// differences on its own clock, the network is the rest.
+    /// From the last local timestamp before the network to the first one after it: the peer's
+    /// stages are differences on its own clock, the network is the rest.
     fn the_crossing(&mut self, marks: &Marks, end: Instant<Own>) {
         let after = marks.nic_rx.unwrap_or(end);
         let whole = after - self.from;

@@ -1,7 +1,7 @@
-//! The vocabulary of Nephoscope as types: one noun per file.
+//! The types of Nephoscope's terms: one noun per file.
 //!
-//! Owns what a word means (units, identities, timestamps, the ledger, outcomes, warnings). Does no
-//! input or output, reads no clock and knows no format but the ones serde derives.
+//! Owns the meaning of terms (units, identities, timestamps, the ledger, outcomes, warnings). Does
+//! no input or output, reads no clock and knows no format but those that serde derives.
 
 mod agent_name;
 pub mod alarm;

@@ -35,8 +35,8 @@ impl LocalFault {
     }
 }
 
-/// A call that failed while `doing` something, in a sentence: a fault of this host is named as such,
-/// with a remedy.
+/// A call that failed while `doing` something, in a sentence: a fault of this host is named as
+/// such, with a remedy.
 pub fn failed_call(doing: &str, error: &io::Error, fault: Option<LocalFault>) -> String {
     let text = error.to_string();
     let what = text.split(" (os error").next().unwrap_or(&text);

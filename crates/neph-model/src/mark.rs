@@ -1,4 +1,4 @@
-//! Timestamps: the points in a message's life at which a clock was read.
+//! Timestamps: the points in a message's life at which a clock is read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use crate::{Instant, Own, Peer, Span};
 pub enum Mark {
     /// The scheduled send time of the message.
     Intended,
-    /// When the connection for this message was begun (a new connection per message only).
+    /// When the connection for this message began (with one connection per message only).
     Dialled,
-    /// When that connection stood.
+    /// When that connection was established.
     Connected,
-    /// When its handshakes above TCP were done: TLS, the WebSocket upgrade, the hello of neph.
+    /// When its handshakes above TCP were complete: TLS, WebSocket upgrade, hello of neph.
     Opened,
-    /// When the program handed the request to its kernel.
+    /// When the client application handed the request to its kernel.
     AppSend,
     /// When the kernel queued the request's last byte towards the interface (`TX_SCHED`).
     Queued,
@@ -31,7 +31,7 @@ pub enum Mark {
     PeerAppTx,
     /// When the reply's last byte left the peer's kernel.
     PeerNicTx,
-    /// When the local kernel received the reply's last byte.
+    /// When the client's kernel received the reply's last byte.
     NicRx,
     /// When the client application had read it.
     AppRecv,
@@ -39,50 +39,50 @@ pub enum Mark {
     Acked,
 }
 
-/// The marks that the answering side read, on its own clock.
+/// Timestamps that the peer read, nanoseconds on its own clock. null: not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PeerMarks {
-    /// [`Mark::PeerRx`]
+    /// The peer's kernel received the request's last byte.
     pub rx: Option<Instant<Peer>>,
-    /// [`Mark::PeerAppRx`]
+    /// The server application had read the request.
     pub app_rx: Option<Instant<Peer>>,
-    /// [`Mark::PeerAppTx`]
+    /// The server application handed the reply to its kernel.
     pub app_tx: Option<Instant<Peer>>,
-    /// [`Mark::PeerNicTx`]
+    /// The reply's last byte left the peer's kernel.
     pub nic_tx: Option<Instant<Peer>>,
 }
 
-/// All marks of one message. One that could not be read is absent; nothing is invented.
+/// All timestamps of one message, nanoseconds on the client's clock. null: not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Marks {
-    /// [`Mark::Intended`]
+    /// Scheduled send time of the message.
     pub intended: Instant<Own>,
-    /// [`Mark::Dialled`]
+    /// The connection for this message began (with one connection per message only).
     pub dialled: Option<Instant<Own>>,
-    /// [`Mark::Connected`]
+    /// That connection was established.
     pub connected: Option<Instant<Own>>,
-    /// [`Mark::Opened`]
+    /// Its handshakes above TCP were complete: TLS, WebSocket upgrade, hello of neph.
     pub opened: Option<Instant<Own>>,
-    /// [`Mark::AppSend`]; absent if the message never left (no connection).
+    /// The client application handed the request to its kernel; null if the message was not sent.
     pub app_send: Option<Instant<Own>>,
-    /// [`Mark::Queued`]
+    /// The kernel queued the request's last byte towards the interface (`TX_SCHED`).
     pub queued: Option<Instant<Own>>,
-    /// [`Mark::NicTx`]
+    /// The request's last byte left for the interface (`TX_SOFTWARE`).
     pub nic_tx: Option<Instant<Own>>,
-    /// [`Mark::Acked`]
+    /// The peer's TCP acknowledged the request's last byte (`TX_ACK`).
     pub acked: Option<Instant<Own>>,
-    /// The answering side's marks.
+    /// Timestamps of the peer.
     pub peer: PeerMarks,
-    /// [`Mark::NicRx`]
+    /// The client's kernel received the reply's last byte.
     pub nic_rx: Option<Instant<Own>>,
-    /// [`Mark::AppRecv`]; absent without a reply.
+    /// The client application had read the reply; null without a reply.
     pub app_recv: Option<Instant<Own>>,
 }
 
 impl Marks {
-    /// A message that exists so far only in the schedule.
+    /// A message that is only scheduled so far.
     pub const fn intended_at(intended: Instant<Own>) -> Self {
         Self {
             intended,
@@ -104,26 +104,28 @@ impl Marks {
         }
     }
 
-    /// Whether the message was nothing but a connection attempt: its reply is the connection.
+    /// Whether the message was only a connection attempt: the established connection is its reply.
     pub fn is_connection_attempt(&self) -> bool {
         let has_connected = self.dialled.is_some() && self.connected.is_some();
         self.app_send.is_none() && has_connected && self.connected == self.app_recv
     }
 
-    /// From the request's last byte leaving to its acknowledgement: what TCP itself sees.
+    /// Time from the departure of the request's last byte to its acknowledgement: the RTT that TCP
+    /// measures.
     pub fn tcp_round_trip(&self) -> Option<Span> {
         Some(self.acked? - self.nic_tx?)
     }
 
-    /// Both directions of the network: between the two local kernel timestamps, less the time between the
-    /// peer's two. `None` unless all four are known: time at the peer is never part of it.
+    /// Both directions of the network: between the two local kernel timestamps, less the time
+    /// between the peer's two. `None` unless all four are known: time at the peer is never part of
+    /// it.
     pub fn network_round_trip(&self) -> Option<Span> {
         let whole = self.nic_rx? - self.nic_tx?;
         Some(whole - (self.peer.nic_tx? - self.peer.rx?))
     }
 
-    /// The network and the peer together: between the two local kernel timestamps, where the peer gives no
-    /// timestamps.
+    /// The network and the peer together: between the two local kernel timestamps, where the peer
+    /// gives no timestamps.
     pub fn network_and_peer_round_trip(&self) -> Option<Span> {
         let peer = &self.peer;
         let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
@@ -131,9 +133,9 @@ impl Marks {
         marks.iter().all(Option::is_none).then_some(whole)
     }
 
-    /// A copy without contradictory timestamps. A local one is dropped if it is earlier than the one
-    /// before it or later than `app_recv`. The peer's are dropped together if they are not in order or
-    /// exceed the round trip.
+    /// A copy without contradictory timestamps. A local one is dropped if it is earlier than the
+    /// one before it or later than `app_recv`. The peer's are dropped together if they are not in
+    /// order or exceed the round trip.
     #[must_use]
     pub fn without_contradictions(&self) -> Self {
         let mut kept = *self;
@@ -187,7 +189,7 @@ impl Marks {
         last - first <= end - left.unwrap_or(self.intended)
     }
 
-    /// The first thing the program did for this message: dial, or send.
+    /// The first action for this message: to dial or to send.
     pub fn begun(&self) -> Option<Instant<Own>> {
         self.dialled.or(self.app_send)
     }

@@ -1,7 +1,7 @@
 //! The text of a plan as it may be shown: without the secrets that it contains.
 //!
-//! Owns finding them: values of `--stamp-key` that name neither a file nor a variable. Does not own
-//! their refusal.
+//! Owns the search for them: values of `--stamp-key` that name neither a file nor a variable. Does
+//! not own their refusal.
 
 const OPTION: &str = "--stamp-key";
 
@@ -27,7 +27,7 @@ pub fn without_secrets(text: &str) -> String {
     shown + rest
 }
 
-/// The value behind an option in a list of quoted flags, and its separator: `=` within the same
+/// The value after an option in a list of quoted flags, and its separator: `=` within the same
 /// quotes, or a closing and an opening quote.
 fn value(after: &str) -> Option<(&str, &str)> {
     let is_quote = |c: char| c == '"' || c == '\'';

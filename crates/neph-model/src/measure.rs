@@ -1,6 +1,6 @@
-//! What an experiment measures at its endpoint: single messages, or a transfer in their place.
+//! What an experiment measures at its endpoint: single messages, or a transfer instead.
 //!
-//! Owns what there is to measure, and its text (`text`). How a transfer is made is neph-load's.
+//! Owns the list of measures, and their text (`text`). The transfers are in neph-load.
 
 mod text;
 
@@ -8,10 +8,10 @@ use crate::{BitRate, Span};
 
 pub use text::NoMeasure;
 
-/// Where media streams are served unless another port is asked for (RTSP over TCP).
+/// Default port of the media server (RTSP over TCP).
 pub const MEDIA_PORT: u16 = 8554;
 
-/// Where throughput tests are served unless another port is asked for, TCP and UDP.
+/// Default port of the throughput server, TCP and UDP.
 pub const THROUGHPUT_PORT: u16 = 7420;
 
 /// What an experiment measures.
@@ -20,7 +20,7 @@ pub enum Measure {
     /// Single messages, each with its times.
     #[default]
     Messages,
-    /// How much data goes through.
+    /// The rate of a bulk transfer.
     Throughput(ThroughputMeasure),
     /// Requests and replies in turn, as fast as they go.
     Transactions(TransactionMeasure),
@@ -64,7 +64,7 @@ pub struct ThroughputMeasure {
     pub direction: TransferDirection,
     /// Streams for each direction, 1 to 64.
     pub streams: u16,
-    /// Payload of all streams of a direction together; `None` for as much as goes.
+    /// Payload rate of all streams of a direction together; `None` for no limit.
     pub rate: Option<BitRate>,
 }
 
@@ -100,8 +100,8 @@ impl ThroughputMeasure {
     /// The lowest rate.
     pub const LEAST_RATE: BitRate = BitRate(1_000);
 
-    /// What the site that measures sends, and what it asks its endpoint to send, in bits a second; `None` for
-    /// as much as goes.
+    /// The rate that the measuring site sends and that it requests from its endpoint, in bits per
+    /// second; `None` for no limit.
     pub fn asked(&self) -> Option<BitRate> {
         let both = self.direction == TransferDirection::Both;
         let times = if both { 2 } else { 1 };
@@ -111,7 +111,8 @@ impl ThroughputMeasure {
 }
 
 impl Measure {
-    /// The quantities of a transfer come once in this time, and its length is so many of it.
+    /// The quantities of a transfer are known once in this time, and its length is a multiple of
+    /// it.
     pub const SECOND: Span = Span::from_secs(1);
 
     /// Whether it takes the place of single messages.
@@ -119,7 +120,8 @@ impl Measure {
         !matches!(self, Self::Messages)
     }
 
-    /// What both ends send, as far as requested and known, in bits a second; `None` if the path decides.
+    /// The rate that both ends send, as far as requested and known, in bits per second; `None` if
+    /// the path decides.
     pub fn asked(&self) -> Option<BitRate> {
         match self {
             Self::Messages | Self::Transactions(_) => None,
@@ -130,7 +132,7 @@ impl Measure {
         }
     }
 
-    /// Whether it fills what it uses, and disturbs what measures latency there.
+    /// Whether it fills links, and so disturbs latency measurements on them.
     pub const fn fills_links(&self) -> bool {
         matches!(self, Self::Throughput(_) | Self::Media(_))
     }

@@ -1,22 +1,23 @@
-//! A message: one exchange of a probe, with its outcome, timestamps and TCP states.
+//! A message: a request and its reply, with outcome, timestamps and TCP states.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, FlowIndex, Ledger, Marks, Seq, TcpState};
 
-/// How a message ended. Loss is an outcome, never a zero or a missing row.
+/// The outcome of a message. Loss is an outcome, never a zero or a missing row.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The expected reply came within the timeout.
+    /// The expected reply arrived within the timeout.
     Reply,
-    /// Something else came instead: an HTTP status that is not expected, a reply that was cut off, a
-    /// WebSocket close, an ICMP error.
+    /// An unexpected answer arrived: another HTTP status, a truncated reply, a WebSocket close, an
+    /// ICMP error.
     Error,
-    /// The request left, and nothing came within the timeout or before the connection was lost.
+    /// The request was sent, and no answer arrived within the timeout or before the connection was
+    /// lost.
     Lost,
     /// The request could not be sent: no connection, or the kernel refused it.
     Failed,
@@ -31,7 +32,7 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// The word for it in files and output.
+    /// The name in files and output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reply => "reply",
@@ -42,37 +43,38 @@ impl Outcome {
     }
 }
 
-/// One exchange of a probe.
+/// A message: a request and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
-    /// The flow it belongs to, within its experiment.
+    /// Index of its flow within the experiment.
     pub flow: FlowIndex,
-    /// Its number within the flow, from 0, without gaps.
+    /// Sequence number within the flow, from 0, without gaps.
     pub seq: Seq,
-    /// How it ended.
+    /// Outcome of the message.
     pub outcome: Outcome,
-    /// When it passed which point.
+    /// Timestamps of the message.
     pub marks: Marks,
-    /// Peer's wall clock minus the peer's monotonic clock, nanoseconds, where the peer told it:
-    /// turns peer marks into wall-clock time.
+    /// The peer's wall clock minus the peer's monotonic clock, nanoseconds; null if not reported.
+    /// Added to a peer timestamp, it gives wall-clock time.
     pub peer_wall_offset: Option<i64>,
-    /// Which connection of its flow carried it, from 0; a reconnect counts up.
+    /// Connection of the flow that carried it, from 0; each reconnection adds 1.
     pub connection: u32,
-    /// How many more times the reply came.
+    /// Number of duplicate replies.
     pub duplicates: u16,
-    /// The reply came after the reply of a later message (RFC 4737).
+    /// Whether the reply arrived after the reply to a later message (RFC 4737).
     pub reordered: bool,
-    /// The answer in its protocol's words, or why there is none, where that is known.
+    /// The answer as its protocol names it, or the reason that there is none; null if unknown.
     pub answer: Option<Answer>,
-    /// The connection's state when the request's last byte left.
+    /// TCP state when the request's last byte departed; null if not read.
     pub tcp_at_send: Option<TcpState>,
-    /// The connection's state when the request's last byte was acknowledged.
+    /// TCP state when the request's last byte was acknowledged; null if not read.
     pub tcp_at_ack: Option<TcpState>,
 }
 
 impl Message {
-    /// A message that exists so far only in the schedule; becomes [`Outcome::Failed`] unless sent.
+    /// A message that is only scheduled so far; its outcome is [`Outcome::Failed`] unless it is
+    /// sent.
     pub const fn new(flow: FlowIndex, seq: Seq, marks: Marks) -> Self {
         Self {
             flow,
@@ -89,7 +91,7 @@ impl Message {
         }
     }
 
-    /// Where its time went; `None` unless the expected reply came.
+    /// The ledger of the message; `None` without the expected reply.
     pub fn ledger(&self) -> Option<Ledger> {
         match self.outcome {
             Outcome::Reply => Ledger::of(&self.marks),

@@ -1,4 +1,4 @@
-//! A minute of messages in short: what is kept of them when they are not kept themselves.
+//! The summary of a minute of messages, which remains after the messages are removed.
 
 use crate::{FlowIndex, Tally};
 
@@ -7,11 +7,12 @@ use crate::{FlowIndex, Tally};
 pub struct Minute {
     /// The flow; the first one for all of a fleet.
     pub flow: FlowIndex,
-    /// Which minute, from 0 on, by the moments when messages were due (of a fleet: when they left), counted
-    /// from the experiment's start.
+    /// Which minute, from 0 on, by the moments when messages were due (of a fleet: when they left),
+    /// counted from the experiment's start.
     pub minute: u32,
     /// How its messages ended.
     pub tally: Tally,
-    /// The response times of its replies (fleet: round trips of the network) in ns: a compressed histogram.
+    /// The response times of its replies (fleet: round trips of the network) in ns: a compressed
+    /// histogram.
     pub times: Vec<u8>,
 }

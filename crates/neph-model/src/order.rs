@@ -1,6 +1,6 @@
-//! Orders: what one executor is to do, as values that cross processes as JSON.
+//! Orders to an executor, as values that processes exchange as JSON.
 //!
-//! Owns which orders there are. Does not know which executor carries one out, nor where.
+//! Owns the list of orders. Does not know which executor carries an order out, nor where.
 
 mod block;
 mod capture;
@@ -24,28 +24,29 @@ pub use length::Traffic;
 pub use load::{CpuThreads, LoadOrder, LoadWork, TurnSizes};
 pub use reflector::ReflectorOrder;
 
-/// What one executor is to do.
+/// An order to an executor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
-    /// Experiments that begin at one moment and run at the same time; at least one.
+    /// Run experiments that begin at the same moment; at least one.
     Experiments(Vec<ExperimentOrder>),
-    /// To see how much goes through.
+    /// Run a throughput check.
     Throughput(ThroughputOrder),
-    /// To find the routers on the way to a host.
+    /// Find the routers on the path to a host.
     Traceroute(TracerouteOrder),
-    /// To ping while no experiment runs.
+    /// Send pings while no experiment runs.
     Pings(PingOrder),
-    /// To make a load.
+    /// Generate load.
     Load(LoadOrder),
-    /// To write down what passes an interface.
+    /// Capture the packets of an interface.
     Capture(CaptureOrder),
-    /// To answer probes.
+    /// Run a reflector.
     Reflector(ReflectorOrder),
 }
 
 impl Order {
-    /// The site that it names, if it is one order for one site; experiments name theirs themselves.
+    /// The site that an order for one site names; `None` for experiments, which name their own
+    /// sites.
     pub fn site(&self) -> Option<&str> {
         match self {
             Self::Throughput(order) => order.site.as_deref(),
@@ -56,7 +57,7 @@ impl Order {
         }
     }
 
-    /// The same for an executor that is at the site: it names none.
+    /// The same order for an executor at the site: it names no site.
     #[must_use]
     pub fn at_its_site(mut self) -> Self {
         match &mut self {
@@ -72,7 +73,7 @@ impl Order {
 }
 
 impl Order {
-    /// The same order by another clock that is `ahead`: its times are those of the sender's clock.
+    /// The same order for a clock that is `ahead` of the sender's: its times are converted.
     #[must_use]
     pub fn by_clock_ahead(mut self, ahead: Span) -> Self {
         match &mut self {

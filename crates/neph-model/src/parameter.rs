@@ -1,7 +1,7 @@
-//! The parameters that a scenario may fix: their names, and one value of each.
+//! The parameters of a scenario: their names, and the value of each.
 //!
-//! Owns the table, the types and the text of a value. What a plan may write for one, and which endpoints
-//! have it, is neph-campaign's to know.
+//! Owns the table, the types and the text of a value. What a plan may write for a parameter, and
+//! which endpoints have it, is in neph-campaign.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::{
 
 macro_rules! parameters {
     ($($(#[$about:meta])* $variant:ident, $field:ident = $text:literal: $kind:ty;)*) => {
-        /// The name of a parameter. They are ordered as their texts are.
+        /// The name of a parameter, ordered by text.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(into = "&'static str", try_from = "String")]
         pub enum ParameterName {
@@ -29,7 +29,7 @@ macro_rules! parameters {
             /// Every one, in their order.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// As plans and stores write it.
+            /// The name in plans and stores.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
@@ -94,65 +94,65 @@ macro_rules! parameters {
 }
 
 parameters! {
-    /// Of a report: the address at which experiments found the endpoint, where there were several.
+    /// In a report: the address of the endpoint, if experiments found several.
     Address, address = "address": IpAddr;
     /// A file (PEM) with certificate authorities that are trusted in addition to the public ones.
     CaFile, ca_file = "ca_file": String;
-    /// The two sites between which the endpoint is measured, by a name that is the same over all networks.
+    /// The circuit: site and endpoint, with one name for all networks.
     Circuit, circuit = "circuit": String;
     /// The sender's TCP congestion control, by the kernel's name.
     Congestion, congestion = "congestion": String;
-    /// How far the endpoint is on the map.
+    /// Distance of the endpoint on the map.
     Distance, distance = "distance_km": Kilometres;
     /// The HTTP statuses that count as a reply.
     ExpectStatus, expect_status = "expect_status": ExpectedStatus;
-    /// How many flows ask at a time: a fleet.
+    /// Number of concurrent flows of a fleet.
     Flows, flows = "flows": NonZeroU32;
     /// Whether HTTP redirects are followed before each experiment.
     Follow, follow = "follow": bool;
-    /// The lab site that it is measured from.
+    /// The lab site that measures.
     Site, site = "from": String;
-    /// The program whose files an imported campaign was read from.
+    /// The program that wrote the files of an imported campaign.
     Imported, imported = "imported": String;
     /// Whether the server's certificate is not verified.
     Insecure, insecure = "insecure": bool;
-    /// Which of a host's addresses is taken.
+    /// The IP version that is used, for hosts with addresses of both.
     IpVersion, ip_version = "ip_version": IpVersion;
     /// A file with the key of authenticated STAMP.
     KeyFile, key_file = "key_file": String;
-    /// What is measured in the place of single messages.
+    /// The transfer that is measured instead of messages.
     Measure, measure = "measure": Measure;
-    /// Where the endpoint serves media streams.
+    /// The port of the endpoint's media server.
     MediaPort, media_port = "media_port": NonZeroU16;
-    /// The network over which the endpoint is reached: an overlay, or what lies under it.
+    /// The network over which the endpoint is reached: the underlay, or an overlay.
     Network, network = "network": String;
-    /// Whether each message has a connection of its own.
+    /// Whether each message has its own connection.
     NewConnection, new_connection = "new_connection": bool;
-    /// The fingerprints of the only certificates that are accepted.
+    /// The fingerprints of the only accepted certificates.
     Pin, pin = "pin": Pins;
-    /// How many SYNs a second a fleet may send.
+    /// Maximum number of SYNs per second of a fleet.
     RateCap, rate_cap = "rate_cap": NonZeroU32;
-    /// How long a flow of a fleet lives.
+    /// Lifetime of a fleet's flow.
     FlowLifetime, lifetime = "renewal": Lifetime;
-    /// Of an import: the files do not say how long a request is.
+    /// In an import: the request size is unknown.
     RequestSize, request_size = "request_size": Unknown;
-    /// The reply's size in words, where a plan has several; of an import, that it is not known.
+    /// The reply size as text, if a plan has several; in an import: unknown.
     ResponseSize, response_size = "response_size": String;
     /// The season in which it is measured.
     Season, season = "season": String;
     /// The local port of the flow, or the first of a fleet's.
     SourcePort, source_port = "source_port": NonZeroU16;
-    /// How long the sender spins before a send.
+    /// The time that the sender busy-waits before a send.
     Spin, spin = "spin": Span;
-    /// The load at sites of the lab meanwhile.
+    /// The background load at lab sites.
     Stress, stress = "stress": Stress;
-    /// When all that the kernel reports of the connection is read.
+    /// When all TCP statistics of the kernel are read.
     TcpStats, tcp_stats = "tcp_stats": TcpStatsWhen;
-    /// Where the endpoint serves throughput tests.
+    /// The port of the endpoint's throughput server.
     ThroughputPort, throughput_port = "throughput_port": NonZeroU16;
-    /// After how long a message counts as lost.
+    /// Time after which a message counts as lost.
     Timeout, timeout = "timeout": Span;
-    /// The only version of TLS that is offered; of an import, that it is not known.
+    /// The only TLS version that is offered; in an import: unknown.
     Tls, tls = "tls": Known<TlsVersion>;
 }
 
@@ -167,13 +167,14 @@ pub enum NoParameter {
     Value {
         /// The parameter.
         name: ParameterName,
-        /// What stands for its value.
+        /// The text of its value.
         text: String,
     },
 }
 
 impl Parameter {
-    /// What it fixes: its text, of a load without the load's name. Two scenarios that fix the same are one.
+    /// What it fixes: its text, of a load without the load's name. Two scenarios that fix the same
+    /// are one.
     pub fn fixed(&self) -> String {
         match self {
             Self::Stress(stress) => stress.unnamed().to_owned(),

@@ -1,4 +1,4 @@
-//! How the value of a parameter is written and read: as it is displayed, but for times.
+//! The text of a parameter's value: as displayed, except for times.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -12,7 +12,7 @@ use crate::{
 pub(crate) trait ParameterValue: Sized {
     /// Its text.
     fn text(&self) -> String;
-    /// The value with that text, if there is one.
+    /// The value with this text; `None` if there is none.
     fn read(text: &str) -> Option<Self>;
 }
 

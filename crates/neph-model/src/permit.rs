@@ -1,7 +1,7 @@
-//! Where a process may send, and how much: what an agent's own policy allows, as its sockets ask it.
+//! Where a process may send, and how much: what an agent's policy allows, as its sockets query it.
 //!
-//! Owns the rule for an address and the budgets. Reads no clock and no file; what kinds of orders are
-//! allowed, and when, is the agent's.
+//! Owns the rule for an address and the budgets. Reads no clock and no file. Which kinds of orders
+//! are allowed, and when, is in the agent.
 
 mod bucket;
 mod network;
@@ -29,7 +29,8 @@ pub struct AllowedTargets {
     pub ports: Vec<RangeInclusive<u16>>,
 }
 
-/// How much may be sent. What a peer is asked to send back counts as sent. `None` is no limit.
+/// How much may be sent. Traffic that a peer is requested to send counts as sent. `None` is no
+/// limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budgets {
     /// Messages a second, of all orders together.
@@ -101,7 +102,8 @@ struct Limits {
     forbidden: AtomicU64,
 }
 
-/// Asked before each message, at the socket. All clones share one budget; the default allows everything.
+/// Asked before each message, at the socket. All clones share one budget; the default allows
+/// everything.
 #[derive(Clone, Debug, Default)]
 pub struct Permit(Option<Arc<Limits>>);
 
@@ -109,7 +111,7 @@ impl Permit {
     /// Everything is allowed.
     pub const ANYTHING: Self = Self(None);
 
-    /// What a policy allows; so many bytes were sent today already.
+    /// The permit of a policy; `spent_today` is the number of bytes already sent today.
     pub fn new(targets: AllowedTargets, budgets: Budgets, spent_today: u64) -> Self {
         let bytes = budgets.rate.map(|rate| rate.0 / 8);
         Self(Some(Arc::new(Limits {
@@ -149,8 +151,9 @@ impl Permit {
         limits.map_or(0, |limits| limits.forbidden.load(Ordering::Relaxed))
     }
 
-    /// Takes a message of so many bytes from the budget at `now` (nanoseconds of `CLOCK_MONOTONIC_RAW`); 0
-    /// bytes where they are paid for by [`Self::spend`] as they go. Whether it may go.
+    /// Takes a message with this number of bytes from the budget at `now` (nanoseconds of
+    /// `CLOCK_MONOTONIC_RAW`); 0 bytes if [`Self::spend`] takes them when they are sent. Returns
+    /// whether it may be sent.
     pub fn message(&self, bytes: u64, now: i64) -> bool {
         let Some(limits) = &self.0 else {
             return true;
@@ -168,7 +171,8 @@ impl Permit {
         may_go
     }
 
-    /// How many bytes of a stream may go at `now`; what goes is reported by [`Self::spend`].
+    /// The number of bytes of a stream that may be sent at `now`; [`Self::spend`] takes what is
+    /// sent.
     pub fn room(&self, now: i64) -> usize {
         let Some(limits) = &self.0 else {
             return usize::MAX;
@@ -184,7 +188,7 @@ impl Permit {
         usize::try_from(by_rate.min(by_day)).unwrap_or(usize::MAX)
     }
 
-    /// So many bytes of a stream went at `now`.
+    /// Takes bytes of a stream that were sent at `now`.
     pub fn spend(&self, bytes: usize, now: i64) {
         let Some(limits) = &self.0 else { return };
         let bytes = bytes as u64;
@@ -194,7 +198,7 @@ impl Permit {
         }
     }
 
-    /// Bytes that went today.
+    /// Number of bytes sent today.
     pub fn spent_today(&self) -> u64 {
         let limits = self.0.as_ref();
         limits.map_or(0, |limits| limits.spent_today.load(Ordering::Relaxed))

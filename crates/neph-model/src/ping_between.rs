@@ -1,4 +1,4 @@
-//! Pings between experiments: the ping destinations of a plan are asked while it waits for a block.
+//! Pings between experiments: sent to the ping destinations of a plan while it waits for a block.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,16 +11,16 @@ use crate::{Outcome, Span, Wall};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingBetween {
-    /// The block that was waited for, from 0.
+    /// The block that followed, from 0.
     pub block: u32,
-    /// The destination's name.
+    /// Name of the destination.
     pub name: String,
-    /// Its address.
+    /// Address of the destination.
     pub address: IpAddr,
-    /// When it was sent, or was to be sent.
+    /// Actual or scheduled send time, Unix nanoseconds.
     pub sent: Wall,
-    /// What became of it.
+    /// Outcome of the ping.
     pub outcome: Outcome,
-    /// From sending to the reply; absent without a reply.
+    /// Round trip, nanoseconds; null without a reply.
     pub round_trip: Option<Span>,
 }

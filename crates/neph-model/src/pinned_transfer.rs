@@ -1,54 +1,54 @@
-//! A small transfer on a source port that was chosen: how long an application waits on one flow.
+//! A small transfer on a chosen source port: the time that an application waits on one flow.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ByteSize, Instant, Own, Span};
 
-/// One transfer over a TCP connection of its own, from a given port of ours.
+/// One transfer on its own TCP connection, from a given local port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedTransfer {
-    /// Our port: with the peer's address it says which flow this was.
+    /// Local source port; with the peer's address it identifies the flow.
     pub source_port: u16,
-    /// Which pass over the ports it belongs to, from 0.
+    /// Pass over the ports, from 0.
     pub pass: u32,
-    /// When the program began to connect.
+    /// When neph began to connect, nanoseconds on the client's monotonic clock.
     pub begun: Instant<Own>,
-    /// What became of it.
+    /// Outcome of the transfer.
     pub outcome: PinnedOutcome,
 }
 
-/// How a transfer ended. A failure is an outcome, never a zero or a missing row.
+/// The outcome of a transfer. A failure is an outcome, never a zero or a missing row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PinnedOutcome {
-    /// The reply came whole.
+    /// The complete reply arrived.
     Done {
-        /// From there until the connection stood, as the program saw it.
+        /// Time from the beginning until the connection was established, nanoseconds.
         connect: Span,
-        /// From there until the program had the reply's last byte.
+        /// Time from the beginning until neph had the reply's last byte, nanoseconds.
         whole: Span,
     },
-    /// It did not come, and why.
+    /// The transfer failed, with the reason.
     Failed(String),
 }
 
-/// A transfer on the port of a flow, and the latency class whose path it took.
+/// A transfer on the source port of a flow, and the latency class of its path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassTransfer {
-    /// Whom it went to: the place among the fleet's endpoints, from 0.
+    /// Index of the endpoint in the fleet, from 0.
     pub endpoint: usize,
-    /// The latency class of its path, by its connect time: 0 has the lowest latency. That of the flow
-    /// at the end of the measurement where the connect time shows no other.
+    /// Latency class of its path, by its connect time: 0 has the lowest latency. If the connect
+    /// time shows no other class, that of the flow at the end of the measurement.
     pub class: usize,
-    /// What was asked for.
+    /// Requested size in bytes.
     pub size: ByteSize,
     /// The transfer.
     pub transfer: PinnedTransfer,
 }
 
 impl PinnedTransfer {
-    /// From the beginning to the reply's last byte, connecting included.
+    /// Time from the beginning to the reply's last byte, connecting included.
     pub const fn whole(&self) -> Option<Span> {
         match self.outcome {
             PinnedOutcome::Done { whole, .. } => Some(whole),
@@ -56,7 +56,7 @@ impl PinnedTransfer {
         }
     }
 
-    /// How long connecting took.
+    /// Time to connect.
     pub const fn connect(&self) -> Option<Span> {
         match self.outcome {
             PinnedOutcome::Done { connect, .. } => Some(connect),
@@ -64,7 +64,7 @@ impl PinnedTransfer {
         }
     }
 
-    /// Why it did not come whole, if it did not.
+    /// Why it failed, if it failed.
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome {
             PinnedOutcome::Done { .. } => None,
@@ -72,8 +72,8 @@ impl PinnedTransfer {
         }
     }
 
-    /// From the connection's standing to the reply's last byte: what a connection that is kept
-    /// open would have taken.
+    /// Time from the established connection to the reply's last byte: the time on a persistent
+    /// connection.
     pub fn without_connect(&self) -> Option<Span> {
         Some(self.whole()? - self.connect()?)
     }

@@ -1,4 +1,4 @@
-//! Provenance: what is needed to doubt a result.
+//! Provenance: the facts needed to judge a result.
 
 use std::collections::BTreeMap;
 
@@ -7,60 +7,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ExperimentId, Span};
 
-/// The host, as it was when the experiment started.
+/// The client host at the start of the experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// Host name.
     pub host: String,
     /// Kernel release and version.
     pub kernel: String,
-    /// CPU model, and how many cores are online.
+    /// CPU model and number of online cores.
     pub cpu: String,
-    /// Number of cores online.
+    /// Number of online cores.
     pub cores: u32,
-    /// The kernel's current clock source.
+    /// Current clock source of the kernel.
     pub clock_source: String,
-    /// Whether the kernel believes its clock synchronised (`adjtimex`), and its estimated error.
+    /// Whether the kernel considers its clock synchronised (`adjtimex`), and its estimated error.
     pub clock_sync: String,
-    /// Offload features by interface that the flows use, `interface.feature` to `on` or `off`.
+    /// Offload features of the interfaces that the flows use: `interface.feature` to `on` or `off`.
     pub offloads: BTreeMap<String, String>,
-    /// Relevant settings of the kernel by name: sysctls, and `cpu_dma_latency`, how long a core may
+    /// Relevant kernel settings by name: sysctls, and `cpu_dma_latency`, the time that a core may
     /// take to wake.
     pub sysctls: BTreeMap<String, String>,
-    /// Congestion control of the main flow's socket, if it is TCP.
+    /// Congestion control of the main flow's socket; null without TCP.
     pub congestion_control: Option<String>,
 }
 
-/// How busy the host was during an experiment.
+/// The CPU load of the host during an experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// CPU time not idle over the cores that the experiment may use, percent.
+    /// CPU time that was not idle, of the cores that the experiment may use, percent.
     pub busy_percent: f64,
-    /// Their CPU time that the hypervisor gave to others, percent.
+    /// CPU time of these cores that the hypervisor gave to other guests, percent.
     pub steal_percent: f64,
     /// One-minute load average at the end.
     pub load_average: f64,
 }
 
-/// Everything about one experiment that is not its result.
+/// All facts about an experiment except its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// The experiment.
+    /// Id of the experiment.
     pub experiment: ExperimentId,
-    /// Version of `neph`.
+    /// Version of neph.
     pub version: String,
-    /// Commit it was built from.
+    /// Commit of neph.
     pub commit: String,
-    /// SHA-256 of the plan, hex.
+    /// SHA-256 of the plan, hexadecimal.
     pub plan_hash: String,
-    /// The namespace (lab site) it ran in, if any.
+    /// Lab site (network namespace) that measured; null for the host itself.
     pub site: Option<String>,
-    /// The host.
+    /// The client host.
     pub host: HostFacts,
-    /// How busy it was.
+    /// CPU load of the client host.
     pub load: Load,
-    /// Sender lateness: median, if a message was sent.
+    /// Median lateness of the sender, nanoseconds; null if no message was sent.
     pub lateness_p50: Option<Span>,
-    /// Sender lateness: 99th percentile, or the greatest where there are too few for one.
+    /// 99th percentile of lateness, or the largest with too few messages, nanoseconds; null if no
+    /// message was sent.
     pub lateness_p99: Option<Span>,
 }

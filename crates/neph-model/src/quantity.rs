@@ -37,12 +37,12 @@ pub enum Better {
     Lower,
 }
 
-/// What is known of a quantity.
+/// The properties of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantityFacts {
-    /// The word for it in files, with its unit.
+    /// The name in files, with the unit.
     pub name: &'static str,
-    /// What people read.
+    /// The name on screen.
     pub title: &'static str,
     /// Its unit.
     pub unit: QuantityUnit,
@@ -52,7 +52,8 @@ pub struct QuantityFacts {
 
 macro_rules! quantities {
     ($($(#[$about:meta])* $variant:ident = $name:literal, $title:literal, $unit:ident, $better:ident;)*) => {
-        /// One of the numbers that a transfer comes to, or the messages of an experiment together. Ordered as they are shown.
+        /// A numeric result of a transfer, or of all messages of an experiment. Ordered as
+        /// displayed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(into = "&'static str", try_from = "String")]
         #[schemars(with = "String")]
@@ -64,7 +65,7 @@ macro_rules! quantities {
             /// Every one, in their order.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// What is known of it.
+            /// The properties of the quantity.
             pub const fn facts(self) -> QuantityFacts {
                 match self {
                     $(Self::$variant => QuantityFacts {
@@ -84,7 +85,7 @@ quantities! {
     ResponseP50 = "response_p50_ns", "p50", Nanoseconds, Lower;
     /// The 99th percentile of a flow's response times.
     ResponseP99 = "response_p99_ns", "p99", Nanoseconds, Lower;
-    /// The mean difference between response times that follow each other.
+    /// The mean difference between consecutive response times.
     ResponseJitter = "response_jitter_ns", "jitter", Nanoseconds, Lower;
     /// Share of the messages sent that were lost.
     MessageLoss = "message_loss_percent", "loss", Percent, Lower;
@@ -102,45 +103,46 @@ quantities! {
     RttP99 = "rtt_p99_ns", "RTT p99", Nanoseconds, Lower;
     /// The longest round-trip time of a transaction.
     RttMax = "rtt_max_ns", "RTT max", Nanoseconds, Lower;
-    /// The mean difference between round-trip times of transactions that follow each other.
+    /// The mean difference between consecutive round-trip times of transactions.
     RttJitter = "rtt_jitter_ns", "RTT jitter", Nanoseconds, Lower;
     /// Share of the transactions that had no reply in time.
     TransactionLoss = "transaction_loss_percent", "lost transactions", Percent, Lower;
-    /// The busiest thread of the site which asks, percent of a core.
+    /// The busiest thread of the measuring site, percent of a core.
     AskerCpu = "asker_cpu_percent", "asker CPU", Percent, Lower;
-    /// The busiest thread of the endpoint that answers, percent of a core.
+    /// The busiest thread of the endpoint, percent of a core.
     AnswererCpu = "answerer_cpu_percent", "answerer CPU", Percent, Lower;
-    /// The mean bit rate of a stream, the mean over streams.
+    /// The mean bit rate of a stream; the mean over streams.
     MediaRate = "media_rate_bit_s", "bit rate", BitsPerSecond, Higher;
     /// The lowest bit rate of a stream in a second.
     MediaRateLeast = "media_rate_least_bit_s", "lowest bit rate", BitsPerSecond, Higher;
     /// The highest bit rate of a stream in a second.
     MediaRateMost = "media_rate_most_bit_s", "highest bit rate", BitsPerSecond, Higher;
-    /// The mean interarrival jitter (RFC 3550) of a stream, by the moments of sending where the server has them: the mean over streams.
+    /// The mean interarrival jitter (RFC 3550) of a stream, by send times if the server reports
+    /// them; the mean over streams.
     MediaJitter = "media_jitter_ns", "jitter", Nanoseconds, Lower;
-    /// Share of the packets of all streams that did not come.
+    /// Share of the packets of all streams that were lost.
     MediaLoss = "media_loss_percent", "loss", Percent, Lower;
-    /// Share of the packets of all streams that came after their frame was due.
+    /// Share of the packets of all streams that arrived after their frame was due.
     MediaLate = "media_late_percent", "late", Percent, Lower;
-    /// How often the picture of a stream stood still, all streams together.
+    /// Number of stalls of all streams.
     MediaStalls = "media_stalls", "stalls", Count, Lower;
     /// The estimated quality of the worst stream.
     MediaQuality = "media_quality_score", "quality", Score, Higher;
-    /// Payload that the endpoint received in its time.
+    /// Payload per time that the endpoint received during the test.
     UpGoodput = "up_goodput_bit_s", "goodput up", BitsPerSecond, Higher;
-    /// Payload that the site which measures received in its time.
+    /// Payload per time that the measuring site received during the test.
     DownGoodput = "down_goodput_bit_s", "goodput down", BitsPerSecond, Higher;
-    /// Payload that the kernel of the site which measures took.
+    /// Payload per time that the measuring site's kernel accepted.
     UpSent = "up_sent_bit_s", "sent up", BitsPerSecond, Higher;
-    /// Payload that the endpoint's kernel took.
+    /// Payload per time that the endpoint's kernel accepted.
     DownSent = "down_sent_bit_s", "sent down", BitsPerSecond, Higher;
-    /// Share of the datagrams that were sent up and did not come.
+    /// Share of the datagrams sent up that were lost.
     UpLoss = "up_loss_percent", "loss up", Percent, Lower;
-    /// Share of the datagrams that were sent down and did not come.
+    /// Share of the datagrams sent down that were lost.
     DownLoss = "down_loss_percent", "loss down", Percent, Lower;
-    /// Interarrival jitter up (RFC 3550), of the stream with the most.
+    /// Interarrival jitter up (RFC 3550), of the stream with the largest.
     UpJitter = "up_jitter_ns", "jitter up", Nanoseconds, Lower;
-    /// Interarrival jitter down (RFC 3550), of the stream with the most.
+    /// Interarrival jitter down (RFC 3550), of the stream with the largest.
     DownJitter = "down_jitter_ns", "jitter down", Nanoseconds, Lower;
     /// 95th percentile of the packet delay variation up (RFC 5481).
     UpPdvP95 = "up_pdv_p95_ns", "PDV p95 up", Nanoseconds, Lower;
@@ -150,19 +152,19 @@ quantities! {
     UpRetransmissions = "up_retransmissions", "retransmissions up", Count, Lower;
     /// Segments that TCP retransmitted down.
     DownRetransmissions = "down_retransmissions", "retransmissions down", Count, Lower;
-    /// TCP's smoothed round-trip time while it sends up.
+    /// TCP's smoothed round-trip time while sending up.
     UpSrtt = "up_srtt_ns", "RTT under load up", Nanoseconds, Lower;
-    /// TCP's smoothed round-trip time while it sends down.
+    /// TCP's smoothed round-trip time while sending down.
     DownSrtt = "down_srtt_ns", "RTT under load down", Nanoseconds, Lower;
-    /// The busiest sending thread of the site which measures, percent of a core.
+    /// The busiest sending thread of the measuring site, percent of a core.
     UpSenderCpu = "up_sender_cpu_percent", "sender CPU up", Percent, Lower;
     /// The busiest receiving thread of the endpoint, percent of a core.
     UpReceiverCpu = "up_receiver_cpu_percent", "receiver CPU up", Percent, Lower;
     /// The busiest sending thread of the endpoint, percent of a core.
     DownSenderCpu = "down_sender_cpu_percent", "sender CPU down", Percent, Lower;
-    /// The busiest receiving thread of the site which measures, percent of a core.
+    /// The busiest receiving thread of the measuring site, percent of a core.
     DownReceiverCpu = "down_receiver_cpu_percent", "receiver CPU down", Percent, Lower;
-    /// Payload of a load of the plan that its receiver had.
+    /// Payload per time of a background load that its receiver received.
     LoadGoodput = "load_goodput_bit_s", "load's goodput", BitsPerSecond, Higher;
 }
 
@@ -173,7 +175,7 @@ impl Quantity {
         all.find(|one| one.facts().name == name)
     }
 
-    /// A value of it with its unit, as people read it: `93.4 Mbit/s`, `0.20 %`, `1.204 ms`.
+    /// A value with its unit, as text: `93.4 Mbit/s`, `0.20 %`, `1.204 ms`.
     pub fn in_words(self, value: f64) -> String {
         match self.facts().unit {
             QuantityUnit::BitsPerSecond => rate_in_words(value),
@@ -224,19 +226,19 @@ impl TryFrom<String> for Quantity {
     }
 }
 
-/// What a transfer came to over its whole time.
+/// The results of a transfer over its whole duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Quantities {
-    /// The other end.
+    /// Address and port of the other end.
     pub peer: SocketAddr,
-    /// Each quantity that was measured, in its unit. Finite.
+    /// Each measured quantity with its value, in the unit of its name.
     pub values: BTreeMap<Quantity, f64>,
-    /// Why it was not more, a sentence for each direction.
+    /// What limited the transfer, one sentence per direction.
     pub limits: Vec<String>,
 }
 
-/// What a line about a transfer has.
+/// The quantities in a line about a transfer.
 const FIRST: [Quantity; 10] = [
     Quantity::MediaRate,
     Quantity::MediaLoss,
@@ -251,7 +253,7 @@ const FIRST: [Quantity; 10] = [
 ];
 
 impl Quantities {
-    /// The first of them, for a line: `goodput up 93.40 Mbit/s, loss up 0.20 %`.
+    /// The first of them as one line: `goodput up 93.40 Mbit/s, loss up 0.20 %`.
     pub fn in_a_line(&self) -> String {
         let reported = FIRST.iter().filter_map(|quantity| {
             let value = self.values.get(quantity)?;

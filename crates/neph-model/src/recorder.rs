@@ -1,11 +1,13 @@
-//! The contract between what measures and what keeps its records: a store, or a journal of an agent.
+//! The contract between a measurement and the storage of its records: a store, or a journal of an
+//! agent.
 
 use std::error::Error;
 use std::fmt::{self, Debug};
 
 use crate::{Event, ExperimentId, FleetMessage, Message, Sample};
 
-/// Takes what a running experiment measures. What a call was given is safe once it has returned.
+/// Takes the measurements of a running experiment. The arguments of a call are safe once it has
+/// returned.
 pub trait Recorder: Debug + Send {
     /// The experiment it records.
     fn experiment(&self) -> ExperimentId;
@@ -35,7 +37,7 @@ pub trait Recorder: Debug + Send {
     fn sample(&mut self, sample: &Sample) -> Result<(), RecordError>;
 }
 
-/// A recorder could not keep a record. It prints as the error of the store or file behind it.
+/// A recorder could not store a record. It prints as the error of the store or file behind it.
 #[derive(Debug)]
 pub struct RecordError {
     source: Box<dyn Error + Send + Sync>,
@@ -59,7 +61,8 @@ impl RecordError {
         }
     }
 
-    /// Whether the disk had no room: what is there is whole, and more fits once there is.
+    /// Whether the disk was full: the stored data is complete, and more can be stored when there is
+    /// room.
     pub const fn is_disk_full(&self) -> bool {
         self.is_disk_full
     }

@@ -1,7 +1,7 @@
-//! What a reflector is asked to be, wherever it runs: by `neph reflect`, by a plan for a site of its lab.
+//! The configuration of a reflector: of `neph reflect`, or of a site in the lab of a plan.
 //!
-//! Owns the values and their defaults. Flags that ask for one are read in neph-campaign (of plans) and neph;
-//! neph-probe starts it.
+//! Owns the values and their defaults. Flags are read in neph-campaign (of plans) and neph;
+//! neph-probe starts the reflector.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
@@ -12,40 +12,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BitRate, ByteSize, SecretSource, Span, TlsVersion};
 
-/// Where a reflector listens unless another port is asked for, TCP and UDP.
+/// Default port of a reflector, TCP and UDP.
 pub const REFLECT_PORT: u16 = 8080;
 
-/// A reflector to start. Paths and variables are those of the host that it runs on.
+/// The configuration of a reflector. Paths and environment variables are those of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReflectorSpec {
-    /// Where it listens, TCP and UDP; port 0 takes a free one. `[::]` is every address of both
-    /// versions, as far as the host has IPv6.
+    /// Listen address, TCP and UDP; port 0 for a free one. `[::]` is every address of both IP
+    /// versions, if the host has IPv6.
     pub address: SocketAddr,
-    /// The certificate with which it offers TLS, on the same port as plain text; no TLS if absent.
+    /// Certificate for TLS, on the same port as plain text; null: no TLS.
     pub identity: Option<ReflectorIdentity>,
-    /// The only version of TLS that it offers; all if absent.
+    /// The only TLS version that it offers; null: all.
     pub tls_version: Option<TlsVersion>,
-    /// Key of authenticated STAMP; with it, other packets are refused.
+    /// Key of authenticated STAMP: other packets are refused. null: open STAMP.
     pub stamp_key: Option<SecretSource>,
-    /// Source ports from which STAMP requests are answered although a server may have them.
+    /// Source ports from which STAMP requests are answered although a server may use them.
     pub answered_ports: Vec<u16>,
-    /// How long it waits before each reply, as a busy server would.
+    /// Artificial delay before each reply, as in a busy server.
     #[serde(rename = "think_ns")]
     pub think: Span,
-    /// Where throughput tests are served beside, TCP and UDP, at the same address; none if absent.
+    /// Port of the throughput server at the same address, TCP and UDP; null: none.
     #[serde(default)]
     pub throughput: Option<NonZeroU16>,
-    /// Where media streams are served beside (RTSP over TCP), at the same address; none if absent.
+    /// Port of the media server (RTSP over TCP) at the same address; null: none.
     #[serde(default)]
     pub media: Option<NonZeroU16>,
-    /// What it bears from its peers.
+    /// Caps on what peers can request.
     pub caps: ReflectorCaps,
 }
 
 impl ReflectorSpec {
-    /// A reflector at `address`: plain text and TLS of any version if it gets an identity, open STAMP,
-    /// no waiting, the default caps.
+    /// A reflector at `address` with the default caps: plain text, TLS of any version if it gets an
+    /// identity, open STAMP, no delay.
     pub fn at(address: SocketAddr) -> Self {
         Self {
             address,
@@ -68,56 +68,55 @@ impl Default for ReflectorSpec {
     }
 }
 
-/// Where a reflector's certificate comes from.
+/// The source of a reflector's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReflectorIdentity {
-    /// Made when it starts, valid for these names and addresses. The reflector adds those by which it
-    /// is reached where it listens.
+    /// Generated at the start, valid for these names and addresses. The reflector adds the names
+    /// and addresses of its listen address.
     SelfSigned(Vec<String>),
     /// PEM files: certificate chain and private key.
     Files {
-        /// The chain.
+        /// Certificate chain.
         certificate: PathBuf,
-        /// The key.
+        /// Private key.
         key: PathBuf,
     },
 }
 
-/// Caps on everything that a peer could ask too much of.
+/// Caps on the resources that peers can request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReflectorCaps {
-    /// Largest reply payload that is granted.
+    /// Largest reply payload.
     #[serde(rename = "reply_bytes")]
     pub reply_size: ByteSize,
-    /// Largest request payload that is read.
+    /// Largest request payload.
     #[serde(rename = "request_bytes")]
     pub request_size: ByteSize,
-    /// Memory for all that peers make the reflector hold, every copy counted: connections, messages that
-    /// are not whole or not read yet, and what is remembered of peers.
+    /// Memory for the data of all peers, every copy counted: connections, incomplete or unread
+    /// messages, and the state of peers.
     #[serde(rename = "memory_bytes")]
     pub memory: ByteSize,
-    /// Messages a second from one peer address; a second's worth may come at once. By default more
-    /// than the densest fleets ask for (50,000 flows a second apart, 512 with 200 messages a second
-    /// each), so that a moment's delay refuses none. A reply is no larger than its request, so what
-    /// the cap saves is a core's time, and STAMP has one thread.
+    /// Messages per second from one peer address; a second's worth may arrive at once. The default
+    /// exceeds the densest fleets (50,000 flows a second apart, 512 flows with 200 messages per
+    /// second each). The cap protects one core: a reply is no larger than its request, and STAMP
+    /// has one thread.
     pub messages_per_second: u32,
     /// Reply payload to one peer address.
     #[serde(rename = "reply_bits_per_second")]
     pub reply_rate: BitRate,
-    /// Connections at the same time, of all peers.
+    /// Concurrent connections of all peers.
     pub connections: u32,
-    /// Connections at the same time, of one peer address or of one /64 of IPv6. A /56 gets half as much
-    /// more.
+    /// Concurrent connections of one peer address, or of one IPv6 /64. A /56 may have 50 % more.
     pub connections_per_peer: u32,
-    /// A connection that sends nothing for this long is closed.
+    /// Time without data after which a connection is closed.
     #[serde(rename = "idle_ns")]
     pub idle: Span,
-    /// A connection that has not opened its protocol by then is closed.
+    /// Time within which a connection must complete its opening.
     #[serde(rename = "handshake_ns")]
     pub handshake: Span,
-    /// Longest bulk transfer.
+    /// Maximum duration of a bulk transfer.
     #[serde(rename = "bulk_ns")]
     pub bulk: Span,
 }

@@ -1,6 +1,6 @@
-//! What comes back from an executor: plain data that crosses processes.
+//! The results of an executor: plain data that processes exchange.
 //!
-//! Owns the answers to orders. How they are measured, and where they are kept, is not known here.
+//! Owns the results of orders. Does not know how they are measured, nor where they are stored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,61 +10,63 @@ use crate::{
     Recorder, Sample, Span, Wall, Warning,
 };
 
-/// What is known when everything is ready and before the first message goes.
+/// An experiment that is ready to send its first message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepared {
-    /// The moment from which this experiment's own marks count.
+    /// Start time of the experiment, Unix nanoseconds; its client timestamps count from it.
     pub started: Wall,
-    /// The flows with their addresses; the main flow is the first. A source port may still be
-    /// open. They are stored at once, so that messages that survive a crash have their flows.
+    /// The flows with their addresses; the main flow is first. A source port may not be known yet.
+    /// They are stored immediately, so that messages that survive a crash have their flows.
     pub flows: Vec<Flow>,
-    /// The fleet in the place of a main flow; `flows` holds only what runs with it then.
+    /// The fleet that replaces the main flow; `flows` then has only the other flows. null without
+    /// one.
     pub fleet: Option<Fleet>,
 }
 
-/// How a carried-out experiment came to its end.
+/// How an experiment ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The whole schedule was gone through.
+    /// The whole schedule was executed.
     Complete,
     /// It was cancelled.
     Interrupted,
-    /// It could not go on, and why.
+    /// It could not continue, with the reason.
     Failed(String),
 }
 
-/// An experiment that has been carried out, to whatever end. Its messages, events and samples came
-/// before.
+/// An experiment that ended. Its messages, events and samples were reported before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentResult {
     /// How it ended.
     pub ending: Ending,
-    /// When.
+    /// End time, Unix nanoseconds.
     pub ended: Wall,
-    /// The flows as they were in the end.
+    /// The flows at the end.
     pub flows: Vec<Flow>,
-    /// Of a transfer: what it came to.
+    /// Results of a transfer; null if it measured messages.
     #[serde(default)]
     pub quantities: Option<Quantities>,
-    /// Of a fleet: replies that came after their message was counted lost.
+    /// Replies of a fleet that arrived after their message was counted as lost; null without a
+    /// fleet.
     pub late: Option<u64>,
-    /// The routes of a fleet's flows, where the order asks for them and they could be had.
+    /// Routes of a fleet's flows; null if they were not requested or could not be traced.
     pub trace: Option<FlowTrace>,
-    /// (monotonic since start, wall) pairs in nanoseconds, one a second; of more than an hour fewer.
+    /// Pairs of clock readings at one moment: nanoseconds since the start on the monotonic clock,
+    /// and Unix nanoseconds. One pair per second; fewer beyond an hour.
     pub anchors: Vec<(i64, i64)>,
-    /// The host that sent.
+    /// The client host.
     pub host: HostFacts,
-    /// How busy it was.
+    /// CPU load of the client host.
     pub load: Load,
-    /// What only the executor can see: clock steps, a late lab link.
+    /// Warnings that only the executor can detect: clock steps, a late emulated link.
     pub warnings: Vec<Warning>,
 }
 
 impl ExperimentResult {
-    /// One of which nothing is known but its end and its flows.
+    /// A result with only an ending, its time and the flows.
     pub fn of_end(ending: Ending, ended: Wall, flows: Vec<Flow>) -> Self {
         Self {
             ending,
@@ -81,23 +83,23 @@ impl ExperimentResult {
     }
 }
 
-/// What was ordered did not come about: a name without an address, a connection refused. Unless it is
-/// permanent, it may be tried again.
+/// An order that failed: a name without an address, a refused connection. It may be retried unless
+/// the failure is permanent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{operation} failed: {reason}")]
 #[serde(deny_unknown_fields)]
 pub struct OrderFailed {
-    /// What was tried, on which subject.
+    /// The operation that failed, with its object.
     pub operation: String,
-    /// Why it did not work.
+    /// Why it failed.
     pub reason: String,
-    /// Another try would fail in the same way: a policy refuses it.
+    /// Whether every retry would fail in the same way, because a policy refuses the order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_permanent: bool,
 }
 
 impl OrderFailed {
-    /// What may succeed at another try.
+    /// A failure that a retry may resolve.
     pub fn new(operation: impl Into<String>, reason: impl std::fmt::Display) -> Self {
         Self {
             operation: operation.into(),
@@ -106,7 +108,7 @@ impl OrderFailed {
         }
     }
 
-    /// It fails at every try where `is_permanent`.
+    /// Sets whether every retry would fail.
     #[must_use]
     pub fn permanent_if(self, is_permanent: bool) -> Self {
         Self {
@@ -115,43 +117,44 @@ impl OrderFailed {
         }
     }
 
-    /// The operation of an experiment that was not ready when the timetable has it begin.
+    /// The operation of an experiment that was not ready at its start time in the timetable.
     pub const MISSED_START: &str = "begin at the agreed moment";
 
-    /// The executor answered something that was not asked.
+    /// The failure of an executor that returned the result of another kind of order.
     pub fn another_result(operation: &str) -> Self {
         let reason = "the executor reported the result of another kind of order";
         Self::new(operation, reason)
     }
 }
 
-/// How far running experiments are.
+/// The progress of running experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// Since their start.
+    /// Time since their start.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,
-    /// Messages of the first one's main flow that are due by now; of a capture its packets so far.
+    /// Number of messages that were due until now, of the first experiment's main flow. For a
+    /// capture, its packets until now.
     pub due: u64,
 }
 
-/// What was measured since the last time, of one experiment.
+/// Measurements of one experiment since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Records {
     /// Messages of flows.
     pub messages: Vec<Message>,
-    /// Messages of the fleet.
+    /// Messages of a fleet.
     pub fleet: Vec<FleetMessage>,
-    /// What happened.
+    /// Events.
     pub events: Vec<Event>,
     /// Samples of series.
     pub samples: Vec<Sample>,
 }
 
 impl Records {
-    /// Gives all of them to a recorder; they are safe when this returns.
+    /// Passes all of them to a recorder; they are safe when this returns.
     ///
     /// # Errors
     /// The recorder refuses.

@@ -1,4 +1,4 @@
-//! A scenario: one fixation of all parameters.
+//! A scenario: one value for every parameter.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,29 +7,29 @@ use crate::{
     ByteSize, Measure, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress, Targets,
 };
 
-/// One fixation of all parameters.
+/// A scenario: one value for every parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
-    /// What it fixes, hashed: equal in every campaign that fixes the same.
+    /// Id of the scenario: a hash of its values, equal in all campaigns with the same values.
     pub id: ScenarioId,
-    /// Its place in the plan's matrix, from 0.
+    /// Place in the plan's matrix, from 0.
     pub index: u32,
-    /// The endpoint's name in the plan.
+    /// Name of the endpoint in the plan.
     pub endpoint: String,
-    /// Where the endpoint is, and so the kind of exchange.
+    /// The targets, which determine the kind of probe.
     #[serde(flatten)]
     pub target: Targets,
-    /// Time between two requests.
+    /// Time between two requests, nanoseconds.
     pub interval: Span,
-    /// Request payload in bytes, without what the protocol puts around it.
+    /// Request payload without protocol headers, bytes.
     pub request_size: ByteSize,
-    /// Reply payload that is asked for, bytes. A neph reflector sends no less than its marks need.
+    /// Requested reply payload, bytes. A neph reflector sends at least the size of its timestamps.
     pub response_size: ByteSize,
-    /// Messages per experiment, of each flow.
+    /// Messages per experiment and flow.
     pub messages: u64,
-    /// Every other parameter that the plan fixes.
+    /// All other parameters of the plan.
     pub parameters: Parameters,
-    /// Those of `parameters` that differ between scenarios of this plan: they belong in labels.
+    /// The parameters that differ between the scenarios of this plan: labels contain them.
     pub varied: Vec<ParameterName>,
 }
 
@@ -39,7 +39,7 @@ impl Scenario {
         self.target.probe()
     }
 
-    /// What people read of the load that the plan itself makes meanwhile, if it makes any.
+    /// The text of the load that the plan itself generates meanwhile; `None` without one.
     pub fn stress(&self) -> Option<&str> {
         let asked = self.parameters.stress();
         let made = asked.filter(|stress| !stress.loads().is_empty());
@@ -56,7 +56,7 @@ impl Scenario {
         Some(own.unwrap_or_else(|| format!("{name} {}", parameter.text())))
     }
 
-    /// Whether both fix the same, except for the load that the plan makes meanwhile.
+    /// Whether both have the same values, except for the load that the plan generates meanwhile.
     pub fn is_identical_but_for_stress(&self, other: &Self) -> bool {
         let rest = |one: &Self| {
             let mut rest = one.clone();
@@ -93,14 +93,14 @@ impl Scenario {
             .saturating_mul(self.flows().unwrap_or(1).into())
     }
 
-    /// `continent · every 100 ms · 10 KiB`, and what else varies in this plan. Nothing in it is
-    /// rounded: 1472 and 1473 bytes may be two scenarios.
+    /// `continent · every 100 ms · 10 KiB`, and the other parameters that vary in this plan.
+    /// Nothing in it is rounded: 1472 and 1473 bytes may be two scenarios.
     pub fn label(&self) -> String {
         self.label_parts().join(" · ")
     }
 
-    /// The labels of scenarios that stand together: without what all of them share, which distinguishes
-    /// none. A single scenario keeps its whole label.
+    /// The labels of scenarios that are shown together: without the parts that all of them share. A
+    /// single scenario has its whole label.
     pub fn labels_apart(all: &[Self]) -> Vec<String> {
         let shared = Self::shared_parts(all);
         let label = |scenario: &Self| {
@@ -115,8 +115,8 @@ impl Scenario {
         all.iter().map(label).collect()
     }
 
-    /// What the labels of all these scenarios have in common, in the order of labels; nothing of a single
-    /// scenario.
+    /// What the labels of all these scenarios have in common, in the order of labels; nothing of a
+    /// single scenario.
     pub fn shared_parts(all: &[Self]) -> Vec<String> {
         let [first, others @ ..] = all else {
             return Vec::new();
@@ -127,8 +127,9 @@ impl Scenario {
         if others.is_empty() { Vec::new() } else { parts }
     }
 
-    /// The parts of the label: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's size, and
-    /// each level of other variables. A transfer has its seconds instead of interval and size.
+    /// The parts of the label: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's
+    /// size, and each level of other variables. A transfer has its seconds instead of interval and
+    /// size.
     pub fn label_parts(&self) -> Vec<String> {
         let mut parts = vec![self.endpoint.clone()];
         parts.extend(self.flows().map(|flows| format!("{flows} flows")));

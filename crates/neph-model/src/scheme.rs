@@ -1,4 +1,4 @@
-//! The ways of writing a target: which scheme asks for which kind of exchange.
+//! The schemes of targets: which scheme means which kind of probe.
 //!
 //! Plans and the command line read their schemes here.
 
@@ -7,7 +7,7 @@ use crate::ProbeKind;
 /// One way of writing a target.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Scheme {
-    /// What stands before `://`.
+    /// The text before `://`.
     pub name: &'static str,
     /// The kind of exchange.
     pub kind: ProbeKind,

@@ -8,17 +8,18 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a secret is read, on the host that needs it.
+/// Where a secret is, on the host that needs it: `file:PATH` or `env:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub enum SecretSource {
-    /// A file that only its owner can read, by its path.
+    /// The path of a file that only its owner can read.
     File(String),
-    /// An environment variable, by its name.
+    /// The name of an environment variable.
     Variable(String),
 }
 
-/// A text that names no place of a secret: perhaps the secret itself, which is therefore not repeated.
+/// A text that names no place of a secret: perhaps the secret itself, which is therefore not
+/// repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a secret on the command line or in a plan is readable by others (ps shows arguments): write \

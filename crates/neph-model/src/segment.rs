@@ -1,9 +1,10 @@
 //! A TCP segment: how many of them a message takes.
 //!
-//! Owns the default size of a segment. Neither the TCP statistics of timestamps nor the store hold a
-//! connection's own segment size. Everything that is calculated from sizes uses this default: segments of
-//! a message, the first window, overhead of headers. Behind a tunnel or over IPv6 a segment carries some
-//! dozen bytes less, over loopback 64 KiB: results that depend on it allow for that.
+//! Owns the default size of a segment. Neither the TCP statistics of timestamps nor the store hold
+//! a connection's own segment size. Everything that is calculated from sizes uses this default:
+//! segments of a message, the first window, overhead of headers. Behind a tunnel or over IPv6 a
+//! segment carries some dozen bytes less, over loopback 64 KiB: results that depend on it allow for
+//! that.
 
 use crate::ByteSize;
 

@@ -1,4 +1,4 @@
-//! Series: values over time that belong to an experiment but to no message.
+//! Series: values over time of an experiment that belong to no message.
 
 use std::fmt;
 
@@ -7,43 +7,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Quantity, TcpField};
 
-/// Which series a sample belongs to. The unit is in the name.
+/// The name of a series, with its unit.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(into = "String", try_from = "String")]
 pub enum SeriesName {
-    /// A share of the time of all cores since the last sample, percent.
+    /// Share of the time of all cores since the last sample, percent.
     Cpu(CpuUse),
-    /// A share of the time of the core with this number, likewise.
+    /// Share of the time of the core with this number since the last sample, percent.
     Core(u16, CpuUse),
-    /// What all interfaces but loopback counted where the sender is, per second.
+    /// Counter of all interfaces except loopback in the sender's network namespace, per second.
     Net(NetCount),
-    /// What the kernel reports of the main flow's TCP connection.
+    /// A TCP statistic of the main flow's connection.
     Tcp(TcpField),
-    /// What a transfer came to within a second.
+    /// A result of a transfer within one second.
     Quantity(Quantity),
-    /// Payload of traffic that the plan generates beside, bits per second: which of its loads, from 1 in the
-    /// order of `stress`, and at which end.
+    /// Payload of a background load, bits per second: its number, from 1 in the order of `stress`,
+    /// and the end.
     Load(u16, LoadEnd),
-    /// The share of the time that the processors of a guest at that end of that load are busy, percent.
+    /// Share of the time that the processors of the guest at that end of a background load are
+    /// busy, percent.
     LoadCpu(u16, LoadEnd),
 }
 
-/// An end of traffic that a plan generates.
+/// An end of a background load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoadEnd {
     /// What the sender sent, without retransmissions.
     Sent,
-    /// What the receiver had of it.
+    /// What the receiver received.
     Received,
 }
 
 impl LoadEnd {
-    /// Both.
+    /// All.
     pub const ALL: [Self; 2] = [Self::Sent, Self::Received];
 
-    /// The word for it: `sent`, `received`.
+    /// The name: `sent`, `received`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -60,31 +61,31 @@ impl LoadEnd {
     }
 }
 
-/// What a processor's time went into.
+/// The use of a processor's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CpuUse {
-    /// Not idle; what was stolen counts.
+    /// Not idle; stolen time included.
     Busy,
-    /// The hypervisor gave it to others.
+    /// Given to other guests by the hypervisor.
     Steal,
-    /// The kernel's work behind interrupts: packets, mostly.
+    /// Kernel work after interrupts, mostly packets.
     Softirq,
 }
 
-/// What an interface counts.
+/// A counter of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NetCount {
-    /// Bytes that came in.
+    /// Bytes received.
     ReceivedBytes,
-    /// Packets that came in.
+    /// Packets received.
     ReceivedPackets,
-    /// Packets that came in and were thrown away.
+    /// Packets received and dropped.
     ReceivedDrops,
-    /// Bytes that went out.
+    /// Bytes sent.
     SentBytes,
-    /// Packets that went out.
+    /// Packets sent.
     SentPackets,
-    /// Packets that were to go out and were thrown away.
+    /// Packets dropped before sending.
     SentDrops,
 }
 
@@ -199,9 +200,9 @@ impl TryFrom<String> for SeriesName {
 /// One value of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// Which series.
+    /// Name of the series.
     pub series: SeriesName,
-    /// Nanoseconds since the experiment's start, on our monotonic clock.
+    /// Nanoseconds since the experiment's start, on the client's monotonic clock.
     pub at: i64,
     /// The value, in the series' unit.
     pub value: f64,

@@ -1,6 +1,6 @@
-//! What a site of a lab does while something is measured.
+//! The load that a site of a lab generates during a measurement.
 //!
-//! Owns what a load is, and its text: `vm1 80%, vm2 flow 10.0.0.1:8080 max`. Does not generate
+//! Owns the kinds of load, and their text: `vm1 80%, vm2 flow 10.0.0.1:8080 max`. Does not generate
 //! it.
 
 use std::fmt;
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::BitRate;
 
-/// What a site does while something is measured.
+/// The load that a site generates during a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadSpec {
-    /// Keeps each core that it may use so busy.
+    /// CPU load of each core that the site may use, percent.
     Cpu(CpuShare),
-    /// TCP to a reflector, as fast as it goes or at a rate.
+    /// TCP load to a reflector.
     Flow {
         /// The reflector, `host:port`.
         to: String,
-        /// The rate; `None`: as fast as it goes.
+        /// Rate in bit/s; null: no limit.
         rate: Option<BitRate>,
     },
-    /// UDP to a reflector, in frames as a video has them.
+    /// UDP load to a reflector, in frames like a video.
     Stream {
         /// The reflector, `host:port`.
         to: String,
-        /// The rate.
+        /// Rate in bit/s.
         rate: BitRate,
     },
 }
@@ -73,17 +73,17 @@ impl fmt::Display for CpuShare {
     }
 }
 
-/// A load and where it is made.
+/// A load with its site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteLoad {
-    /// The site, or the guest.
+    /// Name of the site or guest.
     pub site: String,
-    /// What it does.
+    /// The load.
     pub load: LoadSpec,
 }
 
 impl SiteLoad {
-    /// Whether both say what the same site does in the same respect, perhaps differently.
+    /// Whether both define the same load of the same site, perhaps with different values.
     fn is_same(&self, other: &Self) -> bool {
         let is_identical = match (&self.load, &other.load) {
             (LoadSpec::Cpu(_), LoadSpec::Cpu(_)) => true,
@@ -131,7 +131,7 @@ pub enum NoLoad {
     DuplicateFilter(String),
 }
 
-/// How numbers of a load are written: people may write them in more ways than they are stored.
+/// How numbers of a load are parsed: users may write them in more forms than they are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadUnits {
     /// Reads percent, `80%`.

@@ -1,12 +1,12 @@
 //! What a kind of probe really sends where a size is requested.
 //!
-//! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. Does not
-//! build the bytes.
+//! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. Does
+//! not build the bytes.
 
 use crate::{ByteSize, ProbeKind, RequestSize};
 
-/// The shortest reply of a neph reflector with timestamps in its payload, bytes. neph-probe compares this
-/// and the sizes of STAMP to those of neph-wire.
+/// The shortest reply of a neph reflector with timestamps in its payload, bytes. neph-probe
+/// compares this and the sizes of STAMP to those of neph-wire.
 pub const LEAST_REPLY: u64 = 68;
 /// STAMP packets without a tag, bytes.
 const STAMP_OPEN: StampSizes = StampSizes {
@@ -48,9 +48,9 @@ impl Authenticated {
     }
 }
 
-/// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes: the
-/// bare packet, if exactly that is requested, and the packet with room for a reflector's timestamps.
-/// 0 where the protocol decides.
+/// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes:
+/// the bare packet, if exactly that is requested, and the packet with room for a reflector's
+/// timestamps. 0 where the protocol decides.
 pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated) -> ByteSize {
     let bytes = match kind.facts().request_size {
         RequestSize::AtLeast(least) => asked.bytes().max(least),
@@ -75,7 +75,7 @@ pub const fn stamp_sizes(authenticated: Authenticated) -> StampSizes {
     }
 }
 
-/// Why a size that was asked for is not sent, in a sentence; `None` if it is.
+/// Why a requested size is not sent, in a sentence; `None` if it is.
 pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<String> {
     if asked == sent {
         return None;
@@ -86,18 +86,18 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
         RequestSize::Stamp => {
             let StampSizes { bare, .. } = stamp_sizes(Authenticated::No);
             format!(
-                "udp: {asked} is sent as {sent}, which a reflector's marks need; {bare} B is a bare STAMP \
-                 packet, without marks"
+                "udp: {asked} is raised to {sent}, the size of a reflector's timestamps; {bare} B is a standard \
+                 STAMP packet without them"
             )
         }
         RequestSize::AtLeast(_) => {
-            format!("{kind}: {asked} is sent as {sent}, which its number needs")
+            format!("{kind}: {asked} is raised to {sent}, the size of its sequence number")
         }
     })
 }
 
 /// The payload of each reply of a neph reflector: `asked`, raised if timestamps in the payload need
-/// more. HTTP has them in a header, and datagrams come back as long as they went.
+/// more. HTTP has them in a header, and datagrams are returned with the length of the request.
 pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
     let least = if kind.facts().has_marks_in_payload {
         LEAST_REPLY
@@ -107,8 +107,8 @@ pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
     ByteSize(asked.bytes().max(least))
 }
 
-/// A reply's payload for tables and labels, nothing rounded: the requested size, and that of a neph
-/// reflector if larger. Third-party servers choose their own, so both are named.
+/// The text of a reply's payload for tables and labels, not rounded: the requested size, and that
+/// of a neph reflector if larger. Third-party servers choose their own, so both are named.
 pub fn reply_size_in_words(kind: ProbeKind, asked: ByteSize) -> String {
     let sent = reply_size(kind, asked);
     if sent == asked {
@@ -117,13 +117,13 @@ pub fn reply_size_in_words(kind: ProbeKind, asked: ByteSize) -> String {
     format!("{} (neph reflector: {})", asked.exact(), sent.exact())
 }
 
-/// Why replies of a neph reflector are longer than asked, in a sentence; `None` if they are not.
-/// Datagrams come back as long as they went.
+/// Why replies of a neph reflector are longer than requested, in a sentence; `None` if they are
+/// not. Datagrams are returned with the length of the request.
 pub fn why_replies_are_raised(kind: ProbeKind, asked: ByteSize) -> Option<String> {
     let sent = reply_size(kind, asked);
     (sent != asked).then(|| {
         format!(
-            "{kind}: replies of {} are sent as {}, which a reflector's marks need",
+            "{kind}: replies of {} are raised to {}, the size of a reflector's timestamps",
             asked.exact(),
             sent.exact()
         )
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!([44, 112, 113, 1472].map(keyed), [192, 112, 192, 1472]);
         let why = why_raised(ProbeKind::Udp, ByteSize(64), ByteSize(104)).expect("it is raised");
         assert!(
-            why.contains("64 B is sent as 104 B") && why.contains("44 B"),
+            why.contains("64 B is raised to 104 B") && why.contains("44 B"),
             "{why}"
         );
         assert_eq!(why_raised(ProbeKind::Udp, ByteSize(44), ByteSize(44)), None);
@@ -169,7 +169,7 @@ mod tests {
         let (stream, icmp) = (12_u64, 12_u64);
         assert_eq!(kinds.map(sent), [stream, icmp, 0]);
         let why = why_replies_are_raised(ProbeKind::Ws, ByteSize(9)).expect("it is raised");
-        assert!(why.contains("9 B are sent as"), "{why}");
+        assert!(why.contains("9 B are raised to"), "{why}");
         assert_eq!(why_replies_are_raised(ProbeKind::Ws, ByteSize(1024)), None);
         assert_eq!(why_replies_are_raised(ProbeKind::Icmp, ByteSize(9)), None);
     }

@@ -1,4 +1,4 @@
-//! A length of time: its arithmetic, how it is written and how it is read.
+//! A duration: its arithmetic, and its text form.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Neg, Sub};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A signed length of time in nanoseconds: 292 years either way.
+/// A signed duration in nanoseconds, up to 292 years.
 #[derive(
     Clone,
     Copy,
@@ -157,7 +157,8 @@ impl fmt::Display for Span {
 #[error("'{0}' is no length of time: write a number and ns, us, ms or s")]
 pub struct NoSpan(String);
 
-/// As [`Span`] is displayed, or as [`Span::exact`] writes it; no digit may be finer than a nanosecond.
+/// As [`Span`] is displayed, or as [`Span::exact`] writes it; no digit may be finer than a
+/// nanosecond.
 impl FromStr for Span {
     type Err = NoSpan;
 

@@ -1,37 +1,39 @@
-//! Stages: the time between two neighbouring timestamps, each with its name on screen.
+//! Stages: the time between two adjacent timestamps, and their names on screen.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One elementary stage of a message's life, in order.
+/// A stage of a message, in order of time.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// `intended` to the first act of the program: how late the sender was.
+    /// `intended` to `dialled` or `app_send`: the lateness of the sender.
     Lateness,
-    /// `dialled` to `connected`: one TCP handshake.
+    /// `dialled` to `connected`: the TCP handshake.
     Connect,
-    /// `connected` to `opened`: the handshakes above TCP (TLS, the WebSocket upgrade).
+    /// `connected` to `opened`: the handshakes above TCP (TLS, WebSocket upgrade).
     Handshake,
-    /// The fresh connection to `app_send`: building the request.
+    /// New connection to `app_send`: building the request.
     Compose,
-    /// `app_send` to `queued`: the system call and, on TCP, waiting for the window.
+    /// `app_send` to `queued`: the system call and, with TCP, the wait for the send window.
     SendWindow,
-    /// `queued` to `nic_tx`: our queueing discipline and driver.
+    /// `queued` to `nic_tx`: queueing discipline and driver of the client host.
     SendQueue,
     /// `nic_tx` to `peer_rx` and `peer_nic_tx` to `nic_rx`: both directions of the network.
     Network,
-    /// `peer_rx` to `peer_app_rx`: the peer's kernel until its program had read the request.
+    /// `peer_rx` to `peer_app_rx`: the peer's kernel, until the server application had read the
+    /// request.
     PeerKernel,
-    /// `peer_app_rx` to `peer_app_tx`: the peer's program.
+    /// `peer_app_rx` to `peer_app_tx`: the server application.
     PeerApp,
     /// `peer_app_tx` to `peer_nic_tx`: the peer's send path.
     PeerSend,
-    /// `nic_rx` to `app_recv`: our kernel until our program had read the reply.
+    /// `nic_rx` to `app_recv`: the client's kernel, until the client application had read the
+    /// reply.
     OwnKernel,
 }
 

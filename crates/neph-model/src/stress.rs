@@ -67,7 +67,7 @@ impl Stress {
         &self.text
     }
 
-    /// What people read: its name, or the loads.
+    /// Its name if it has one, else the loads.
     pub fn title(&self) -> &str {
         self.name.as_ref().unwrap_or(&self.text)
     }

@@ -1,22 +1,22 @@
-//! How a TCP SYN was answered.
+//! The answer to a TCP SYN.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What came back to a SYN: either is an answer.
+/// The answer to a TCP SYN.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SynAnswer {
-    /// SYN and ACK: the port is open, somebody listens there.
+    /// SYN-ACK: the port is open, a process listens.
     SynAck,
-    /// RST: the port is closed, nobody listens there (or a firewall answers).
+    /// RST: the port is closed, no process listens (or a firewall answers).
     Rst,
 }
 
 impl SynAnswer {
-    /// The word for it in files.
+    /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SynAck => "syn-ack",

@@ -1,6 +1,6 @@
-//! What is measured: `scheme://host:port/path`, in plans and on the command line.
+//! A target: `scheme://host:port/path`, in plans and on the command line.
 //!
-//! Owns the text and its meaning. Its host is `host`'s; nothing is resolved or opened here.
+//! Owns the text and its meaning. The host is in `host`; nothing is resolved or opened here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,11 +14,11 @@ use crate::host::{bare, bracketed};
 use crate::kind::{PathRule, ProbeKind};
 use crate::scheme::Scheme;
 
-/// A target whose text made sense.
+/// A valid target: `scheme://host:port/path`.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Target {
-    /// As it was written.
+    /// The text as written.
     text: String,
     scheme: &'static Scheme,
     host: String,
@@ -132,7 +132,7 @@ impl Target {
     pub fn written(&self) -> String {
         without_credentials(&self.text)
     }
-    /// The kind of exchange its scheme stands for.
+    /// The kind of probe of its scheme.
     pub const fn kind(&self) -> ProbeKind {
         self.scheme.kind
     }

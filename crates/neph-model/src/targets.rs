@@ -1,4 +1,4 @@
-//! What a scenario is aimed at.
+//! The targets of a scenario.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ProbeKind, Target};
 
-/// What a scenario is aimed at, and so the kind of exchange. Serialised as two texts, `target` and `probe`.
+/// The targets of a scenario, which determine the kind of probe. In JSON two texts: `target` and
+/// `probe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "Words", from = "Words")]
 #[schemars(with = "Words")]
@@ -15,23 +16,25 @@ pub struct Targets(Aim);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Aim {
-    /// Of one kind: one, or those that a fleet without a plan asks in turn. Not empty.
+    /// Targets of one kind: one, or several that the slots of a fleet without a plan use in turn.
+    /// Not empty.
     Known(Vec<Target>),
-    /// The name that files of another program use, without an address; and its kind.
+    /// A name from files of another program, without an address, and the kind of probe.
     Called(String, ProbeKind),
 }
 
-/// As stores keep it: of what only has a name the kind cannot be seen in the name.
+/// The stored form. It has the kind, because a name without an address does not show it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Words {
-    /// Where the endpoint is: a target, several with spaces between, or a name.
+    /// The target, several separated by spaces, or a name.
     target: String,
-    /// The kind of exchange.
+    /// The kind of probe.
     probe: ProbeKind,
 }
 
 impl Targets {
-    /// Reads what [`Self`] displays; what is no list of targets of this kind is a name.
+    /// Reads the text that [`Self`] displays; a text that is no list of targets of this kind is a
+    /// name.
     pub fn read(text: &str, probe: ProbeKind) -> Self {
         let targets: Result<Vec<Target>, _> = text.split(' ').map(Target::parse).collect();
         let is_one_kind = |all: &Vec<Target>| all.iter().all(|one| one.kind() == probe);
@@ -39,7 +42,7 @@ impl Targets {
         Self(targets.map_or_else(|| Aim::Called(text.to_owned(), probe), Aim::Known))
     }
 
-    /// The kind of exchange.
+    /// The kind of probe.
     pub fn probe(&self) -> ProbeKind {
         match &self.0 {
             Aim::Known(targets) => targets[0].kind(),

@@ -1,4 +1,5 @@
-//! The fields of Linux's `struct tcp_info`: one table for what is read, stored, exported and documented.
+//! The fields of Linux's `struct tcp_info`: one table for what is read, stored, exported and
+//! documented.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TcpField(u8);
 
-/// Where a field is and what it means.
+/// The position and the meaning of a field.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     /// As linux/tcp.h calls it, without `tcpi_`.
@@ -35,8 +36,8 @@ const fn row(
     }
 }
 
-/// The fields in the order of the structure. The bit fields of bytes 6 and 7 (window scales and flags) are
-/// one number each. Kernels append fields: what an older one does not give is absent.
+/// The fields in the order of the structure. The bit fields of bytes 6 and 7 (window scales and
+/// flags) are one number each. Kernels append fields: what an older one does not give is absent.
 const FIELDS: &[Row] = &[
     row(
         ("state", ""),
@@ -189,7 +190,7 @@ const FIELDS: &[Row] = &[
         "received since the connection began",
     ),
     row(("notsent", "bytes"), (144, 4), "written and not sent yet"),
-    row(("min_rtt", "us"), (148, 4), "least round-trip time"),
+    row(("min_rtt", "us"), (148, 4), "minimum round-trip time"),
     row(("data_segs_in", ""), (152, 4), "received with data"),
     row(("data_segs_out", ""), (156, 4), "sent with data"),
     row(
@@ -220,7 +221,7 @@ const FIELDS: &[Row] = &[
     row(
         ("delivered_ce", "segments"),
         (196, 4),
-        "of these, with a congestion mark (ECN)",
+        "of these, with an ECN congestion mark",
     ),
     row(
         ("bytes_sent", ""),
@@ -298,7 +299,8 @@ impl TcpField {
         })
     }
 
-    /// The field of that name in linux/tcp.h, with or without `tcpi_`. `notsent` is `notsent_bytes` there.
+    /// The field of that name in linux/tcp.h, with or without `tcpi_`. `notsent` is `notsent_bytes`
+    /// there.
     pub fn of_kernel(name: &str) -> Option<Self> {
         let name = name.strip_prefix("tcpi_").unwrap_or(name);
         let name = if name == "notsent_bytes" {

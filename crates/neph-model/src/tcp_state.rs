@@ -1,18 +1,19 @@
-//! A TCP connection's state at one moment, as the kernel reports it with a send timestamp (`OPT_STATS`).
+//! A TCP connection's state at one moment, as the kernel reports it with a send timestamp
+//! (`OPT_STATS`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Values as Linux's `TCP_NLA_*` attributes give them.
+/// TCP state of a connection, from Linux's `TCP_NLA_*` attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpState {
     /// Congestion window in segments.
     pub cwnd: u32,
-    /// Slow start threshold in segments; `u32::MAX` and the kernel's "infinite" mean not yet set.
+    /// Slow start threshold in segments; 4294967295 and 2147483647: not set.
     pub ssthresh: u32,
     /// Smoothed round-trip time in microseconds.
     pub srtt_us: u32,
-    /// Least round-trip time seen, in microseconds.
+    /// Minimum round-trip time in microseconds.
     pub min_rtt_us: u32,
     /// Segments retransmitted since the connection began.
     pub retransmissions: u32,

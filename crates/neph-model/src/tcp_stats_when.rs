@@ -10,7 +10,7 @@ use crate::Span;
 pub enum TcpStatsWhen {
     /// When a message was sent, and when its reply came.
     Message,
-    /// Each time so long has passed; at least 1 ms.
+    /// Each time this interval has passed; at least 1 ms.
     Every(Span),
 }
 

@@ -1,4 +1,4 @@
-//! A throughput check: what a bulk transfer achieved, second by second.
+//! A throughput check: the results of a bulk transfer, second by second.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,38 +8,40 @@ use crate::{BitRate, Span, Wall};
 /// One second of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThroughputSecond {
-    /// Payload bits per second that the receiver acknowledged.
+    /// Payload that the receiver acknowledged, bit/s.
     pub goodput: BitRate,
-    /// Segments retransmitted within this second.
+    /// Segments retransmitted in this second.
     pub retransmissions: u32,
-    /// Of these, segments that the peer had received already (DSACK); 0 where the tool does not
-    /// report it.
+    /// Of these, segments that the peer had received already (DSACK); 0 if the tool does not report
+    /// them.
     #[serde(default)]
     pub spurious_retransmissions: u32,
-    /// Congestion window at its end, in segments; absent where the tool does not tell it.
+    /// Congestion window at the end of the second, in segments; null if the tool does not report
+    /// it.
     pub cwnd_segments: Option<u32>,
-    /// Smoothed round-trip time at its end; absent where the tool does not tell it.
+    /// Smoothed round-trip time at the end of the second, nanoseconds; null if the tool does not
+    /// report it.
     pub srtt: Option<Span>,
 }
 
-/// A bulk transfer of one pair at the start of a block.
+/// A throughput check: a bulk transfer of one pair at the start of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// The block, from 0.
     pub block: u32,
-    /// The endpoint's or iperf3 destination's name.
+    /// Name of the endpoint or of the iperf3 server.
     pub endpoint: String,
-    /// The site that sent; absent: the host as it is.
+    /// Site that sent; null for the host itself.
     pub site: Option<String>,
     /// `neph` or `iperf3`.
     pub tool: String,
-    /// When it started.
+    /// Start time, Unix nanoseconds.
     pub started: Wall,
-    /// Its seconds, in order.
+    /// Results of each second, in order.
     pub seconds: Vec<ThroughputSecond>,
-    /// Over the whole transfer.
+    /// Payload rate over the whole transfer, bit/s.
     pub goodput: BitRate,
-    /// Why there is no figure, if there is none.
+    /// Why it failed; null otherwise.
     pub failure: Option<String>,
 }
 

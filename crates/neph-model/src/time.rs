@@ -16,10 +16,10 @@ use crate::Span;
 /// Whose monotonic clock an [`Instant`] was read from.
 pub trait Clock: Copy {}
 
-/// The clock of the asking side.
+/// The client's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Own {}
-/// The clock of the answering side.
+/// The peer's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Peer {}
 
@@ -28,8 +28,8 @@ impl Clock for Peer {}
 
 /// A reading of clock `C`'s `CLOCK_MONOTONIC_RAW`, in nanoseconds.
 ///
-/// In a prober it counts from the clock's own zero; in the store, own instants count from the
-/// experiment's start (see [`crate::Experiment`]).
+/// In a prober it counts from the clock's own zero. In the store, instants of the client count from
+/// the experiment's start (see [`crate::Experiment`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant<C: Clock>(i64, PhantomData<C>);
 
@@ -94,7 +94,7 @@ impl<C: Clock> Sub<Span> for Instant<C> {
     }
 }
 
-/// Wall-clock time: nanoseconds since 1970-01-01 UTC, as `CLOCK_REALTIME` tells it. May step.
+/// Wall-clock time (`CLOCK_REALTIME`): nanoseconds since 1970-01-01 UTC. It may step.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -113,7 +113,7 @@ impl Wall {
     }
 }
 
-/// The wall time so much later, if the clock is not set meanwhile.
+/// The wall time after this span, if the clock is not set meanwhile.
 impl Add<Span> for Wall {
     type Output = Self;
     fn add(self, span: Span) -> Self {
@@ -152,17 +152,17 @@ impl<C: Clock> Anchor<C> {
         Span::from_nanos(self.wall.0.saturating_sub(self.at.0))
     }
 
-    /// Whether the wall clock was not stepped between two anchors. Against the monotonic clock it may
-    /// move by 1 ms, plus 100 ppm of the time for gentle slewing.
+    /// Whether the wall clock was not stepped between two anchors. Against the monotonic clock it
+    /// may move by 1 ms, plus 100 ppm of the time for gentle slewing.
     pub const fn is_steady(self, other: Self) -> bool {
         let moved = other.offset().nanos().saturating_sub(self.offset().nanos());
         let apart = other.at.0.saturating_sub(self.at.0);
         moved.unsigned_abs() <= STEADY + apart.unsigned_abs() / SLEWED
     }
 
-    /// The wall-clock time of an instant between this anchor and a later one. If the clock was steady, it
-    /// is on the line between them, since a fast clock moves by seconds in days. Otherwise the nearer
-    /// anchor counts, so that a step affects only the instants near it.
+    /// The wall-clock time of an instant between this anchor and a later one. If the clock was
+    /// steady, it is on the line between them, since a fast clock moves by seconds in days.
+    /// Otherwise the nearer anchor counts, so that a step affects only the instants near it.
     pub fn wall_between(self, later: Self, at: Instant<C>) -> Wall {
         if self.is_steady(later) {
             self.along(later, at)

@@ -8,47 +8,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Fleet, FlowRoute, FlowTrace, Instant, Own, PathHash, Slot, TraceKind, Wall};
 
-/// The route of one of a fleet's flows.
+/// The route of one flow of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedRoute {
-    /// The flow's place in the fleet.
+    /// Slot of the flow.
     #[serde(alias = "lane")]
     pub slot: Slot,
-    /// When it was found: not before its trace was over.
+    /// When the route was known, after its trace; nanoseconds on the client's monotonic clock.
     pub at: Instant<Own>,
-    /// What was found; its hash is the path since the change.
+    /// The route; its hash is that of the path after the change.
     pub route: FlowRoute,
-    /// The path change that it was traced for; `None`: it follows none, one that was withdrawn before
-    /// it was told, or one whose path the flow had left again by then. One that was withdrawn later
-    /// is still named.
+    /// The path change that caused the trace. null if there was none, if it was withdrawn before it
+    /// was reported, or if the flow had left its path before. A change that was withdrawn later
+    /// remains.
     pub change: Option<TracedChange>,
 }
 
-/// The identity of a path change within its fleet; ordered by time.
+/// The id of a path change within its fleet; ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangeId {
-    /// When the first message of the new latency was sent.
+    /// When the first message with the new latency was sent.
     pub at: Instant<Own>,
-    /// The flow's place in the fleet.
+    /// Slot of the flow.
     pub slot: Slot,
     /// Local source port: with [`Fleet::lifetime`] a slot has several flows, one after the other.
     pub source_port: u16,
 }
 
-/// What a trace says of a path change.
+/// The comparison of the routes before and after a path change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedChange {
-    /// When the first message of the new latency was sent: see [`TracedRoute::change_id`].
+    /// When the first message with the new latency was sent, nanoseconds on the client's monotonic
+    /// clock.
     pub at: Instant<Own>,
-    /// The path before it; `None` where no route is known that is wholly of it.
+    /// Hash of the path before; null if no route is known that belongs to that path only.
     pub before: Option<PathHash>,
-    /// Whether another router than before answered at some distance; `None` where nothing was known
-    /// to compare.
+    /// Whether another router answered at some distance; null if the routes could not be compared.
     pub others: Option<bool>,
 }
 
 impl TracedRoute {
-    /// Which path change it was traced for; `None` if for none.
+    /// The path change that caused the trace; `None` without one.
     pub fn change_id(&self) -> Option<ChangeId> {
         Some(ChangeId {
             at: self.change?.at,
@@ -58,7 +58,7 @@ impl TracedRoute {
     }
 }
 
-/// The latest route of each flow, gathered while routes pass by.
+/// The latest route of each flow.
 #[derive(Clone, Debug, Default)]
 pub struct LatestRoutes(BTreeMap<Slot, FlowRoute>);
 

@@ -1,4 +1,4 @@
-//! A traceroute: the routers towards a destination that answered.
+//! A traceroute: the routers that answered on the path to a destination.
 
 use std::net::IpAddr;
 
@@ -7,49 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Span, Wall};
 
-/// One hop: all its answers.
+/// One hop with all its answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hop {
-    /// Its distance, from 1.
+    /// Distance in hops, from 1.
     pub ttl: u8,
-    /// Who answered; empty if nobody did.
+    /// Addresses that answered; empty if none did.
     pub addresses: Vec<IpAddr>,
-    /// Round-trip times of the answers. Routers answer late: these are upper bounds.
+    /// Round trips of the answers, nanoseconds. Routers answer with low priority: these are upper
+    /// bounds.
     pub round_trips: Vec<Span>,
 }
 
-/// The routers towards a destination.
+/// The routers on the path to a destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traceroute {
     /// The block, from 0.
     pub block: u32,
-    /// The endpoint's name, or the address asked for.
+    /// Name of the endpoint, or the requested address.
     pub endpoint: String,
-    /// The site that asked; absent: the host as it is.
+    /// Site that sent the probes; null for the host itself.
     pub site: Option<String>,
-    /// The destination.
+    /// Address of the destination.
     pub destination: IpAddr,
-    /// When it started.
+    /// Start time, Unix nanoseconds.
     pub started: Wall,
-    /// The hops, in order.
+    /// The hops, by distance.
     pub hops: Vec<Hop>,
-    /// Whether the destination itself answered.
+    /// Whether the destination answered.
     pub reached: bool,
-    /// Why there is no route, if there is none.
+    /// Why the traceroute failed; null otherwise.
     pub failure: Option<String>,
 }
 
-/// How many hops away a destination is: between the two, or just as many where they are the same.
+/// The distance of a destination in hops, as a range; both limits are equal if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RouteLength {
-    /// One hop behind the farthest router that answered.
+    /// Lower limit: one hop beyond the farthest router that answered.
     pub least: u8,
-    /// The first hop that the destination answered.
+    /// Upper limit: the first hop at which the destination answered.
     pub most: u8,
 }
 
 impl Traceroute {
-    /// How far the destination is, if it was reached. Hosts limit how often they answer: where
+    /// The distance of the destination, if it was reached. Hosts limit how often they answer: if
     /// the hops before the last are silent, one of them may be the destination already.
     pub fn length(&self) -> Option<RouteLength> {
         let last = self.hops.last().filter(|_| self.reached)?;
@@ -63,7 +64,7 @@ impl Traceroute {
 }
 
 impl RouteLength {
-    /// Whether it is known to the hop.
+    /// Whether the exact distance is known.
     pub fn is_sure(self) -> bool {
         self.least == self.most
     }

@@ -19,8 +19,8 @@ impl Unanswered {
         self.errors + self.lost + self.not_sent
     }
 
-    /// What stands instead of a time where a quantile falls among them: how all of them ended, or
-    /// `no reply` where they ended in several ways.
+    /// The text in place of a time, if a quantile lies among them: their outcome, or `no reply` for
+    /// several outcomes.
     pub const fn word(self) -> &'static str {
         match self {
             Self {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// No zone is farther from UTC than so many minutes: they go from -12 to +14 hours.
 const FARTHEST: i32 = 18 * 60;
 
-/// How far clocks on a wall are ahead of UTC, in whole minutes; behind it below zero. The default is UTC.
+/// How far local time is ahead of UTC, in whole minutes; negative if it is behind. The default is
+/// UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcOffset(i32);
 

@@ -1,4 +1,5 @@
-//! Versions of protocols that can be chosen: each has one text, for plans, command lines, stores and JSON.
+//! Versions of protocols that can be chosen: each has one text, for plans, command lines, stores
+//! and JSON.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,9 +50,9 @@ macro_rules! versions {
 versions! {
     /// A version of the internet protocol.
     IpVersion {
-        /// RFC 791.
+        /// IPv4 (RFC 791).
         V4 = "4",
-        /// RFC 8200.
+        /// IPv6 (RFC 8200).
         V6 = "6",
     }
     /// A text that is neither `4` nor `6`.
@@ -62,9 +63,9 @@ versions! {
 versions! {
     /// A version of TLS.
     TlsVersion {
-        /// RFC 5246.
+        /// TLS 1.2 (RFC 5246).
         V12 = "1.2",
-        /// RFC 8446.
+        /// TLS 1.3 (RFC 8446).
         V13 = "1.3",
     }
     /// A text that is neither `1.2` nor `1.3`.

@@ -1,17 +1,18 @@
-//! A wall clock against the raw clock of its machine, over weeks: their difference at any moment, and
-//! when the wall clock was set. It is set and steered meanwhile. A time is on the line between the
-//! readings around it. If the clock was set between them, the nearer reading counts.
+//! A wall clock against the raw clock of its machine, over weeks: their difference at any moment,
+//! and when the wall clock was set. It is set and steered meanwhile. A time is on the line between
+//! the readings around it. If the clock was set between them, the nearer reading counts.
 //!
 //! Each machine reads its own two clocks at one moment, with no network in between: a step shows to
-//! the microsecond. Readings on the line between others are not kept, so that memory is bounded even
-//! over weeks. Owns which readings are kept; the line itself is [`Anchor`]'s.
+//! the microsecond. Readings on the line between others are not kept, so that memory is bounded
+//! even over weeks. Owns which readings are kept; the line itself is [`Anchor`]'s.
 
 use crate::{Anchor, Clock, Instant, Span, Wall};
 
-/// Readings that are kept at most; of more, those that lie nearest to the line between others go.
+/// Maximum number of stored readings; beyond it, those nearest to the line between others are
+/// dropped.
 const MOST: usize = 4096;
 
-/// A reading that is kept.
+/// A stored reading.
 #[derive(Clone, Copy, Debug)]
 struct Knot<C: Clock> {
     anchor: Anchor<C>,
@@ -26,7 +27,7 @@ pub struct WallStep<C: Clock> {
     pub after: Instant<C>,
     /// The first reading that shows it.
     pub before: Instant<C>,
-    /// By how much; what the clock was slewed by meanwhile is in it.
+    /// The size of the step; includes the slewing in between.
     pub by: Span,
 }
 
@@ -45,7 +46,7 @@ pub struct WallCourse<C: Clock> {
 }
 
 impl<C: Clock> WallCourse<C> {
-    /// No reading yet. Those that lie within `same` (a nanosecond or more) of a line are not kept.
+    /// Without a reading. Readings within `same` (a nanosecond or more) of a line are not stored.
     pub fn within(same: Span) -> Self {
         let same = same.max(Span::from_nanos(1));
         Self {
@@ -58,8 +59,8 @@ impl<C: Clock> WallCourse<C> {
         }
     }
 
-    /// The next reading of both clocks; whether the wall clock was set since the last. One that is not
-    /// later than the last is left out.
+    /// Adds a reading of both clocks; returns the step if the wall clock was set since the last
+    /// one. A reading that is not later than the last is ignored.
     pub fn read(&mut self, anchor: Anchor<C>) -> Option<WallStep<C>> {
         let latest = self.latest;
         if latest.is_some_and(|latest| anchor.at.nanos() <= latest.at.nanos()) {
@@ -140,7 +141,7 @@ impl<C: Clock> WallCourse<C> {
         self.latest = Some(knot.anchor);
     }
 
-    /// Keeps only what is farther from the lines than twice as much as before.
+    /// Stores only readings that are farther from the lines than twice the previous distance.
     fn thin(&mut self) {
         self.same = self.same.times(2);
         // Of a line through what lies on lines.
@@ -166,7 +167,8 @@ impl<C: Clock> WallCourse<C> {
     }
 }
 
-/// From one reading to a later one: how far the wall clock moved against the raw clock, in how long.
+/// From one reading to a later one: how far the wall clock moved against the raw clock, in how
+/// long.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     moved: i64,

@@ -1,6 +1,7 @@
 //! Warnings: a closed list of reasons to doubt a result.
 //!
-//! Owns the kinds. Their codes (`code`), texts (`text`) and remedies (`advice`) are in files of their own.
+//! Owns the kinds. Their codes (`code`), texts (`text`) and remedies (`advice`) are in files of
+//! their own.
 
 use std::net::IpAddr;
 
@@ -21,24 +22,24 @@ use crate::{Answer, ByteSize, LocalFault, Span};
 pub enum Warning {
     /// The client host sent messages later than scheduled.
     SenderLate {
-        /// 99th percentile of lateness.
+        /// 99th percentile of lateness, nanoseconds.
         p99: Span,
-        /// The limit.
+        /// Limit of lateness, nanoseconds.
         bound: Span,
     },
     /// The hypervisor gave CPU time of the client host to other virtual machines.
     CpuStolen {
-        /// Share of CPU time.
+        /// Share of CPU time that other virtual machines got, percent.
         percent: f64,
     },
     /// The client host had hardly any idle CPU time.
     CpuSaturated {
-        /// Share of CPU time not idle.
+        /// Share of CPU time that was not idle, percent.
         percent: f64,
     },
     /// The wall clock stepped during the experiment.
     ClockStepped {
-        /// How many times.
+        /// Number of steps.
         times: u32,
     },
     /// Many replies lack kernel timestamps, so stages are merged.
@@ -48,119 +49,120 @@ pub enum Warning {
     },
     /// The connection was lost during the experiment.
     Reconnected {
-        /// How many times.
+        /// Number of lost connections.
         times: u32,
     },
     /// Answers were not as expected; they count as errors.
     UnexpectedAnswers {
-        /// How many.
+        /// Number of these answers.
         messages: u64,
-        /// Of how many.
+        /// Number of all messages.
         of: u64,
-        /// The most frequent of these answers, where the protocol names it.
+        /// The most frequent of these answers; null if the protocol has no name for it.
         most: Option<Answer>,
     },
     /// Messages could not be sent, by a fault of the client host.
     NotSentHere {
-        /// How many.
+        /// Number of messages that were not sent.
         messages: u64,
-        /// Of how many.
+        /// Number of all messages.
         of: u64,
         /// The most frequent fault.
         fault: LocalFault,
     },
-    /// The endpoint's name resolved to another address than in the experiment before.
+    /// The endpoint's name resolved to another address than in the previous experiment.
     AddressChanged {
-        /// The address before.
+        /// Address in the previous experiment.
         before: IpAddr,
-        /// The address of this experiment.
+        /// Address in this experiment.
         now: IpAddr,
     },
     /// Several servers answer at the endpoint's address.
     SeveralBackends {
-        /// How many were distinguished, by their clocks.
+        /// Number of servers that their clocks distinguish.
         machines: u32,
-        /// The largest difference between their clocks.
+        /// Largest difference between their clocks, nanoseconds.
         apart: Span,
     },
     /// There are fewer replies than the percentiles of the report need.
     FewMessages {
-        /// Replied messages.
+        /// Number of replies.
         replies: u64,
     },
     /// A third-party server answers, which does not apply the sizes of the plan.
     SizesNotApplied {
-        /// Request size of the plan.
+        /// Request size of the plan, bytes.
         request: ByteSize,
-        /// Reply size of the plan.
+        /// Reply size of the plan, bytes.
         response: ByteSize,
     },
-    /// ICMP echo that the plan asks for could not be sent.
+    /// ICMP echoes of the plan could not be sent.
     EchoMissing {
-        /// To whom, by name.
+        /// Names of their destinations.
         names: Vec<String>,
-        /// Why not to the first of them.
+        /// Why the first of them could not be sent.
         why: String,
     },
     /// The kernel of the client host dropped replies that neph did not read in time.
     DroppedHere {
-        /// How many.
+        /// Number of dropped packets.
         packets: u64,
     },
     /// The reflector refused messages beyond its limit; they count as lost.
     MessagesRefused {
-        /// How many, of all fleets at this address.
+        /// Number of refused messages, of all fleets at this address.
         messages: u64,
-        /// Its limit: messages per second from one address.
+        /// Limit of the reflector: messages per second from one address.
         per_second: u32,
     },
     /// The reflector refused connections beyond its limit.
     ConnectionsRefused {
-        /// How many, of all fleets at this address.
+        /// Number of refused connections, of all fleets at this address.
         connections: u64,
-        /// Its limit: concurrent connections from one address. It has another for all addresses.
+        /// Limit of the reflector: concurrent connections from one address. It has another limit
+        /// for all addresses.
         at_a_time: u32,
     },
     /// Requests stayed long at the reflector; beyond the timeout they count as lost.
     ReflectorSlow {
-        /// 99th percentile of the residence time, by the reflector's timestamps.
+        /// 99th percentile of the residence time, nanoseconds, by the reflector's timestamps.
         p99: Span,
-        /// The limit.
+        /// Limit of the residence time, nanoseconds.
         bound: Span,
     },
     /// The reflector's kernel dropped requests that the reflector did not read in time.
     ReflectorDropped {
-        /// How many, of all clients.
+        /// Number of dropped packets, of all clients.
         packets: u64,
     },
     /// Network namespaces replaced guests of the lab, because the host cannot run them.
     GuestsStoodIn {
-        /// Their sites.
+        /// Sites of these guests.
         guests: Vec<String>,
-        /// Why they could not run.
+        /// Why the host cannot run them.
         why: String,
     },
     /// A background load of the plan missed its target.
     LoadNotHeld {
         /// Site and target, as in the scenario.
         load: String,
-        /// What it achieved: "worked 61.5 % of the time".
+        /// The achieved load: "worked 61.5 % of the time".
         had: String,
-        /// Share of the target, percent, where known. 0: no load was generated.
+        /// Share of the target, percent; null if unknown. 0: no load was generated.
         had_percent: Option<f64>,
-        /// Why, where the load reports it.
+        /// Why, as the load reports it; null if it reports no reason.
         why: Option<String>,
     },
     /// An emulated link delayed packets longer than configured.
     LinkLate {
-        /// Packets that left later than the tolerance (50 us, or 2 % of the delay).
+        /// Number of packets that left later than the tolerance (50 us, or 2 % of the delay).
         packets: u64,
-        /// The largest excess.
+        /// Largest excess, nanoseconds.
         worst: Span,
     },
-    /// An emulated link lost packets beyond its configured loss.
+    /// An emulated link lost packets in addition to its configured loss.
     LinkBroke {
-        /// How many.
+        /// Number of these packets.
         packets: u64,
     },
 }

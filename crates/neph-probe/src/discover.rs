@@ -56,7 +56,7 @@ pub struct Discovery {
     pub redirect: Option<String>,
     /// Why there was no answer.
     pub silence: Option<String>,
-    /// Its certificate is not trusted: a second attempt would not help.
+    /// Its untrusted certificate: a second attempt would not help.
     pub untrusted: bool,
 }
 

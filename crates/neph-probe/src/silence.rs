@@ -24,7 +24,7 @@ pub const fn stamp_suspicion(has_key: bool) -> &'static str {
     if has_key {
         "--stamp-key is not the reflector's secret"
     } else {
-        "the reflector wants its secret (--stamp-key)"
+        "the reflector requires its secret (--stamp-key)"
     }
 }
 
@@ -125,7 +125,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
     let at = format!("{layer} {port} of {ip}");
     if probe.is_segment() {
         return format!(
-            "{at} answers no SYN, neither open nor closed: a firewall drops them, or no such host is there"
+            "{at} answers no SYN, neither with SYN-ACK nor with RST: a firewall drops them, or the host does not exist"
         );
     }
     if found.remote {
@@ -215,10 +215,10 @@ mod tests {
             "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",
             "nothing listens at UDP 862 of 192.0.2.1; start neph reflect there (its default port is 8080: write udp://192.0.2.1:8080), or another STAMP reflector",
             "no answer from UDP 862 of 192.0.2.1; is neph reflect (its default port is 8080: write udp://192.0.2.1:8080), or another STAMP reflector running there, and does every firewall pass UDP?",
-            "neph reflect is at port 862 of 192.0.2.1 and takes connections, but nothing comes back over UDP: a firewall drops it, or the reflector wants its secret (--stamp-key)",
+            "neph reflect is at port 862 of 192.0.2.1 and takes connections, but nothing comes back over UDP: a firewall drops it, or the reflector requires its secret (--stamp-key)",
             "nothing listens at UDP 8080 of 2001:db8::1; start neph reflect --listen '[::]:8080' there, or another STAMP reflector",
             "nothing listens at TCP 80 of 2001:db8::1; neph reflect answers at 8080: write tcp://[2001:db8::1]:8080",
-            "TCP 443 of 192.0.2.1 answers no SYN, neither open nor closed: a firewall drops them, or no such host is there",
+            "TCP 443 of 192.0.2.1 answers no SYN, neither with SYN-ACK nor with RST: a firewall drops them, or the host does not exist",
         ];
         assert_eq!(reported, expected);
     }

@@ -156,7 +156,7 @@ impl<'a> Fields<'a> {
         };
         match &entry.node.value {
             Value::List(nodes) if nodes.len() > LONGEST_LIST => {
-                let what = format!("'{key}' stands here {} times", nodes.len());
+                let what = format!("'{key}' is given {} times", nodes.len());
                 let remedy = format!("write at most {LONGEST_LIST} of them");
                 self.fault(entry.key_span.clone(), what, remedy);
                 Vec::new()

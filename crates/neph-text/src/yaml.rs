@@ -135,7 +135,7 @@ impl Tree<'_, '_> {
             (Value::List(nodes), _) => nodes.push(node),
             (Value::Table(table), Some((key, key_span))) => {
                 if !open.seen.insert(key.clone()) {
-                    let what = format!("'{key}' stands here twice");
+                    let what = format!("'{key}' is given twice");
                     self.problems
                         .add(key_span, Fault::new(what, "remove one of them"));
                     return Ok(());

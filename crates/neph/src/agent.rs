@@ -1,8 +1,8 @@
 //! `neph agent`: carries out orders of a controller at this host, until ctrl-C.
 //!
-//! Owns the command: which controller, when to dial it, and the privileges that its policy needs. What an
-//! agent does is neph-agent's. It dials out, and listens only for metrics and for reflectors that it is
-//! ordered and its policy allows.
+//! Owns the command: the controller, the retries, and the privileges that the policy needs.
+//! neph-agent has the functions of an agent. An agent only connects out. It listens only for
+//! metrics, and for reflectors that are ordered and that its policy allows.
 
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -29,40 +29,38 @@ use crate::{interrupt, output, version};
 
 mod privileges;
 
-/// Time between two tries to connect: twice as long each time, up to the last.
+/// Time between two attempts to connect; doubled each time, up to the longest.
 const FIRST_REST: Span = Span::from_millis(500);
 const LONGEST_REST: Span = Span::from_secs(30);
-/// How long an agent without a connection waits before it looks at what it measures, and for ctrl-C.
+/// Interval at which an agent without a connection checks its measurements and ctrl-C.
 const PATIENCE: Span = Span::from_millis(50);
 
 /// Options of `neph agent`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Where the controller is: wss://HOST:PORT its own port, nats://HOST:PORT a bus; several are tried one after
-    /// the other
+    /// Controller: wss://HOST:PORT, or nats://HOST:PORT of a NATS server; repeatable, tried in turn
     #[arg(long, value_name = "ADDRESS", required = true)]
     controller: Vec<ControllerAddress>,
-    /// Enrol with this invitation first: the line that neph control invite printed
+    /// Enrol first with this invitation: the line that neph control invite prints
     #[arg(long, value_name = "LINE", env = "NEPH_INVITE", hide_env_values = true)]
     invite: Option<Invitation>,
-    /// Enrol with the invitation in this file (mode 0600), unless it is enrolled already: for services that
-    /// are started anew
+    /// Enrol with the invitation in this file (mode 0600), unless already enrolled
     #[arg(long, value_name = "FILE", conflicts_with = "invite")]
     invite_file: Option<PathBuf>,
-    /// Folder of the agent: its key, and results until they are stored
+    /// Folder of the agent: its key, and results that are not stored yet
     #[arg(long, value_name = "FOLDER", default_value = ".neph-agent")]
     folder: PathBuf,
-    /// What the agent may do; agent.toml in its folder unless another file is named
+    /// Policy: what the agent may do [default: agent.toml in the agent's folder]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// What this site is, for neph agents and metrics of the controller; repeat it for several
+    /// Label of this site, for neph agents and the metrics of the controller; repeatable, at most 16
     #[arg(long = "label", value_name = "KEY=VALUE")]
     labels: Vec<Label>,
     #[command(flatten)]
     metrics: MetricsArgs,
 }
 
-/// Serves controllers until ctrl-C.
+/// Carries out orders until ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut service = Service::find("agent");
     let labels = Labels::new(args.labels.iter().cloned()).map_err(Failure::usage)?;
@@ -96,15 +94,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     served
 }
 
-/// What an agent runs in.
+/// The process of an agent.
 struct Around {
     service: Service,
     stop: Stop,
-    /// Its own, in memory.
+    /// The program code in memory.
     code: Option<Code>,
 }
 
-/// Serves one controller after the other.
+/// Connects to the controllers in turn, and carries out their orders.
 fn serve_all(
     args: &Args,
     identity: &Identity,
@@ -128,7 +126,7 @@ fn serve_all(
                 rest = FIRST_REST;
                 output::say(&format!("neph agent: connected to {address}"));
                 service.status(&format!("connected to {address}"));
-                // An agent waits for hours: what only the start ran does not stay.
+                // An agent waits for hours: release the code that only the start needed.
                 code.iter().for_each(Code::give_back);
                 match serve(worker, link.as_mut(), stop) {
                     Ok(()) => break,
@@ -180,7 +178,7 @@ fn connect(address: &ControllerAddress, identity: &Identity) -> Dialled {
     }
 }
 
-/// Connects on a thread of its own, so that what is measured goes on and ends in time; `None` after ctrl-C.
+/// Connects on a separate thread, so that measurements continue and end in time; `None` after ctrl-C.
 fn dial(
     address: &ControllerAddress,
     identity: &Identity,
@@ -194,7 +192,7 @@ fn dial(
         .map_err(Failure::refused)?;
     while !dialling.is_finished() {
         if stop.is_set() {
-            // It ends with the process.
+            // The thread ends with the process.
             return Ok(None);
         }
         work(worker)?;
@@ -211,9 +209,9 @@ fn without(service: &Service, why: &str) {
     service.status(&format!("without a controller: {why}"));
 }
 
-/// What is measured goes on without a connection.
+/// Continues measurements without a connection.
 fn work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
-    // What it reports is asked for on the next connection.
+    // The controller requests the results on the next connection.
     worker.work(Span::ZERO).map_err(Failure::refused)?;
     clock::nap(PATIENCE.to_duration());
     Ok(())
@@ -227,7 +225,7 @@ fn wait(rest: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(
     Ok(())
 }
 
-/// The policy; without one nothing is allowed, so that there is no agent.
+/// The policy of the agent. Without a policy nothing is allowed, so the agent does not start.
 fn policy(args: &Args) -> Result<Policy, Failure> {
     let own = args.folder.join(POLICY_FILE);
     let path = args.policy.as_deref().unwrap_or(&own);
@@ -255,7 +253,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
     }
 }
 
-/// The identity in the folder; with an invitation, a new one where there is none.
+/// The identity in the folder. With an invitation and no identity, a new one.
 fn identity(args: &Args) -> Result<Identity, Failure> {
     match (Identity::load(&args.folder), &args.invite) {
         (Ok(identity), None) => Ok(identity),
@@ -308,7 +306,7 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
     Err(Failure::refused(last.unwrap_or_default()))
 }
 
-/// The usual policy, unless the folder has one.
+/// Writes the default policy, unless the folder has a policy.
 fn write_policy(folder: &Path) -> Result<(), Failure> {
     let path = folder.join(POLICY_FILE);
     if path.exists() {

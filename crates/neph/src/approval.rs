@@ -1,7 +1,7 @@
-//! Commands that a topology names: they run as root, so the user is asked first.
+//! Commands of a topology run as root, so the user must confirm them first.
 //!
-//! Owns the list, the question, the option `--yes`, and what was approved before. Which commands there
-//! are is the topology's.
+//! Owns the list, the question, the option `--yes`, and the record of earlier confirmations. The
+//! topology defines the commands.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -18,23 +18,23 @@ use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;
 
-/// The longest list of commands that is shown and asked about, bytes.
+/// The longest list of commands that neph shows and asks about, bytes.
 const LONGEST_LIST: usize = 16 << 10;
 
-/// Whether commands run without a question.
+/// Whether commands run without confirmation.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct Approval {
-    /// Run the commands that a topology names (services, guests) without asking: they run as root
+    /// Run the commands of a topology (services, guests) as root without confirmation
     #[arg(long)]
     yes: bool,
-    /// These commands were approved by whoever started this process
+    /// Commands that the parent process has confirmed
     #[arg(long, hide = true, value_name = "DIGEST")]
     approved: Option<String>,
 }
 
 impl Approval {
-    /// Returns when the commands of these topologies may run: there are none, they were approved, or
-    /// the user approves them now. `file` names them.
+    /// Returns if the commands of these topologies may run: there are none, they were confirmed
+    /// before, or the user confirms them now. `file` names the topologies.
     ///
     /// # Errors
     /// Exit 2 if there is no terminal to ask at, 1 if the answer is no.
@@ -82,17 +82,17 @@ impl Approval {
     }
 }
 
-/// What stands for the commands of this topology in this folder, and for no others.
+/// The digest of the commands of this topology in this folder.
 pub(crate) fn digest(topology: &Topology) -> String {
     Approved::of(&commands([topology]), &working_folder()).digest
 }
 
-/// The folder in which commands run: `./serve` is another program in another folder.
+/// The folder in which commands run: `./serve` in another folder is another program.
 fn working_folder() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// Prints the commands of topologies that are only read.
+/// Prints the commands of topologies that are not started.
 pub(crate) fn note<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topology>) {
     let commands = commands(topologies);
     if !commands.is_empty() {
@@ -100,7 +100,7 @@ pub(crate) fn note<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topo
     }
 }
 
-/// Each once, in the order of the files.
+/// Each command once, in the order of the files.
 fn commands<'t>(topologies: impl IntoIterator<Item = &'t Topology>) -> Vec<Command> {
     let mut commands = Vec::new();
     for command in topologies.into_iter().flat_map(Topology::commands) {
@@ -117,13 +117,13 @@ fn listed(file: &str, commands: &[Command]) -> String {
         counted(commands.len() as u64, "command")
     );
     for Command { runs_for, line } in commands {
-        // No command writes on the terminal what it is not.
+        // Escaped: a command cannot write control characters to the terminal.
         text.push_str(&format!("\n  {}: {}", visible(runs_for), visible(line)));
     }
     text
 }
 
-/// A list of commands that may have been approved before: the file holds one digest a line.
+/// Whether a list of commands was confirmed before: the file has one digest per line.
 #[derive(Debug)]
 struct Approved {
     digest: String,
@@ -159,7 +159,7 @@ impl Approved {
         text.is_some_and(|text| text.lines().any(|line| line == self.digest))
     }
 
-    /// Where it cannot be kept the question comes again.
+    /// If the digest cannot be stored, neph asks the next time too.
     fn remember(&self) {
         if self.is_known() {
             return;
@@ -225,7 +225,7 @@ mod tests {
         assert!(!with("a").is_known());
         with("a").remember();
         assert!(with("a").is_known() && !with("b").is_known());
-        // The words of a command do not flow into those of its neighbour.
+        // Separators keep adjacent commands distinct.
         let in_folder = |folder: &str, lines: [&str; 2]| {
             Approved::of(&lines.map(command), Path::new(folder)).digest
         };

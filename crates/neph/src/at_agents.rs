@@ -1,4 +1,4 @@
-//! Points of capture at agents (`agent:ams/eth0`): the controller that reaches them.
+//! Capture points at agents (`agent:ams/eth0`), reached through the controller.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,13 +9,15 @@ use neph_model::{AgentName, Span};
 
 use crate::exit::Failure;
 
-/// In the controller's folder: captures that are out. One command at a time has it.
+/// Captures in progress, in the controller's folder. Only one command may have this file at a time.
 const ORDERS: &str = "captures";
 
-/// What has the points at agents captured, over the controller in this folder; none where no point is at one.
+/// The agents that capture at these points, through the controller in this folder; `None` without
+/// such a point.
 ///
 /// # Errors
-/// That is too long, no controller is named or runs there, or an agent is unknown or measures for another.
+/// The duration is too long, no controller is named or runs in the folder, or an agent is unknown
+/// or busy.
 pub(crate) fn agents(
     points: &[Point],
     control: Option<&Path>,
@@ -38,7 +40,7 @@ pub(crate) fn agents(
     };
     if let Some(asked) = duration.filter(|asked| *asked > LONGEST_CAPTURE) {
         return Err(Failure::usage(format!(
-            "{asked} is longer than an agent captures; ask for {LONGEST_CAPTURE} or less"
+            "an agent captures {LONGEST_CAPTURE} at most, and {asked} was requested"
         )));
     }
     let registry = crate::control::existing(folder)?;

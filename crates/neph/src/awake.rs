@@ -1,24 +1,24 @@
-//! `--awake`: the machine's cores do not sleep while a command measures or answers.
+//! `--awake`: keeps CPU cores out of idle states while a command measures or replies.
 //!
-//! Without it the waking of a core is part of what a program waits: some 100 us on a virtual machine,
-//! at worst milliseconds.
+//! Otherwise measured times include the wake-up of a core: about 100 us on a virtual machine, up to
+//! milliseconds.
 
 use clap::Args as ClapArgs;
 use neph_sys::awake::{self, Awake};
 
 use crate::output;
 
-/// Whether the cores are to be kept awake.
+/// Whether all CPU cores stay out of idle states.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct AwakeChoice {
-    /// Keep all cores of this machine awake meanwhile, so that nobody waits for one to wake; costs
-    /// power, and needs root
+    /// Keep all CPU cores of this host out of idle states meanwhile; costs power, needs root
     #[arg(long)]
     awake: bool,
 }
 
 impl AwakeChoice {
-    /// Keeps them awake as long as what it returns lives, where that was asked for and is permitted.
+    /// Keeps all cores out of idle states until the result is dropped, if that is requested and
+    /// permitted.
     pub(crate) fn keep(self) -> Option<Awake> {
         if !self.awake {
             return None;
@@ -38,7 +38,7 @@ fn reported(kept: Result<(), &std::io::Error>) -> String {
     }
 }
 
-/// Whether no core may sleep at the moment, by the request of any process; `None` if it cannot be read.
+/// Whether any process currently prevents idle states; `None` if that cannot be read.
 pub(crate) fn is_kept() -> Option<bool> {
     awake::permitted_us().ok().map(|permitted| permitted == 0)
 }

@@ -1,7 +1,7 @@
 //! The commands, in the order in which a new user needs them.
 //!
-//! Owns their names and first lines. The options of a command are in its own file. Help, man pages and
-//! completions are generated from both.
+//! Owns the names and first lines of commands. The file of a command has its options. Both are the
+//! source of help, man pages and completions.
 
 use clap::{Parser, Subcommand};
 
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "neph", version = version::VERSION, long_version = version::LONG)]
 #[command(
-    after_help = "First try: neph demo\nGuides and reference: docs/ of the source. Man pages: neph man --output FOLDER."
+    after_help = "First try: neph demo\nGuides and reference: docs/ in the source tree. Man pages: neph man --output FOLDER."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Clock(Box<clock::Args>),
     /// Reports delay and loss of each segment of a path, from captures at 2 to 8 points.
     Hops(Box<hops::Args>),
-    /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
+    /// Answers probes until ctrl-C: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks whether a reflector or a controller answers (exit status 0 or 1).
     Health(health::Args),
@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Check(campaign::PlanArgs),
     /// Shows what a plan would run: scenarios, order, messages, bytes, duration.
     Plan(campaign::PreviewArgs),
-    /// Runs a plan.
+    /// Runs a plan: measures all its scenarios and writes a report.
     Run(campaign::RunArgs),
     /// Continues a campaign after ctrl-C, a failure or a crash.
     Resume(campaign::ResumeArgs),
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Control(control::Args),
     /// Lists the agents of a controller, or shows one of them.
     Agents(control::AgentsArgs),
-    /// Carries out orders of a controller on this host, until ctrl-C.
+    /// Carries out the orders of a controller on this host, until ctrl-C.
     Agent(agent::Args),
     /// Explains a warning by its code, or lists all warnings.
     Explain(explain::Args),
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Completions(shell::CompletionArgs),
     /// Writes the man pages.
     Man(shell::ManArgs),
-    /// Carries out an order that another neph wrote.
+    /// Carries out an order from another neph process.
     #[command(hide = true)]
     Execute(execute::Args),
 }

@@ -1,4 +1,4 @@
-//! Which congestion controls this kernel lets us use.
+//! Congestion controls that this kernel permits for this process.
 
 use std::fs;
 use std::io;
@@ -7,19 +7,19 @@ use std::os::fd::AsFd;
 
 use neph_sys::tcp::set_congestion_control;
 
-/// What the kernel has loaded; others may be loaded on demand.
+/// Loaded congestion controls; the kernel may load others on demand.
 const LOADED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// A congestion control that no socket of this process can have.
+/// A congestion control that sockets of this process cannot use.
 #[derive(Debug)]
 pub(crate) struct Unusable {
     pub(crate) why: io::Error,
-    /// Those that are there, with spaces between.
+    /// The loaded ones, separated by spaces.
     pub(crate) loaded: String,
 }
 
-/// Tries it on a socket: a kernel that does not have it would say so at every connection, and none
-/// would stand.
+/// Tries the congestion control on a socket. Otherwise each connection would fail on a kernel
+/// without it.
 pub(crate) fn check(name: &str) -> Result<(), Unusable> {
     let tried = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|socket| set_congestion_control(socket.as_fd(), name));

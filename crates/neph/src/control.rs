@@ -1,6 +1,6 @@
-//! `neph control` and `neph agents`: the controller of agents at a distance, who they are, and its schedules.
+//! `neph control` and `neph agents`: the controller, its agents and operators, and its schedules.
 //!
-//! Owns the commands. What a controller does is neph-control's.
+//! Owns the commands. neph-control has the functions of a controller.
 
 mod agents;
 mod campaigns;
@@ -34,20 +34,20 @@ pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
 use tidying::Tidying;
 
-/// How often ctrl-C is looked for.
+/// Interval of checks for ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Schedules are looked at each second: after so many looks for ctrl-C.
+/// Schedules are checked every second: after this number of checks for ctrl-C.
 const TURN_EVERY: u32 = 20;
-/// How long a controller that ends waits for its runs.
+/// How long a controller waits for its runs when it ends.
 const LAST_WAIT: Duration = Duration::from_secs(40);
 
-/// Where a controller's folder is, unless another is named.
+/// The default folder of a controller.
 const CONTROL_FOLDER: &str = ".neph-control";
 
 /// The folder of a controller.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct ControlFolder {
-    /// Folder of the controller: its keys, its agents and its schedules
+    /// Folder of the controller: keys, agents and schedules
     #[arg(
         long = "control",
         value_name = "FOLDER",
@@ -66,28 +66,28 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the controller until ctrl-C: agents connect to it, campaigns reach them through it.
+    /// Runs the controller until ctrl-C: agents connect to it, campaigns use them.
     Serve(ServeArgs),
-    /// Writes an invitation: one line, with which one agent or operator enrols within an hour.
+    /// Writes an invitation: one line with which one agent or operator enrols within one hour.
     Invite(invite::Args),
-    /// Takes the rights of an agent or operator away; one that is connected is cut off within seconds.
+    /// Revokes an agent or operator; its connection ends within seconds.
     Revoke(NameArgs),
-    /// Lists operators: who may start campaigns from other hosts.
+    /// Lists the operators, who may start campaigns from other hosts.
     Operators(OperatorsArgs),
-    /// Starts a plan's campaign at intervals, by the controller that runs; without a plan: lists schedules.
+    /// Runs a plan at intervals on the running controller; without a plan: lists the schedules.
     Schedule(schedule::Args),
-    /// Finds out which circuits of a plan disturb each other: measures them alone and at the same time.
+    /// Measures which circuits of a plan disturb each other: alone and at the same time.
     Interference(Box<interference::Args>),
-    /// Writes the configuration of a NATS server that carries messages between agents and the controller.
+    /// Writes the configuration of a NATS server that connects agents and the controller.
     Nats(NatsArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 struct ServeArgs {
-    /// Address and port to listen on, TCP; [::] is all addresses of IPv6 and IPv4
+    /// Address and port to listen on (TCP); [::] is all addresses of IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7443", value_parser = value::listening)]
     listen: SocketAddr,
-    /// A bus at which agents reach the controller too: nats://HOST:PORT, several servers separated by commas
+    /// NATS servers that agents may use too: nats://HOST:PORT, separated by commas
     #[arg(long, value_name = "nats://HOST:PORT")]
     bus: Option<ControllerAddress>,
     #[command(flatten)]
@@ -100,14 +100,13 @@ struct ServeArgs {
 
 #[derive(Debug, ClapArgs)]
 struct NatsArgs {
-    /// Names and addresses by which agents reach the server; for its certificate
+    /// Host name or address of the NATS server, for its certificate; repeatable
     #[arg(long = "name", value_name = "HOST", required = true)]
     names: Vec<String>,
-    /// Where the server listens
+    /// Address and port that the NATS server listens on (TCP)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4222", value_parser = value::listening)]
     listen: SocketAddr,
-    /// Folder for the configuration, the server's certificate and its key; nats in the controller's folder unless
-    /// another is named
+    /// Folder of the configuration, certificate and key [default: nats in the controller's folder]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -116,9 +115,9 @@ struct NatsArgs {
 
 #[derive(Debug, ClapArgs)]
 struct NameArgs {
-    /// The agent or operator: 1 to 63 lower-case letters, digits and hyphens
+    /// Name of the agent or operator: 1 to 63 lower-case letters, digits and hyphens
     name: AgentName,
-    /// An operator, who starts campaigns from another host, instead of an agent
+    /// NAME is an operator, who starts campaigns from another host, not an agent
     #[arg(long)]
     operator: bool,
     #[command(flatten)]
@@ -129,7 +128,7 @@ struct NameArgs {
 struct OperatorsArgs {
     #[command(flatten)]
     folder: ControlFolder,
-    /// How to write the list
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
@@ -169,7 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
-    // A connection is a file.
+    // Each connection needs a file descriptor.
     files::raise_limit().map_err(Failure::refused)?;
     let mut service = Service::find("control");
     let folder = &args.folder.folder;
@@ -205,7 +204,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
             }
         }
     }
-    // Runs reach their agents through this controller, also to end.
+    // Runs need this controller to reach their agents, also when they end.
     runner.stop(&now, LAST_WAIT).map_err(Failure::refused)?;
     drop(service);
     exporting.finish();
@@ -213,7 +212,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Where the schedules of the controller in `folder` are carried out.
+/// The executor of the schedules of the controller in `folder`.
 fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::refused(format!(
@@ -226,7 +225,7 @@ fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
     Ok(RunnerFolder { program, control })
 }
 
-/// Starts what is due. A disk that refuses is reported, and tried later: agents stay connected.
+/// Starts due runs. Disk errors are reported, and the run is retried later: agents stay connected.
 fn turn(runner: &mut Runner) {
     match runner.turn(now()) {
         Ok(events) => {
@@ -284,12 +283,12 @@ fn operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Whether a controller was set up in a folder.
+/// Checks that the folder contains a controller.
 fn holds_controller(folder: &Path) -> bool {
     folder.join("authority.pem").exists()
 }
 
-/// The registry of a controller that was set up.
+/// The registry of an existing controller.
 pub(crate) fn existing(folder: &Path) -> Result<Registry, Failure> {
     if !holds_controller(folder) {
         return Err(Failure::usage(format!(

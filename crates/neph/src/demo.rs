@@ -1,8 +1,8 @@
 //! `neph demo`: a lab, a campaign over it and its report, in about 90 seconds.
 //!
-//! neph writes the plan and the topology into the workspace, to be read and changed. Changed files
-//! there are kept. Without root there is no lab: the same plan runs over loopback, and neph reports
-//! what is missing.
+//! neph writes the plan and the topology into the workspace, where the user can read and change
+//! them. Changed files are kept. Without root there is no lab: the same plan runs over loopback,
+//! and neph reports what is missing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,10 +36,10 @@ const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:
 /// Options of `neph demo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Folder for plan, measurements and report
+    /// Folder of the plan, the measurements and the report
     #[arg(default_value = "neph-demo")]
     folder: PathBuf,
-    /// No progress
+    /// Do not print progress
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

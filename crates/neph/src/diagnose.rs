@@ -1,4 +1,4 @@
-//! `neph diagnose`: the causes that the rules see in a campaign.
+//! `neph diagnose`: the root causes that the rules find in a campaign.
 
 use std::io::Write;
 
@@ -15,8 +15,8 @@ use neph_documents::diagnosed::DiagnosesDocument;
 use neph_documents::{Format, rows};
 use neph_store::find::{self};
 
-/// Without a report a run ends in bounded memory, some 100 MB. With more messages it does not report
-/// the root causes.
+/// Without a report, a run needs at most about 100 MB at its end. With more messages it does not
+/// report root causes.
 const MESSAGES_AFTER_A_RUN: u64 = 250_000;
 /// Memory that diagnosis needs per message: its own part, the rules' part, and the echo.
 const BYTES_A_MESSAGE: u64 = 400;
@@ -24,21 +24,21 @@ const BYTES_A_MESSAGE: u64 = 400;
 /// Options of `neph diagnose`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit status: 0 the rules were evaluated, 1 nothing was measured, 2 usage. docs/diagnosis.md describes each rule."
+    after_help = "Exit status: 0 rules evaluated, 1 nothing measured, 2 usage. docs/diagnosis.md describes each rule."
 )]
 pub(crate) struct Args {
-    /// The campaign: its id, the beginning of it, its name, or the last one
+    /// Campaign: id, beginning of an id, name, or 'last'
     #[arg(default_value = "last")]
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// Blocks to look at, counted from 1 (1,3)
+    /// Evaluate only these blocks, counted from 1: 1,3
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     blocks: Vec<u32>,
-    /// Interrupted and failed experiments too
+    /// Include interrupted, failed and running experiments
     #[arg(long)]
     everything: bool,
-    /// How to write it
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
 }
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let shown = shown.filter(|one| settings.shows_block(one.experiment.block));
     if shown.count() == 0 {
         return Err(Failure::Refused(format!(
-            "campaign {} has no complete experiment to look at; --everything takes the others too",
+            "campaign {} has no complete experiment; --everything includes the others",
             campaign.name
         )));
     }
@@ -76,16 +76,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// That so many messages are not looked at in passing, if they are too many.
+/// The message that a campaign has too many messages for a diagnosis at the end of a run; `None` if
+/// it has not.
 fn later(messages: u64) -> Option<String> {
     let megabytes = messages.saturating_mul(BYTES_A_MESSAGE).div_ceil(1_000_000);
     (messages > MESSAGES_AFTER_A_RUN).then(|| {
-        format!("{messages} messages are too many to look for causes in passing; this does it, in some {megabytes} MB of memory")
+        format!("{messages} messages are too many to diagnose automatically; to do it, with about {megabytes} MB of memory")
     })
 }
 
-/// Reports the root causes of a campaign that has just ended and gets no report. A campaign that is
-/// too large for the memory of a run is left for `neph diagnose`.
+/// Reports the root causes of a campaign that has just ended without a report. A campaign that is
+/// too large for the memory of a run is left to `neph diagnose`.
 pub(crate) fn after_run(store: &dyn Store, campaign: &Campaign) -> Result<(), Failure> {
     let experiments = store.experiments(campaign.id)?;
     let messages: u64 = experiments.iter().map(|one| one.tally.messages).sum();

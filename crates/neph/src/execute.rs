@@ -1,7 +1,7 @@
-//! `neph execute -`: carries out an order that another neph wrote, read from standard input as JSON.
+//! `neph execute -`: carries out an order from another neph process, read from standard input as JSON.
 //!
-//! Owns the reading, and the lines on standard output: an update each, as JSON, the result last. An order
-//! is checked by the same types that wrote it.
+//! Owns the input, and the output lines: one JSON object per update, the result last. The same
+//! types write and check an order.
 
 use std::fs;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use neph_model::{Executor, Order, Span, Update};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, stress, watch};
 
-/// How long nothing is waited for before ctrl-C is looked for again.
+/// Interval of checks for ctrl-C.
 const PATIENCE: Span = Span::from_millis(50);
 /// The longest order, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -22,11 +22,11 @@ const LONGEST: u64 = 1 << 20;
 /// Options of `neph execute`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Where the order is: - is standard input
+    /// Source of the order: - is standard input
     #[arg(value_name = "-", value_parser = ["-"])]
     from: String,
-    /// Keep journals of what experiments measure in this folder, which a store takes in; without, what is
-    /// on standard output is all there is
+    /// Keep journals of the experiments in this folder, for a store [default: results on standard
+    /// output only]
     #[arg(long, value_name = "FOLDER")]
     journal: Option<PathBuf>,
 }
@@ -52,8 +52,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// Carries out what measures, and writes down what it reports. Ctrl-C cancels it: what was measured is
-/// reported all the same.
+/// Carries out a measurement and writes its updates. Ctrl-C cancels the measurement; its results so
+/// far are still written.
 fn carry_out(executor: &mut dyn Executor, order: Order) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let ticket = executor.submit(order);

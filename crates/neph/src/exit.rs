@@ -1,4 +1,4 @@
-//! How a command ends: 0 done, 1 nothing came of it, 2 usage, 3 an alarm was raised, 130 interrupted.
+//! Exit status of a command: 0 done, 1 no result, 2 usage, 3 an alarm was raised, 130 interrupted.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -19,16 +19,16 @@ use neph_text::{Problem, Source};
 use crate::output;
 use neph_documents::excerpt::Excerpt;
 
-/// How a command ended that could be carried out.
+/// The outcome of a command that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Everything asked for was done.
     Done,
     /// It ran, and nothing was measured, or a check failed.
     Nothing,
-    /// What was watched broke a rule; however it ended, what was measured was shown.
+    /// An alarm was raised; the results were shown in any case.
     Alarmed,
-    /// Ctrl-C ended it; what was measured is kept and was shown.
+    /// Ctrl-C ended the command; results so far were kept and shown.
     Interrupted,
     /// A program that neph ran for the user ended with this status.
     Status(u8),
@@ -37,31 +37,31 @@ pub(crate) enum Outcome {
 /// Why a command could not be carried out.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was asked for makes no sense: one sentence with the remedy.
+    /// Wrong usage: one sentence with the remedy.
     Usage(String),
-    /// A file that was given has mistakes, each with its place.
+    /// A given file has mistakes, each with its position.
     Text(Source, Vec<Problem>),
-    /// The machine or the peer refused.
+    /// This host or the peer refused.
     Refused(String),
-    /// Ctrl-C came before there was anything to keep or to show.
+    /// Ctrl-C ended the command before it had a result.
     Interrupted(String),
     /// The reader of the output has closed it.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure that is the user's to mend.
+    /// A failure that the user can correct.
     pub(crate) fn usage(error: impl fmt::Display) -> Self {
         Self::Usage(error.to_string())
     }
-    /// A failure that the machine or a peer caused.
+    /// A failure of this host or of a peer.
     pub(crate) fn refused(error: impl fmt::Display) -> Self {
         Self::Refused(error.to_string())
     }
 }
 
 impl From<std::io::Error> for Failure {
-    /// Writing to standard output is all that commands do on their own.
+    /// Commands themselves only write to standard output; other I/O is in libraries.
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::OutputClosed,
@@ -112,8 +112,8 @@ impl From<ListenError> for Failure {
 }
 
 impl From<ProbeError> for Failure {
-    /// Where an option names what cannot be, the user mends it: a file without a certificate, a
-    /// namespace that is not there.
+    /// A wrong option value is a usage error: a file without a certificate, a namespace that does
+    /// not exist.
     fn from(error: ProbeError) -> Self {
         let is_usage = match &error {
             ProbeError::Tls(_) | ProbeError::Secret(_) => true,
@@ -129,7 +129,7 @@ impl From<ProbeError> for Failure {
 }
 
 impl From<TransferError> for Failure {
-    /// As of probes.
+    /// Classified like errors of probes.
     fn from(error: TransferError) -> Self {
         match &error {
             TransferError::Site(fault) if is_named_wrong(fault) => Self::usage(error),
@@ -157,7 +157,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Options whose value is not repeated: it may be a secret by mistake, or neph's sentence has it.
+/// Options whose value is not printed: it may be a secret, or neph's sentence contains it.
 const OWN_WORDS: [&str; 2] = ["--stamp-key", "--pin"];
 
 /// A replacement for clap's message about numbers that cannot be read: clap shows the parser's
@@ -204,16 +204,14 @@ fn plain(error: &clap::Error) -> Option<String> {
     }
     let value = text(ContextKind::InvalidValue)?;
     let needed = match source.as_str() {
-        "invalid digit found in string" => "a whole number is needed".to_owned(),
-        "number would be zero for non-zero type" => {
-            "a whole number is needed, at least 1".to_owned()
-        }
+        "invalid digit found in string" => "give a whole number".to_owned(),
+        "number would be zero for non-zero type" => "give a whole number, at least 1".to_owned(),
         other => within(other)?,
     };
     Some(format!("'{value}' for {argument}: {needed}"))
 }
 
-/// Options that mean nothing without another one.
+/// Options that require another option.
 const NEEDS: [(&str, &str); 4] = [
     ("--every", "--record"),
     ("--transfer-size", "--transfers"),
@@ -221,7 +219,7 @@ const NEEDS: [(&str, &str); 4] = [
     ("--key", "--cert"),
 ];
 
-/// Which option asked for the one that is missing; nothing, where the command itself did.
+/// The option that requires the missing one; `None` if the command itself does.
 fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -235,7 +233,7 @@ fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
         |(asks, needs): &&(&str, &str)| missing.split(' ').next() == Some(*needs) && is_typed(asks);
     let (asks, _) = NEEDS.iter().find(is_it)?;
     Some(format!(
-        "{asks} means nothing without {missing}: give both, or neither"
+        "{asks} has no effect without {missing}: give both, or neither"
     ))
 }
 
@@ -247,7 +245,7 @@ fn typed() -> Vec<String> {
         .collect()
 }
 
-/// The option before this argument on the command line.
+/// The option of this argument on the command line.
 fn before(argument: &str) -> Option<String> {
     let typed = typed();
     let mut pairs = typed.windows(2);
@@ -342,12 +340,12 @@ mod tests {
         };
         let every = reported(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("reported");
         assert!(
-            every.starts_with("--every means nothing without --record"),
+            every.starts_with("--every has no effect without --record"),
             "{every}"
         );
         let size = reported(&["neph", "flows", "h", "--transfer-size=9"]).expect("reported");
         assert!(
-            size.starts_with("--transfer-size means nothing without --transfers"),
+            size.starts_with("--transfer-size has no effect without --transfers"),
             "{size}"
         );
         assert_eq!(reported(&["neph", "flows"]), None);

@@ -14,7 +14,7 @@ const PAGE: &str = include_str!("../../../docs/warnings.md");
 /// Options of `neph explain`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The warning: its code (W012) or its name (late-link); without one, lists all
+    /// Code (W012) or name (late-link) of a warning; without it, all warnings are listed
     code: Option<String>,
 }
 

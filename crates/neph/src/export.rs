@@ -1,6 +1,6 @@
 //! `neph export`: a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's folder.
 //!
-//! A file or folder appears under its name only when it is whole.
+//! A file or folder gets its final name only when it is complete.
 
 mod changes;
 mod pings;
@@ -27,16 +27,16 @@ use crate::{output, sink};
 use neph_store::find::{LAST, campaign, experiment};
 use neph_text::counted::counted;
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FileFormat {
-    /// A line a message, a column a stage.
+    /// One line per message, one column per stage
     Csv,
-    /// A JSON object a message.
+    /// One JSON object per message
     Jsonl,
-    /// The columns as they are stored.
+    /// Parquet with the columns of the store
     Parquet,
-    /// A Latency Tester's output folder, a file per experiment; replied messages only.
+    /// Output folder of the Latency Tester, one file per experiment; answered messages only
     LatencyTester,
 }
 
@@ -44,73 +44,71 @@ enum FileFormat {
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
-    /// The campaign: 'last', a name, an id or the beginning of one
+    /// Campaign: id, beginning of an id, name, or 'last'
     #[arg(default_value = LAST)]
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// What to write
+    /// File format
     #[arg(long, value_enum)]
     format: FileFormat,
-    /// The file; '-' is standard output (not for Parquet). For latency-tester a new folder, or
-    /// with --experiment a file
+    /// Output file; '-': standard output (not Parquet); latency-tester: new folder, or file with
+    /// --experiment
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     force: Force,
-    /// Only this experiment: its id or the beginning of one
+    /// Export only this experiment: id, or beginning of an id
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
-    /// Interrupted, failed and running experiments too; the column 'status' tells them apart
+    /// Include interrupted, failed and running experiments (column 'status')
     #[arg(long)]
     everything: bool,
-    /// The messages of fleets, a row for each message of each flow, instead of the others
+    /// Export the messages of fleets instead, one row per message of each flow
     #[arg(long)]
     flows: bool,
-    /// The path changes that this detector finds in the messages of fleets, a row each, instead of
-    /// messages
+    /// Export path changes in fleets instead, as found by this detector, one row each
     #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
     changes: Option<changes::By>,
-    /// The transfers that neph flows --transfers made, a row each, instead of messages
+    /// Export the transfers of neph flows --transfers instead, one row each
     #[arg(long, conflicts_with_all = ["flows", "changes"])]
     transfers: bool,
-    /// The series of experiments (CPU, interfaces, TCP statistics), a row each value, instead of
-    /// messages
+    /// Export the time series of experiments (CPU, interfaces, TCP statistics) instead, one row per value
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers"])]
     samples: bool,
-    /// The pings between blocks, a row each, instead of messages
+    /// Export the pings between blocks instead, one row each
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers", "samples", "experiment"])]
     pings: bool,
 }
 
-/// Whose messages are written.
+/// The content of the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// Of single flows: the main one, echoes.
+    /// Messages of single flows: the main flow, ICMP echo.
     SingleFlows,
     Fleets,
-    /// No messages: what a detector finds in those of fleets.
+    /// Path changes that a detector finds in messages of fleets.
     Changes(changes::By),
-    /// No messages: transfers on the ports of fleets' latency classes.
+    /// Transfers on the source ports of latency classes of fleets.
     Transfers,
-    /// No messages: series.
+    /// Time series of experiments.
     Samples,
-    /// No messages of experiments: pings between blocks.
+    /// Pings between blocks.
     Pings,
 }
 
-/// What is written, and how.
+/// Content and format of the export.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     format: FileFormat,
     of: Of,
 }
 
-/// What will be written.
+/// The selected experiments.
 struct Chosen {
     campaign: Campaign,
     experiments: Vec<Experiment>,
-    /// How many were left out, as they are not complete and were not asked for.
+    /// The number of omitted experiments: not complete, and not requested.
     left_out: usize,
 }
 
@@ -151,7 +149,7 @@ impl Chosen {
         self.experiments.iter().any(|one| one.fleet.is_some())
     }
 
-    /// That no path changed is an answer.
+    /// No path change is a valid result.
     fn is_answered_by_none(&self, args: &Args) -> bool {
         matches!(args.what().of, Of::Changes(_)) && self.has_fleets()
     }
@@ -196,7 +194,7 @@ impl Args {
         Err(Failure::usage(why))
     }
 
-    /// A Latency Tester's rows do not name their experiment: each experiment has a file of its own.
+    /// Rows of the Latency Tester have no experiment, so each experiment needs a separate file.
     fn is_folder(&self) -> bool {
         self.format == FileFormat::LatencyTester && self.experiment.is_none()
     }
@@ -253,7 +251,7 @@ fn reported(rows: u64, chosen: &Chosen, args: &Args) -> String {
     let (rows, campaign) = (counted(rows, row), &chosen.campaign.name);
     let output = args.output.display();
     if args.pings {
-        // They are of no experiment, so that none is left out.
+        // Pings belong to no experiment, so none is omitted.
         return format!("neph export: {rows} of '{campaign}'{nothing} written to {output}");
     }
     let experiments = counted(chosen.experiments.len() as u64, "experiment");
@@ -295,7 +293,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
         }),
         other => Failure::refused(other),
     })?;
-    // Where there is nothing, what is there under the name stays.
+    // Without rows, an existing file with this name is kept.
     if rows > 0 || chosen.is_answered_by_none(args) {
         file.finish().map_err(|error| refused(&error))?;
     }
@@ -332,7 +330,7 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
     written
 }
 
-/// Writes all of it to `file`.
+/// Writes all rows to `file`.
 fn write_file(
     store: &dyn Store,
     chosen: &Chosen,

@@ -1,15 +1,15 @@
-//! The `--format` option: each command offers the formats that its result has.
+//! The `--format` option: each command offers the formats that suit its result.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use neph_documents::Format;
 
-/// All formats: results that are rows, or messages one after the other.
+/// All formats: for results that are rows, or a sequence of messages.
 pub(crate) const ALL: &[Format] = &Format::ALL;
-/// One document that has no rows of its own.
+/// For one document without rows.
 pub(crate) const DOCUMENT: &[Format] = &[Format::Text, Format::Json];
-/// Results that come in one after the other and end with a summary.
+/// For a sequence of results with a summary at the end.
 pub(crate) const STREAM: &[Format] = &[Format::Text, Format::Json, Format::Ndjson];
-/// Results that come in one after the other without an end.
+/// For an endless sequence of results.
 pub(crate) const ENDLESS: &[Format] = &[Format::Text, Format::Ndjson];
 
 /// Reads one of these formats.

@@ -1,8 +1,8 @@
 //! `neph gallery`: published findings, each with the network that shows it, neph's result,
 //! and a control without the cause.
 //!
-//! Owns the command: which entries, in which order, and what is shown of them. An entry is an ordinary
-//! campaign (`carry.rs`). `neph_analysis::gallery` compares its results with calculated values.
+//! Owns the command: selection, order and output of the entries. An entry is an ordinary campaign
+//! (`carry.rs`). `neph_analysis::gallery` compares its results with calculated values.
 
 mod carry;
 mod show;
@@ -25,24 +25,24 @@ use neph_analysis::gallery::{Entry, Shown, Side, entries, entry};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// The entry to run; without one, lists them all
+    /// Entry to run; without it, all entries are listed
     name: Option<String>,
-    /// The same without the cause: the sentence must not appear
+    /// Run the control of the entry: without the cause, neph must not report the finding
     #[arg(long, requires = "name")]
     control: bool,
-    /// Every entry and its control, but for those that are finished
+    /// Run every entry and its control, except those that are finished
     #[arg(long, conflicts_with = "name")]
     all: bool,
-    /// With --all: the finished ones too
+    /// With --all: repeat the finished ones too
     #[arg(long, requires = "all")]
     repeats: bool,
-    /// Folder for plans, measurements and reports
+    /// Folder of plans, measurements and reports
     #[arg(long, value_name = "FOLDER", default_value = "neph-gallery")]
     folder: PathBuf,
-    /// How to write the list of entries
+    /// Output format of the list
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL), conflicts_with_all = ["name", "all"])]
     format: Format,
-    /// No progress
+    /// Do not print progress
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 #[derive(Clone, Copy, Debug)]
 enum Which {
     Every,
-    /// Those without a complete campaign; the others are shown from theirs.
+    /// Entries without a complete campaign; for the others the stored result is shown.
     Unfinished,
 }
 
@@ -102,7 +102,7 @@ fn one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, 
     }
 }
 
-/// One after the other; what is wrong with one does not keep the others from being shown.
+/// Runs all entries in sequence. A failure of one does not prevent the others.
 fn all(gallery: &Gallery, which: Which) -> Result<Outcome, Failure> {
     let mut everything = Vec::new();
     let mut is_whole = true;

@@ -10,25 +10,25 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::resolving;
 use crate::value;
 
-/// Controllers answer at this path, reflectors at every one.
+/// The path of health checks at a controller; a reflector replies at any path.
 const PATH: &str = "/health";
 
 /// Options of `neph health`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// HOST:PORT or URL of a reflector or a controller; port 8080 unless one is given
+    /// HOST[:PORT] or URL of a reflector or a controller; the default port is 8080
     #[arg(
         value_name = "ADDRESS",
         env = "NEPH_HEALTH",
         default_value = "localhost"
     )]
     address: String,
-    /// How long it may take in all
+    /// Time limit for the whole check
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     timeout: Span,
 }
 
-/// Asks once. Exit status 1 without an answer with a status of 200 to 299.
+/// Sends one request. Exit status 1 unless the reply has a status from 200 to 299.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let targets = targets(&args.address)?;
     Needs::of(&Row::HEALTH).restrict(&UserChoice::default())?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
             let asking = Asking {
                 tls_version: None,
-                // The check needs an answer, not an identity: self-made certificates are the rule here.
+                // The check does not verify the server's identity: most certificates are self-signed.
                 trust: Trust::Anything,
                 patience,
                 site: None,
@@ -69,7 +69,7 @@ fn is_healthy(found: &Discovery) -> bool {
         .is_some_and(|status| (200..300).contains(&status))
 }
 
-/// Why it is not healthy.
+/// The reason why the server is not healthy.
 fn reason(found: &Discovery) -> String {
     match (found.http, &found.silence) {
         (Some(status), _) => format!("it answers with HTTP status {status}"),
@@ -78,7 +78,7 @@ fn reason(found: &Discovery) -> String {
     }
 }
 
-/// Where to ask, in this order: without a scheme in plain text, then with TLS.
+/// The targets in order. Without a scheme: plain text, then TLS.
 fn targets(text: &str) -> Result<Vec<Target>, Failure> {
     let at = |scheme: &str| Target::with_port(scheme, text, REFLECT_PORT);
     let typed = match text.split_once("://") {
@@ -89,7 +89,7 @@ fn targets(text: &str) -> Result<Vec<Target>, Failure> {
         }
         Some((scheme, _)) => {
             return Err(Failure::usage(format!(
-                "{text}: health is asked over HTTP, not {scheme}; write HOST:PORT, http:// or https://"
+                "{text}: health is requested over HTTP, not {scheme}; write HOST:PORT, http:// or https://"
             )));
         }
         None => vec![at("http"), at("https")],
@@ -102,7 +102,7 @@ fn targets(text: &str) -> Result<Vec<Target>, Failure> {
         .collect()
 }
 
-/// The target at the path of health checks, unless it has one.
+/// Adds the path of health checks to the target, unless the target has a path.
 fn with_path(target: Target) -> Result<Target, Failure> {
     if target.path() != "/" {
         return Ok(target);

@@ -16,14 +16,13 @@ use crate::output;
 use crate::workspace::Workspace;
 use neph_text::counted::counted;
 
-/// Problems that are reported one by one; the rest is counted.
+/// Number of problems that are reported one by one; the others are counted.
 const REPORTED: usize = 10;
 
 /// Options of `neph import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The folder: raw-data CSV files, tshark reports, output of ping, iperf3 and traceroute, TCP
-    /// statistics, settings
+    /// Latency Tester folder: raw data (CSV), tshark, ping, iperf3, traceroute, TCP statistics, settings
     folder: PathBuf,
     #[command(flatten)]
     workspace: Workspace,
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "{folder} is no folder; give the output folder of a Latency Tester"
         )));
     }
-    // Read first: a folder with nothing in it must not leave an empty workspace behind.
+    // Read before the store is opened: an empty folder must not create a workspace.
     let output = LatencyTesterOutput::read(&args.folder).map_err(|error| match error {
         StoreError::NothingToImport { .. } => Failure::usage(error),
         error => Failure::refused(error),
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The settings that the file has for its results. If it cannot be read: none, and a line about it.
+/// The settings of the results in the folder. If the file cannot be read: none, and a message.
 fn settings(path: &Path, text: &str) -> ImportedSettings {
     let name = path.display().to_string();
     let plan = match settings::parse(&Source::new(name.clone(), text.to_owned())) {
@@ -114,7 +113,8 @@ fn print_report(report: &ImportReport) {
     output::say(&reported(report));
 }
 
-/// What came of it. The campaign is named: `last` is the latest measured, and these are old.
+/// The result, with the campaign's name: `last` is the latest measured campaign, and imported ones
+/// are old.
 fn reported(report: &ImportReport) -> String {
     let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
     let messages: u64 = sum(|one| one.messages);

@@ -1,5 +1,5 @@
-//! Ctrl-C, `kill` and a terminal that is closed: the first ends the measurement and keeps
-//! everything, the second ends neph.
+//! Ctrl-C, `kill` and a closed terminal: the first signal ends the measurement and keeps all
+//! results, the second ends neph.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use signal_hook::{flag, low_level};
 use crate::exit::Failure;
 use crate::output;
 
-/// What a second ctrl-C exits with.
+/// Exit status after a second ctrl-C.
 const INTERRUPTED: i32 = 130;
 
 /// The message when a second ctrl-C ends neph: what happens to the results so far.
@@ -35,11 +35,11 @@ impl LastWords {
     }
 }
 
-/// A flag that ctrl-C sets, and its like.
+/// A flag that ctrl-C and similar signals set.
 pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
     let stop = Stop::new();
     for signal in [SIGINT, SIGTERM] {
-        // In this order: at the second signal the flag is already set, and neph exits.
+        // The order matters: at the second signal the flag is already set, and neph exits.
         flag::register_conditional_shutdown(signal, INTERRUPTED, stop.flag())
             .and_then(|_| flag::register(signal, stop.flag()))
             .map_err(refused(signal))?;
@@ -48,7 +48,7 @@ pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
     Ok(stop)
 }
 
-/// The same; the second signal has neph say its last words before it exits.
+/// As above; on the second signal neph prints its final message before it exits.
 pub(crate) fn stop_on_ctrl_c_saying(words: &LastWords) -> Result<Stop, Failure> {
     let stop = Stop::new();
     let (mut signals, handler) = UnixStream::pair()
@@ -60,7 +60,7 @@ pub(crate) fn stop_on_ctrl_c_saying(words: &LastWords) -> Result<Stop, Failure> 
     }
     stop_when_terminal_closes(&stop)?;
     let words = words.clone();
-    // A handler may not write: a byte for each signal comes here.
+    // A signal handler must not print: each signal writes a byte to this pipe.
     thread::spawn(move || {
         if signals.read_exact(&mut [0; 2]).is_ok() {
             words.say();
@@ -75,8 +75,8 @@ fn refused(signal: i32) -> impl Fn(std::io::Error) -> Failure {
 }
 
 fn stop_when_terminal_closes(stop: &Stop) -> Result<(), Failure> {
-    // Processes under nohup go on. The kernel and the shell each send a signal for a closed terminal,
-    // so the second one does not come from an impatient user.
+    // Processes under nohup continue. The kernel and the shell each send a signal for a closed
+    // terminal, so the second signal does not come from the user.
     if !process::outlives_terminal() {
         flag::register(SIGHUP, stop.flag()).map_err(refused(SIGHUP))?;
     }

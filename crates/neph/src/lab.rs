@@ -1,4 +1,4 @@
-//! `neph lab`: emulated networks by hand: planned, up, used, looked at, verified, down.
+//! `neph lab`: emulated networks: check, plan, start, use, inspect, verify and stop.
 
 mod enter;
 mod keeper;
@@ -31,49 +31,49 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Reads a topology file and says what is wrong with it
+    /// Checks a topology file and lists every mistake with its line and remedy
     Check(CheckArgs),
-    /// Shows every step of bringing a topology up, and does none
+    /// Shows every step of starting a topology, and carries out none
     Plan(plan::Args),
-    /// Brings a topology up, until ctrl-C or in the background
+    /// Starts the lab of a topology, until ctrl-C or in the background
     Up(up::Args),
     /// Runs a program at a site of a lab that is up
     Run(enter::RunArgs),
     /// Opens a shell at a site of a lab that is up
     Shell(enter::ShellArgs),
-    /// Shows what the services and links of a lab do right now
+    /// Shows the current state of the services and links of a lab
     Status(status::Args),
-    /// Brings a topology up, measures each link against what was asked, and takes it down
+    /// Starts a lab, compares measurements of each link with the topology, and stops the lab
     Verify(verify::Args),
-    /// Reads what links wrote down about each packet (neph lab up --record)
+    /// Shows what links did to each packet (records of neph lab up --record)
     Truth(truth::Args),
-    /// Says what a topology's delays do to protocols, by calculation
+    /// Calculates how the delays of a topology affect protocols
     Predict(predict::Args),
-    /// Takes a lab down, whoever brought it up
+    /// Stops a lab, whoever started it
     Down(DownArgs),
-    /// Lists the labs of this machine
+    /// Lists the labs of this host
     List(ListArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 struct CheckArgs {
-    /// The topology file
+    /// Topology file
     file: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]
 struct DownArgs {
-    /// The lab
+    /// Name of the lab
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
-    /// Every lab of this machine
+    /// Stop every lab of this host
     #[arg(long)]
     all: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 struct ListArgs {
-    /// How to write the list
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
@@ -123,7 +123,7 @@ fn note_unused(topology: &Topology) {
             ""
         };
         output::say(&format!(
-            "neph lab: no route leads over link {}: other ways are as fast or faster{remedy}",
+            "neph lab: no route uses link {}: other paths are as fast or faster{remedy}",
             link.name
         ));
     }
@@ -166,7 +166,7 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     Ok(outcome(report(&others)))
 }
 
-/// Reports what is wrong with each entry; whether there is none.
+/// Reports the problem of each entry. Returns whether there is none.
 fn report(others: &[LabError]) -> bool {
     let sentences: BTreeSet<String> = others.iter().map(LabError::to_string).collect();
     for sentence in sentences {
@@ -183,7 +183,7 @@ fn outcome(is_fine: bool) -> Outcome {
     }
 }
 
-/// What was typed, or the file's name without its endings, as far as a lab may be called so.
+/// The given name, or a valid lab name from the file's name without its extensions.
 fn name_of(given: Option<&str>, file: &Path) -> String {
     if let Some(name) = given {
         return name.to_owned();

@@ -1,6 +1,6 @@
-//! The command line: what is typed, what is shown, and the exit status.
+//! The command line: arguments, output and exit status.
 //!
-//! Joins the other crates and measures nothing itself. Data goes to standard output, everything
+//! Connects the other crates and measures nothing itself. Data goes to standard output, everything
 //! else to standard error.
 
 mod agent;

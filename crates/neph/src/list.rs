@@ -24,11 +24,11 @@ use neph_store::find::{campaign, is_cut_off, short_length, short_length_in};
 /// Options of `neph list`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// List this campaign's experiments: 'last', a name, an id or the beginning of one
+    /// List the experiments of this campaign: id, beginning of an id, name, or 'last'
     campaign: Option<String>,
     #[command(flatten)]
     workspace: Workspace,
-    /// How to write the list
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(rows, format, &mut out)?;
-    // Dropping the buffer would swallow a refusal.
+    // Dropping the buffer would hide a write error.
     out.flush()?;
     if rows.is_empty() && format == Format::Text {
         output::say("neph list: nothing has been measured here yet");
@@ -82,7 +82,7 @@ fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Vec<CampaignRow>, F
     all.into_iter().map(row).collect()
 }
 
-/// The status of a campaign, with the command by which it goes on if it was cut off.
+/// The status of a campaign, with the command that continues it if it was cut off.
 pub(crate) fn campaign_status(
     store: &dyn Store,
     campaign: &Campaign,
@@ -91,7 +91,7 @@ pub(crate) fn campaign_status(
     if !is_cut_off(store, is_running)? {
         return Ok((campaign.status.name(), None));
     }
-    // Without a plan (neph flows --save) there is nothing to go on with, only something to look at.
+    // A campaign without a plan (neph flows --save) cannot be continued, only shown.
     let way_on = if campaign.plan_text.is_empty() {
         format!("neph report {} --everything", campaign.id)
     } else {
@@ -100,14 +100,14 @@ pub(crate) fn campaign_status(
     Ok((CampaignStatus::Interrupted.name(), Some(way_on)))
 }
 
-/// How many messages of these experiments are kept, with any outcome.
+/// The number of stored messages of these experiments, with any outcome.
 pub(crate) fn kept<'e>(
     store: &dyn Store,
     experiments: impl IntoIterator<Item = &'e Experiment>,
 ) -> Result<u64, Failure> {
     let mut experiments = experiments.into_iter();
     experiments.try_fold(0, |sum, one| {
-        // Those that have ended are counted already.
+        // Ended experiments have counts.
         Ok(sum + Seen::of(store, one, &mut 0)?.messages)
     })
 }
@@ -126,12 +126,11 @@ pub(crate) fn experiment_status(
     Ok(status.name())
 }
 
-/// Of fleets whose median was not kept, so many messages are read for one sheet: more would take longer
-/// than people wait.
+/// Maximum number of messages read for the medians of fleets without a stored median: more would
+/// take too long.
 pub(crate) const MOST_READ: u64 = 20_000_000;
 
-/// One row for each experiment of `campaign`. A fleet's median is that of its network's round trips,
-/// as `neph run` shows it.
+/// One row per experiment of `campaign`. The median of a fleet is its median RTT, as in `neph run`.
 pub(crate) fn experiments(
     store: &dyn Store,
     campaign: &Campaign,
@@ -172,7 +171,7 @@ pub(crate) fn experiments(
     all.iter().map(row).collect()
 }
 
-/// What a retention policy has removed of an experiment.
+/// The data of an experiment that a retention policy has removed.
 fn removed(store: &dyn Store, one: &Experiment) -> Result<Option<String>, Failure> {
     let reduction = store.reduction(one.id)?;
     Ok(reduction.map(|reduction| match reduction.minutes_removed {
@@ -184,12 +183,12 @@ fn removed(store: &dyn Store, one: &Experiment) -> Result<Option<String>, Failur
     }))
 }
 
-/// Scenarios by their identity.
+/// Scenarios by id.
 pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> {
     scenarios.into_iter().map(|one| (one.id, one)).collect()
 }
 
-/// The label of each scenario: whole, and without what all of them share.
+/// The labels of each scenario: complete, and without the common part.
 fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
     let labels = scenarios.iter().zip(Scenario::labels_apart(scenarios));
     labels
@@ -197,7 +196,7 @@ fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
         .collect()
 }
 
-/// An experiment's main flow in numbers.
+/// Numbers of an experiment's main flow.
 struct Seen {
     messages: u64,
     lost: u64,
@@ -206,7 +205,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// What has ended has been counted; of what has not, the messages recorded so far are.
+    /// The stored counts of an ended experiment; otherwise the messages recorded so far are counted.
     fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
         if store.reduction(experiment.id)?.is_some() {
             return Self::of_minutes(store, experiment);
@@ -235,7 +234,7 @@ impl Seen {
         })
     }
 
-    /// One whose messages were reduced knows its counts, and its median by the minutes.
+    /// If the messages were reduced: the stored counts, and the median from the histograms per minute.
     fn of_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
         let counted = experiment.tally;
         let merged = Merged::of(store, experiment)?;
@@ -247,8 +246,8 @@ impl Seen {
         })
     }
 
-    /// A fleet that has ended knows its median. Of the others the messages are read, of ended ones no
-    /// more than `unread`.
+    /// The stored median of an ended fleet. Otherwise the messages are read, for ended fleets at
+    /// most `unread`.
     fn of_fleet(
         store: &dyn Store,
         experiment: &Experiment,

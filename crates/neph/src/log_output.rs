@@ -1,7 +1,7 @@
-//! What the libraries report besides their results: warnings, and what they wait for.
+//! Messages of the libraries besides their results: warnings and waiting times.
 //!
-//! Owns the subscriber, which prints it on the terminal. A warning is printed once: each of a hundred
-//! links may have the same one. What happens (an agent has connected) is printed each time.
+//! Owns the subscriber, which prints messages on the terminal. Warnings are printed once, because
+//! many links may cause the same one. Events, such as a connected agent, are printed each time.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,9 +14,9 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::output;
 
-/// Prints events from now on.
+/// Installs the subscriber.
 pub(crate) fn begin() {
-    // Refused where there is a subscriber already: a test's.
+    // Fails if a subscriber exists, as in tests.
     let _ = tracing::subscriber::set_global_default(LogSubscriber::default());
 }
 
@@ -26,7 +26,7 @@ struct LogSubscriber {
 }
 
 impl LogSubscriber {
-    /// The sentence, unless it is a warning that was printed before.
+    /// The sentence; `None` for a warning that was printed before.
     fn events(&self, event: &Event<'_>) -> Option<String> {
         let is_info = *event.metadata().level() == Level::INFO;
         let start = if is_info { "neph: " } else { "neph: warning: " };

@@ -1,6 +1,6 @@
-//! `neph media`: streams of a media server as clients see them; `serve` is the server.
+//! `neph media`: streams of a media server, measured at the client; `serve` is the server.
 //!
-//! Owns the words and options. The engine is neph-load's.
+//! Owns options and output. neph-load measures.
 
 mod serve;
 
@@ -27,34 +27,33 @@ pub(crate) const PORT: u16 = 8554;
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "TARGET: host[:port] of neph media serve (8554 unless another is named), or the URL of any RTSP server \
-that sends over UDP: rtsp://host[:port]/path (554 unless another is named).\n\
-Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 usage, 130 interrupted (with what was measured)."
+    after_help = "TARGET: a host with neph media serve, host[:port] (default port 8554), or the URL of any RTSP server \
+that sends over UDP: rtsp://host[:port]/path (default port 554).\n\
+Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage, 130 interrupted (with the results so far)."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The server: host[:port], or the URL of an RTSP server
+    /// Server: host[:port], or the URL of an RTSP server
     #[arg(required = true)]
     target: Option<String>,
-    /// Streams at the same time, each with an RTSP connection of its own; all are set up before any begins
+    /// Number of concurrent streams, 1 to 256, each with its own RTSP connection; all start together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MOST_STREAMS)))]
     clients: u16,
-    /// How long each stream is measured, from its first packet on
+    /// Run for this duration, 1s to 24h, each stream from its first packet on
     #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Play-out buffer: a frame that is complete later than this after the first packet, at its place in the
-    /// video, is late
+    /// Play-out buffer, 0 to 60s: a frame is late if complete more than this after its time in the video
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = value::span)]
     buffer: Span,
-    /// Begin all streams at this time, so that several clients begin together: 2026-11-27T09:30:00Z
+    /// Start all streams at this time, to synchronise several clients: 2026-11-27T09:30:00Z
     #[arg(long, value_name = "TIME", value_parser = moment)]
     start_at: Option<Wall>,
     #[command(flatten)]
     version: IpChoice,
-    /// How to write what was measured
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
@@ -63,11 +62,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves a video over RTP after RTSP until ctrl-C
+    /// Serves a video over RTP, controlled by RTSP, until ctrl-C
     Serve(serve::Args),
 }
 
-/// A time with its offset from UTC.
+/// Parses a time with its offset from UTC.
 fn moment(text: &str) -> Result<Wall, String> {
     let parsed = text.parse::<jiff::Timestamp>();
     let nanos = parsed.ok().map(jiff::Timestamp::as_nanosecond);
@@ -87,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// A server, and what is asked of it.
+/// A server and the requested stream.
 struct Found {
     target: Target,
     url: String,
@@ -155,11 +154,11 @@ fn failure(error: MediaError) -> Failure {
     }
 }
 
-/// Writes seconds as they come, and the end.
+/// Writes one line per second, and the summary.
 struct Writer {
     format: Format,
     rows: Vec<SecondRow>,
-    /// A reader that went away ends the output, not the measurement.
+    /// If the reader closes the pipe, the output ends and the measurement continues.
     failed: Option<std::io::Error>,
 }
 

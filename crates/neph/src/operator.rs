@@ -1,6 +1,6 @@
-//! Operators: campaigns over a controller at another host.
+//! Operators: campaigns through a controller at another host.
 //!
-//! Owns the options, and the operator's enrolment. How the controller is reached is neph-control's.
+//! Owns the options, and the operator's enrolment. neph-control connects to the controller.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use crate::agent::invitation_in;
 use crate::exit::Failure;
 use crate::output;
 
-/// Which controller at another host, and who asks.
+/// The controller at another host, and the identity of the operator.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct OperatorArgs {
     /// Use the agents of the controller at this address, as its operator
     #[arg(long, value_name = "wss://HOST:PORT", env = "NEPH_CONTROLLER")]
     controller: Option<ControllerAddress>,
-    /// Folder of the operator, with --controller: its key and certificate
+    /// Folder of the operator's key and certificate (with --controller)
     #[arg(
         long,
         value_name = "FOLDER",
@@ -26,15 +26,15 @@ pub(crate) struct OperatorArgs {
         default_value = ".neph-operator"
     )]
     operator: PathBuf,
-    /// Enrol as an operator with the invitation in this file (mode 0600), unless that was done before
+    /// Enrol as an operator with the invitation in this file (mode 0600), unless already enrolled
     #[arg(long, value_name = "FILE", requires = "controller")]
     invite_file: Option<PathBuf>,
 }
 
-/// Whose agents measure.
+/// The controller whose agents measure.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct ControllerArgs {
-    /// Have the sites of the plan measured by agents of the controller that runs in this folder
+    /// Use the agents of the controller in this folder, where neph control serve runs
     #[arg(long, value_name = "FOLDER")]
     pub(crate) control: Option<PathBuf>,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct ControllerArgs {
 }
 
 impl ControllerArgs {
-    /// What follows a command that goes on with the same controller.
+    /// The options that repeat this controller in a suggested command.
     pub(crate) fn words(&self) -> String {
         match &self.control {
             Some(folder) => format!(" --control {}", folder.display()),
@@ -66,14 +66,14 @@ impl OperatorArgs {
         self.controller.as_ref()
     }
 
-    /// Whether the address stands on the command line, and not only in the environment.
+    /// Whether the address is on the command line, not only in the environment.
     pub(crate) fn is_typed(&self) -> bool {
         let variable = std::env::var("NEPH_CONTROLLER").ok();
         let in_environment = variable.and_then(|text| text.parse().ok());
         self.controller.is_some() && self.controller != in_environment
     }
 
-    /// What these options look like on a command line.
+    /// These options as command-line text.
     pub(crate) fn words(&self) -> String {
         let Some(address) = &self.controller else {
             return String::new();
@@ -84,7 +84,7 @@ impl OperatorArgs {
         )
     }
 
-    /// The controller at the address, if there is one; enrols with the invitation that was given.
+    /// The controller at the address, if one was given; enrols first if an invitation was given.
     pub(crate) fn find(&self) -> Result<Option<OperatorController>, Failure> {
         let Some(address) = &self.controller else {
             return Ok(None);
@@ -140,7 +140,7 @@ fn enrolment_failure(address: &ControllerAddress, error: &EnrolError) -> Failure
     }
 }
 
-/// Why a controller cannot be used. What the user can mend is a matter of usage.
+/// Why a controller cannot be used. Errors that the user can correct are usage errors.
 pub(crate) fn failure(error: CampaignSocketError) -> Failure {
     match error {
         CampaignSocketError::Port(error) => Failure::usage(error),

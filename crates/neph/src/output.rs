@@ -1,8 +1,8 @@
 //! Standard output and standard error: the only place that prints.
 //!
-//! All text passes `neph_text::outside` here, so that nothing a peer or a file contains can control
-//! the terminal. A sentence is one line of bounded length. A reader that goes away ends the command
-//! quietly. `NO_COLOR` and a terminal decide about colour.
+//! All text passes `neph_text::outside` here, so that no text from a peer or a file can control the
+//! terminal. A message is one line of bounded length. A closed pipe ends the command quietly.
+//! `NO_COLOR` and the terminal decide about colour.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -12,13 +12,13 @@ use clap::builder::StyledStr;
 use neph_sys::standard;
 use neph_text::{LONGEST_SENTENCE, Visible, coloured, one_line, several_lines};
 
-/// Bytes of data that are written at once, if no reader waits for a line. One call for each 8 KiB took
-/// 1/30 of the time to read a large capture.
+/// Buffer size, bytes, unless a terminal reads line by line. One write per 8 KiB took 1/30 of the
+/// time to read a large capture.
 const ROOM: usize = 128 << 10;
-/// Characters of a text in several lines, at most.
+/// Maximum length of a text with several lines, characters.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// Prints one sentence for the person at the terminal, in one line: never data.
+/// Prints one sentence on standard error, in one line.
 pub(crate) fn say(sentence: &str) {
     print(&one_line(sentence, LONGEST_SENTENCE));
 }
@@ -28,14 +28,14 @@ pub(crate) fn report_lines(text: &str) {
     print(&several_lines(text, LONGEST_TEXT));
 }
 
-/// Prints text in several lines, in which a library of neph has put colours.
+/// Prints text with several lines, in which a library of neph has set colours.
 pub(crate) fn report_coloured(text: &str) {
     print(&coloured(text));
 }
 
 /// Prints why clap refused a command line. The message contains the user's input.
 pub(crate) fn report_clap(why: &StyledStr) {
-    // A line break that was typed is none of clap's: all is one line then.
+    // A line break in the user's input is not from clap: then all text becomes one line.
     if std::env::args_os().any(|typed| typed.as_encoded_bytes().contains(&b'\n')) {
         say(why.to_string().trim_end());
         return;
@@ -53,16 +53,16 @@ fn print(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Writes over the line that was last written so; an empty one takes it away.
+/// Replaces the last line of progress; an empty text clears the line.
 pub(crate) fn rewrite(line: &str) {
     let line = one_line(line, LONGEST_SENTENCE);
     let mut err = io::stderr().lock();
-    // A line of progress that cannot be written is no loss.
+    // Errors are ignored: progress is not essential.
     let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());
 }
 
-/// Moves the cursor of the terminal up by so many lines and clears what is below it. What was written
-/// to [`data`] before must be flushed.
+/// Moves the cursor of the terminal up by this number of lines and clears the lines below it. Flush
+/// earlier output to [`data`] first.
 ///
 /// # Errors
 /// It cannot be written.
@@ -80,7 +80,7 @@ pub(crate) fn data() -> BufWriter<Data> {
     BufWriter::with_capacity(ROOM, Data(Visible::new(io::stdout().lock())))
 }
 
-/// One line of data, at once.
+/// Writes one line of data immediately.
 ///
 /// # Errors
 /// It cannot be written.
@@ -89,7 +89,7 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     writeln!(out, "{text}").and_then(|()| out.flush())
 }
 
-/// Standard output, for bytes that are no text.
+/// Standard output for binary data.
 ///
 /// # Errors
 /// It was closed when neph began.
@@ -116,7 +116,7 @@ pub(crate) fn is_open() -> io::Result<()> {
     Ok(())
 }
 
-/// Standard output for text; where it was closed, nothing can be written, as on a full disk.
+/// Standard output for text; if it is closed, writing fails, as on a full disk.
 #[derive(Debug)]
 pub(crate) struct Data(Visible<StdoutLock<'static>>);
 
@@ -136,12 +136,12 @@ pub(crate) fn is_lively() -> bool {
     io::stderr().is_terminal()
 }
 
-/// How many lines the reader's terminal has; none where it is none.
+/// The number of lines of the terminal; `None` without a terminal.
 pub(crate) fn height() -> Option<usize> {
     terminal_size::terminal_size().map(|(_, height)| usize::from(height.0))
 }
 
-/// How many columns the reader's terminal has; 100 where it is none.
+/// The number of columns of the terminal; 100 without a terminal.
 pub(crate) fn width() -> usize {
     let reported = std::env::var("COLUMNS")
         .ok()

@@ -1,4 +1,4 @@
-//! `--host`, `--port` and `--proto`, as every command that listens to an interface has them.
+//! `--host`, `--port` and `--proto`, for every command that captures packets.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use neph_model::CaptureProtocol;
 
 use crate::value;
 
-/// What packets carry.
+/// The protocol of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Proto {
     Tcp,
@@ -16,22 +16,22 @@ enum Proto {
     Icmp,
 }
 
-/// Which packets are meant; all of them where nothing was given.
+/// The packets to capture; all if no option is given.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct PacketArgs {
-    /// Only packets from or to this address; may be given more than once
+    /// Capture only packets from or to this IP address; repeatable
     #[arg(long, value_name = "ADDRESS", value_parser = value::address)]
     host: Vec<IpAddr>,
-    /// Only packets from or to this port of TCP or UDP; may be given more than once
+    /// Capture only packets from or to this TCP or UDP port; repeatable
     #[arg(long, value_name = "PORT", value_parser = value::port)]
     port: Vec<u16>,
-    /// Only packets of this protocol; may be given more than once
+    /// Capture only packets of this protocol; repeatable
     #[arg(long, value_enum)]
     proto: Vec<Proto>,
 }
 
 impl PacketArgs {
-    /// What they mean.
+    /// The packet filter of these options.
     pub(crate) fn choice(&self) -> PacketChoice {
         let protocol = |proto: &Proto| match proto {
             Proto::Tcp => CaptureProtocol::Tcp,
@@ -100,7 +100,7 @@ mod tests {
             "(port 53)",
             "one word alone"
         );
-        // Packets of IPv4 have no address of IPv6.
+        // An IPv4-mapped IPv6 address means IPv4 packets.
         let mapped = choice("neph --host ::ffff:10.9.0.1").options();
         assert_eq!(mapped, ["--host 10.9.0.1"]);
         let all = choice("neph");

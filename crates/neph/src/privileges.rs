@@ -1,7 +1,7 @@
-//! Privileges that a command keeps, and giving up the others.
+//! The privileges that a command keeps; all others are dropped.
 //!
-//! Owns the table of capabilities ([`table`]), the option `--user`, and the sentence about what is in
-//! force. How the kernel is asked is neph-sys' `restrict`.
+//! Owns the table of capabilities ([`table`]), the option `--user`, and the message about active
+//! restrictions. `restrict` of neph-sys applies them.
 
 mod paths;
 mod table;
@@ -19,10 +19,10 @@ use crate::exit::Failure;
 
 pub(crate) use table::Row;
 
-/// As whom a command goes on.
+/// The user that a command switches to.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct UserChoice {
-    /// Become this user, in its group, and keep of root only what the command needs; needs root
+    /// Switch to this user and its group, and keep only the privileges that the command needs; needs root
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }
@@ -36,7 +36,7 @@ impl UserChoice {
     /// The user, if one was named.
     ///
     /// # Errors
-    /// Exit 2: there is no such user, or neph may not become another one.
+    /// Exit 2: there is no such user, or neph may not switch to another user.
     pub(crate) fn find(&self) -> Result<Option<User>, Failure> {
         let Some(name) = &self.user else {
             return Ok(None);
@@ -53,21 +53,21 @@ impl UserChoice {
     }
 }
 
-/// What a command needs from now on.
+/// The privileges that a command needs after its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs {
     row: &'static Row,
-    /// Of the row's capabilities, those that the options ask for.
+    /// Capabilities of the row that the options need.
     capabilities: Vec<Capability>,
     calls: Vec<Extra>,
     files: Files,
-    /// The namespace that the whole process moves to.
+    /// The namespace that the process enters.
     site: Option<String>,
     connects: bool,
 }
 
-/// Files that every command of the row may read, and the targets of links in the settings of name
-/// resolution: some systems keep these in another folder.
+/// Files that every command of the row may read, and the targets of symbolic links in the settings
+/// of name resolution: some systems keep these in another folder.
 fn readable(row: &Row) -> impl Iterator<Item = PathBuf> {
     const LINKED: [&str; 4] = ["resolv.conf", "hosts", "nsswitch.conf", "localtime"];
     let etc = row.reads.iter().filter(|folder| **folder == "/etc");
@@ -77,7 +77,7 @@ fn readable(row: &Row) -> impl Iterator<Item = PathBuf> {
 }
 
 impl Needs {
-    /// What the row always keeps, and files that every command may read.
+    /// The capabilities that the row always keeps, and the files that every command may read.
     pub(crate) fn of(row: &'static Row) -> Self {
         Self {
             row,
@@ -98,7 +98,7 @@ impl Needs {
         self
     }
 
-    /// A capability that its row keeps with some options.
+    /// Adds a capability that the row keeps with some options.
     pub(crate) fn capability(mut self, capability: Capability, is_needed: bool) -> Self {
         debug_assert!(self.row.has(capability), "{capability} is not in the table");
         if is_needed {
@@ -107,19 +107,19 @@ impl Needs {
         self
     }
 
-    /// The kernel runs BPF programs of neph.
+    /// Allows BPF programs.
     pub(crate) fn bpf(mut self) -> Self {
         self.calls.push(Extra::Bpf);
         self
     }
 
-    /// The process moves there before it is restricted.
+    /// The process enters this namespace before it is restricted.
     pub(crate) fn at(mut self, site: Option<&str>) -> Self {
         self.site = site.map(str::to_owned);
         self
     }
 
-    /// Threads move to namespaces while it runs.
+    /// Allows threads to enter namespaces at run time.
     pub(crate) fn entering(self, is_needed: bool) -> Self {
         let mut needs = self.capability(Capability::CAP_SYS_ADMIN, is_needed);
         if is_needed {
@@ -128,26 +128,26 @@ impl Needs {
         needs
     }
 
-    /// A file that is read.
+    /// Adds a file to read.
     pub(crate) fn reads(mut self, path: Option<&Path>) -> Self {
         self.files.read.extend(path.map(Path::to_owned));
         self
     }
 
-    /// A file that is written, or a folder that gets files.
+    /// Adds a file to write, or a folder in which files are created.
     pub(crate) fn writes(mut self, path: Option<&Path>) -> Self {
         self.files.write.extend(path.and_then(paths::written));
         self.files.write.extend(path.and_then(paths::existing));
         self
     }
 
-    /// A folder that is made where it is not there, and gets files.
+    /// Adds a folder that is created if necessary, and in which files are created.
     pub(crate) fn fills(mut self, folder: Option<&Path>) -> Self {
         self.files.write.extend(folder.map(paths::filled));
         self
     }
 
-    /// A workspace: filled, and its lock and its catalog, which another user may have made, are written.
+    /// Adds a workspace: its folder, its lock and its catalog, which another user may own.
     pub(crate) fn workspace(self, folder: Option<&Path>) -> Self {
         let mut needs = self.fills(folder);
         let files = folder.into_iter().flat_map(paths::files_in);
@@ -155,8 +155,8 @@ impl Needs {
         needs
     }
 
-    /// Becomes the user, if one was named, and gives up everything else. Threads that run already are not
-    /// covered: none may.
+    /// Switches to the user, if one was given, and drops all other privileges. Running threads are
+    /// not covered, so there must be none.
     ///
     /// # Errors
     /// As [`UserChoice::find`]; the user may not read or write what is needed; the user or the
@@ -186,7 +186,7 @@ impl Needs {
     }
 }
 
-/// What is in force, in a sentence.
+/// The active restrictions, in a sentence.
 pub(crate) fn sentence(force: &InForce) -> String {
     let kept: Vec<String> = force.capabilities.iter().map(ToString::to_string).collect();
     let kept = if kept.is_empty() {
@@ -211,7 +211,7 @@ fn state(force: &Force) -> String {
     }
 }
 
-/// What is in force, for programs.
+/// The active restrictions, as JSON.
 pub(crate) fn document(force: &InForce) -> PrivilegesDocument {
     let kept = force.capabilities.iter().map(ToString::to_string);
     PrivilegesDocument {

@@ -12,38 +12,37 @@ use crate::packet_choice::PacketArgs;
 use crate::value;
 use crate::watch::{ring, snaplen};
 
-/// What a recording of live points may have.
+/// Options of a recording at live points.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Live points")]
 pub(crate) struct Options {
-    /// Record for so long; else until ctrl-C
+    /// Run for this duration [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
-    /// Record until a point has so many packets
+    /// Stop when a point has captured this many packets
     #[arg(long, short = 'n', value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
-    /// Keep the captures, in this folder; else they go away
+    /// Keep the captures in this folder [default: they are deleted]
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
-    /// Record until a point's capture has so many bytes
+    /// Stop when the capture of a point has this size
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "2GB")]
     limit: ByteSize,
     #[command(flatten)]
     choice: PacketArgs,
-    /// Bytes that are kept of each packet: headers and 16 bytes of payload suffice
+    /// Bytes to capture of each packet, 64 to 262140; headers and 16 bytes of payload suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// Where the controller of the agents is: the folder in which neph control serve runs
+    /// Use the agents of the controller in this folder, where neph control serve runs
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
-    /// Memory in which the packets of a point wait to be written, 2MiB to 1GiB; when it is full
-    /// packets are lost, and counted
+    /// Ring buffer of each point, 2MiB to 1GiB; when full, packets are dropped and counted
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
     ring: ByteSize,
 }
 
 impl Options {
-    /// What they mean.
+    /// The recording that these options describe.
     pub(crate) fn options(&self) -> RecordingOptions {
         RecordingOptions {
             duration: self.duration,
@@ -61,20 +60,20 @@ impl Options {
         self.control.as_deref()
     }
 
-    /// Whether the captures stay.
+    /// Whether the captures are kept.
     pub(crate) const fn are_kept(&self) -> bool {
         self.save.is_some()
     }
 
-    /// The folder of the captures, or the one in which theirs is made.
+    /// The folder of the captures; without `--save` the parent of a temporary folder.
     pub(crate) fn folder(&self) -> PathBuf {
         self.save.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// What makes no sense of captures that are there already.
+    /// Refuses options of live points for capture files.
     ///
     /// # Errors
-    /// One of the options that only live points have was given.
+    /// An option of live points was given.
     pub(crate) fn refuse_for_files(&self) -> Result<(), Failure> {
         let given = [
             ("-w", self.duration.is_some()),

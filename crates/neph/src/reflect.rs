@@ -1,4 +1,4 @@
-//! `neph reflect`: the answering half, until ctrl-C.
+//! `neph reflect`: answers probes until ctrl-C.
 
 mod lines;
 
@@ -28,92 +28,95 @@ use neph_documents::Format;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
 
-/// How often the number of refusals is reported, while it grows.
+/// Interval of reports about refusals, while their number grows.
 const REPORT: Duration = Duration::from_secs(10);
-/// Files that are no connections: sockets, standard ones, /proc; and connections that are about to end.
+/// File descriptors that are not connections: sockets, standard streams, /proc, and connections
+/// that are about to end.
 const FILES_KEPT: u64 = 64;
 
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Address and port to listen on, TCP and UDP; [::] is all addresses of IPv6 and IPv4
+    /// Address and port to listen on (TCP and UDP); [::] is all addresses of IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080",
           value_parser = value::listening)]
     pub(crate) listen: SocketAddr,
-    /// Offer TLS and plain text on the same port; makes a certificate unless one is given
+    /// Offer TLS and plain text on the same port; creates a certificate unless --cert is given
     #[arg(long)]
     pub(crate) tls: bool,
     /// Certificate chain (PEM); implies --tls
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
-    /// Private key (PEM), with mode 0600; a file of root may have 0640
+    /// Private key (PEM, mode 0600; 0640 if owned by root)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Name or address that the made certificate is valid for too, as a public name; may be repeated.
-    /// Without, it is valid for the address of --listen, or for localhost where that is all addresses
+    /// Additional public name or address of the created certificate; repeatable. Without it, the
+    /// certificate is for the address of --listen, or for localhost if that is all addresses
     #[arg(long, value_name = "NAME", value_parser = value::certificate_name, requires = "tls", conflicts_with = "cert")]
     pub(crate) tls_name: Vec<String>,
     /// Offer only this TLS version
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
-    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable. Packets
-    /// without it are refused
+    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable;
+    /// unauthenticated packets are refused
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
     pub(crate) stamp_key: Option<SecretSource>,
-    /// Answer STAMP requests from this source port although a server may have it, and an answer to an
-    /// answer would go on for ever: our own, 7, 13, 17, 19, 37, 53, 69, 123, 862. May be repeated
+    /// Answer STAMP requests from this source port. Refused by default, as two servers could answer
+    /// each other forever: --listen, 7, 13, 17, 19, 37, 53, 69, 123, 862. Repeatable
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) answer_port: Vec<u16>,
-    /// Wait this long before each reply, as a busy server would
+    /// Wait for this time before each reply, to simulate server processing time
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
-    /// Serve throughput tests, and those of neph rr, beside, one at a time, at the same address
+    /// Also serve throughput tests and neph rr, one at a time, at this port of the same address
+    /// [default port: 7420]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7420")]
     pub(crate) throughput: Option<NonZeroU16>,
-    /// Serve media streams of neph's own animation beside (RTSP), at the same address
+    /// Also serve media streams of neph's animation (RTSP) at this port of the same address
+    /// [default port: 8554]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8554")]
     pub(crate) media: Option<NonZeroU16>,
-    /// Largest reply granted
+    /// Maximum size of a reply
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "16MiB")]
     pub(crate) max_reply: ByteSize,
-    /// Largest request read
+    /// Maximum size of a request
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
-    /// Memory for all that peers make it hold, every copy of a message counted. Half of it at most is for
-    /// connections (256 KiB each); of the rest one peer, or a /56, gets a quarter, or its largest message
+    /// Maximum memory for messages and connections of all peers. Connections (256 KiB each) get at
+    /// most half; one peer, or an IPv6 /56, gets a quarter of the rest, or its largest message
     #[arg(long, value_name = "SIZE", value_parser = value::memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
-    /// Messages a second from one peer: an IPv4 address, or a /64 of IPv6
+    /// Maximum messages per second from one peer: an IPv4 address or an IPv6 /64
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
     pub(crate) max_rate: u32,
-    /// Reply bytes to one peer
+    /// Maximum bit rate of the replies to one peer
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
-    /// Connections at the same time. When all are taken, a newcomer replaces the longest idle connection
-    /// of the network that has the most
+    /// Maximum number of connections. Beyond it, a new one replaces the longest idle connection of
+    /// the network with the most connections
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
-    /// Connections at the same time from one address or /64; a /56 gets half as many more
+    /// Maximum number of connections from one IPv4 address or IPv6 /64; an IPv6 /56 gets 1.5 times as many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 512)]
     pub(crate) max_connections_per_peer: u32,
-    /// Close a connection that sends nothing for this long; less when more than half of all connections are
-    /// taken, and 5 s at least
+    /// Close a connection after this time without data; shorter, at least 5 s, if more than half of
+    /// all connections are in use
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
     pub(crate) idle: Span,
     #[command(flatten)]
     pub(crate) awake: AwakeChoice,
     #[command(flatten)]
     pub(crate) user: UserChoice,
-    /// How to write where it listens, its certificate and what it counted
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 impl Args {
-    /// The reflector that was asked for, here.
+    /// The reflector that the options describe.
     pub(crate) fn spec(&self) -> ReflectorSpec {
         let identity = match (&self.cert, &self.key) {
             (Some(certificate), Some(key)) => Some(ReflectorIdentity::Files {
@@ -156,12 +159,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
         ));
     }
-    // Before a port is taken.
+    // Checked before a port is bound.
     args.user.find()?;
     memory::return_large_blocks();
     let mut service = Service::find("reflect");
     let asked = spec.caps;
-    // More connections than files would leave none for newcomers.
+    // More connections than file descriptors would leave none for new connections.
     if let Ok(files) = files::raise_limit() {
         let most = files.saturating_sub(FILES_KEPT).max(1);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
@@ -170,7 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
     let alongside = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
     let _awake = args.awake.keep();
-    // No thread runs yet, and nothing more is opened but connections that come.
+    // No thread runs yet. From now on only incoming connections are opened.
     let force = Needs::of(&Row::REFLECT)
         .capability(Capability::CAP_NET_ADMIN, spec.throughput.is_some())
         .without_connections()
@@ -218,7 +221,7 @@ mod tests {
         args: Args,
     }
 
-    /// Every flag with its value, but for the one that plans refuse.
+    /// Every flag with its value, except the one that plans refuse.
     const SAMPLES: &[(&str, &[&str])] = &[
         ("listen", &["--listen", "127.0.0.1:9"]),
         ("tls", &["--tls"]),

@@ -31,47 +31,47 @@ use neph_text::counted::{blocks, counted};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// The campaign: its id, the beginning of it, its name, or the last one
+    /// Campaign: id, beginning of an id, name, or 'last'
     #[arg(default_value = "last")]
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// Folder for the report; by default reports/CAMPAIGN in the workspace
+    /// Folder of the report [default: reports/CAMPAIGN in the workspace]
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Percentiles to cut off at each end, 0 to 49
+    /// Percentage of values to remove at each end of the data, 0 to 49
     #[arg(long, value_name = "PERCENT")]
     percentiles_to_remove: Option<f64>,
-    /// Each figure of a group with a scale of its own
+    /// Give each figure of a group its own scale
     #[arg(long)]
     no_equalize: bool,
-    /// Least round-trip time shown
+    /// Smallest RTT shown
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     rtt_min: Option<Span>,
-    /// Greatest round-trip time shown
+    /// Largest RTT shown
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     rtt_max: Option<Span>,
-    /// Percentile of the lower whisker, instead of 1.5 interquartile ranges
+    /// Percentile of the lower whisker, 0 to 25 [default: 1.5 interquartile ranges]
     #[arg(long, value_name = "PERCENT")]
     whisker_min: Option<f64>,
-    /// Percentile of the upper whisker, instead of 1.5 interquartile ranges
+    /// Percentile of the upper whisker, 0 to 100 [default: 1.5 interquartile ranges]
     #[arg(long, value_name = "PERCENT")]
     whisker_max: Option<f64>,
-    /// Blocks to show, counted from 1 (1,3)
+    /// Show only these blocks, counted from 1: 1,3
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
     blocks: Vec<u32>,
-    /// Distributions with their tail on a logarithmic axis
+    /// Draw the tail of distributions on a logarithmic axis
     #[arg(long)]
     log_tail: bool,
-    /// Count from sending (service time) instead of from the schedule (response time)
+    /// Use service time (from sending) instead of response time (from the schedule)
     #[arg(long)]
     service_time: bool,
-    /// Only these figures (timeline,cdf)
+    /// Draw only these figures: timeline,cdf
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     figures: Vec<String>,
-    /// Interrupted and failed experiments too
+    /// Include interrupted, failed and running experiments
     #[arg(long)]
     everything: bool,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Include::Complete
     };
-    // The workspace's own folder is neph's to write.
+    // neph may replace its own report folder in the workspace.
     let existing = match &args.output {
         Some(_) => args.force.existing(),
         None => Existing::Replace,
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if data.experiments.is_empty() {
         let kept = list::kept(store.as_ref(), &data.left_out)?;
         if kept > 0 {
-            // A page without any measurement would be wrong.
+            // A page without any measurement would be misleading.
             return Err(Failure::Refused(format!(
                 "nothing to report is complete; {} of {} that did not end are kept: \
                  neph report {} --everything shows them",
@@ -135,15 +135,15 @@ pub(crate) fn after_run(
     let settings = settings_of(&plan.plot, &plan.compares, plan.baseline.clone());
     let data = load(store, campaign, Include::Complete)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
-        // The campaign may not have come that far; what it has measured is kept.
+        // The campaign may have ended before these blocks; its results are kept.
         output::say(&format!("neph: no report: {nothing}"));
         return Ok(());
     }
     write(&data, &settings, &folder_of(workspace, campaign))
 }
 
-/// The message where none of the chosen blocks was measured. Prints what is missing where some
-/// were.
+/// The message if none of the selected blocks was measured. If only some were, prints which are
+/// missing.
 fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let (wanted, measured) = (settings.blocks_to_plot.as_ref()?, data.blocks());
     let missing: BTreeSet<u32> = wanted.difference(&measured).copied().collect();
@@ -201,7 +201,7 @@ fn refused(error: &ReportError) -> Failure {
     }
 }
 
-/// The settings that a campaign's plan has; the defaults where it has none (imports).
+/// The plot settings of a campaign's plan; the defaults without a plan (imports).
 pub(crate) fn kept_settings(campaign: &Campaign) -> PlotSettings {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
     neph_campaign::plan::read(&source).map_or_else(
@@ -215,7 +215,7 @@ fn settings_of(
     compares: &[ComparePlan],
     baseline: Option<String>,
 ) -> PlotSettings {
-    // Plans keep blocks from 0, figures name them from 1.
+    // Plans count blocks from 0, figures from 1.
     let blocks = plot.blocks.iter().map(|block| block + 1).collect();
     PlotSettings {
         percentiles_to_remove: plot.percentiles_to_remove,
@@ -269,7 +269,7 @@ fn figures_of(plot: &PlotPlan) -> Option<BTreeSet<String>> {
     (!known.is_empty()).then_some(known)
 }
 
-/// Notes names in a plan that no figure has.
+/// Reports figure names in a plan that do not exist.
 pub(crate) fn check_figures(plot: &PlotPlan, problems: &Problems<'_>) {
     for figure in plot.figures.iter().filter(|one| !is_figure(&one.value)) {
         let what = format!("there is no figure '{}'", figure.value);
@@ -291,7 +291,7 @@ fn no_figure(name: &str) -> String {
     format!("there is no figure '{name}'; there are {}", figure_names())
 }
 
-/// Refuses limits of which nothing lies between, as `neph check` does; either may be the plan's.
+/// Refuses a minimum that is not below the maximum, as `neph check` does; either may be from the plan.
 fn not_backwards<T: PartialOrd + Display>(
     name: &str,
     low: Option<T>,

@@ -1,4 +1,4 @@
-//! Finds the address that a command measures, and reports the others: one way for every command.
+//! Finds the address that a command measures, and reports addresses that do not answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use neph_probe::{Place, Resolve, Resolved, Resolving, TargetError};
 use crate::exit::Failure;
 use crate::output;
 
-/// How long each address of a host has to answer.
+/// Time limit for each address of a host.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// The address of `target`, as `site` reaches it; addresses that do not answer are reported.
@@ -42,7 +42,7 @@ pub(crate) fn failure(error: TargetError) -> Failure {
     }
 }
 
-/// The addresses of a host, in the order in which they are to be tried: for what is no measurement.
+/// The addresses of a host in the order of attempts, for anything that is not a measurement.
 pub(crate) fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let target = Target::tcp(host, port).map_err(io::Error::other)?;
     target.addresses(None).map_err(io::Error::other)

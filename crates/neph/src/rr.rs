@@ -1,6 +1,6 @@
-//! `neph rr`: requests and replies in turn, as fast as they go; `neph throughput serve` is the other end.
+//! `neph rr`: transactions as fast as possible; `neph throughput serve` is the server.
 //!
-//! Owns the words and options. The engine is neph-load's.
+//! Owns options and output. neph-load measures.
 
 use std::io::Write;
 
@@ -21,58 +21,58 @@ use crate::{format, interrupt, output, resolving, value};
 /// Options of `neph rr`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: where neph throughput serve listens, host[:port] (7420 unless another is named).\n\
-Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 usage, 130 interrupted (with what was measured)."
+    after_help = "TARGET: a host with neph throughput serve, host[:port] (default port 7420).\n\
+Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage, 130 interrupted (with the results so far)."
 )]
 pub(crate) struct Args {
-    /// The server: host[:port]
+    /// Server: host[:port]
     target: String,
     #[command(flatten)]
     kind: KindChoice,
-    /// Streams, each with a socket and a thread of its own and one transaction outstanding
+    /// Number of streams, 1 to 64, each with its own socket and thread and one open transaction
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
     streams: u16,
-    /// Payload of a request: from 16 B (UDP, --connect) or 1 B (TCP) on, which is the default
+    /// Payload of a request, at least 16 B (UDP, --connect) or 1 B (TCP) [default: the minimum]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     request: Option<ByteSize>,
-    /// Payload of a reply: from 16 B (UDP) or 1 B (TCP, --connect) on, which is the default
+    /// Payload of a reply, at least 16 B (UDP) or 1 B (TCP, --connect) [default: the minimum]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     reply: Option<ByteSize>,
-    /// For how long transactions are begun
+    /// Run for this duration, 100ms to 24h
     #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Count a transaction lost after this long without a reply, and begin the next one (UDP, --connect)
+    /// Count a transaction as lost after this time without a reply, 1ms to 60s (UDP, --connect)
     #[arg(long, value_name = "TIME", default_value = "1s", conflicts_with = "tcp",
           value_parser = value::positive_span)]
     timeout: Span,
-    /// Look for replies without sleeping: each stream fills a core of this host
+    /// Poll for replies without sleeping; each stream uses one CPU core of this host
     #[arg(long, conflicts_with = "connect")]
     busy_poll: bool,
-    /// Differentiated services code point of what is sent
+    /// DSCP (differentiated services code point) of sent packets
     #[arg(long, value_name = "0-63", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: Option<u8>,
     #[command(flatten)]
     version: IpChoice,
-    /// How to write what was measured
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     user: UserChoice,
 }
 
-/// What a transaction is.
+/// The kind of transaction.
 #[derive(Debug, ClapArgs)]
 #[group(multiple = false)]
 struct KindChoice {
-    /// A datagram each way (netperf's UDP_RR); the default
+    /// UDP: one datagram in each direction (UDP_RR of netperf); the default
     #[arg(long)]
     udp: bool,
-    /// A request and a reply on a connection that stays open (TCP_RR)
+    /// TCP: a request and a reply on an open connection (TCP_RR)
     #[arg(long)]
     tcp: bool,
-    /// A TCP connection that is opened, carries a request and a reply, and is closed (TCP_CRR)
+    /// TCP: connect, request, reply, close for each transaction (TCP_CRR)
     #[arg(long)]
     connect: bool,
 }
@@ -167,11 +167,11 @@ impl Args {
     }
 }
 
-/// Writes seconds as they come, and the end.
+/// Writes one line per second, and the summary.
 struct Writer {
     format: Format,
     rows: Vec<RrSecondRow>,
-    /// A reader that went away ends the output, not the test.
+    /// If the reader closes the pipe, the output ends and the test continues.
     failed: Option<std::io::Error>,
 }
 

@@ -1,8 +1,8 @@
-//! A command that a service manager runs: when it is ready, what it does, and that it still does it.
+//! Reports to a service manager: readiness, status, and the watchdog.
 //!
-//! Owns the thread that answers the watchdog. It does so only while every loop of the command's work
-//! runs: the service manager ends and restarts a process that hangs. How it is reported is
-//! neph-sys' `notify`.
+//! Owns the thread that answers the watchdog. It answers only while every loop of the command runs:
+//! the service manager ends and restarts a process that hangs. `notify` of neph-sys sends the
+//! reports.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -15,12 +15,12 @@ use neph_sys::pulse::Pulse;
 
 use crate::output;
 
-/// How often the thread looks whether it is to end.
+/// Interval at which the thread checks whether to end.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Signs of life in the time that the service manager waits for one.
+/// Watchdog messages per timeout of the service manager.
 const SIGNS: u32 = 4;
 
-/// This process to its service manager. Without one, nothing is reported.
+/// The connection to the service manager. Without a service manager nothing is reported.
 #[derive(Debug)]
 pub(crate) struct Service {
     command: &'static str,
@@ -29,8 +29,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Finds the service manager: before privileges are given up. One that cannot be reached is no reason
-    /// to end.
+    /// Finds the service manager; call this before privileges are dropped. If it cannot be reached,
+    /// the command continues.
     pub(crate) fn find(command: &'static str) -> Self {
         let manager = ServiceManager::find().unwrap_or_else(|error| {
             output::say(&format!(
@@ -45,7 +45,8 @@ impl Service {
         }
     }
 
-    /// The start is over. From now on the watchdog is answered as long as all these loops turn.
+    /// Reports that the start is complete. From now on the watchdog is answered while all these
+    /// loops run.
     pub(crate) fn ready(&mut self, status: &str, loops: Vec<Pulse>) {
         self.report(Report::Ready(status));
         let Some(manager) = &self.manager else {
@@ -72,14 +73,14 @@ impl Service {
         }
     }
 
-    /// What the process does now, in a few words.
+    /// Reports the current status in a few words.
     pub(crate) fn status(&self, status: &str) {
         self.report(Report::Status(status));
     }
 
     fn report(&self, report: Report<'_>) {
         if let Some(manager) = &self.manager {
-            // A service manager that is gone changes nothing here.
+            // Errors are ignored: the service manager may have ended.
             let _ = manager.report(report);
         }
     }
@@ -95,7 +96,7 @@ impl Drop for Service {
     }
 }
 
-/// What the watchdog's thread needs.
+/// State of the watchdog thread.
 struct Watching {
     command: &'static str,
     manager: Arc<ServiceManager>,
@@ -119,7 +120,7 @@ impl Watching {
         }
     }
 
-    /// Reports a sign of life if all loops turn; whether one does not.
+    /// Answers the watchdog if all loops run. Returns whether a loop hangs.
     fn look(&self, was_silent: bool) -> bool {
         let silent = self
             .loops
@@ -130,7 +131,7 @@ impl Watching {
                 let _ = self.manager.report(Report::Alive);
             }
             Some(one) if !was_silent => output::say(&format!(
-                "neph {}: {} stands still for {:.0} s; the watchdog is not answered until it goes on",
+                "neph {}: {} is blocked for {:.0} s; the watchdog is not answered until it continues",
                 self.command,
                 one.name(),
                 one.silence().as_secs_f64()
@@ -151,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// A service manager that reads what came.
+    /// A service manager that receives messages.
     struct Manager {
         socket: UnixDatagram,
         service: Service,
@@ -173,7 +174,7 @@ mod tests {
             Self { socket, service }
         }
 
-        /// Whether this comes within 20 s; what comes before it is left out.
+        /// Whether this message arrives within 20 s; earlier messages are skipped.
         fn listener(&self, text: &str) -> bool {
             let mut bytes = [0; 512];
             wait_until(Duration::from_secs(20), || {
@@ -218,7 +219,7 @@ mod tests {
         });
         manager.service.ready("", vec![turns, stands.clone()]);
         assert!(manager.listener("WATCHDOG=1"));
-        // It stands still from now on: what was sent before that was seen is left out.
+        // The loop hangs from now on: messages sent before that was detected are skipped.
         assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval));
         manager.drain();
         assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval * 3));

@@ -15,14 +15,14 @@ use crate::{output, sink};
 /// Options of `neph completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionArgs {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 
 /// Options of `neph man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Folder to write neph.1, neph-ping.1 ... into; without it neph.1 goes to standard output
+    /// Write neph.1, neph-ping.1 ... into this folder [default: neph.1 to standard output]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -35,14 +35,14 @@ pub(crate) fn completions(args: &CompletionArgs, mut neph: Command) -> Result<Ou
     clap_complete::generate(args.shell, &mut neph, "neph", &mut script);
     let mut out = output::data();
     out.write_all(&script)?;
-    // Dropping the buffer would swallow a refusal.
+    // Dropping the buffer would hide a write error.
     out.flush()?;
     Ok(Outcome::Done)
 }
 
 /// Writes the man pages of `neph`, the whole command.
 pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
-    // clap's own `help` would get a page, and each of its commands another one with the same content.
+    // The `help` command of clap would get a page, and a copy for each command.
     let mut command = without_help(neph);
     command.build();
     match &args.output {
@@ -69,7 +69,7 @@ pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The pages of a command and of all below it, each with its file's name.
+/// The pages of a command and of its subcommands, with their file names.
 fn pages_of(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();

@@ -1,4 +1,4 @@
-//! Files that neph ships and writes into a folder, to be read and changed there.
+//! Files that neph ships and writes into a folder, where the user can change them.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -8,7 +8,7 @@ use neph_text::{FileError, FileKind, Source, read_text};
 
 use crate::output;
 
-/// Writes a shipped file, unless there is one that the user changed: that one is kept and used.
+/// Writes a shipped file, unless the user changed it: then the changed file is kept and used.
 pub(crate) fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
     let name = path.display().to_string();
     let text = match read_text(FileKind::Plan, path) {

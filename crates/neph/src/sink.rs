@@ -1,5 +1,5 @@
-//! Where results go: standard output, or a file that the user named, which names itself where it
-//! cannot be written. Every file at such a path is made here or by `neph_store::whole`.
+//! The destination of results: standard output, or a file that the user named. Every file at such a
+//! path is created here or by `neph_store::whole`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -12,19 +12,19 @@ use neph_text::{Outside, Visible};
 use crate::exit::Failure;
 use crate::output;
 
-/// What stands for standard output where a file is asked for.
+/// The file name that means standard output.
 const STANDARD_OUTPUT: &str = "-";
 
 /// `--force`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Force {
-    /// Replace files that exist; a symbolic link is never followed
+    /// Replace existing files; symbolic links are never followed
     #[arg(long)]
     force: bool,
 }
 
 impl Force {
-    /// What becomes of a file that exists.
+    /// Whether existing files are kept or replaced.
     pub(crate) const fn existing(self) -> Existing {
         if self.force {
             Existing::Replace
@@ -37,7 +37,7 @@ impl Force {
 /// Standard output, or `path`.
 ///
 /// # Errors
-/// Where the file cannot be made, or standard output is closed.
+/// The file cannot be created, or standard output is closed.
 pub(crate) fn open(path: Option<&Path>, force: Force) -> Result<Box<dyn Write>, Failure> {
     Ok(
         match path.filter(|path| *path != Path::new(STANDARD_OUTPUT)) {
@@ -53,10 +53,10 @@ pub(crate) fn open(path: Option<&Path>, force: Force) -> Result<Box<dyn Write>, 
     )
 }
 
-/// Whether the file at `path` could be made: asked before anything is measured.
+/// Checks that the file at `path` can be created, before anything is measured.
 ///
 /// # Errors
-/// It could not, with what to do.
+/// The file cannot be created; the message has the remedy.
 pub(crate) fn check(path: &Path, force: Force) -> Result<(), Failure> {
     if path == Path::new(STANDARD_OUTPUT) {
         return Ok(());

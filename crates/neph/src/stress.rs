@@ -1,7 +1,7 @@
-//! `neph stress`: load for machines and networks that are measured.
+//! `neph stress`: background load for measured hosts and networks.
 //!
-//! Owns the words; each kind of load has its own file. neph-agent generates the loads, for this command,
-//! for orders and for executors.
+//! Owns the command; each kind of load has a separate file. neph-agent generates the loads for this
+//! command, for orders and for executors.
 
 mod aim;
 mod cpu;
@@ -27,20 +27,20 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Hashes on some cores, each busy for a given share of the time
+    /// Generates CPU load on some or all cores, each busy for a given share of the time
     Cpu(cpu::Args),
-    /// Sends cross traffic over TCP to a reflector: bulk, or requests and replies in turn
+    /// Sends cross traffic over TCP to a reflector: bulk data, or requests and replies
     Flow(flow::Args),
-    /// Sends a constant bit-rate to a reflector in UDP packets, in frames as a video has them
+    /// Sends a constant bit rate over UDP to a reflector, in frames like a video
     Stream(stream::Args),
 }
 
-/// Makes a load that was ordered: prints when it works, and writes what it did as JSON.
+/// Generates an ordered load: reports when it is established, and writes the result as JSON.
 pub(crate) fn carry_out(order: &LoadOrder) -> Result<Outcome, Failure> {
     make(order, &LoadReporting::ORDERED, &UserChoice::default())
 }
 
-/// Makes the load.
+/// Generates the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
         Command::Cpu(args) => make(&args.order(), &args.reporting(), &args.user),
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// Makes a load until its time is over or ctrl-C, and shows what it did.
+/// Generates a load for its duration or until ctrl-C, and shows the result.
 fn make(
     order: &LoadOrder,
     reporting: &LoadReporting,

@@ -6,7 +6,7 @@ use neph_text::{FileKind, Outside, Source, read_text};
 
 use crate::exit::Failure;
 
-/// What a text file is: how it is called, and how large it may be.
+/// The kind of a text file: its name in messages, and its maximum size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noun(pub(crate) &'static str, pub(crate) FileKind);
 
@@ -20,8 +20,8 @@ pub(crate) const TRACE: Noun = Noun("trace", FileKind::Frames);
 /// The text of a file, named by its path.
 ///
 /// # Errors
-/// What the file is (`noun`), why it cannot be read, and what to do. `where_it_is` explains how to name
-/// a file that exists.
+/// The kind of file (`noun`), why it cannot be read, and the remedy. `where_it_is` explains how to
+/// name an existing file.
 pub(crate) fn read(noun: Noun, path: &Path, where_it_is: &str) -> Result<Source, Failure> {
     let Noun(noun, kind) = noun;
     let text = read_text(kind, path).map_err(|error| {
@@ -32,7 +32,7 @@ pub(crate) fn read(noun: Noun, path: &Path, where_it_is: &str) -> Result<Source,
     Ok(Source::new(path.display().to_string(), text))
 }
 
-/// The same where the sentence ends with the reason.
+/// As above, for a sentence that ends with the reason.
 pub(crate) fn load(noun: Noun, path: &Path) -> Result<Source, String> {
     let Noun(noun, kind) = noun;
     let name = Outside::path(path);

@@ -1,6 +1,6 @@
-//! `neph throughput`: goodput of a path over TCP or UDP, and what limits it; `serve` is the other end.
+//! `neph throughput`: goodput of a path over TCP or UDP, and what limits it; `serve` is the server.
 //!
-//! Owns the words and options. The engine is neph-load's.
+//! Owns options and output. neph-load measures.
 
 mod serve;
 
@@ -26,44 +26,44 @@ use crate::{congestion, format, interrupt, output, resolving, value};
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "TARGET: where neph throughput serve listens, host[:port] (7420 unless another is named).\n\
-Exit status: 0 measured to the end, 1 refused, not reachable or broken off, 2 usage, 130 interrupted (with what was measured)."
+    after_help = "TARGET: a host with neph throughput serve, host[:port] (default port 7420).\n\
+Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage, 130 interrupted (with the results so far)."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The server: host[:port]
+    /// Server: host[:port]
     #[arg(required = true)]
     target: Option<String>,
     /// Send UDP datagrams instead of TCP
     #[arg(long)]
     udp: bool,
-    /// Payload rate of each direction, all streams together; `max` for as much as goes
+    /// Maximum payload rate per direction, all streams together; max: no limit [default: max; UDP: 1Mbit/s]
     #[arg(long, value_name = "RATE", value_parser = most)]
     rate: Option<Most>,
-    /// Streams for each direction, each with a socket and a thread of its own
+    /// Number of streams per direction, 1 to 64, each with its own socket and thread
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
     streams: u16,
-    /// Who sends
+    /// Direction of the data
     #[arg(long, short, value_enum, default_value_t = DirectionChoice::Up)]
     direction: DirectionChoice,
-    /// How long data is sent
+    /// Run for this duration, 100ms to 24h
     #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Payload of each UDP datagram, with neph's header of 32 bytes
+    /// Payload of each UDP datagram, 32 to 65507 bytes, including neph's header of 32 bytes
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "1448", requires = "udp")]
     size: ByteSize,
-    /// TCP's congestion control at the sending end
+    /// TCP congestion control of the sender: cubic, bbr, reno ...
     #[arg(long, value_name = "NAME", conflicts_with = "udp")]
     congestion: Option<String>,
-    /// Differentiated services code point of what is sent
+    /// DSCP (differentiated services code point) of sent packets
     #[arg(long, value_name = "0-63", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: Option<u8>,
     #[command(flatten)]
     version: IpChoice,
-    /// How to write what was measured
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
@@ -76,18 +76,18 @@ enum Command {
     Serve(serve::Args),
 }
 
-/// Who sends.
+/// The direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DirectionChoice {
-    /// This end
+    /// This host sends
     Up,
-    /// The server
+    /// The server sends
     Down,
-    /// Both at the same time, each on streams of its own
+    /// Both send at the same time, on separate streams
     Both,
 }
 
-/// A rate, or as much as goes.
+/// A rate; `None` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Most(Option<BitRate>);
 
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 impl Args {
     fn ask(&self) -> Result<Ask, Failure> {
         let datagram_bytes = u32::try_from(self.size.bytes()).unwrap_or(u32::MAX);
-        // UDP has nothing that keeps it from flooding a path: as much as goes has to be wanted.
+        // UDP has no congestion control and could flood a path: no limit must be requested explicitly.
         let default = self.udp.then_some(BitRate(1_000_000));
         let rate = self.rate.map_or(default, |most| most.0);
         let ask = Ask {
@@ -194,7 +194,7 @@ impl Args {
     }
 }
 
-/// Why there is nothing: with what to do where that is known.
+/// Why there is no result, with the remedy if known.
 pub(crate) fn failure(error: ThroughputError) -> Failure {
     match error {
         ThroughputError::Ask(error) => Failure::usage(error),
@@ -207,12 +207,12 @@ pub(crate) fn failure(error: ThroughputError) -> Failure {
     }
 }
 
-/// Writes seconds as they come, and the end.
+/// Writes one line per second, and the summary.
 struct Writer {
     format: Format,
     ask: Ask,
     rows: Vec<SecondRow>,
-    /// A reader that went away ends the output, not the test.
+    /// If the reader closes the pipe, the output ends and the test continues.
     failed: Option<std::io::Error>,
 }
 

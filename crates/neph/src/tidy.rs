@@ -1,4 +1,4 @@
-//! `neph tidy`: removes what is older than a policy allows.
+//! `neph tidy`: applies a retention policy to a workspace.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,19 +19,18 @@ use crate::exit::{Failure, Outcome};
 use crate::workspace::Workspace;
 use crate::{format, interrupt, output, value};
 
-/// How long what is kept.
+/// Retention times.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct RetentionArgs {
-    /// How long messages are kept, from the end of their experiment: 30d, 12h, forever; then a histogram of
-    /// response times for each minute replaces them
+    /// Keep messages for this time after their experiment: 30d, 12h, forever; then a histogram per minute
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = kept)]
     keep_messages: Kept,
-    /// How long these histograms are kept, from the end of the experiment; then its counts are left
+    /// Keep these histograms for this time after their experiment: 365d, forever; then only counts
     #[arg(long, value_name = "TIME", default_value = "365d", value_parser = kept)]
     keep_minutes: Kept,
 }
 
-/// A length of time, or forever.
+/// A retention time; `None` for forever.
 #[derive(Clone, Copy, Debug)]
 struct Kept(Option<Span>);
 
@@ -52,7 +51,7 @@ impl RetentionArgs {
         }
     }
 
-    /// The same as arguments of another process.
+    /// These options as arguments of another process.
     pub(crate) fn arguments(self) -> [String; 4] {
         let text = |kept: Kept| {
             kept.0.map_or_else(
@@ -74,15 +73,15 @@ impl RetentionArgs {
 pub(crate) struct Args {
     #[command(flatten)]
     retention: RetentionArgs,
-    /// List what is due, and change nothing
+    /// List what would be removed, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Only campaigns of the plan that was read from this file
+    /// Tidy only the campaigns of this plan file
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     workspace: Workspace,
-    /// How to write the list
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
@@ -91,7 +90,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let now = Wall::from_unix_nanos(clock::wall().0);
-    // One that is not there is not made.
+    // A missing workspace is not created.
     let existing = args.workspace.existing()?;
     let mut store = if args.dry_run {
         existing

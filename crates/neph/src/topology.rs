@@ -18,12 +18,12 @@ pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
     understand(source).map(|(topology, _)| topology)
 }
 
-/// A topology file's text, or a sentence about why there is none.
+/// The text of a topology file, or why it cannot be read.
 pub(crate) fn load(path: &Path) -> Result<Source, String> {
     text_file::load(text_file::TOPOLOGY, path)
 }
 
-/// The topology of a file's text, and the text.
+/// Parses the text of a topology file; returns both.
 pub(crate) fn understand(source: Source) -> Result<(Topology, Source), Failure> {
     match Topology::parse(&source) {
         Ok(topology) => Ok((topology, source)),

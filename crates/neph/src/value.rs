@@ -1,4 +1,4 @@
-//! Values as they are typed behind options.
+//! Parsers of option values.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ pub(crate) fn cpu_share(text: &str) -> Result<CpuShare, String> {
     CpuShare::percent(percent).ok_or_else(|| "write a share from 1% to 100%".to_owned())
 }
 
-/// A number of things, one of them at least.
+/// A count, at least 1.
 pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("at least 1 is needed".to_owned()),
@@ -32,13 +32,14 @@ pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Flows at a time: one of them at least.
+/// A maximum number of flows, at least 1.
 pub(crate) fn flows(text: &str) -> Result<usize, String> {
     let flows = at_least_one(text)?;
     usize::try_from(flows).map_err(|error| error.to_string())
 }
 
-/// The address of one host, as packets have it: of IPv4 where IPv6 writes one of IPv4 (`::ffff:10.0.0.1`).
+/// The address of one host, as in packets: an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) becomes
+/// IPv4.
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     let address: Result<IpAddr, _> = text.parse();
     let parted = |by| text.split_once(by);
@@ -59,7 +60,7 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
         })
 }
 
-/// A port that packets have.
+/// A port from 1 to 65535.
 pub(crate) fn port(text: &str) -> Result<u16, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("write a port from 1 to 65535".to_owned()),
@@ -67,13 +68,13 @@ pub(crate) fn port(text: &str) -> Result<u16, String> {
     }
 }
 
-/// Where a secret is: `file:PATH` or `env:NAME`.
+/// The source of a secret: `file:PATH` or `env:NAME`.
 pub(crate) fn secret_source(text: &str) -> Result<SecretSource, String> {
     text.parse()
         .map_err(|error: neph_model::BareSecret| error.to_string())
 }
 
-/// A secret, which `file:PATH` or `env:NAME` names.
+/// The secret in `file:PATH` or `env:NAME`.
 pub(crate) fn secret(source: &str) -> Result<Secret, String> {
     Secret::find(source).map_err(|error| error.to_string())
 }

@@ -1,9 +1,9 @@
-//! Which neph this is.
+//! The version of neph.
 
-/// The version alone.
+/// The version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit it was built from, or `unknown` outside a checkout; see build.rs.
+/// The commit of the build, or `unknown` outside a checkout; see build.rs.
 pub(crate) const COMMIT: &str = env!("NEPH_COMMIT");
 
 /// Version and commit.

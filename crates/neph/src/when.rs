@@ -1,17 +1,17 @@
 //! The `--utc-offset` option: the time zone in which a command shows times.
 //!
-//! UTC unless it is given, because campaigns are compared between machines; the local zone is not
-//! looked up.
+//! The default is UTC, because campaigns of several hosts are compared. The local time zone is not
+//! used.
 
 use clap::Args as ClapArgs;
 use neph_model::UtcOffset;
 
 pub(crate) use neph_documents::when::utc;
 
-/// In which time zone a command shows times.
+/// The time zone of displayed times.
 #[derive(Clone, Copy, Debug, Default, ClapArgs)]
 pub(crate) struct Zone {
-    /// Show times at this offset from UTC, such as +02:00
+    /// Show times with this offset from UTC, such as +02:00 [default: UTC]
     #[arg(
         long = "utc-offset",
         value_name = "OFFSET",

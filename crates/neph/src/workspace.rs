@@ -1,4 +1,4 @@
-//! Which workspace is meant: the `--workspace` option. What is found in it is neph-store's.
+//! The `--workspace` option. neph-store has the contents of a workspace.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use neph_store::{Access, Store, StoreError, open};
 
 use crate::exit::Failure;
 
-/// Names the workspace if the command line names none.
+/// The variable that names the workspace if the command line does not.
 const VARIABLE: &str = "NEPH_WORKSPACE";
 const USUAL: &str = ".neph";
 
-/// Where measurements are kept.
+/// The workspace option.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Workspace {
-    /// Folder (or store URL) that measurements are kept in
+    /// Workspace: folder or store URL of the measurements
     #[arg(
         long = "workspace",
         value_name = "FOLDER",
@@ -26,7 +26,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Whether the command line named it, not the environment and not a default.
+    /// Whether the command line named the workspace, not the environment or the default.
     pub(crate) fn is_asked_for(&self) -> bool {
         let usual = std::env::var(VARIABLE);
         self.place != usual.as_deref().unwrap_or(USUAL)
@@ -38,17 +38,17 @@ impl Workspace {
         PathBuf::from(folder)
     }
 
-    /// Opens it to look at what is there.
+    /// Opens the workspace for reading.
     pub(crate) fn read(&self) -> Result<Box<dyn Store>, Failure> {
         self.open(Access::Read)
     }
 
-    /// Opens it to add something; makes it where there is none.
+    /// Opens the workspace for writing; creates it if necessary.
     pub(crate) fn write(&self) -> Result<Box<dyn Store>, Failure> {
         self.open(Access::Write)
     }
 
-    /// Opens it to go on with what is there: brings an older one up to date, makes none.
+    /// Opens an existing workspace, and migrates an older one; creates none.
     pub(crate) fn existing(&self) -> Result<Box<dyn Store>, Failure> {
         match open(&self.place, Access::Read) {
             Err(StoreError::OlderSchema { .. }) => self.write(),

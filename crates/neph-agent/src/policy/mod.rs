@@ -189,7 +189,7 @@ impl Policy {
             return Err(Refusal::Port(port));
         }
         if !is_modest(&order.spec.caps) {
-            let asked = "of its peers more than neph reflect bears by default".to_owned();
+            let asked = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
             return Err(Refusal::Rate { asked, most });
         }

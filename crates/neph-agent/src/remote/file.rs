@@ -17,26 +17,27 @@ use serde::{Deserialize, Serialize};
 pub enum ResultFile {
     /// The journal of an experiment.
     Journal(ExperimentId),
-    /// A segment of its fleet's journals, from 1.
+    /// A segment of the journal of an experiment's fleet, from 1.
     Segment(ExperimentId, u32),
-    /// Pings between experiments: a JSON document a line.
+    /// Pings between experiments: one JSON document per line.
     Pings,
-    /// What a capture has, in nanosecond pcap.
+    /// The packets of a capture, as nanosecond pcap.
     Capture,
 }
 
-/// A file of a result, and how long it is.
+/// A file of a result, with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileLength {
-    /// Which.
+    /// The file.
     pub file: ResultFile,
-    /// Its bytes.
+    /// Length of the file.
     pub bytes: u64,
 }
 
 impl ResultFile {
-    /// Where it is: journals in a folder of journals, the others in the folder of their order.
+    /// The path of the file: journals are in a folder of journals, other files in the folder of
+    /// their order.
     pub fn path(&self, journals: &Path, order: &Path) -> PathBuf {
         match self {
             Self::Journal(experiment) => journal_path(journals, *experiment),
@@ -48,7 +49,7 @@ impl ResultFile {
         }
     }
 
-    /// Whether a result of this order can have it.
+    /// Whether a result of this order can have this file.
     pub fn belongs_to(&self, order: &Order) -> bool {
         match (self, order) {
             (Self::Journal(id) | Self::Segment(id, _), Order::Experiments(orders)) => {
@@ -60,10 +61,10 @@ impl ResultFile {
     }
 }
 
-/// The files that an order has left.
+/// The files of an order's result.
 ///
 /// # Errors
-/// The disk refuses.
+/// The folder cannot be read.
 pub(super) fn files_of(
     order: &Order,
     journals: &Path,

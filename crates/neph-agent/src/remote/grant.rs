@@ -1,7 +1,7 @@
-//! An order as a controller signs it, and the agent's check of that.
+//! An order that a controller signed, and the agent's check of the signature.
 //!
-//! Owns the signed bytes. A bus may belong to a third party. An order is one of the controller's by the
-//! key of the authority that the agent got with its invitation.
+//! Owns the signed bytes. A bus may belong to a third party. The key of the authority, which the
+//! agent got with its invitation, proves that an order is from the controller.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,22 @@ use schemars::JsonSchema;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Before the bytes that are signed: what is signed for another purpose is no order.
+/// Precedes the bytes that are signed: a signature for another purpose is not valid for an order.
 const PURPOSE: &[u8] = b"neph order 2\n";
 
-/// Who may carry out what, and until when it may be done.
+/// An order for one agent, and until when it may run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Granted {
-    /// The agent that it is for.
+    /// The agent.
     pub agent: AgentName,
-    /// Which order.
+    /// Id of the order.
     pub id: OrderId,
-    /// By the controller's clock: it is not begun later, and is ended then.
+    /// End of the permission, on the controller's clock: the order does not begin later, and ends
+    /// then.
     #[serde(rename = "until_unix_ns")]
     pub until: Wall,
-    /// What it is.
+    /// The order.
     pub order: Order,
 }
 
@@ -39,11 +40,11 @@ pub struct Granted {
 pub struct Grant {
     /// The granted order as JSON: these bytes are signed.
     granted: String,
-    /// ECDSA with P-256 and SHA-256, ASN.1, in base64.
+    /// Signature: ECDSA with P-256 and SHA-256, ASN.1, base64.
     signature: String,
 }
 
-/// What is asked for in a grant, in short.
+/// The summary of an order in a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderBrief {
     /// The kind of order, as its JSON names it.
@@ -85,7 +86,7 @@ impl<'de> Deserialize<'de> for Parts {
 }
 
 impl Grant {
-    /// What is asked for, in short; whether the signature is right is not looked at.
+    /// The summary of the order; the signature is not checked.
     pub fn brief(&self) -> Option<OrderBrief> {
         let briefly: Briefly = serde_json::from_str(&self.granted).ok()?;
         let (kind, Parts(parts)) = briefly.order.into_iter().next()?;
@@ -118,16 +119,17 @@ impl Signer {
             .map_err(|error| SignError(error.to_string()))
     }
 
-    /// One without a key, for an operator: the controller signs what it passes on ([`Self::countersign`]).
+    /// A signer without a key, for an operator: the controller signs the orders
+    /// ([`Self::countersign`]).
     pub const fn without_key() -> Self {
         Self(None)
     }
 
-    /// Signs an order that came without a signature, if it is for this agent and has this id. Its lease ends
-    /// at `latest` of the order, if not before.
+    /// Signs an order without a signature, if it is for this agent and has this id. Its lease ends
+    /// at `latest` of the order, or earlier.
     ///
     /// # Errors
-    /// It is another one or cannot be understood, or the key cannot sign.
+    /// The order is another one or invalid, or the key cannot sign.
     pub fn countersign(
         &self,
         grant: &Grant,

@@ -1,7 +1,7 @@
-//! What a controller and an agent send each other.
+//! The messages between a controller and an agent.
 //!
-//! Each message can be lost, and can come twice: what it asks for is done once, and its answer is a state
-//! and not a step.
+//! A message can be lost or arrive twice. Therefore each request takes effect once, and its answer
+//! is a state and not a step.
 
 use std::collections::BTreeMap;
 
@@ -16,121 +16,122 @@ use super::{FileLength, Grant};
 /// The version of these messages. Both sides must have the same.
 pub const PROTOCOL: u32 = 5;
 
-/// What a controller sends.
+/// A message of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToAgent {
-    /// To carry an order out. One that the agent has had is not begun a second time. The answer is its state.
+    /// Carry out an order. An order that the agent knows already does not begin a second time. The
+    /// answer is its state.
     Begin {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
-        /// What it is, signed.
+        /// The signed order.
         grant: Box<Grant>,
     },
-    /// How does this order stand? The answer is its state.
+    /// Query the state of an order. The answer is its state.
     Ask {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
     },
-    /// To end an order early.
+    /// End an order early.
     Cancel {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
     },
-    /// To send a part of a file of its result, from this byte on. There is no answer while the agent
+    /// Send a part of a result file, from this byte on. There is no answer while the agent
     /// measures.
     Fetch {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
-        /// The file, by its place in [`Ended::files`].
+        /// Index of the file in [`Ended::files`].
         file: u32,
-        /// The first byte that is wanted.
+        /// Offset of the first byte.
         from: u64,
-        /// How many at the most; never more than [`PART_BYTES`](super::PART_BYTES).
+        /// Maximum number of bytes; never more than [`PART_BYTES`](super::PART_BYTES).
         most: u32,
     },
-    /// The answer to a sign of life.
+    /// The answer to a heartbeat.
     Beat {
-        /// When the agent sent it, by the agent's clock: names the one that is answered.
+        /// Send time of the heartbeat on the agent's clock: identifies the heartbeat.
         #[serde(rename = "sent_unix_ns")]
         sent: Wall,
-        /// When it came, by the controller's clock.
+        /// Arrival time of the heartbeat on the controller's clock.
         #[serde(rename = "received_unix_ns")]
         received: Wall,
     },
-    /// Its result is stored: the agent may forget it. The answer is its state.
+    /// The result of an order is stored: the agent may delete it. The answer is its state.
     Stored {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
     },
 }
 
-/// What an agent sends.
+/// A message of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromAgent {
-    /// First on each connection.
+    /// The first message on each connection.
     Hello(Hello),
-    /// How an order stands.
+    /// The state of an order.
     State {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
-        /// How.
+        /// State of the order.
         state: OrderState,
     },
-    /// How far an order is.
+    /// The progress of an order.
     Progress {
-        /// Which.
+        /// Id of the order.
         id: OrderId,
-        /// How far.
+        /// Progress of the order.
         progress: Progress,
     },
-    /// Some of the packets of a capture, while it is made.
+    /// Some packets of a running capture.
     Sample {
-        /// Of which order.
+        /// Id of the order.
         id: OrderId,
-        /// The packets; their bytes travel behind the message, not in it.
+        /// The packets; their bytes follow after the message.
         sample: PacketSample,
     },
-    /// A part of a file of a result.
+    /// A part of a result file.
     Part(Part),
-    /// A sign of life, every few seconds.
+    /// A heartbeat, every few seconds.
     Beat(Beat),
 }
 
-/// A sign of life.
+/// A heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Beat {
-    /// When it was sent, by the agent's clock.
+    /// Send time, on the agent's clock.
     #[serde(rename = "sent_unix_ns")]
     pub sent: Wall,
-    /// Orders that run.
+    /// Number of running orders.
     pub running: u32,
-    /// How far the agent's clock is from the controller's, once that is known.
+    /// Clock offset between the agent and the controller; null until it is known.
     pub clock: Option<ClockApart>,
-    /// How often something was refused since the agent's start, by the reason.
+    /// Number of refusals since the agent's start, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refusals: BTreeMap<String, u64>,
 }
 
-/// How far an agent's clock is from its controller's.
+/// The clock offset between an agent and its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockApart {
     /// The agent's clock minus the controller's.
     #[serde(rename = "offset_ns")]
     pub offset: Span,
-    /// How far that may be wrong, either way.
+    /// Error bound of the offset.
     #[serde(rename = "bound_ns")]
     pub bound: Span,
 }
 
 impl ClockApart {
-    /// How fast two clocks may drift, ppm: an offset that was good is worth less as it gets older.
+    /// Maximum drift between two clocks, ppm: the error bound of an offset grows with its age.
     const DRIFT_PPM: i64 = 100;
 
-    /// What is still known so much later: the bound grows.
+    /// The offset after this time, with a larger error bound.
     #[must_use]
     pub fn after(self, age: Span) -> Self {
         let drifted = Span::from_nanos(age.nanos().max(0) / 1_000_000 * Self::DRIFT_PPM);
@@ -141,64 +142,65 @@ impl ClockApart {
     }
 }
 
-/// Who an agent is.
+/// The identity of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// The version of its messages.
+    /// Version of its messages.
     pub protocol: u32,
-    /// The version of the program.
+    /// Version of neph.
     pub version: String,
-    /// Orders whose result it keeps, those that run included.
+    /// Orders whose result it has, running orders included.
     pub holds: Vec<OrderId>,
-    /// Its policy in short, by the keys of `agent.toml`.
+    /// Summary of its policy, by the keys of `agent.toml`.
     #[serde(default)]
     pub policy: BTreeMap<String, String>,
-    /// What its site is, in the words of who runs it.
+    /// Labels of its site.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
 }
 
-/// A part of a file.
+/// A part of a result file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Of which order's result.
+    /// Id of the order.
     pub id: OrderId,
-    /// The file, by its place in [`Ended::files`].
+    /// Index of the file in [`Ended::files`].
     pub file: u32,
-    /// The place of its first byte.
+    /// Offset of the first byte.
     pub from: u64,
-    /// The bytes; they travel behind the message, not in it.
+    /// The bytes; they follow after the message.
     #[serde(skip)]
     pub bytes: Vec<u8>,
 }
 
-/// How an order stands at an agent.
+/// The state of an order at an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum OrderState {
-    /// The agent has never had it.
+    /// The agent does not know the order.
     Unknown,
-    /// It is being carried out.
+    /// The order runs.
     Running {
-        /// Of each experiment, once that is known.
+        /// For each experiment, what was prepared or why it cannot begin; null until that is known.
         prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
     },
-    /// It is over, and its result is kept until it is stored.
+    /// The order ended; the agent has its result until it is stored.
     Ended(Box<Ended>),
-    /// It is over, and its result was stored: nothing is kept of it.
+    /// The order ended and its result was stored; the agent has deleted it.
     Forgotten,
 }
 
-/// What became of an order.
+/// The end of an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {
-    /// Of each experiment, where the order came so far.
+    /// For each experiment, what was prepared or why it cannot begin; null if the order ended
+    /// before.
     pub prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
     /// The result, or why there is none.
     pub result: Result<OrderResult, OrderFailed>,
-    /// What was recorded.
+    /// Files with the measurements.
     pub files: Vec<FileLength>,
 }

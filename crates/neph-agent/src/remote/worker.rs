@@ -303,6 +303,12 @@ impl<E: Executor> Worker<E> {
                         captured.clock = clock.unwrap_or_default();
                         captured.clock.extend(self.guard.reading(Moment::now()));
                     }
+                    if let Ok(OrderResult::Experiments(all)) = &result {
+                        let refused = all.iter().filter_map(|one| one.as_ref().err());
+                        for why in refused.filter(|why| why.is_permanent) {
+                            tracing::warn!("an experiment is refused: {why}");
+                        }
+                    }
                     self.guard.ended(id);
                     self.shelf.end(id, result)?;
                 }

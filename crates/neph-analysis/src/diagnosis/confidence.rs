@@ -1,24 +1,24 @@
-//! How sure a diagnosis is: a word, and what it was derived from.
+//! The confidence of a diagnosis: a level, with its reason.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::words::{plural, real};
 
-/// How sure, in a word.
+/// A level of confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// It was seen once, or barely beyond the rule's threshold.
+    /// Observed once, or barely beyond the rule's threshold.
     Possible,
-    /// It was seen in most places where it can be seen.
+    /// Observed in most places where it is observable.
     Likely,
-    /// It was seen again and again, far beyond the threshold, or is proved by the marks.
+    /// Observed repeatedly and far beyond the threshold, or proved by timestamps.
     Sure,
 }
 
 impl Level {
-    /// One less, where something speaks against it.
+    /// One level less, if there is contrary evidence.
     pub(crate) const fn less(self) -> Self {
         match self {
             Self::Sure => Self::Likely,
@@ -36,12 +36,12 @@ impl Level {
     }
 }
 
-/// How sure a diagnosis is, and why.
+/// The confidence of a diagnosis, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Confidence {
-    /// In a word.
+    /// The level.
     pub level: Level,
-    /// What that is derived from.
+    /// The reason for the level.
     pub why: String,
 }
 
@@ -77,7 +77,7 @@ impl Agreement<'_> {
             Level::Possible
         };
         let why = format!(
-            "seen in {} of {}, {:.1} times the least that counts",
+            "seen in {} of {}, {:.1} times the threshold",
             self.shown,
             plural(self.of, self.noun),
             self.ratio.min(999.0)

@@ -55,7 +55,7 @@ pub struct Rule {
     pub(crate) look: fn(&Sight<'_>) -> Vec<Found>,
 }
 
-/// A root cause that a rule has found.
+/// A root cause that a rule found.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// The rule's name.

@@ -112,7 +112,7 @@ fn first(
 fn transmission(data: &CampaignData, one: &Beyond) -> String {
     let scenario = &data.scenarios[one.scenario];
     format!(
-        "'{}': {} of {} go into transmitting and queueing {}, not into distance (median of {}; the quickest ICMP echo takes {}).",
+        "'{}': {} of {} are transmission and queueing of {}, not distance (median of {}; the fastest ICMP echo takes {}).",
         scenario.label(),
         millis(one.excess()),
         millis(one.time),

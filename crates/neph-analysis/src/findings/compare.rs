@@ -175,7 +175,7 @@ impl Decided {
             Verdict::Better => format!("{name} is {size} faster than {other}"),
             Verdict::Equivalent => {
                 let least = millis(self.comparison.least);
-                format!("{name} and {other} differ by {size}, less than the {least} that matter,")
+                format!("{name} and {other} differ by {size}, less than the margin of {least},")
             }
             Verdict::Inconclusive if self.comparison.shift > 0.0 => {
                 format!("{name} lies {size} above {other}")

@@ -25,7 +25,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     if let Some(first) = rest.first() {
         let most = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
-            "{} stand out less: an inflation of {} or less and no more than {} each. The table flow-pairs has them all.",
+            "{} have less: an inflation of at most {} and at most {} each. The table flow-pairs lists all of them.",
             plural(rest.len(), "more pair"),
             percent(first.inflation.unwrap_or(0.0)),
             plural(most, "path change"),
@@ -42,7 +42,7 @@ fn inflated(set: &Inflated<'_>) -> Finding {
         setting => format!(", {setting}"),
     };
     let text = format!(
-        "Latency inflation (slowest path over fastest, less one){of}: {}",
+        "Latency inflation (slowest path over fastest, minus one){of}: {}",
         set.in_words()
     );
     let largest = set.pairs.last().map_or(0.0, |one| one.0);

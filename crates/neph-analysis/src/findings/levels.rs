@@ -193,7 +193,7 @@ impl Level {
             format!("{} at the median", only.in_words(name, baseline))
         } else {
             format!(
-                "{} goes from {} ({}) to {} ({}) over {}",
+                "{} changes from {} ({}) to {} ({}) over {}",
                 counted(name, baseline, &decided),
                 reported(least.1.shift),
                 least.0,

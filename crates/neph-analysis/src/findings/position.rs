@@ -115,7 +115,7 @@ fn sentence(pair: &Pair, decided: &Decided, quickest: f64) -> Finding {
     } = pair;
     let path = quickest * KM_PER_MS;
     let text = format!(
-        "{} is nearer than {} ({} km against {} km), and yet {} at the median; {}. Its quickest round trip takes {}, in which light in glass travels {path:.0} km and back.",
+        "{} is nearer than {} ({} km against {} km), but {} at the median; {}. Its fastest round trip takes {}, in which light in fibre covers {path:.0} km in each direction.",
         near.name,
         far.name,
         near.km,

@@ -151,7 +151,7 @@ impl QuantityShift {
         if judgement.verdict == Verdict::Equivalent {
             let least = self.reported(only.least);
             return format!(
-                "The {title} of {name} and {baseline} differ by {size}{interval}, less than the {least} that matter"
+                "The {title} of {name} and {baseline} differ by {size}{interval}, less than the margin of {least}"
             );
         }
         let way = way(only.shift);

@@ -97,7 +97,10 @@ impl Load<'_> {
     }
 
     fn asks_most(&self) -> Finding {
-        self.finding(&format!("asks most of its link, with {}.", self.of_link()))
+        self.finding(&format!(
+            "uses the largest share of its link: {}.",
+            self.of_link()
+        ))
     }
 
     /// The need and the capacity, as text.
@@ -111,7 +114,7 @@ impl Load<'_> {
     }
 
     fn finding(&self, printed: &str) -> Finding {
-        let text = format!("{} {printed}", self.scenario.label());
+        let text = format!("'{}' {printed}", self.scenario.label());
         Finding::new(FindingKind::StandsOut, "throughput", text)
             .with("needed_bit_s", self.needed)
             .with("goodput_bit_s", self.rate())

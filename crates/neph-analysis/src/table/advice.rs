@@ -50,7 +50,7 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
                 format!(", lost {} of its last {}", loss.hits, loss.n)
             });
             let holds = guide.holds.map_or_else(String::new, |holds| {
-                format!("; such advice held for {:.0} s", holds.secs_f64())
+                format!("; the advice remained valid for {:.0} s", holds.secs_f64())
             });
             let there = port.held.secs_f64();
             let held = format!("on the low path for {there:.0} s{loss}{holds}");

@@ -121,11 +121,11 @@ fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
     assert_eq!(sizes, [104, 44]);
     let reported = plan.notes.join("\n");
     assert!(
-        reported.contains("endpoint 'u': udp: 16 B is sent as 104 B"),
+        reported.contains("endpoint 'u': udp: 16 B is raised to 104 B"),
         "{reported}"
     );
     assert!(
-        reported.contains("56 B is sent as 104 B") && !reported.contains("44 B is sent"),
+        reported.contains("56 B is raised to 104 B") && !reported.contains("44 B is sent"),
         "{reported}"
     );
 }

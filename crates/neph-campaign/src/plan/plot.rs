@@ -111,7 +111,7 @@ pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
         ("whisker_max", plot.whisker_max),
     ] {
         if let Some(at) = value.filter(|_| is_inside(value)) {
-            let what = format!("{name} {at} lies inside of the box, which goes from 25 to 75");
+            let what = format!("{name} {at} lies inside the box, which covers 25 to 75");
             let remedy = "write whisker_min from 0 to 25, and whisker_max from 75 to 100";
             fields.fault(fields.span(), what, remedy);
         }

@@ -162,7 +162,7 @@ pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Reflect
         match effect {
             Effect::Values(_) => (),
             _ if found.contains(&name) => {
-                return Err(refused(&format!("{name} stands there twice")));
+                return Err(refused(&format!("{name} is given twice")));
             }
             _ => found.push(name),
         }
@@ -221,7 +221,7 @@ impl Typed {
 
 fn refused(why: &str) -> Fault {
     Fault::new(
-        format!("neph reflect would not take these flags: {why}"),
+        format!("neph reflect does not accept these flags: {why}"),
         "neph reflect --help shows which there are",
     )
 }
@@ -277,11 +277,11 @@ mod tests {
         for (words, what, remedy) in [
             (&["--listn", "x"][..], "'--listn'", "'--listen'"),
             (&["--think", "--tls"], "--think needs a value", "--help"),
-            (&["--tls", "--tls"], "--tls stands there twice", "--help"),
+            (&["--tls", "--tls"], "--tls is given twice", "--help"),
             (&["--tls=yes"], "--tls takes no value", "--help"),
             (&["--tls-name", "a"], "--tls-name needs --tls", "--help"),
             (&["--cert", "a.pem"], "--cert needs --key", "--help"),
-            (&["--max-memory", "1MiB"], "the least is 4 MiB", "--help"),
+            (&["--max-memory", "1MiB"], "the minimum is 4 MiB", "--help"),
             (&["--user", "me"], "needs root", "--help"),
         ] {
             let fault = reflector(words.iter().copied()).expect_err(what);

@@ -113,7 +113,7 @@ pub(crate) fn host(node: &Node) -> Result<String, Fault> {
     }
     match split_authority(&text).map_err(target_fault)? {
         (host, None) => Ok(host),
-        (_, Some(_)) => Err(Fault::new("ICMP knows no ports", "write the host alone")),
+        (_, Some(_)) => Err(Fault::new("ICMP knows no ports", "write only the host")),
     }
 }
 

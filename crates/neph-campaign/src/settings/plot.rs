@@ -37,7 +37,7 @@ pub(super) fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan
     ] {
         if let Some(at) = value.filter(|at| *at > BOX.0 && *at < BOX.1) {
             notes.push(format!(
-                "{name} {at} lies inside of the box, which goes from 25 to 75: it is drawn at {edge}"
+                "{name} {at} lies inside the box, which covers 25 to 75: it is drawn at {edge}"
             ));
             *value = Some(edge);
         }

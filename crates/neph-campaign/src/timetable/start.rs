@@ -94,7 +94,7 @@ impl fmt::Display for Missed {
             Self::ClockTooWide(Some(bound)) => {
                 write!(f, "knows the offset of its clock only to within {bound}")
             }
-            Self::NotNotified => f.write_str("did not hear in time that the slot begins"),
+            Self::NotNotified => f.write_str("was not notified in time that the slot begins"),
             Self::Overslept(by) => write!(f, "was suspended until {by} after the start"),
             Self::Restarted => f.write_str("was restarted"),
         }

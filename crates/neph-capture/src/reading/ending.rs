@@ -56,7 +56,7 @@ pub fn printed(name: &str, account: &Account) -> Result<Option<String>, ReadErro
             )))
         }
         Ending::BrokenPacked(error) => Err(ReadError::wrong(format!(
-            "{name} can be unpacked up to byte {bytes} of what it holds ({packets} there {were} read): {error}"
+            "{name} can be decompressed up to byte {bytes} of its content ({packets} before it {were} read): {error}"
         ))),
         Ending::Failed(error) => Err(ReadError::failed(format!(
             "read {name} behind byte {bytes}: {error}; {kept}; see that its disk is well"

@@ -119,6 +119,7 @@ pub(crate) fn answer(
             let there = AgentsThere {
                 enrolled: service.registry.agents().map_err(io::Error::other)?,
                 connected: hub.presence(),
+                gone: hub.gone_agents(),
             };
             let text = serde_json::to_vec(&there)?;
             stream.write_all(&[READY])?;

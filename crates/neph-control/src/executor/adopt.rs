@@ -9,7 +9,7 @@ use super::shares::{Running, Share};
 use crate::Bus;
 
 /// End of a message about an agent that does not answer, if the campaign can be resumed.
-pub(crate) const LATER: &str = "; what it has measured is fetched when the campaign goes on";
+pub(crate) const LATER: &str = "; its results are fetched when the campaign continues";
 
 impl<B: Bus> AgentsExecutor<B> {
     pub(super) fn adopt_orders(

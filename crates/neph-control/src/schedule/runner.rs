@@ -20,7 +20,7 @@ use super::program::{RunnerFolder, last_words, take_run};
 /// Reasons of missed runs.
 const NOT_RUNNING: &str = "the controller was not running";
 const STOOD_STILL: &str =
-    "the controller did not look in time: its host stood still, or its clock was set";
+    "the controller did not check in time: its host was suspended, or its clock was set";
 
 /// Interval of the check for ended runs.
 const LOOK: Duration = Duration::from_millis(50);
@@ -340,7 +340,7 @@ impl Runner {
         let children = self.states.values().filter_map(|state| state.run.as_ref());
         for child in children.filter_map(|run| run.child.as_ref()) {
             if let Err(error) = process::ask(child.id(), Request::End) {
-                tracing::warn!("a run could not be asked to end: {error}");
+                tracing::warn!("a run could not be ended: {error}");
             }
         }
         let until = clock::raw().0 + i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);

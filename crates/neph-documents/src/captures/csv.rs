@@ -1,5 +1,5 @@
-//! Flows and exchanges as lines of one table for spreadsheets: a header, then a line each as they end. Times
-//! are nanoseconds; what one of them does not have is empty.
+//! Flows and exchanges as CSV: a header, then one line for each when it ends. Times are
+//! nanoseconds; an absent value is empty.
 
 use neph_capture::{Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, Side};
 use neph_text::csv_field;
@@ -7,14 +7,14 @@ use neph_text::csv_field;
 use super::exchanges;
 use super::row::via;
 
-/// Round trips of a line, by what they speak of.
+/// The distributions of round trips in a line.
 const TRIPS: [&str; 4] = [
     "server_path",
     "server_response",
     "server_delayed",
     "client_path",
 ];
-/// Columns of each distribution of round trips.
+/// The columns of each distribution.
 const OF_TRIPS: [&str; 9] = [
     "n",
     "estimated_n",
@@ -53,7 +53,7 @@ pub fn header() -> String {
     names.chain(trips).collect::<Vec<_>>().join(",")
 }
 
-/// A flow of TCP.
+/// A TCP flow as a line.
 pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
@@ -83,7 +83,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
     cells.join(",")
 }
 
-/// A pair that asked and answered outside of TCP.
+/// The exchanges of a pair of hosts, outside TCP, as a line.
 pub fn pair(pair: &Pair) -> String {
     let (between, all) = (pair.between(), pair.counted());
     let [client, server] = exchanges::ends(between);

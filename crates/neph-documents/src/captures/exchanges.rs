@@ -1,4 +1,4 @@
-//! Questions and answers outside of TCP, as lines of a table of their own and for programs.
+//! Exchanges: requests and answers outside TCP (ping, DNS, QUIC), as table rows and documents.
 
 use neph_capture::{Answered, Between, Counted, Half, Pair, Question};
 use neph_model::{Span, Wall};
@@ -34,7 +34,7 @@ const fn name(question: Question) -> &'static str {
     }
 }
 
-/// The slowest first.
+/// The slowest pair is first.
 pub fn rank(pair: &Pair, counted: &Counted) -> Rank {
     let slowest = counted.trips(Half::Server).map(|trips| trips.p50.nanos());
     let between = pair.between();
@@ -47,7 +47,8 @@ enum End {
     Server,
 }
 
-/// An address, with a port where all of the pair have the same: each query of DNS has its own.
+/// An address, with the port if all exchanges of the pair have the same: each DNS query has its
+/// own.
 fn end(between: &Between, end: End) -> String {
     match (between.question, end) {
         (Question::Ping, End::Server) => between.server.ip().to_string(),
@@ -57,7 +58,7 @@ fn end(between: &Between, end: End) -> String {
     }
 }
 
-/// The side that asked, and the side that answered.
+/// The client and the server.
 pub(super) fn ends(between: &Between) -> [String; 2] {
     [End::Client, End::Server].map(|one| end(between, one))
 }
@@ -89,7 +90,8 @@ pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
     ]
 }
 
-/// How many questions were answered: of how many, where not all were followed; and what answered none.
+/// Number of answered requests, with the number of tracked requests if not all were tracked, and
+/// the number of answers without a request.
 fn answered(counted: &Counted) -> String {
     let mut answered = counted.answered().to_string();
     if counted.not_followed() > 0 {
@@ -102,76 +104,76 @@ fn answered(counted: &Counted) -> String {
     answered
 }
 
-/// The name of a question for programs.
+/// The name of a protocol in documents.
 pub fn key(question: Question) -> String {
     name(question).replace(' ', "_")
 }
 
-/// A pair that asks and answers outside of TCP: what it showed, ever or for a while.
+/// Exchanges of a pair of hosts, outside TCP: in total, or in one period.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExchangeDocument {
-    /// What was counted and measured.
+    /// Numbers and round trips.
     #[serde(flatten)]
     pub counted: CountedDocument,
-    /// `ping`, `dns` or `quic_spin`.
+    /// Protocol: `ping`, `dns` or `quic_spin`.
     pub question: String,
-    /// Who asked.
+    /// Address of the client, with its port for QUIC.
     pub client: String,
-    /// Who answered.
+    /// Address of the server, with its port for DNS and QUIC.
     pub server: String,
-    /// The VLAN or tunnel.
+    /// VLAN or tunnel; empty without one.
     pub via: String,
 }
 
-/// Questions, answers and round trips of one pair or of several.
+/// Numbers and round trips of the exchanges of one pair or of several.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CountedDocument {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Questions.
+    /// Number of requests.
     pub asked: u64,
-    /// Questions with an answer.
+    /// Number of requests with an answer.
     pub answered: u64,
-    /// Questions whose answer was not waited for, since too many did.
+    /// Requests that were not matched with an answer, because too many were outstanding.
     pub requests_not_tracked: u64,
-    /// Answers without a question.
+    /// Answers without a request in the capture.
     pub responses_without_request: u64,
     /// Round trips between the capture point and each side.
     pub round_trips: ExchangeHalves,
-    /// The mean round trip to the server in nanoseconds.
+    /// Mean round trip to the server; null without a round trip.
     pub server_mean_ns: Option<Span>,
-    /// Its standard deviation in nanoseconds.
+    /// Standard deviation of the round trips to the server; null without a round trip.
     pub server_deviation_ns: Option<Span>,
 }
 
 /// Round trips between the capture point and each side.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ExchangeHalves {
-    /// To the server and back.
+    /// From the capture point to the server and back; null without a round trip.
     pub server: Option<QuantilesDocument>,
-    /// To the client and back.
+    /// From the capture point to the client and back; null without a round trip.
     pub client: Option<QuantilesDocument>,
 }
 
-/// A single round trip outside of TCP.
+/// A single round trip outside TCP.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExchangeSample {
-    /// When it ended, Unix time in nanoseconds.
+    /// When the round trip ended.
     pub at_unix_ns: Wall,
-    /// `ping`, `dns` or `quic_spin`.
+    /// Protocol: `ping`, `dns` or `quic_spin`.
     pub question: String,
-    /// Who asked.
+    /// Address of the client, with its port for QUIC.
     pub client: String,
-    /// Who answered.
+    /// Address of the server, with its port for DNS and QUIC.
     pub server: String,
-    /// To which side and back: `client` or `server`.
+    /// Side of the capture point: `server` (to the server and back) or `client`.
     pub half: &'static str,
-    /// How long it took, in nanoseconds.
+    /// The round trip.
     pub round_trip_ns: Span,
 }
 
 impl ExchangeDocument {
-    /// What a pair showed, ever or for a while.
+    /// The exchanges of a pair, in total or in one period.
     pub fn of(pair: &Pair, counted: &Counted) -> Self {
         let between = pair.between();
         Self {
@@ -206,7 +208,7 @@ impl From<&Counted> for CountedDocument {
 }
 
 impl ExchangeSample {
-    /// Of a round trip of this pair.
+    /// A round trip of this pair.
     pub fn of(of: &Between, trip: Answered) -> Self {
         Self {
             at_unix_ns: trip.at,
@@ -219,7 +221,7 @@ impl ExchangeSample {
     }
 }
 
-/// Whether a pair has anything that a line of a table shows.
+/// Whether a pair has anything to show in a table line.
 pub fn is_worth_a_line(counted: &Counted) -> bool {
     counted.asked() > 0 || counted.unasked() > 0 || counted.trips(Half::Server).is_some()
 }

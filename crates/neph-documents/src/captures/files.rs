@@ -8,28 +8,29 @@ use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How much of a capture was read, and when its packets passed.
+/// A capture: how much of it was read, and properties of its packets.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileDocument {
-    /// The file.
+    /// Name of the file.
     pub name: String,
-    /// Packets.
+    /// Number of packets read.
     pub packets: u64,
-    /// Bytes.
+    /// Bytes of the capture that were read.
     pub bytes: u64,
     /// Packets that are not IP.
     pub packets_not_ip: u64,
-    /// Packets without a time stamp.
+    /// Packets without a timestamp.
     pub packets_without_timestamp: u64,
-    /// Packets that the capturing program lost, where the file has that number.
+    /// Packets that the capturing program lost; null if the file does not have this number.
     pub packets_lost_by_capture: Option<u64>,
-    /// Packets that stand behind later ones.
+    /// Packets after a packet with a later timestamp; 0 if the clock jumped back by more than 5 s.
     pub packets_out_of_order: u64,
-    /// The largest jump back of the clock, in nanoseconds.
+    /// Largest step back of the timestamps; null up to 5 s.
     pub jump_back_ns: Option<Span>,
-    /// The longest time without a packet, in nanoseconds.
+    /// Longest time without a packet; null up to one day.
     pub silence_ns: Option<Span>,
-    /// `whole`, `cut off`, `broken`, `failed` or `stopped`.
+    /// `whole`, `cut off` (the last record is incomplete), `broken` (not a capture from there on),
+    /// `failed` (a read failed) or `stopped`.
     pub ending: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! A flow for programs: everything, times in nanoseconds.
+//! A TCP flow as a document. Times are nanoseconds.
 
 use std::net::SocketAddr;
 
@@ -9,149 +9,151 @@ use serde::Serialize;
 
 use super::row::{via_client, via_server};
 
-/// A flow of TCP.
+/// A TCP flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowDocument {
-    /// Who is connected, and what is known of both.
+    /// Client and server.
     #[serde(flatten)]
     pub ends: EndsDocument,
-    /// When its first packet passed, Unix time in nanoseconds.
+    /// Timestamp of its first packet.
     pub began_unix_ns: Wall,
-    /// When its last packet passed, Unix time in nanoseconds.
+    /// Timestamp of its last packet.
     pub last_unix_ns: Wall,
-    /// What both sides sent and what was measured.
+    /// Sent packets and round trips.
     #[serde(flatten)]
     pub shown: ShownDocument,
 }
 
-/// Who is connected.
+/// The client and the server of a flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EndsDocument {
-    /// The client.
+    /// Address and port of the client.
     pub client: SocketAddr,
-    /// The server.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// Whether the handshake, or a port, shows which of both is the client.
+    /// Whether the handshake or a port shows which side is the client.
     pub client_known: bool,
-    /// The VLAN or tunnel in which the client's packets travel.
+    /// VLAN or tunnel of the client's packets; empty without one.
     pub via: String,
-    /// The same of the server's packets, where it is another.
+    /// VLAN or tunnel of the server's packets; absent if the same as the client's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via_server: Option<String>,
 }
 
-/// What both sides sent and what was measured.
+/// Sent packets and round trips of a flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShownDocument {
-    /// What each side sent.
+    /// Packets sent by each side.
     pub sent: SidesDocument,
     /// Round trips between the capture point and each side.
     pub round_trips: HalvesDocument,
 }
 
-/// What each side sent.
+/// The packets sent by each side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SidesDocument {
-    /// The client.
+    /// Sent by the client.
     pub client: SentDocument,
-    /// The server.
+    /// Sent by the server.
     pub server: SentDocument,
 }
 
 /// Round trips between the capture point and each side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HalvesDocument {
-    /// To the server and back.
+    /// From the capture point to the server and back.
     pub server: TripsDocument,
-    /// To the client and back.
+    /// From the capture point to the client and back.
     pub client: TripsDocument,
 }
 
-/// What one side sent.
+/// The packets sent by one side.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SentDocument {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes of IP.
+    /// Bytes of IP packets.
     pub bytes: u64,
-    /// Bytes of payload.
+    /// Bytes of TCP payload.
     pub payload_bytes: u64,
-    /// The most bytes in flight.
+    /// Maximum number of bytes in flight.
     pub max_in_flight_bytes: u32,
-    /// Retransmissions after a time-out.
+    /// Retransmissions after a timeout.
     pub retransmission: u32,
-    /// Fast retransmissions.
+    /// Retransmissions after three duplicate acknowledgements (RFC 5681).
     pub fast_retransmission: u32,
-    /// Retransmissions of what the peer had received already.
+    /// Retransmissions of data that the peer had received already.
     pub spurious_retransmission: u32,
-    /// Segments out of order.
+    /// Segments that were out of order.
     pub out_of_order: u32,
-    /// Segments before which the capture misses some.
+    /// Segments after data that is missing in the capture.
     pub segments_after_gap: u32,
     /// Duplicate acknowledgements.
     pub duplicate_ack: u32,
-    /// Acknowledgements of what the capture does not have.
+    /// Acknowledgements of data that is missing in the capture.
     pub ack_of_unseen: u32,
-    /// Segments with a window of zero.
+    /// Segments with a zero window.
     pub zero_window: u32,
-    /// Window probes.
+    /// Probes of a zero window.
     pub window_probe: u32,
     /// Keep-alives.
     pub keep_alive: u32,
-    /// Resets.
+    /// Resets (RST).
     pub reset: u32,
-    /// Segments whose acknowledgement was not waited for: the window was larger than neph has room
-    /// for.
+    /// Segments that were not matched with an acknowledgement, because more were in flight than
+    /// neph can track.
     pub segments_not_tracked: u64,
 }
 
-/// Round trips of one half, by method.
+/// Round trips to one side, by method.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TripsDocument {
-    /// By the last byte that an acknowledgement covers.
+    /// From a segment to the acknowledgement of its last byte.
     pub acknowledgement: ByAnswerDocument,
-    /// By the time stamp that an answer echoes (RFC 7323).
+    /// From a segment to the packet that echoes its TCP timestamp (RFC 7323).
     pub echo: ByAnswerDocument,
-    /// From a request to the first data of its answer: network and server processing.
+    /// From a request to the first data of its answer: network path and server processing. null
+    /// without one.
     pub response: Option<QuantilesDocument>,
 }
 
-/// Round trips by what answered. `path` is of the network alone.
+/// Round trips by the kind of answer; null without one.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ByAnswerDocument {
-    /// Those of the network path alone.
+    /// Network path alone: `handshake` and `bare` together.
     pub path: Option<QuantilesDocument>,
-    /// Of the handshake.
+    /// Handshake: SYN or SYN-ACK to its answer.
     pub handshake: Option<QuantilesDocument>,
-    /// Of acknowledgements without data.
+    /// Acknowledgements without data.
     pub bare: Option<QuantilesDocument>,
-    /// Of acknowledgements with data: server processing is part of them.
+    /// Acknowledgements with data, which include server processing.
     pub with_data: Option<QuantilesDocument>,
-    /// Of acknowledgements that a timer delayed.
+    /// Acknowledgements that were probably delayed by a timer.
     pub delayed: Option<QuantilesDocument>,
 }
 
-/// A distribution of round trips.
+/// The distribution of round trips.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct QuantilesDocument {
-    /// How many.
+    /// Number of round trips.
     pub n: u64,
-    /// How many the `n` stand for, where not all segments were followed.
+    /// Number of round trips that these represent, if not all segments were tracked; absent
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_n: Option<u64>,
-    /// The shortest in nanoseconds.
+    /// Minimum.
     pub min_ns: Span,
-    /// The mean in nanoseconds.
+    /// Mean.
     pub mean_ns: Span,
-    /// The median in nanoseconds.
+    /// Median.
     pub p50_ns: Span,
-    /// The 95th percentile in nanoseconds; null where there are too few.
+    /// 95th percentile; null with fewer than 59 round trips.
     pub p95_ns: Option<Span>,
-    /// The 99th percentile in nanoseconds; null where there are too few.
+    /// 99th percentile; null with fewer than 299 round trips.
     pub p99_ns: Option<Span>,
-    /// The longest in nanoseconds.
+    /// Maximum.
     pub max_ns: Span,
-    /// The standard deviation in nanoseconds.
+    /// Standard deviation; null on overflow.
     pub deviation_ns: Option<Span>,
 }
 

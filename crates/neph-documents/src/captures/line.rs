@@ -1,4 +1,4 @@
-//! The lines of NDJSON, and the document.
+//! The NDJSON lines, and the JSON document.
 
 use neph_capture::Pair;
 use neph_model::Wall;
@@ -10,53 +10,53 @@ use super::flow::FlowDocument;
 use super::sample::{EventDocument, SampleDocument};
 use super::summary_document::SummaryDocument;
 
-/// One document; it is written while captures are read.
+/// The JSON document. It is written while captures are read.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CapturesDocument {
-    /// The flows of TCP.
+    /// TCP flows.
     pub flows: Vec<CaptureLine>,
-    /// Pairs that ask and answer outside of TCP.
+    /// Exchanges outside TCP, by pair of hosts.
     pub exchanges: Vec<CaptureLine>,
-    /// All together.
+    /// Totals.
     pub summary: CaptureLine,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CaptureLine {
-    /// A flow of TCP.
+    /// A TCP flow.
     Flow(Box<FlowDocument>),
-    /// A pair that asks and answers outside of TCP.
+    /// Exchanges of a pair of hosts, outside TCP.
     Exchange {
-        /// The pair.
+        /// The exchanges.
         #[serde(flatten)]
         exchange: Box<ExchangeDocument>,
-        /// When its first packet passed, Unix time in nanoseconds.
+        /// Timestamp of the first packet.
         began_unix_ns: Wall,
-        /// When its last packet passed, Unix time in nanoseconds.
+        /// Timestamp of the last packet.
         last_unix_ns: Wall,
     },
     /// A single round trip.
     Sample(SampleOf),
-    /// Something else than the next segment.
+    /// A TCP event: a segment that is not the next expected one.
     Event(EventDocument),
-    /// The last line.
+    /// Totals: the last line.
     Summary(Box<SummaryDocument>),
 }
 
-/// A single round trip: of TCP, or outside of it.
+/// A single round trip.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SampleOf {
-    /// Of TCP.
+    /// A round trip of TCP.
     Tcp(SampleDocument),
-    /// Outside of TCP.
+    /// A round trip outside TCP.
     Exchange(ExchangeSample),
 }
 
 impl CaptureLine {
-    /// A pair that is over.
+    /// The line of a pair that ended.
     pub fn exchange(pair: &Pair) -> Self {
         Self::Exchange {
             exchange: Box::new(ExchangeDocument::of(pair, &pair.counted())),

@@ -1,6 +1,6 @@
-//! What `neph watch` counts for Prometheus: round trips by pair of hosts, never by flow, and totals.
+//! Metrics of `neph watch` for Prometheus: round trips by pair of hosts (not by flow), and totals.
 //!
-//! Owns what is counted and the bound on pairs; the text format is `neph-export`'s.
+//! Owns the metrics and the limit on pairs; the text format is in `neph-export`.
 
 use std::net::IpAddr;
 
@@ -12,14 +12,14 @@ use neph_listen::Seen;
 
 use super::Repairs;
 
-/// Histograms that pairs of hosts have of their own, four each of 1,000; the rest share one a kind.
+/// Histograms for 1,000 pairs of hosts, four each. All other pairs share one histogram per kind.
 const OWN: usize = 4_000;
 
 const TRIPS: &str = "neph_watch_round_trip_seconds";
 const OF_NONE: &str = "neph_watch_other_packets_total";
 const ALARM: &str = "neph_watch_alarm";
 
-/// Whose, on which side, and what answered: `path`, `with_data` or `delayed` of TCP, `ping`, `dns` or
+/// Side, and kind of answer: `path`, `with_data` or `delayed` for TCP, `ping`, `dns` or
 /// `quic_spin`.
 type Labels = (&'static str, &'static str);
 
@@ -29,18 +29,18 @@ pub struct Metrics {
     histograms: Histograms<(IpAddr, IpAddr), Labels>,
 }
 
-/// Other totals of the metrics.
+/// Further totals.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
     pub seen: Seen,
     pub others: Others,
-    /// Of IP, of each packet once.
+    /// Bytes of IP; each packet counts once.
     pub bytes: u64,
     pub flows: usize,
     pub repairs: Repairs,
 }
 
-/// A round trip, and how many it stands for.
+/// A round trip, and the number of round trips that it represents.
 #[derive(Clone, Copy)]
 struct Weighed {
     trip: Span,
@@ -96,7 +96,7 @@ impl Metrics {
         self.histograms.add(hosts, (half, what), nanos, of.weight);
     }
 
-    /// All of it as it is now.
+    /// The page with the current values.
     pub fn page(&self, totals: &Totals, alarms: &[(&str, bool)]) -> Page {
         let mut page = Page::default();
         self.round_trips(&mut page);
@@ -153,7 +153,7 @@ impl Totals {
             ),
             (
                 "segments_not_tracked",
-                "TCP segments of windows too large to follow all; others stand for them.",
+                "TCP segments not followed because the window was too large. A sample represents them.",
                 repairs.not_followed,
             ),
         ];

@@ -1,5 +1,5 @@
-//! A period of `neph watch` for programs: a line for each flow that carried a packet, for each pair
-//! that asked or answered, and one for all together.
+//! A period of `neph watch` as documents: a line for each flow with a packet, for each pair with an
+//! exchange, and one with totals.
 
 use std::collections::BTreeMap;
 
@@ -15,51 +15,52 @@ use super::exchanges::{CountedDocument, key};
 use super::flow::{EndsDocument, HalvesDocument, ShownDocument};
 use super::summary_document::OthersDocument;
 
-/// From and until when a period was, and how long: the wall clock may have been set meanwhile.
+/// Start, end and length of a period. The length is measured separately, because the wall clock may
+/// be set meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch {
-    /// The start.
+    /// Start.
     pub from: Wall,
-    /// The end.
+    /// End.
     pub until: Wall,
-    /// How long.
+    /// Length.
     pub length: Span,
 }
 
-/// What came in a period, flows aside.
+/// The totals of a period.
 #[derive(Debug, Clone)]
 pub struct Lately {
-    /// When.
+    /// Time of the period.
     pub stretch: Stretch,
-    /// How packets came.
+    /// Capture method.
     pub way: CaptureMethod,
     /// Packets of the interface.
     pub seen: Seen,
-    /// Packets of no flow.
+    /// Packets that belong to no flow.
     pub others: Others,
-    /// What was counted of all.
+    /// Numbers of all packets.
     pub counts: Counts,
     /// Retransmissions.
     pub repairs: Repairs,
     /// Round trips of all flows together.
     pub trips: [Trips; 2],
-    /// Of all pairs together, by question.
+    /// Exchanges of all pairs, by protocol.
     pub exchanges: [Counted; Question::ALL.len()],
 }
 
-/// What was retransmitted, and what was not followed; each only grows.
+/// Counters of retransmissions and of untracked segments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Repairs {
-    /// Of any kind.
+    /// Retransmissions, spurious ones included.
     pub retransmissions: u64,
-    /// Those of them that were spurious, as they or what came later showed.
+    /// Spurious retransmissions, including those that later packets showed.
     pub spurious: u64,
-    /// Segments whose answers were not waited for.
+    /// Segments that were not matched with an acknowledgement.
     pub not_followed: u64,
 }
 
 impl Repairs {
-    /// What was added since.
+    /// The difference to an earlier state.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {
@@ -78,89 +79,89 @@ impl Repairs {
     }
 }
 
-/// A line of NDJSON while packets come; those of `neph read` follow at the end.
+/// An NDJSON line while packets arrive; the lines of `neph read` follow at the end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PeriodLine {
-    /// What a flow showed in a period.
+    /// A flow in one period.
     FlowPeriod {
-        /// When.
+        /// The period.
         #[serde(flatten)]
         stretch: StretchDocument,
-        /// Who is connected.
+        /// Client and server.
         #[serde(flatten)]
         ends: Box<EndsDocument>,
-        /// What both sides sent and what was measured.
+        /// Sent packets and round trips.
         #[serde(flatten)]
         shown: Box<ShownDocument>,
     },
-    /// What a pair outside of TCP showed in a period.
+    /// Exchanges of a pair of hosts, outside TCP, in one period.
     ExchangePeriod {
-        /// When.
+        /// The period.
         #[serde(flatten)]
         stretch: StretchDocument,
-        /// The pair.
+        /// The exchanges.
         #[serde(flatten)]
         exchange: Box<ExchangeDocument>,
     },
-    /// An interface went down or away.
+    /// An interface went down or was removed.
     InterfaceDown {
-        /// When, Unix time in nanoseconds.
+        /// Time of the event.
         at_unix_ns: Wall,
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
-    /// An interface is up.
+    /// An interface came up.
     InterfaceUp {
-        /// When, Unix time in nanoseconds.
+        /// Time of the event.
         at_unix_ns: Wall,
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
-    /// What came in a period.
+    /// Totals of a period.
     Period(Box<PeriodDocument>),
 }
 
-/// When a period was.
+/// The time of a period.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct StretchDocument {
-    /// The start, Unix time in nanoseconds.
+    /// Start of the period.
     pub from_unix_ns: Wall,
-    /// The end, Unix time in nanoseconds.
+    /// End of the period.
     pub until_unix_ns: Wall,
 }
 
-/// What came in a period.
+/// The totals of a period.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PeriodDocument {
-    /// When.
+    /// The period.
     #[serde(flatten)]
     pub stretch: StretchDocument,
-    /// How packets came.
+    /// Capture method: `ring` or `bpf`.
     pub capture_method: &'static str,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Packets that were captured twice and count once.
+    /// Duplicates in the capture that were removed.
     pub capture_duplicates_removed: u64,
-    /// Bytes of IP.
+    /// Bytes of IP packets.
     pub bytes: u64,
-    /// Packets that were lost because the ring was full.
+    /// Packets that were lost because the capture ring was full.
     pub packets_lost: u64,
-    /// Retransmissions, spurious ones included.
+    /// Retransmitted segments, spurious ones included.
     pub retransmitted_segments: u64,
-    /// Retransmissions of what the peer had received already.
+    /// Retransmissions of data that the peer had received already.
     pub spurious_retransmissions: u64,
-    /// Segments whose acknowledgement was not waited for.
+    /// Segments that were not matched with an acknowledgement.
     pub segments_not_tracked: u64,
-    /// How often the ring was full.
+    /// Number of times that the capture ring was full.
     pub ring_overruns: u64,
     /// Packets that are not IP.
     pub packets_not_ip: u64,
-    /// Packets of no flow.
+    /// Packets that belong to no flow.
     pub other_packets: OthersDocument,
     /// Round trips of all flows.
     pub round_trips: HalvesDocument,
-    /// Exchanges outside of TCP, by question.
+    /// Exchanges outside TCP, by protocol: `ping`, `dns`, `quic_spin`.
     pub exchanges: BTreeMap<String, CountedDocument>,
 }
 
@@ -174,7 +175,7 @@ impl From<Stretch> for StretchDocument {
 }
 
 impl PeriodLine {
-    /// What a flow showed in a period.
+    /// The line of a flow.
     pub fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Self {
         Self::FlowPeriod {
             stretch: stretch.into(),
@@ -183,7 +184,7 @@ impl PeriodLine {
         }
     }
 
-    /// What a pair outside of TCP showed in a period.
+    /// The line of a pair of hosts outside TCP.
     pub fn exchange(stretch: Stretch, pair: &Pair, recent: &Counted) -> Self {
         Self::ExchangePeriod {
             stretch: stretch.into(),
@@ -191,7 +192,7 @@ impl PeriodLine {
         }
     }
 
-    /// What came in a period.
+    /// The line with totals.
     pub fn period(lately: &Lately) -> Self {
         let of_all = |question: Question| {
             let counted = &lately.exchanges[question as usize];

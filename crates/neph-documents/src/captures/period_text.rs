@@ -1,4 +1,4 @@
-//! A period for people: the line of a flow, and a sentence about all.
+//! A period as text: a line for each flow, and a sentence with totals.
 
 use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
 use neph_model::Span;
@@ -12,7 +12,7 @@ use crate::when;
 /// The columns of flows.
 pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
 
-/// A line of the table: what a flow showed in a period of this length.
+/// A table line: a flow in a period of this length.
 pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
     let seen = recent.trips(Half::Server).laid_out();
@@ -30,7 +30,7 @@ pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<St
     cells
 }
 
-/// `23:59:59 UTC  1200 packets a second, ...`: what came, what was of no flow and what was lost.
+/// `23:59:59 UTC  1200 packets a second, ...`: received packets, packets of no flow, lost packets.
 pub fn sentence(lately: &Lately) -> String {
     let length = lately.stretch.length;
     let (seen, others) = (&lately.seen, &lately.others);

@@ -1,4 +1,5 @@
-//! A flow as a line of the table: path and server application separated, with reasons for what is unknown.
+//! A flow as a line of the table: network path and server application separated, with reasons for
+//! unknown values.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use crate::table::Heading;
 /// The columns of flows.
 pub const COLUMNS: [Heading; 21] = columns("PACKETS", "BYTES", "RESPONSE");
 
-/// The columns of flows, where these are what is counted and the round trips with data.
+/// The columns of flows, with headings for the numbers of packets and bytes, and for round trips
+/// with data.
 pub const fn columns(
     packets: &'static str,
     bytes: &'static str,
@@ -43,12 +45,12 @@ pub const fn columns(
     ]
 }
 
-/// The order of flows, and what is shown of them.
+/// The sort key of a line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// More comes first; a flow without comes last.
+    /// Larger values are first; a flow without a value is last.
     by: Option<i64>,
-    /// Of equal ones the earlier one comes first.
+    /// Of equal values, the earlier flow is first.
     began: std::cmp::Reverse<i64>,
     name: String,
 }
@@ -63,7 +65,7 @@ impl Rank {
     }
 }
 
-/// The first few lines of a table.
+/// The first lines of a table.
 #[derive(Debug)]
 pub struct First {
     most: usize,
@@ -72,7 +74,7 @@ pub struct First {
 }
 
 impl First {
-    /// Of so many lines at most.
+    /// At most this number of lines.
     pub const fn new(most: usize) -> Self {
         Self {
             most,
@@ -80,7 +82,7 @@ impl First {
         }
     }
 
-    /// Keeps a line if it is among the first; `false`: one is left out, this or another.
+    /// Adds a line if it is among the first; `false` if this or another line was dropped.
     pub fn keep(&mut self, rank: Rank, row: impl FnOnce() -> Vec<String>) -> bool {
         let is_full = self.lines.len() >= self.most;
         let lowest = self.lines.first_key_value();
@@ -94,14 +96,14 @@ impl First {
         !is_full
     }
 
-    /// The lines in their order; none is left.
+    /// Returns the lines in order and removes them.
     pub fn take(&mut self) -> Vec<Vec<String>> {
         let lines = std::mem::take(&mut self.lines);
         lines.into_values().rev().collect()
     }
 }
 
-/// What flows are ordered by.
+/// The sort order of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// The slowest path to the server first
@@ -120,7 +122,7 @@ impl Sort {
         self.rank_of(sent, flow.trips(Half::Server).path(method), flow)
     }
 
-    /// The same by what a flow showed for a while.
+    /// The sort key by the values of a period.
     pub fn rank_of(
         self,
         (client, server): (&Sent, &Sent),
@@ -160,8 +162,8 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     cells
 }
 
-/// Round trips of the server's path, those with data, those that a timer held back, and those of the
-/// client's path.
+/// Round trips of the path to the server, those with data, those that a timer delayed, and those of
+/// the path to the client.
 pub fn trips(
     server: &LaidOut,
     with_data: Option<Quantiles>,
@@ -175,7 +177,7 @@ pub fn trips(
     cells
 }
 
-/// The path to the server: its round trips, or why there is none.
+/// Round trips of the path to the server, or why there is none.
 pub fn path(server: &LaidOut, method: Method) -> [String; 8] {
     let path = server.path(method);
     let least = match &path {
@@ -194,7 +196,7 @@ pub fn path(server: &LaidOut, method: Method) -> [String; 8] {
     ]
 }
 
-/// Retransmissions of both sides, needed ones and spurious ones, and what else is odd.
+/// Retransmissions of both sides, spurious ones, and other anomalies.
 pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
     let both =
         |count: fn(&Sent) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
@@ -205,7 +207,7 @@ pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
     ]
 }
 
-/// Why there is no round trip of the path.
+/// Why the path has no round trip.
 pub fn missing(trips: &LaidOut, method: Method) -> &'static str {
     let answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
@@ -218,7 +220,7 @@ pub fn span(span: Option<Span>) -> String {
     span.cell()
 }
 
-/// How many round trips; of how many, where not all segments were followed.
+/// Number of round trips, with the number that they represent if not all segments were tracked.
 pub fn n(trips: Option<Quantiles>) -> String {
     match trips {
         Some(trips) if trips.estimated > trips.n => format!("{} of {}", trips.n, trips.estimated),
@@ -226,21 +228,21 @@ pub fn n(trips: Option<Quantiles>) -> String {
     }
 }
 
-/// What a flow travels in.
+/// VLAN and tunnel of a flow.
 pub fn via(name: &Name) -> String {
     travels_in(name.vlan(), name.tunnel())
 }
 
-/// ` vlan 7`, ` vlan 7, back vlan 8`.
+/// ` vlan 7`, ` vlan 7, reverse vlan 8`.
 pub fn both_via(flow: &Flow) -> String {
     let back = via_server(flow).map(|back| match back.as_str() {
-        "" => ", back bare".to_owned(),
-        back => format!(", back {back}"),
+        "" => ", reverse untagged".to_owned(),
+        back => format!(", reverse {back}"),
     });
     via_client(flow) + &back.unwrap_or_default()
 }
 
-/// What its client's packets travel in.
+/// VLAN and tunnel of the client's packets.
 pub fn via_client(flow: &Flow) -> String {
     match flow.travels_apart(Side::Client) {
         Some((vlan, tunnel)) => travels_in(vlan, tunnel),
@@ -248,7 +250,7 @@ pub fn via_client(flow: &Flow) -> String {
     }
 }
 
-/// What its server's packets travel in, where its directions differ in that.
+/// VLAN and tunnel of the server's packets; `None` if the same as the client's.
 pub fn via_server(flow: &Flow) -> Option<String> {
     let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
     Some(travels_in(vlan, tunnel).trim_start().to_owned())
@@ -261,7 +263,7 @@ pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }
 
-/// `3 out of order, 1 gap`: what else happened, of both sides.
+/// `3 out of order, 1 gap`: other events of both sides.
 pub fn marks(client: &Sent, server: &Sent) -> String {
     const REPORTED: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),

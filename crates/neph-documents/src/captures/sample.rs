@@ -1,4 +1,4 @@
-//! A round trip of TCP and an event for programs. Times are integers of nanoseconds.
+//! A TCP round trip and a TCP event as documents. Times are integer nanoseconds.
 
 use std::net::SocketAddr;
 
@@ -10,46 +10,48 @@ use serde::Serialize;
 /// A single round trip of TCP.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SampleDocument {
-    /// When it ended, Unix time in nanoseconds.
+    /// When the round trip ended.
     pub at_unix_ns: Wall,
-    /// The client.
+    /// Address and port of the client.
     pub client: SocketAddr,
-    /// The server.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// To which side and back: `client` or `server`.
+    /// Side of the capture point: `server` (to the server and back) or `client`.
     pub half: &'static str,
-    /// `acknowledgement`, `echo` or `response`.
+    /// Method: `acknowledgement`, `echo` or `response`.
     pub method: &'static str,
-    /// What answered: `handshake`, `bare`, `with_data` or `delayed`.
+    /// Kind of answer: `handshake`, `bare`, `with_data` or `delayed`.
     pub answer: &'static str,
-    /// How long it took, in nanoseconds.
+    /// The round trip.
     pub round_trip_ns: Span,
     /// Bytes in flight when it began.
     pub in_flight_bytes: u32,
-    /// Segments that it stands for, itself included.
+    /// Number of segments that it represents, itself included.
     pub weight: u32,
 }
 
-/// Something else than the next segment.
+/// A TCP event: a segment that is not the next expected one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EventDocument {
-    /// When, Unix time in nanoseconds.
+    /// Time of the event.
     pub at_unix_ns: Wall,
-    /// The client.
+    /// Address and port of the client.
     pub client: SocketAddr,
-    /// The server.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// Who sent it: `client` or `server`.
+    /// Sender of the segment: `client` or `server`.
     pub sent_by: &'static str,
-    /// What.
+    /// Kind of event: a key of `sent` in a flow, or `found_spurious` (an earlier retransmission was
+    /// spurious).
     pub event: &'static str,
-    /// As what it was reported before, where it turned out to be spurious.
+    /// Kind under which the retransmission was reported before, for `found_spurious`; absent
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<&'static str>,
 }
 
 impl SampleDocument {
-    /// Of a round trip of this flow.
+    /// The document of a round trip of this flow.
     pub fn of(name: &Name, sample: &Sample) -> Self {
         Self {
             at_unix_ns: sample.at,
@@ -65,24 +67,24 @@ impl SampleDocument {
     }
 }
 
-/// When something happened to a flow, and which side sent it.
+/// The flow, time and sender of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'n> {
     /// The flow.
     pub name: &'n Name,
-    /// When.
+    /// The time.
     pub at: Wall,
     /// The sender.
     pub side: Side,
 }
 
 impl EventDocument {
-    /// Something else than the next segment.
+    /// The document of an event.
     pub fn of(sending: Sending<'_>, event: Event) -> Self {
         Self::called(sending, event_name(event), None)
     }
 
-    /// A retransmission that was reported as `was` turns out to have been spurious.
+    /// The document of a retransmission that was reported as `was` and turned out to be spurious.
     pub fn found_spurious(sending: Sending<'_>, was: Event) -> Self {
         Self::called(sending, "found_spurious", Some(event_name(was)))
     }

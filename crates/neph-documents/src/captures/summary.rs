@@ -1,4 +1,4 @@
-//! All flows together, and what of the captures was of none.
+//! The totals of all flows, and the packets that belong to no flow.
 
 use std::io::{self, Write};
 
@@ -17,24 +17,24 @@ use neph_capture::reading::enough::advice;
 use neph_capture::reading::file::File;
 use neph_text::counted::counted;
 
-/// How many of what, and what of them.
+/// A number, its noun and a description.
 type Oddity = (u64, &'static str, &'static str);
 
-/// What was counted of all flows.
+/// The totals of all flows.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub flows: u64,
-    /// Flows whose path to the server had no round trip.
+    /// Flows without a round trip of the path to the server.
     unmeasured: u64,
-    /// Those of them of which one side alone was captured.
+    /// Of these, flows with one direction only in the capture.
     one_direction: u64,
     packets: u64,
     bytes: u64,
-    /// Retransmissions of any kind, and the number of spurious ones.
+    /// Retransmissions, spurious ones included; and spurious ones alone.
     retransmitted_segments: u64,
     spurious: u64,
     out_of_order: u64,
-    /// Segments whose answers were not waited for.
+    /// Segments that were not matched with an acknowledgement.
     not_followed: u64,
     /// Flows and pairs whose directions travel in different VLANs or tunnels.
     apart: u64,
@@ -42,19 +42,19 @@ pub struct Summary {
     client: Trips,
     began: Option<Wall>,
     last: Option<Wall>,
-    /// Pairs outside of TCP, and their packets.
+    /// Pairs of hosts with exchanges outside TCP, and their packets.
     exchanges: u64,
     exchanged: u64,
-    /// Those of pings and DNS of which one direction alone was captured.
+    /// Pairs of ping and DNS with one direction only in the capture.
     pairs_one_direction: u64,
-    /// Answers to nothing that was asked here, and questions whose answers were not waited for.
+    /// Answers without a request in the capture, and requests that were not matched with an answer.
     unasked: u64,
     requests_not_tracked: u64,
-    /// QUIC connections whose spin bit did not show a round trip.
+    /// QUIC connections whose spin bit shows no round trip.
     without_spin: u64,
-    /// Those of them of which one side alone was captured.
+    /// Of these, connections with one direction only in the capture.
     quic_one_direction: u64,
-    /// Answers stamped before what they answer.
+    /// Answers with a timestamp before their request's.
     pub backwards: u64,
     /// Answers with the same timestamp as their request.
     pub of_no_time: u64,
@@ -102,7 +102,7 @@ impl Summary {
         self.quic_one_direction += u64::from(is_without && pair.is_one_direction());
     }
 
-    /// A few sentences; of the path what one method found.
+    /// Writes some sentences, with the round trips of the path by one method.
     pub fn write(
         &self,
         method: Method,
@@ -152,7 +152,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Unusual properties of flows and senders: how many have which property, and of how many.
+    /// Anomalies of flows and pairs, with their numbers.
     const fn incomplete(&self) -> [Oddity; 8] {
         [
             (
@@ -178,12 +178,12 @@ impl Summary {
             (
                 self.not_followed,
                 "segment",
-                "not followed to an answer, of windows larger than neph has room for: the round trips of others, evenly chosen, stand for theirs",
+                "not matched with an acknowledgement, because more were in flight than neph stores: an even sample represents them",
             ),
             (
                 self.requests_not_tracked,
                 "question",
-                "not followed to an answer, since too many waited for one: others, evenly chosen, stand for them",
+                "not matched with an answer, because too many waited for one: an even sample represents them",
             ),
             (
                 self.quic_one_direction,
@@ -198,7 +198,7 @@ impl Summary {
         ]
     }
 
-    /// The same of answers and packets.
+    /// Anomalies of answers and packets, with their numbers.
     fn misleading(&self, seen: &Conversations, files: &[File]) -> [Oddity; 8] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
@@ -209,12 +209,12 @@ impl Summary {
             (
                 out_of_turn.filter(|_| is_misled).sum(),
                 "packet",
-                "not in order of time, which can look like retransmission or reordering; reordercap sorts a capture",
+                "not in order of time, which can look like retransmission or reordering. To sort a capture: reordercap",
             ),
             (
                 self.backwards,
                 "answer",
-                "stamped before what they answer, since the clock was set back or packets stand out of order: without a round trip",
+                "with a timestamp before their request's (clock set back, or packets out of order): without a round trip",
             ),
             (
                 self.of_no_time,
@@ -224,7 +224,7 @@ impl Summary {
             (
                 crowded_out,
                 "flow",
-                "ended for others, since there were too many at a time; --flows allows more",
+                "evicted because too many were tracked at the same time; raise --flows",
             ),
             (
                 seen.counts().copies,
@@ -234,7 +234,7 @@ impl Summary {
             (
                 self.apart,
                 "flow",
-                "whose directions travel in different VLANs or tunnels: joined, since addresses, ports and numbers of one answer the other and no other flow fits",
+                "with their directions in different VLANs or tunnels: joined by addresses, ports and sequence numbers, because no other flow matches",
             ),
             (
                 seen.table.ambiguous() + seen.exchanges.ambiguous(),
@@ -249,7 +249,7 @@ impl Summary {
         ]
     }
 
-    /// The same for programs.
+    /// The totals as a document.
     pub fn document(&self, seen: &Conversations, files: &[File]) -> SummaryDocument {
         let captured: u64 = files.iter().map(|file| file.account.packets).sum();
         SummaryDocument {
@@ -291,7 +291,7 @@ impl Summary {
     }
 }
 
-/// What of the captures is in no flow.
+/// Packets that belong to no flow.
 fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
     let others = seen.table.others();
     let reported: Vec<String> = [
@@ -333,7 +333,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// Round trips of one half of the path: the path's, and those that a timer delayed.
+/// Round trips to one side: those of the path, and those that a timer delayed.
 fn classes(whose: &str, trips: &LaidOut, method: Method, out: &mut dyn Write) -> io::Result<()> {
     let by = if method == Method::Echo {
         ", by echo"
@@ -341,12 +341,12 @@ fn classes(whose: &str, trips: &LaidOut, method: Method, out: &mut dyn Write) ->
         ""
     };
     if let Some(path) = trips.path(method) {
-        writeln!(out, "Path to {whose} and back{by}: {}.", reported(&path))?;
+        writeln!(out, "Path RTT to {whose}{by}: {}.", reported(&path))?;
     }
     if let Some(delayed) = trips.of(method, Answer::Delayed) {
         writeln!(
             out,
-            "Set aside as delayed acknowledgements of {whose}{by} (late by a timer of 40 or 200 ms): {}.",
+            "Excluded as delayed acknowledgements of {whose}{by} (late by a timer of 40 or 200 ms): {}.",
             reported(&delayed)
         )?;
     }
@@ -364,7 +364,7 @@ fn reported(path: &Quantiles) -> String {
         .deviation
         .map(|deviation| format!(", deviation {deviation}"));
     let of = match path.estimated {
-        all if all > path.n => format!(" that stand for {all}"),
+        all if all > path.n => format!(" that represent {all}"),
         _ => String::new(),
     };
     format!(

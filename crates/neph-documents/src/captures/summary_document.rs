@@ -1,4 +1,4 @@
-//! All flows and exchanges together, for programs.
+//! The totals of flows and exchanges, as a document.
 
 use neph_capture::Others;
 use schemars::JsonSchema;
@@ -8,85 +8,86 @@ use super::FileDocument;
 use super::flow::HalvesDocument;
 use crate::version::Version;
 
-/// All flows and exchanges together.
+/// The totals of all flows and exchanges.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
     /// The captures.
     pub files: Vec<FileDocument>,
-    /// Packets in them.
+    /// Number of packets in the captures.
     pub packets_captured: u64,
-    /// Flows of TCP.
+    /// Number of TCP flows.
     pub flows: u64,
-    /// Flows that were ended to make room for others.
+    /// Flows evicted because too many were tracked at the same time.
     pub flows_evicted: u64,
-    /// Pairs that ask and answer outside of TCP.
+    /// Pairs of hosts with exchanges outside TCP.
     pub exchanges: u64,
-    /// Pairs that were ended to make room for others.
+    /// Pairs evicted because too many were tracked at the same time.
     pub exchanges_evicted: u64,
-    /// Packets of these pairs.
+    /// Packets of exchanges.
     pub exchange_packets: u64,
-    /// Pairs of ping and DNS of which one direction alone was captured.
+    /// Pairs of ping and DNS with one direction only in the capture.
     pub exchanges_one_direction_only: u64,
-    /// Answers without a question.
+    /// Answers of ping and DNS without a request in the capture.
     pub responses_without_request: u64,
-    /// Questions whose answer was not waited for.
+    /// Requests that were not matched with an answer, because too many were outstanding.
     pub requests_not_tracked: u64,
     /// QUIC connections whose spin bit shows no round trip.
     pub quic_without_spin: u64,
-    /// QUIC connections of which one direction alone was captured.
+    /// Of these, connections with one direction only in the capture.
     pub quic_of_one_direction: u64,
-    /// Flows whose directions travel in different VLANs or tunnels.
+    /// Flows and pairs of hosts whose directions are in different VLANs or tunnels.
     pub flows_in_different_tunnels: u64,
-    /// Directions that several others could answer.
+    /// Directions that match several directions in other VLANs or tunnels, so that they were not
+    /// joined.
     pub ambiguous_directions: u64,
-    /// Packets that the capture holds twice and that count once.
+    /// Duplicates in the capture that were removed.
     pub capture_duplicates_removed: u64,
-    /// Of the packets that were looked at, those that the capture holds twice and that count twice.
+    /// Duplicates among the examined packets that were not removed and count twice.
     pub capture_duplicates_counted: u64,
-    /// Packets that were looked at for that.
+    /// Packets examined for duplicates that were not removed.
     pub packets_examined: u64,
-    /// Answers stamped before what they answer.
+    /// Answers with a timestamp before their request's.
     pub responses_stamped_before_request: u64,
-    /// Round trips shorter than the resolution of time stamps.
+    /// Round trips of 0 ns: below the resolution of the capture's timestamps.
     pub round_trips_below_resolution: u64,
-    /// Flows without a round trip to the server.
+    /// Flows without a round trip of the path to the server.
     pub flows_without_server_rtt: u64,
-    /// Of these, flows of which one direction alone was captured.
+    /// Of these, flows with one direction only in the capture.
     pub flows_one_direction_only: u64,
-    /// Packets of flows.
+    /// Packets of TCP flows.
     pub packets: u64,
-    /// Bytes of flows.
+    /// Bytes of IP packets of TCP flows.
     pub bytes: u64,
-    /// Retransmissions, spurious ones included.
+    /// Retransmitted segments, spurious ones included.
     pub retransmitted_segments: u64,
-    /// Retransmissions that were needed.
+    /// Retransmitted segments without spurious ones.
     pub retransmissions: u64,
-    /// Retransmissions of what the peer had received already.
+    /// Retransmissions of data that the peer had received already.
     pub spurious_retransmissions: u64,
-    /// Segments whose acknowledgement was not waited for.
+    /// Segments that were not matched with an acknowledgement.
     pub segments_not_tracked: u64,
-    /// Segments out of order.
+    /// Segments that were out of order.
     pub out_of_order: u64,
     /// Round trips of all flows.
     pub round_trips: HalvesDocument,
-    /// Packets of no flow.
+    /// Packets that belong to no flow.
     pub other_packets: OthersDocument,
 }
 
-/// Packets of no flow.
+/// The packets that belong to no flow.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct OthersDocument {
-    /// UDP.
+    /// UDP packets.
     pub udp: u64,
-    /// ICMP.
+    /// ICMP packets.
     pub icmp: u64,
-    /// Fragments.
+    /// IP fragments without a transport header.
     pub fragments: u64,
-    /// Others.
+    /// Packets of other protocols, or with a contradictory header.
     pub unread: u64,
-    /// Packets cut off within the headers.
+    /// Packets truncated within the headers.
     pub cut_off: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of flows that are over: a line each as they end, or the first few of them in order.
+//! The output of flows that ended: a line for each, or the first lines in order.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -20,18 +20,18 @@ use crate::format::Format;
 use crate::rows::json_line;
 use crate::table::Table;
 
-/// What is shown of flows, and how.
+/// The options of the output.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     /// The format.
     pub format: Format,
-    /// What the lines of the table are ordered by.
+    /// Sort order of the table.
     pub sort: Sort,
-    /// Lines of the table, at most.
+    /// Maximum number of lines of the table.
     pub top: usize,
-    /// Which round trips the table shows.
+    /// Method of the round trips in the table.
     pub method: Method,
-    /// Whether each round trip and each event is shown too.
+    /// Whether each round trip and each event is written too.
     pub samples: bool,
 }
 
@@ -40,13 +40,13 @@ pub struct Shown {
 pub struct CaptureWriter<W> {
     shown: Shown,
     out: W,
-    /// The first refusal of the output.
+    /// The first error of the output.
     refused: Option<io::Error>,
     lines: First,
     exchanges: First,
-    /// Lines of the two that are not among the first.
+    /// Number of dropped lines: of flows, and of exchanges.
     left_out: [u64; 2],
-    /// All exchanges that are over, as JSON, where one document is written: flows go ahead of them.
+    /// Exchanges that ended, as JSON, for the JSON document: flows are written before them.
     documents: String,
     summary: Summary,
 }
@@ -70,12 +70,12 @@ impl<W: Write> CaptureWriter<W> {
         writer
     }
 
-    /// Whether the reader of the output is gone.
+    /// Whether the reader of the output has closed it.
     pub const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// All that is over together.
+    /// Totals of everything that ended.
     pub const fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -85,7 +85,7 @@ impl<W: Write> CaptureWriter<W> {
         &mut self.out
     }
 
-    /// All flows were written.
+    /// Writes the rest, after all flows.
     pub fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -149,7 +149,7 @@ impl<W: Write> CaptureWriter<W> {
         Ok(serde_json::to_writer(&mut self.out, value)?)
     }
 
-    /// Remembers a refusal of the output.
+    /// Stores an error of the output.
     pub fn written(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.refused.get_or_insert(error);

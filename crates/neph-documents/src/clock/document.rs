@@ -1,4 +1,4 @@
-//! Clock offsets as JSON. Times are integers of nanoseconds, rates parts per million.
+//! Clock offsets as JSON. Times are integer nanoseconds, rates parts per million.
 
 use neph_capture::clocks::words::ppm;
 use neph_model::Span;
@@ -9,155 +9,159 @@ use crate::version::Version;
 
 use super::{Clocks, Means, Row, StepOf, Summary};
 
-/// The document at the end.
+/// The JSON document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClockDocument {
-    /// The offset over time.
+    /// Offsets over time.
     pub offsets: Vec<ClockLine>,
-    /// What it came to; null where nothing was measured.
+    /// Summary; null if nothing was measured.
     pub summary: Option<ClockLine>,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ClockLine {
-    /// The clocks at one moment.
+    /// Clock offsets at one moment.
     Offset(OffsetDocument),
-    /// A clock was set.
+    /// A step of a clock.
     Step(StepDocument),
-    /// The last line.
+    /// Summary: the last line.
     Summary(Box<SummaryDocument>),
 }
 
-/// The clocks at one moment.
+/// The clock offsets at one moment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OffsetDocument {
     #[serde(flatten)]
     pub at: MomentDocument,
-    /// Nothing was exchanged since the line before: the error bound has grown.
+    /// Whether nothing was exchanged since the previous line: the offset is the last one, with a
+    /// larger error bound.
     pub no_new_exchanges: bool,
 }
 
-/// The clocks at one moment.
+/// The clock offsets at one moment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MomentDocument {
-    /// Nanoseconds since the beginning.
+    /// Time since the start of the measurement.
     pub since_ns: Span,
-    /// The wall clocks, the peer's minus ours.
+    /// Wall clocks, the peer's minus the local one; absent if only one kind of clock is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall: Option<BoundedDocument>,
-    /// The monotonic clocks, the peer's minus ours.
+    /// Monotonic clocks, the peer's minus the local one; absent if only one kind of clock is
+    /// compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<FitDocument>,
-    /// The clocks of captures or of a foreign peer, the other's minus ours.
+    /// Clocks of captures (second minus first), or of a peer that reports one clock only (peer's
+    /// minus local); absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocks: Option<FitDocument>,
-    /// The shortest round trip so far in nanoseconds.
+    /// Minimum round trip until now; null if not known.
     pub round_trip_min_ns: Option<i64>,
-    /// Exchanges so far, or packets.
+    /// Number of exchanges until now; of captures, packets.
     pub n: u64,
 }
 
-/// An offset with its error bound.
+/// A clock offset with its error bound.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct BoundedDocument {
-    /// The offset in nanoseconds.
+    /// The offset.
     pub offset_ns: i64,
-    /// Its error bound in nanoseconds.
+    /// Error bound of the offset.
     pub bound_ns: i64,
 }
 
-/// An offset with its rate.
+/// A clock offset with its drift.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct FitDocument {
-    /// The offset in nanoseconds.
+    /// The offset.
     pub offset_ns: i64,
-    /// Its error bound in nanoseconds.
+    /// Error bound of the offset.
     pub bound_ns: i64,
-    /// The drift in parts per million; null where it is not known.
+    /// The drift; null if not known.
     pub rate_ppm: Option<f64>,
-    /// Its error bound in parts per million.
+    /// Error bound of the drift; null if not known.
     pub rate_bound_ppm: Option<f64>,
 }
 
 /// A step of a clock.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct StepDocument {
-    /// Which clock.
+    /// The clock: `our wall clock`, `peer's wall clock`, `raw clocks` or `clocks` (one against the
+    /// other).
     pub clock: &'static str,
-    /// Not before this, in nanoseconds since the beginning.
+    /// Earliest time of the step, since the start of the measurement.
     pub after_ns: i64,
-    /// Not after this, in nanoseconds since the beginning.
+    /// Latest time of the step, since the start of the measurement.
     pub before_ns: i64,
-    /// By how much, in nanoseconds.
+    /// Size of the step.
     pub by_ns: i64,
-    /// The error bound in nanoseconds; null where the machine itself reports the step.
+    /// Error bound of the size; null if the stepped host itself reported the step.
     pub bound_ns: Option<i64>,
 }
 
-/// What it came to.
+/// The summary of a measurement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The clocks at the end.
+    /// Clock offsets at the end.
     #[serde(flatten)]
     pub at: MomentDocument,
     /// The peer, or both captures.
     pub of: String,
-    /// Exchanges without a reply.
+    /// Number of exchanges without a reply; null for captures.
     pub lost: Option<u64>,
-    /// A rate in parts per million that no clock has: a machine stood still, or a capture was
-    /// changed.
+    /// A drift that no clock has: a host was suspended, or the times of a capture were changed.
+    /// null if there is none.
     pub implausible_drift_ppm: Option<f64>,
-    /// The drift; null where it is not known.
+    /// The drift; null if not known.
     pub drift: Option<RateDocument>,
-    /// How the drift changed.
+    /// Change of the drift.
     pub wander: WanderDocument,
     /// Steps of clocks.
     pub steps: Vec<StepDocument>,
-    /// By the mean of four time stamps; null where it was not asked.
+    /// Offset by the mean of four timestamps; null if not requested.
     pub four_stamps: Option<FourStampsDocument>,
 }
 
-/// A rate with its error bound.
+/// A drift with its error bound.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct RateDocument {
-    /// Parts per million.
+    /// The drift.
     pub ppm: f64,
-    /// The error bound in parts per million.
+    /// Error bound of the drift.
     pub bound_ppm: f64,
 }
 
-/// How a drift changed.
+/// The wander: change of a drift.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct WanderDocument {
-    /// How far it was assumed to move within 100 s, in parts per million.
+    /// Assumed maximum change of the drift within 100 s.
     pub assumed_ppm: f64,
-    /// The lowest drift in parts per million.
+    /// Lowest drift; null if not known.
     pub rate_min_ppm: Option<f64>,
-    /// The highest drift in parts per million.
+    /// Highest drift; null if not known.
     pub rate_max_ppm: Option<f64>,
 }
 
-/// The mean of T2 - T1 - (round trip) / 2. It has no error bound: where one direction takes d longer
-/// than the other it is wrong by d/2.
+/// The clock offset as the mean of T2 - T1 - RTT / 2. It has no error bound: if one direction takes
+/// d longer than the other, it is wrong by d / 2.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct FourStampsDocument {
-    /// The standard deviation in nanoseconds.
+    /// Standard deviation.
     pub deviation_ns: f64,
-    /// Always null.
+    /// Always null: this method has no error bound.
     pub bound_ns: Option<i64>,
-    /// How many exchanges.
+    /// Number of exchanges.
     pub n: usize,
-    /// The offset of captures in nanoseconds.
+    /// Offset of the clocks of captures; absent for a peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_ns: Option<i64>,
-    /// The offset of the monotonic clocks in nanoseconds.
+    /// Offset of the monotonic clocks; absent for captures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_offset_ns: Option<i64>,
-    /// The offset of the wall clocks in nanoseconds.
+    /// Offset of the wall clocks; absent if not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_offset_ns: Option<i64>,
 }
@@ -195,7 +199,7 @@ impl From<&Row> for ClockLine {
 }
 
 impl StepDocument {
-    /// Of a step; times count from `began`.
+    /// The document of a step; times count from `began`.
     pub const fn of(step: &StepOf, began: i64) -> Self {
         Self {
             clock: step.clock,

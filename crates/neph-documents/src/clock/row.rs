@@ -1,4 +1,4 @@
-//! The clocks at one moment, as a row of what is written.
+//! The clocks at one moment, as a row of the output.
 
 use neph_model::Span;
 use neph_stats::ClockFit;
@@ -8,27 +8,28 @@ use neph_capture::clocks::drift::Drift;
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// Since the beginning.
+    /// Time since the start.
     pub since: Span,
-    /// Of the raw clocks, or of the captures'.
+    /// Offset of the raw clocks, or of the captures' clocks.
     pub fit: ClockFit,
-    /// At this moment, where anything is known of it.
+    /// The drift at this moment, if known.
     pub drift: Option<Drift>,
-    /// Of the clocks on the wall, and its bound, in nanoseconds.
+    /// Offset of the wall clocks and its error bound, in nanoseconds.
     pub wall: Option<(i64, i64)>,
-    /// By the formula, so far, in nanoseconds.
+    /// Mean of four timestamps until now, in nanoseconds.
     pub mean: Option<i64>,
-    /// The shortest so far, in nanoseconds.
+    /// Minimum round trip until now, in nanoseconds.
     pub round_trip: Option<i64>,
-    /// Exchanges so far, or packets.
+    /// Number of exchanges until now; of captures, packets.
     pub n: u64,
-    /// No exchange since the line before: the values are of the last one, with the error bound that has
-    /// grown since.
+    /// Whether there was no exchange since the previous line: the values are the last ones, with a
+    /// larger error bound.
     pub is_old: bool,
 }
 
 impl Row {
-    /// What is compared first: clocks on the wall, where there are others too.
+    /// The offset of the wall clocks if they are compared, else that of the raw clocks; with its
+    /// error bound.
     pub fn offset(&self) -> (i64, i64) {
         self.wall.unwrap_or((self.fit.offset, self.fit.bound))
     }

@@ -1,4 +1,4 @@
-//! The summary at the end: offset, drift, steps, wander, and the result of the formula.
+//! The summary: offset, drift, steps, wander, and the mean of four timestamps.
 
 use std::io::{self, Write};
 
@@ -13,22 +13,22 @@ use neph_capture::clocks::words;
 use neph_text::counted::counted;
 use neph_text::decimals::{fixed, signed};
 
-/// So many horizons have a wander.
+/// Number of horizons that a wander needs.
 const STRETCHES: i64 = 3;
 
-/// Everything that came of it.
+/// The result of the measurement.
 #[derive(Debug)]
 pub struct Summary {
     /// The peer, or both captures.
     pub of: String,
     pub clocks: Clocks,
-    /// On the local clock, in nanoseconds.
+    /// Start on the local clock, in nanoseconds.
     pub began: i64,
     /// The clocks at the end.
     pub row: Row,
     pub course: Course,
     pub steps: Vec<StepOf>,
-    /// By the formula, where it was asked for.
+    /// Means of four timestamps, if requested.
     pub means: Option<Means>,
     /// Exchanges without a reply.
     pub lost: Option<u64>,
@@ -42,11 +42,11 @@ pub enum Clocks {
     Raw,
     /// The peer's wall clock and the local raw clock: the peer reports no other.
     PeersWall,
-    /// Those of two captures.
+    /// The clocks of two captures.
     Captures,
 }
 
-/// The result of the formula, in nanoseconds.
+/// The means of four timestamps, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Means {
     pub(super) offset: i64,
@@ -56,7 +56,7 @@ pub struct Means {
 }
 
 impl Means {
-    /// `None` of fewer than two exchanges.
+    /// `None` with fewer than two exchanges.
     pub fn of(raw: &MeanOffset, wall: Option<&MeanOffset>) -> Option<Self> {
         Some(Self {
             offset: raw.mean()?,
@@ -67,19 +67,19 @@ impl Means {
     }
 }
 
-/// A step, and of which clock.
+/// A step with its clock.
 #[derive(Debug, Clone, Copy)]
 pub struct StepOf {
     pub(super) clock: &'static str,
     pub(super) after: i64,
     pub(super) before: i64,
     pub(super) by: i64,
-    /// How far `by` may be wrong, where a network was in between.
+    /// Error bound of `by`; `None` if the stepped host reports the step.
     pub(super) bound: Option<i64>,
 }
 
 impl StepOf {
-    /// Of one machine's wall clock, which the machine reports itself.
+    /// A step of one host's wall clock, which the host itself reports.
     pub const fn wall(step: &Step) -> Self {
         Self {
             clock: if step.is_peers {
@@ -94,8 +94,8 @@ impl StepOf {
         }
     }
 
-    /// Of one clock against the other. Raw ones are never set, but a machine may have been frozen or
-    /// moved.
+    /// A step of one clock against the other. Raw clocks are never set, but a host may have been
+    /// suspended or moved.
     pub const fn between(clocks: Clocks, step: &ClockStep) -> Self {
         Self {
             clock: match clocks {
@@ -126,7 +126,7 @@ impl StepOf {
 }
 
 impl Summary {
-    /// `hulls`: whether what they say was asked for.
+    /// `hulls`: whether the offsets by convex hulls were requested.
     pub fn write(&self, hulls: bool, out: &mut dyn Write) -> io::Result<()> {
         self.write_count(out)?;
         if hulls {
@@ -150,7 +150,7 @@ impl Summary {
             write!(out, "; {lost} without a reply")?;
         }
         if let Some(trip) = self.row.round_trip {
-            write!(out, "; round trip {} at least", Span::from_nanos(trip))?;
+            write!(out, "; minimum RTT {}", Span::from_nanos(trip))?;
         }
         writeln!(out)
     }
@@ -223,11 +223,11 @@ impl Summary {
         };
         writeln!(
             out,
-            "wander            {reported}; up to {assumed} ppm in 100 s was reckoned with"
+            "wander            {reported}; up to {assumed} ppm in 100 s was assumed"
         )
     }
 
-    /// Where there is one, and it is known.
+    /// The drift, if there is one and it is known.
     pub(super) fn drift(&self) -> Option<Drift> {
         match self.course.drifted(self.nature)? {
             Drifted::Known(drift) => Some(drift),
@@ -237,7 +237,7 @@ impl Summary {
 
     fn write_means(&self, means: Means, out: &mut dyn Write) -> io::Result<()> {
         let digits = self.row.offset().1;
-        write!(out, "four stamps       ")?;
+        write!(out, "four timestamps   ")?;
         let of = match (means.wall, self.clocks) {
             (Some(wall), Clocks::Raw) => {
                 let raw = words::value(means.offset, digits);

@@ -1,4 +1,4 @@
-//! What is written while it runs: a line each so often, and each step.
+//! The output during the measurement: a line per interval, and each step.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use super::{ClockDocument, ClockLine, Row, StepDocument, StepOf, Summary};
 use crate::format::Format;
 use crate::rows;
 
-/// Which methods are shown.
+/// The methods that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Methods {
-    /// What all messages of both directions leave possible.
+    /// The offset by all messages of both directions (convex hulls).
     pub hulls: bool,
     /// The mean of four timestamps.
     pub four_stamps: bool,
@@ -48,7 +48,7 @@ impl ClockWriter {
         }
     }
 
-    /// What will be compared.
+    /// Writes what will be compared.
     ///
     /// # Errors
     /// It cannot be written.
@@ -60,7 +60,7 @@ impl ClockWriter {
         Ok(())
     }
 
-    /// The clocks at one moment.
+    /// Writes the clocks at one moment.
     ///
     /// # Errors
     /// It cannot be written.
@@ -81,7 +81,7 @@ impl ClockWriter {
                 write!(self.out, "  {:>26}  {:>22}", "offset", "drift")?;
             }
             if four {
-                write!(self.out, "  {:>15}", "four stamps")?;
+                write!(self.out, "  {:>15}", "four timestamps")?;
             }
             writeln!(self.out, "  {:>10}  {:>8}", "round trip", "n")?;
         }
@@ -104,7 +104,7 @@ impl ClockWriter {
         writeln!(self.out, "  {trip:>10}  {:>8}{old}", row.n)
     }
 
-    /// A step that was seen just now.
+    /// Writes a step that was just detected.
     ///
     /// # Errors
     /// It cannot be written.
@@ -120,7 +120,7 @@ impl ClockWriter {
         self.out.flush()
     }
 
-    /// Nothing was measured: a document is one all the same.
+    /// Writes a valid document if nothing was measured.
     ///
     /// # Errors
     /// It cannot be written.
@@ -135,7 +135,7 @@ impl ClockWriter {
         self.out.flush()
     }
 
-    /// The end.
+    /// Writes the summary.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,4 +1,4 @@
-//! Advice on source ports for people.
+//! The advice on source ports as text.
 
 use crate::cell::OrDash;
 use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
@@ -7,7 +7,7 @@ use neph_model::{Fleet, Span};
 use super::words::{lasting, percent};
 use neph_text::counted::counted;
 
-/// All of it for the endpoint of this index.
+/// The whole text for the endpoint with this index.
 pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {
     let body = match &advice.counsel {
         Counsel::Refused { why } => format!("no advice: {why}\n"),
@@ -19,7 +19,7 @@ pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {
 fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
     let share = &guide.lowest_class_share;
     let who = if fleet.lifetime.is_some() {
-        "flows that went on, or had ended lately, were on the low path at their end"
+        "flows that were active at the end, or had ended shortly before, were on the low path"
     } else {
         "flows were on the low path at the end"
     };
@@ -52,7 +52,8 @@ fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
     text
 }
 
-/// For what a port keeps its path: a hash takes in the protocol and both addresses and ports.
+/// The flows for which a port keeps its path: a hash has the protocol, both addresses and both
+/// ports.
 fn whom(fleet: &Fleet, endpoint: usize) -> String {
     let protocol = fleet.probe.protocol();
     let to = fleet.endpoints.get(endpoint);
@@ -60,7 +61,7 @@ fn whom(fleet: &Fleet, endpoint: usize) -> String {
     format!("For {protocol} from here{to} only")
 }
 
-/// Which ports to take, for how long they have been good, and what they gain.
+/// The ports to use, how long such advice is valid, and the gain.
 fn named(guide: &Guide, holds: Span, whom: &str) -> String {
     let ports: Vec<String> = guide.ports.iter().map(|one| one.port.to_string()).collect();
     let held = guide.ports.iter().map(|one| one.held).min();
@@ -74,7 +75,7 @@ fn named(guide: &Guide, holds: Span, whom: &str) -> String {
     )
 }
 
-/// What the ports lost lately: those that lost something by name.
+/// Recent losses of the ports; ports with losses by name.
 fn lost(ports: &[AdvisedPort]) -> String {
     let lossy: Vec<String> = ports
         .iter()
@@ -94,7 +95,7 @@ fn lost(ports: &[AdvisedPort]) -> String {
     }
 }
 
-/// What a port on the low path saves against a random one, and how such advice fared.
+/// The gain of a port on the low path over a random port, and the result of the test.
 fn gains(guide: &Guide, holds: Span) -> String {
     let mut text = format!(
         "It saves {} at the median over ports ({} for {})",
@@ -112,7 +113,7 @@ fn gains(guide: &Guide, holds: Span) -> String {
     }
     if let Some(tested) = guide.horizons.iter().find(|one| one.after == holds) {
         text.push_str(&format!(
-            "; in this measurement's past such a port was still on the low path {} later in {} of {} looks (a random port: {})",
+            "; tested on this measurement, the chosen port was still on the low path {} later in {} of {} checks (a random port: {})",
             lasting(holds),
             percent(tested.on_low.share),
             tested.on_low.n,
@@ -122,7 +123,7 @@ fn gains(guide: &Guide, holds: Span) -> String {
     text + "."
 }
 
-/// What several connections give, by their number.
+/// The gain of several connections, by their number.
 fn best_of(guide: &Guide) -> String {
     let mut text =
         "\nwithout choosing ports: open some connections, keep the one with the lowest latency\n\
@@ -140,13 +141,13 @@ fn best_of(guide: &Guide) -> String {
     text
 }
 
-/// How the advice would have fared; nothing, where it could not be tested.
+/// The test of the advice; empty if it could not be tested.
 fn all_tested(guide: &Guide) -> String {
     if guide.horizons.is_empty() {
         return String::new();
     }
     let mut text = "\nthe advice, tested on the measurement: the port that was best, checked later\n\
-        checked after  still on the low path (95 % interval, looks)   a random port is   saved at p50   saved at p99\n"
+        checked after  still on the low path (95 % interval, n)   a random port is   saved at p50   saved at p99\n"
         .to_owned();
     text.extend(guide.horizons.iter().map(tested));
     if guide
@@ -154,9 +155,9 @@ fn all_tested(guide: &Guide) -> String {
         .iter()
         .any(|one| one.p50.is_none() || one.p99.is_none())
     {
-        text.push_str("-: too few looks; p50 takes 6, p99 takes 299\n");
+        text.push_str("-: too few checks; p50 needs 6, p99 needs 299\n");
     }
-    text.push_str("looks are as many as follow one another in the measurement; the share is smoother, of moments in between too\n");
+    text.push_str("checks are the consecutive intervals in the measurement; the share also uses moments between them\n");
     text
 }
 
@@ -178,7 +179,7 @@ fn tested(horizon: &Horizon) -> String {
     )
 }
 
-/// Of too few times there is none.
+/// A gain; `-` with too few periods.
 fn gain(against: Option<Against>) -> String {
     against.or_dash(|against| against.gain().to_string())
 }

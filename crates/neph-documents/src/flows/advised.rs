@@ -1,4 +1,4 @@
-//! Advice which source ports to use, as a document.
+//! Advice on source ports, as a document.
 
 use neph_flows::{Advice, Counsel, Guide, Share};
 use neph_model::Span;
@@ -12,104 +12,109 @@ use super::share::ShareDocument;
 pub struct AdviceDocument {
     /// Whether there is advice.
     pub given: bool,
-    /// Why there is none, or why no ports are named.
+    /// Why there is no advice, or why no ports are named; null otherwise.
     pub why: Option<String>,
-    /// What it rests on, where it is given.
+    /// Evidence of the advice; absent without advice.
     #[serde(flatten)]
     pub guide: Option<GuideDocument>,
-    /// The ports to use, the best first.
+    /// Ports to use, those with the longest stay first.
     pub ports: Vec<PortDocument>,
-    /// What to be careful about.
+    /// A caution for readers of the advice.
     pub caution: &'static str,
 }
 
-/// What advice rests on.
+/// The evidence of advice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GuideDocument {
-    /// The base latency of the lowest class in nanoseconds.
+    /// Base latency of the lowest class.
     pub low_ns: Span,
-    /// The expected base latency of a random port in nanoseconds.
+    /// Median base latency over flows and time: that of a random port.
     pub random_ns: Span,
-    /// The share of random ports that are in the lowest class.
+    /// Share of flows in the lowest class at the end.
     pub lowest_class_share: ShareDocument,
-    /// The loss of the lowest class.
+    /// Share of lost messages of the lowest class; null if it or the others had no message.
     pub lowest_class_loss: Option<ShareDocument>,
-    /// The loss of the other classes.
+    /// Share of lost messages of the other classes; null if they or the lowest class had no
+    /// message.
     pub others_loss: Option<ShareDocument>,
-    /// Whether the lowest class loses more than the others.
+    /// Whether the lowest class lost significantly more, by at least one message in 1000; null if
+    /// not known.
     pub lowest_class_loses_more: Option<bool>,
-    /// How long ports are expected to stay in their class, in nanoseconds.
+    /// Longest time after which such advice was still significantly better than a random port; null
+    /// if no ports are named.
     pub expected_stay_ns: Option<Span>,
-    /// What the best of several connections on random ports has.
+    /// Best of several connections on random ports, by their number.
     pub best_of: Vec<BestOfDocument>,
-    /// The advice, tested on the rest of the measurement.
+    /// Tests of the advice on the measurement, by time since the advice.
     pub tested: Vec<HorizonDocument>,
 }
 
-/// A port to use.
+/// An advised port.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortDocument {
-    /// The source port.
+    /// Local source port.
     pub source_port: u16,
-    /// Its base latency in nanoseconds.
+    /// Base latency of its flow.
     pub base_ns: Span,
-    /// How long it has had that latency, in nanoseconds.
+    /// Time since its flow has this latency.
     pub current_for_ns: Span,
-    /// The share of its messages that were lost.
+    /// Share of lost messages among its last ones; null without messages.
     pub loss: Option<ShareDocument>,
 }
 
-/// What the best of several connections has.
+/// The best of several connections on random ports.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct BestOfDocument {
-    /// How many connections.
+    /// Number of connections.
     pub connections: u32,
-    /// The chance that one of them is in the lowest class.
+    /// Probability that at least one of them is in the lowest class, 0 to 1.
     pub chance: f64,
-    /// The median of the best, in nanoseconds.
+    /// Median base latency of the best connection.
     pub p50_ns: Span,
-    /// The 99th percentile of the best, in nanoseconds.
+    /// 99th percentile of the base latency of the best connection.
     pub p99_ns: Span,
 }
 
-/// The advice, tested after a while.
+/// The test of the advice after some time.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct HorizonDocument {
-    /// After which time, in nanoseconds.
+    /// Time since the advice.
     pub after_ns: Span,
-    /// The share of advised ports that were still in the lowest class.
+    /// Share of moments at which the advised port was in the lowest class.
     pub on_low: LooksDocument,
-    /// The share of random ports that were.
+    /// Share of flows in the lowest class, 0 to 1: the expectation for a random port.
     pub random_on_lowest_class: f64,
-    /// The median latency of advised ports in nanoseconds.
+    /// Median base latency of advised ports; null with too few periods.
     pub p50_advised_ns: Option<Span>,
-    /// The median latency of random ports in nanoseconds.
+    /// Median base latency of all flows; null with too few periods.
     pub p50_random_ns: Option<Span>,
-    /// The difference in nanoseconds.
+    /// Latency of a random port minus that of an advised one, at the median; null with too few
+    /// periods.
     pub p50_gain_ns: Option<Span>,
-    /// The 99th percentile of advised ports in nanoseconds.
+    /// 99th percentile of the base latency of advised ports; null with too few periods.
     pub p99_advised_ns: Option<Span>,
-    /// The 99th percentile of random ports in nanoseconds.
+    /// 99th percentile of the base latency of all flows; null with too few periods.
     pub p99_random_ns: Option<Span>,
-    /// The difference in nanoseconds.
+    /// Latency of a random port minus that of an advised one, at the 99th percentile; null with too
+    /// few periods.
     pub p99_gain_ns: Option<Span>,
 }
 
-/// A share of looks that see the same time repeatedly; they are worth `n` independent ones.
+/// A share of overlapping moments, which are worth `n` independent ones.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct LooksDocument {
     /// The share, 0 to 1.
     pub share: f64,
-    /// The lower end of the 95 % confidence interval.
+    /// Lower end of the 95 % confidence interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the 95 % confidence interval.
     pub high: f64,
-    /// The effective number of looks.
+    /// Effective number of independent moments.
     pub n: u64,
 }
 
 impl AdviceDocument {
-    /// Of advice.
+    /// The document of this advice.
     pub fn of(advice: &Advice) -> Self {
         let caution = advice.caution;
         match &advice.counsel {

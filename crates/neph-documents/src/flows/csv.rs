@@ -4,11 +4,11 @@ use neph_flows::FleetView;
 use neph_model::{Fleet, FleetMessage, FleetOutcome, Own, ReadBy, Span, SynAnswer, WallCourse};
 use neph_text::csv_field;
 
-/// The first line of the messages.
+/// The header of the messages.
 pub const HEADING: &str = "endpoint,slot,source_port,seq,sent_ns,sent_unix_ns,late_ns,outcome,\
 round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies,answer";
 
-/// One message; what is absent is empty.
+/// A message as a line; an absent value is empty.
 pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own>) -> String {
     let outcome = match message.outcome {
         FleetOutcome::Reply(_) => "reply",

@@ -1,11 +1,11 @@
-//! The dip test in words: whether flows fall into groups.
+//! The dip test as text: whether flows form groups.
 
 use neph_flows::Bimodality;
 use neph_model::Span;
 
 use neph_text::counted::counted;
 
-/// Whether the flows are one group; differences below the tolerance are one group, for any result.
+/// Whether the flows form one group. Differences below the tolerance count as one group.
 pub(super) fn text(test: &Bimodality, tolerance: Span) -> String {
     let verdict = if test.spread <= tolerance {
         format!(

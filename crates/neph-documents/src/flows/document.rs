@@ -13,18 +13,18 @@ use crate::version::Version;
 /// The summary with each flow and each change.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FlowsDocument<'a> {
-    /// Everything but the single flows and changes.
+    /// Everything except the list of flows and the list of path changes.
     #[serde(flatten)]
     pub summary: FlowsSummary,
-    /// Each flow; left out of a brief document.
+    /// Each flow; absent from a brief document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Lazy<'a, FlowDocument>>,
-    /// Each path change; left out of a brief document.
+    /// Each path change; absent from a brief document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Lazy<'a, ChangeLine>>,
 }
 
-/// A path change in the list of all.
+/// A path change in the list of all changes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "change")]
 pub struct ChangeLine {
@@ -32,134 +32,135 @@ pub struct ChangeLine {
     pub change: ChangeDocument,
 }
 
-/// Everything but the single flows and changes.
+/// The summary of a fleet, without the lists of flows and path changes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "summary")]
 pub struct FlowsSummary {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The version of neph.
+    /// Version of neph.
     pub neph: &'static str,
-    /// The kind of probe.
+    /// Kind of probe.
     pub probe: ProbeKind,
-    /// How many flows there are at a time.
+    /// Number of concurrent flows.
     pub concurrent_flows: u32,
-    /// The interval between a flow's messages in nanoseconds.
+    /// Time between two messages of a flow.
     pub interval_ns: Span,
-    /// After which time a flow is replaced by a new one, in nanoseconds.
+    /// Lifetime after which a flow is replaced by a new one; null if flows are not replaced.
     pub flow_lifetime_ns: Option<Span>,
-    /// The start, Unix time in nanoseconds.
+    /// Start of the measurement; null if not known.
     pub from_unix_ns: Option<i64>,
-    /// The end, Unix time in nanoseconds.
+    /// End of the measurement; null if not known.
     pub until_unix_ns: Option<i64>,
-    /// When a path change is detected.
+    /// Criteria for path changes.
     pub detection: DetectionDocument,
-    /// All messages.
+    /// Outcomes of all messages.
     pub tally: TallyDocument,
-    /// What the sender counted.
+    /// Counters of the sender.
     pub sender: SenderDocument,
-    /// The 99th percentile of how long requests stayed at their reflectors, in nanoseconds.
+    /// 99th percentile of the time that requests stayed at reflectors; null if not reported.
     pub reflector_residence_p99_ns: Option<Span>,
-    /// What the caps of reflectors refused.
+    /// Refusals by the caps of reflectors.
     pub refused: Vec<RefusedDocument>,
-    /// What this host and the reflectors did to the measurement.
+    /// Warnings about the client host and the reflectors.
     pub warnings: Vec<Warning>,
-    /// Why nothing replies, where nothing does.
+    /// Why no endpoint replied, and since when endpoints stopped replying; empty if all reply.
     pub silence: Vec<String>,
-    /// Whether ctrl-C ended it.
+    /// Whether ctrl-C ended the measurement.
     pub interrupted: bool,
-    /// Each endpoint.
+    /// Results for each endpoint.
     pub pairs: Vec<PairDocument>,
 }
 
-/// The rule by which a path change is detected: `quorum` of `window` round trips lie within
-/// `tolerance` of another level.
+/// The criteria for path changes: a path changed if `quorum` of `window` round trips are within
+/// `tolerance_ns` of another level.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct DetectionDocument {
-    /// How many round trips have to agree.
+    /// Number of round trips that must agree.
     pub quorum: u8,
-    /// Of how many.
+    /// Number of round trips in the window.
     pub window: u8,
-    /// Within which distance, in nanoseconds.
+    /// Largest difference between round trips that agree.
     pub tolerance_ns: Span,
 }
 
-/// What a sender counted.
+/// The counters of the sender.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SenderDocument {
-    /// Messages that were sent.
+    /// Messages sent.
     pub sent: u64,
-    /// Messages with a reply.
+    /// Messages with a reply in time.
     pub replies: u64,
     /// Messages without a reply in time.
     pub lost: u64,
     /// Messages that could not be sent.
     pub failed: u64,
-    /// Why the first of them could not be sent.
+    /// Why the first of them could not be sent; null if all were sent.
     pub not_sent_reason: Option<String>,
-    /// Replies that were a refusal (RST).
+    /// Of the replies, refusals (RST to a SYN).
     pub refused: u64,
-    /// Replies after the time-out.
+    /// Replies after the timeout.
     pub late_replies: u64,
-    /// The 99th percentile of the lateness of sends, in nanoseconds.
+    /// 99th percentile of lateness; null if no message was sent.
     pub late_p99_ns: Option<Span>,
-    /// Replies that this host dropped because it read too slowly.
+    /// Replies that the client host dropped because neph read too slowly.
     pub dropped_here: u64,
-    /// Messages without the kernel's time stamps.
+    /// Messages without both kernel timestamps.
     pub unstamped: u64,
-    /// Replies with impossible content or times, which were left out.
+    /// Replies with impossible content, which are ignored, or impossible times, whose times are
+    /// ignored.
     pub implausible_replies: u64,
-    /// Whether no core of this machine may sleep; null where that cannot be read.
+    /// Whether the CPU idle states of all cores are disabled; null if they cannot be read.
     pub cpu_idle_disabled: Option<bool>,
 }
 
-/// What a reflector's caps refused and its kernel dropped.
+/// Refusals by a reflector's caps, and packets that its kernel dropped.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RefusedDocument {
-    /// The endpoint.
+    /// Name of the endpoint.
     pub endpoint: String,
-    /// Messages that were refused.
+    /// Number of refused messages.
     pub messages: u64,
-    /// The cap on messages per second.
+    /// Cap on messages per second.
     pub messages_per_second: u32,
-    /// Connections that were refused.
+    /// Number of refused connections.
     pub connections: u64,
-    /// The cap on connections of one peer.
+    /// Cap on concurrent connections of one peer.
     pub connections_per_peer: u32,
-    /// Packets that its kernel dropped.
+    /// Packets that the reflector's kernel dropped.
     pub dropped: u64,
 }
 
 /// A flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowDocument {
-    /// The endpoint.
+    /// Name of the endpoint.
     pub endpoint: String,
-    /// The flow's place in the fleet.
+    /// Slot of the flow.
     pub slot: u32,
-    /// Its source port.
+    /// Local source port.
     pub source_port: u16,
-    /// How its messages ended.
+    /// Outcomes of its messages.
     pub tally: TallyDocument,
-    /// The times during which it had one base latency.
+    /// Periods with one base latency each.
     pub segments: Vec<SegmentDocument>,
 }
 
-/// A time during which a flow had one base latency.
+/// A period in which a flow had one base latency.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SegmentDocument {
-    /// The start, Unix time in nanoseconds.
+    /// Start of the period; null if not known.
     pub from_unix_ns: Option<i64>,
-    /// The end, Unix time in nanoseconds.
+    /// End of the period; null if not known.
     pub until_unix_ns: Option<i64>,
-    /// The base latency in nanoseconds.
+    /// Base latency.
     pub base_ns: Span,
-    /// Its class, from 0; null where it belongs to none.
+    /// Latency class, from 0; null if it belongs to none.
     pub class: Option<u16>,
 }
 
 impl<'a> FlowsDocument<'a> {
-    /// The summary alone.
+    /// The summary only.
     pub fn brief(result: &FlowsResult) -> Self {
         Self {
             summary: FlowsSummary::of(result),
@@ -206,7 +207,7 @@ impl FlowDocument {
 }
 
 impl FlowsSummary {
-    /// Of a result.
+    /// The summary of a result.
     pub fn of(result: &FlowsResult) -> Self {
         let view = &result.view;
         let detection = view.settings.detection;

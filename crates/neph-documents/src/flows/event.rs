@@ -1,4 +1,4 @@
-//! What is reported while a fleet runs: path changes, traces and status, a line of JSON each.
+//! Events while a fleet runs: path changes, traces and status, as a line of JSON each.
 
 use neph_flows::follow::{Verdict, Why};
 use neph_flows::{Direction, Evidence, PathChange, PathEvent};
@@ -9,33 +9,33 @@ use serde::Serialize;
 use super::Status;
 use super::tally::TallyDocument;
 
-/// A line of NDJSON before the summary.
+/// An NDJSON line before the summary.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FlowsEvent {
     /// A path change was detected.
     Change(ChangeDocument),
-    /// A path change that was reported turned out to be none.
+    /// A reported path change was withdrawn.
     Withdrawn(ChangeDocument),
-    /// A flow whose path changed was traced.
+    /// A flow was traced after its path changed.
     Traced {
-        /// The change.
+        /// The path change.
         #[serde(flatten)]
         change: ChangeDocument,
         /// Whether the change was withdrawn.
         withdrawn: bool,
-        /// When the route before the change was traced, Unix time in nanoseconds.
+        /// When the route before the change was traced; null if the routes were not compared.
         before_unix_ns: Option<i64>,
-        /// Why the routes before and after were not compared.
+        /// Why the routes before and after were not compared; null if they were.
         not_compared: Option<&'static str>,
     },
-    /// How the measurement goes.
+    /// Status of the measurement.
     Status {
-        /// Nanoseconds since the start.
+        /// Time since the start.
         running_ns: Span,
-        /// Messages so far.
+        /// Outcomes of the messages until now.
         tally: TallyDocument,
-        /// Path changes so far.
+        /// Number of path changes until now.
         changes: usize,
     },
 }
@@ -43,34 +43,35 @@ pub enum FlowsEvent {
 /// A path change of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeDocument {
-    /// The endpoint.
+    /// Name of the endpoint.
     pub endpoint: String,
-    /// The flow's place in the fleet.
+    /// Slot of the flow.
     pub slot: u32,
-    /// The flow's source port.
+    /// Source port of the flow.
     pub source_port: u16,
-    /// When the path changed, Unix time in nanoseconds.
+    /// When the path changed; null if not known.
     pub at_unix_ns: Option<i64>,
-    /// When the change was detected, Unix time in nanoseconds.
+    /// When the change was detected; null if not known.
     pub detected_unix_ns: Option<i64>,
-    /// The base latency before, in nanoseconds.
+    /// Base latency before.
     pub before_ns: Span,
-    /// The base latency after, in nanoseconds.
+    /// Base latency after.
     pub after_ns: Span,
-    /// What else than the latency changed.
+    /// Evidence in addition to the latency.
     pub evidence: EvidenceDocument,
 }
 
-/// What else than the latency speaks for a path change.
+/// The evidence of a path change in addition to the latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EvidenceDocument {
-    /// Messages were reordered when the latency fell.
+    /// Whether messages were reordered when the latency fell.
     pub reordered: bool,
-    /// The TTL changed.
+    /// Whether the TTL of requests or replies changed.
     pub ttl: bool,
-    /// Whether a trace met other routers than before; null without a trace that could be compared.
+    /// Whether a trace found other routers than before; null without a trace that could be
+    /// compared.
     pub other_routers: Option<bool>,
-    /// The direction whose latency changed; null where it is unknown.
+    /// Direction whose latency changed; null if not known.
     pub direction: Option<Direction>,
 }
 
@@ -86,7 +87,7 @@ impl From<Evidence> for EvidenceDocument {
 }
 
 impl ChangeDocument {
-    /// Of a change of a flow of this fleet.
+    /// The document of a path change of a flow of this fleet.
     pub fn of(fleet: &Fleet, change: &PathChange, clock: &WallCourse<Own>) -> Self {
         Self {
             endpoint: fleet.endpoints[fleet.endpoint_of(change.slot)].name.clone(),
@@ -102,7 +103,7 @@ impl ChangeDocument {
 }
 
 impl FlowsEvent {
-    /// Something about paths is new.
+    /// The event of a path change, or of its withdrawal.
     pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> Self {
         match events {
             PathEvent::Changed(change) => Self::Change(ChangeDocument::of(fleet, change, clock)),
@@ -112,7 +113,7 @@ impl FlowsEvent {
         }
     }
 
-    /// A flow whose path changed was traced.
+    /// The event of a trace after a path change.
     pub fn traced(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<Own>) -> Self {
         let mut change = verdict.change;
         change.evidence.trace = verdict.printed.ok().map(|printed| printed.others);

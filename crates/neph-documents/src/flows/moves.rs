@@ -1,4 +1,4 @@
-//! The summary's lines about path changes: how often flows move, and how long they stay.
+//! The summary's lines about path changes: how often flows change paths, and how long they stay.
 
 use neph_flows::{Compared, Curve, FleetView, PairView, Share};
 use neph_model::Span;
@@ -7,8 +7,8 @@ use super::words::{self, percent};
 use neph_flows::follow::Uncompared;
 use neph_text::counted::counted;
 
-/// All of it, for the flows to one endpoint; where they were traced, with why changes could not be
-/// compared.
+/// The whole text for the flows to one endpoint; if they were traced, with the reasons why changes
+/// could not be compared.
 pub(super) fn text(
     view: &FleetView,
     endpoint: usize,
@@ -69,7 +69,7 @@ fn compared(compared: Compared, uncompared: Uncompared) -> String {
     text
 }
 
-/// How many, and how often.
+/// The number and the rate of path changes.
 fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let rule = view.settings.detection;
     let window = view.fleet.interval.times(rule.window.into());
@@ -121,13 +121,13 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     }
 }
 
-/// Whether each flow was watched, after its first level was known, for less than the `least` time that
-/// shows another level.
+/// Whether each flow was observed, after its first level was known, for less than the `least` time
+/// that shows another level.
 fn is_too_short(least: Span, pair: &PairView) -> bool {
     pair.clear() < least.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
 }
 
-/// `6 s of each of 200 flows`: all their time together would be longer than the measurement.
+/// `6 s of each of 200 flows`: the sum over all flows would be longer than the measurement.
 fn time_of_flows(pair: &PairView) -> String {
     let flows = pair.flows.max(1);
     let each = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
@@ -138,7 +138,7 @@ fn time_of_flows(pair: &PairView) -> String {
     }
 }
 
-/// That flows lay at latencies that may have been paths, where that is more than a hundredth.
+/// A sentence about time at latencies that may have been paths, if above 1 %.
 fn unexplained(pair: &PairView) -> String {
     let share = pair.unexplained.secs_f64() / pair.watched.secs_f64().max(1e-9);
     if share <= 0.01 {
@@ -150,7 +150,7 @@ fn unexplained(pair: &PairView) -> String {
     )
 }
 
-/// That all flows drifted together, where that is more than what two paths differ by.
+/// A sentence about the drift that all flows share, if it exceeds the difference between two paths.
 fn drift(pair: &PairView, tolerance: Span) -> String {
     if pair.drift.extent() <= tolerance {
         return String::new();

@@ -1,4 +1,4 @@
-//! An endpoint of a fleet: its classes, path changes and how they last.
+//! Results for an endpoint of a fleet: latency classes, path changes, and how long paths last.
 
 use std::collections::BTreeMap;
 
@@ -13,153 +13,157 @@ use super::advised::AdviceDocument;
 use super::share::{CurveDocument, FlowLatency, QuantilesDocument, ShareDocument};
 use super::transfers::CompletionDocument;
 
-/// An endpoint of a fleet.
+/// The results for one endpoint of a fleet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairDocument {
-    /// Its name.
+    /// Name of the endpoint.
     pub endpoint: String,
-    /// Its address.
+    /// Address and port of the endpoint.
     pub address: String,
-    /// How many flows went to it, replaced ones included.
+    /// Number of flows to it, replaced ones included.
     pub flows: u64,
-    /// Replies after the time-out; null where that is not known for each endpoint.
+    /// Replies after the timeout; null if they were not counted per endpoint.
     pub late_replies: Option<u64>,
-    /// The classes of base latencies, the lowest first.
+    /// Latency classes, the lowest first.
     pub classes: Vec<ClassDocument>,
-    /// How many path changes were detected.
+    /// Number of path changes.
     pub changes: u64,
-    /// Changes whose routes before and after were not compared, by reason; null where none are
+    /// Path changes whose routes before and after were not compared, by reason; null if none are
     /// traced.
     pub changes_not_compared: Option<BTreeMap<&'static str, u64>>,
-    /// The measurement was too short for rates of changes.
+    /// Whether flows were too short to detect their path changes: then there is no rate.
     pub too_short_for_changes: bool,
-    /// More than half of the messages were lost or late: nothing is reported of paths.
+    /// Whether most messages were lost: then nothing is reported about paths.
     pub mostly_lost: bool,
-    /// Since when nothing has replied, Unix time in nanoseconds; null where something does.
+    /// When the last replied message was sent, if nothing has replied since; null if the endpoint
+    /// replies.
     pub silent_since_unix_ns: Option<i64>,
-    /// Path changes per flow and hour.
+    /// Path changes per flow and hour of observable time; null if there is no such time or no rate.
     pub changes_per_flow_hour: Option<f64>,
-    /// The flows' time in all, in nanoseconds.
+    /// Time with a known base latency, sum over flows.
     pub observed_ns: Span,
-    /// Of that, the time during which queues hid changes, in nanoseconds.
+    /// Of `observed_ns`, the time in which queues hid path changes.
     pub hidden_ns: Span,
-    /// The time until flows' first base latency was known, in nanoseconds.
+    /// Of `observed_ns`, the further time until the first level of each flow was known.
     pub learning_ns: Span,
-    /// The flows' time above their base latency that was taken for queues, in nanoseconds.
+    /// Time at lasting latencies that were attributed to queues and not to paths, sum over flows.
     pub attributed_to_queues_ns: Span,
-    /// Changes that were detected for these times; they count in no rate.
+    /// Path changes that were reported for hidden and learning time; rates exclude them.
     pub hidden_changes: u64,
-    /// How far base latencies moved slowly.
+    /// Slow drift of the round trips that all flows share.
     pub drift: DriftDocument,
-    /// Until when flows were forgotten because there were too many, Unix time in nanoseconds.
+    /// Time before which the history of flows was dropped, because it was too long; null if it is
+    /// complete.
     pub history_dropped_until_unix_ns: Option<i64>,
-    /// How much higher the highest base latency is than the lowest.
+    /// Highest latency class compared to the lowest; null without a class.
     pub inflation: Option<InflationDocument>,
-    /// A test for several groups of base latencies (Hartigan's dip).
+    /// Hartigan's dip test for several groups of base latencies; null if not evaluated.
     pub dip: Option<Bimodality>,
-    /// The share of flows that leave their path within `leave_horizon_ns`.
+    /// Share of flows that leave a new class within `leave_horizon_ns`; null if not known.
     pub leave_share: Option<ShareDocument>,
-    /// What soon means, in nanoseconds.
+    /// Time that `leave_share` refers to.
     pub leave_horizon_ns: Span,
-    /// The time between two changes of a flow.
+    /// Time from a path change to the next one of the same flow; null if not known.
     pub between_changes: Option<CurveDocument>,
-    /// How long flows stay on a path.
+    /// Time from a change of class to the next one of the same flow; null if not known.
     pub persistence: Option<CurveDocument>,
-    /// How long flows stay on a forward path.
+    /// Time from a change of the forward path only to the next such change of the same flow; null
+    /// if not known.
     pub persistence_forward: Option<CurveDocument>,
-    /// How long flows stay on a reverse path.
+    /// Time from a change of the reverse path only to the next such change of the same flow; null
+    /// if not known.
     pub persistence_reverse: Option<CurveDocument>,
-    /// When queues filled on many flows together.
+    /// Periods in which all flows shared a queue, so that paths were not observable.
     pub congested: Vec<PeriodDocument>,
-    /// Periods of congestion that were too many to list and were joined.
+    /// Whether there were so many of these periods that close ones are merged.
     pub congestion_periods_merged: bool,
-    /// The length of a bin in nanoseconds.
+    /// Length of a bin of time.
     pub bin_ns: Span,
-    /// How unequal flows were over time.
+    /// Latency over flows in each bin of time.
     pub bins: Vec<BinDocument>,
-    /// Transfers on the ports of classes; null where none were made.
+    /// Transfers on the source ports of each class; null if none were made.
     pub transfers: Option<Vec<CompletionDocument>>,
-    /// Transfers that took the path of another class than expected.
+    /// Transfers that took the path of another class than expected; null if none were made.
     pub transfers_moved: Option<u64>,
-    /// Which source ports to use; null where it was not asked.
+    /// Advice on source ports; null if not requested.
     pub advice: Option<AdviceDocument>,
 }
 
-/// Flows with the same base latency.
+/// A latency class: flows with the same base latency.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassDocument {
-    /// The median base latency in nanoseconds.
+    /// Base latency: the median over the time of its flows.
     pub base_ns: Span,
-    /// The lowest base latency in nanoseconds.
+    /// Lowest base latency in it.
     pub lowest_ns: Span,
-    /// The highest base latency in nanoseconds.
+    /// Highest base latency in it.
     pub highest_ns: Span,
     /// Its share of all flows' time, 0 to 1.
     pub share_of_time: f64,
-    /// How many flows were in it at the end.
+    /// Number of flows in it at the end.
     pub flows: u32,
-    /// The share of its messages that were lost.
+    /// Share of its messages that were lost; null without messages.
     pub loss: Option<ShareDocument>,
     /// Path changes away from it.
     pub left: u64,
     /// Path changes to it.
     pub joined: u64,
-    /// Path changes away from it per flow and hour; null where the measurement was too short.
+    /// Path changes away from it per flow and hour; null if flows were too short to detect changes.
     pub changes_out_per_flow_hour: Option<f64>,
-    /// Its share of all changes away from a class.
+    /// Its share of all path changes away from a class; null without a change.
     pub share_of_moves: Option<ShareDocument>,
 }
 
-/// How far base latencies moved slowly.
+/// The slow drift of the round trips that all flows share, since the start.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct DriftDocument {
-    /// The furthest fall in nanoseconds.
+    /// Minimum, at most 0.
     pub lowest_ns: Span,
-    /// The furthest rise in nanoseconds.
+    /// Maximum, at least 0.
     pub highest_ns: Span,
 }
 
-/// How much higher the highest base latency is than the lowest.
+/// The highest latency class compared to the lowest.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct InflationDocument {
-    /// The highest over the lowest.
+    /// Highest base latency divided by the lowest, at least 1.
     pub ratio: f64,
-    /// The lowest base latency in nanoseconds.
+    /// Base latency of the lowest class.
     pub lowest_ns: Span,
-    /// The highest base latency in nanoseconds.
+    /// Base latency of the highest class.
     pub highest_ns: Span,
-    /// Of how many flows.
+    /// Number of flows.
     pub flows: u64,
 }
 
 /// A period of time.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct PeriodDocument {
-    /// The start, Unix time in nanoseconds.
+    /// Start of the period; null if not known.
     pub from_unix_ns: Option<i64>,
-    /// The end, Unix time in nanoseconds.
+    /// End of the period; null if not known.
     pub until_unix_ns: Option<i64>,
 }
 
-/// Flows in one bin of time.
+/// The flows in one bin of time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BinDocument {
-    /// The start, Unix time in nanoseconds.
+    /// Start of the bin; null if not known.
     pub from_unix_ns: Option<i64>,
-    /// Flows with a message in it.
+    /// Flows with a message in the bin.
     pub flows: u32,
     /// Of these, flows that lost at least half of their messages.
     pub lost_flows: u32,
-    /// Path changes in it; null where they are not known any more.
+    /// Path changes in the bin; null if no longer known.
     pub changes: Option<u32>,
-    /// Over flows, quantiles of each flow's median round trip.
+    /// Quantiles over flows of each flow's median round trip.
     pub latency: QuantilesDocument,
-    /// Over flows, quantiles of base latencies; null where no flow had one.
+    /// Quantiles over flows of the base latency; null if no flow had one, or if no longer known.
     pub base: Option<QuantilesDocument>,
 }
 
 impl PairDocument {
-    /// Of the endpoint at this place.
+    /// The document of the endpoint with this index.
     pub fn of(result: &FlowsResult, index: usize) -> Self {
         let view = &result.view;
         let pair = &view.pairs[index];

@@ -1,4 +1,4 @@
-//! What a fleet's measurement came to, before it is a document or text.
+//! The result of a fleet, before it is written.
 
 use neph_flows::follow::Uncompared;
 use neph_flows::{FleetView, FlowTally};
@@ -11,41 +11,41 @@ use crate::origin::Origin;
 /// The result of `neph flows`.
 #[derive(Debug)]
 pub struct FlowsResult {
-    /// Which neph measured.
+    /// The neph that measured.
     pub origin: Origin,
     /// Flows, classes and path changes.
     pub view: FleetView,
-    /// What the sender counted.
+    /// Counters of the sender.
     pub own: FleetTally,
-    /// The 99th percentile of how long requests stayed at their reflectors.
+    /// 99th percentile of the time that requests stayed at reflectors.
     pub stay_p99: Option<Span>,
-    /// The 99th percentile of the lateness of sends.
+    /// 99th percentile of lateness.
     pub late_p99: Option<Span>,
-    /// What this host and the reflectors did to the measurement.
+    /// Warnings about the client host and the reflectors.
     pub warnings: Vec<Warning>,
-    /// What the caps of reflectors refused, and what their kernels dropped.
+    /// Refusals by the caps of reflectors, and packets that their kernels dropped.
     pub refused: Vec<(FleetEndpoint, Refusals)>,
     /// The wall clock.
     pub clock: WallCourse<Own>,
-    /// Why nothing replies, where nothing does.
+    /// Why no endpoint replied, and since when endpoints stopped replying.
     pub silence: Vec<String>,
-    /// Why the first message was not sent that was not.
+    /// Why the first message that was not sent could not be sent.
     pub not_sent: Option<String>,
-    /// Ctrl-C ended it.
+    /// Whether ctrl-C ended the measurement.
     pub interrupted: bool,
-    /// Changes of each endpoint whose routes could not be compared; empty where none are traced.
+    /// Path changes of each endpoint whose routes could not be compared; empty if none are traced.
     pub uncompared: Vec<Uncompared>,
-    /// Transfers on the ports of classes, of each endpoint; empty where none were made.
+    /// Transfers on the source ports of classes, by endpoint; empty if none were made.
     pub transfers: Vec<TransfersFound>,
 }
 
-/// How a measurement goes.
+/// The status of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
-    /// Since the start.
+    /// Time since the start.
     pub running: Span,
-    /// Messages so far.
+    /// Outcomes of the messages until now.
     pub tally: FlowTally,
-    /// Path changes so far.
+    /// Number of path changes until now.
     pub changes: usize,
 }

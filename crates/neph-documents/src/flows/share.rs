@@ -5,29 +5,29 @@ use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Quantiles over flows.
+/// The quantiles of a latency over flows.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct QuantilesDocument {
-    /// The lowest, in nanoseconds.
+    /// Minimum.
     pub min_ns: FlowLatency,
-    /// The median, in nanoseconds.
+    /// Median.
     pub p50_ns: FlowLatency,
-    /// The 95th percentile, in nanoseconds.
+    /// 95th percentile.
     pub p95_ns: FlowLatency,
-    /// The 99th percentile, in nanoseconds.
+    /// 99th percentile.
     pub p99_ns: FlowLatency,
-    /// The highest, in nanoseconds.
+    /// Maximum.
     pub max_ns: FlowLatency,
 }
 
-/// A latency in nanoseconds, or the word `lost` where flows decide it that lost half of their
-/// messages.
+/// A latency in nanoseconds, or the word `lost` if flows that lost half of their messages decide
+/// the quantile.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FlowLatency {
     /// Nanoseconds.
     Took(Span),
-    /// No number.
+    /// The word for no latency.
     Lost(LostWord),
 }
 
@@ -35,7 +35,7 @@ pub enum FlowLatency {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LostWord {
-    /// Above every reply.
+    /// Slower than every reply.
     Lost,
 }
 
@@ -44,41 +44,41 @@ pub enum LostWord {
 pub struct ShareDocument {
     /// The share, 0 to 1.
     pub share: f64,
-    /// The lower end of the 95 % confidence interval.
+    /// Lower end of the 95 % confidence interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the 95 % confidence interval.
     pub high: f64,
-    /// How many of `n` it counts.
+    /// Number of hits among `n`.
     pub hits: u64,
-    /// Of how many.
+    /// Number of cases.
     pub n: u64,
 }
 
-/// How long something lasts: a Kaplan-Meier curve.
+/// The Kaplan-Meier curve of durations.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurveDocument {
-    /// How many were observed.
+    /// Number of durations that began.
     pub n: u64,
-    /// How many of them ended before the measurement did.
+    /// Number of these that ended within the measurement.
     pub ended: u64,
-    /// The median in nanoseconds; null where more than half outlast the measurement.
+    /// Median duration; null if more than half outlasted the measurement.
     pub median_ns: Option<Span>,
-    /// The steps of the curve.
+    /// Steps of the curve, by time.
     pub points: Vec<CurvePointDocument>,
 }
 
 /// A step of a curve.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CurvePointDocument {
-    /// After this time in nanoseconds.
+    /// Duration.
     pub after_ns: Span,
-    /// the share that has not ended.
+    /// Share that lasted longer, 0 to 1.
     pub surviving: f64,
-    /// The lower end of its 95 % confidence interval.
+    /// Lower end of its 95 % confidence interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of its 95 % confidence interval.
     pub high: f64,
-    /// How many were observed that long.
+    /// Number of durations that were observed for that long and had not ended before.
     pub at_risk: u64,
 }
 

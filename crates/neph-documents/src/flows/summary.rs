@@ -1,5 +1,4 @@
-//! The summary for people: what was lost where, the classes of latency, how flows move between them,
-//! and how unequal they are.
+//! The summary as text: losses by direction, latency classes, path changes and unfairness.
 
 use neph_agent::refusal_warnings;
 use neph_flows::{FleetView, PairView};
@@ -13,13 +12,13 @@ use crate::cell::OrDash;
 use crate::syn_answers;
 use neph_text::counted::counted;
 
-/// Ports that are shown of a class.
+/// Number of ports that are shown of a class.
 const SHOWN: usize = 5;
 
 /// Why paths are not evaluated.
 const MOSTLY_LOST: &str = "classes, inflation and path changes not evaluated: more than half of the messages were lost or late\n";
 
-/// All of it.
+/// The whole text.
 pub fn text(watched: &FlowsResult) -> String {
     let view = &watched.view;
     let mut text = String::new();
@@ -72,7 +71,7 @@ pub fn text(watched: &FlowsResult) -> String {
     text
 }
 
-/// How the messages fared, by direction where that is known.
+/// The outcomes of messages, by direction if known.
 fn fared(pair: &PairView, flows: usize) -> String {
     let tally = &pair.tally;
     let mut line = format!(
@@ -109,7 +108,7 @@ fn fared(pair: &PairView, flows: usize) -> String {
     line + "\n"
 }
 
-/// What became of the lost: nothing where nothing is known.
+/// The direction of losses; empty if not known.
 fn lost_where(pair: &PairView) -> String {
     let tally = &pair.tally;
     let late = pair.late.unwrap_or(0);
@@ -167,7 +166,7 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
     text + "\n"
 }
 
-/// Why no flow has a latency to be classed by.
+/// Why no flow has a base latency.
 fn no_base(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
     let each = view.flows_of(endpoint).map(|flow| flow.tally.replies);
@@ -225,7 +224,7 @@ fn answers(probe: ProbeKind, own: &FleetTally) -> String {
     format!("\n{text}\n")
 }
 
-/// The warnings that explain the result: a busy host is not the reason if no target answered at all.
+/// The warnings that explain the result: a busy host is no reason if no target answered at all.
 fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] {
     if own.replies + own.late > 0 {
         warnings
@@ -234,7 +233,7 @@ fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] 
     }
 }
 
-/// What this host and the reflectors did to the measurement; nothing, where they did nothing.
+/// The effects of the client host and the reflectors; empty if there are none.
 fn own(watched: &FlowsResult) -> String {
     let own = &watched.own;
     let warnings = &watched.warnings;
@@ -261,7 +260,7 @@ fn own(watched: &FlowsResult) -> String {
         ),
         (
             own.unstamped,
-            "messages lack the kernel's stamps: their round trips hold this program's own waiting",
+            "messages have no kernel timestamps: their RTTs include delays in neph itself",
         ),
     ] {
         if count > 0 {

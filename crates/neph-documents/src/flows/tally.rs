@@ -4,26 +4,26 @@ use neph_flows::FlowTally;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How messages ended.
+/// The outcomes of messages.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TallyDocument {
     /// All messages.
     pub messages: u64,
-    /// Those with a reply.
+    /// Messages with a reply in time.
     pub replies: u64,
-    /// Those without a reply in time.
+    /// Messages without a reply in time.
     pub lost: u64,
-    /// Those that could not be sent.
+    /// Messages that could not be sent.
     pub failed: u64,
-    /// Of the lost, those that were lost on the forward path.
+    /// Of the lost messages, those known to be lost on the forward path.
     pub lost_forward: u64,
-    /// Of the lost, those whose reply was lost on the reverse path.
+    /// Of the lost messages, those known to be lost on the reverse path.
     pub lost_reverse: u64,
     /// Duplicate replies.
     pub copies: u64,
-    /// Replies that arrived out of order.
+    /// Replies that arrived after the reply to a later request of their flow.
     pub reordered: u64,
-    /// Requests that were reordered on the forward path.
+    /// Requests that arrived after a later request of their flow (RFC 4737).
     pub reordered_forward: u64,
     /// Replies that were reordered on the reverse path.
     pub reordered_reverse: u64,

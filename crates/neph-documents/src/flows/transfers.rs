@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cell::{Cell, OrDash};
 
-/// If one in so many transfers took another path than expected, ports are not reliable.
+/// If one in this number of transfers took another path than expected, ports are not reliable.
 const MANY_MOVED: u64 = 10;
 
 /// The transfers to one endpoint.
@@ -16,7 +16,7 @@ const MANY_MOVED: u64 = 10;
 pub struct TransfersFound {
     /// Completion times by class.
     pub by_class: Vec<Completion>,
-    /// How many transfers there were.
+    /// Number of transfers.
     pub n: u64,
     /// Those that took the path of another class than their flow had when the measurement ended.
     pub moved: u64,
@@ -25,21 +25,24 @@ pub struct TransfersFound {
 /// Transfers on the ports of one class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompletionDocument {
-    /// The class, from 0.
+    /// Latency class, from 0.
     pub class: usize,
-    /// How many completed.
+    /// Number of transfers, failed ones included.
     pub n: u64,
-    /// On how many source ports.
+    /// Number of source ports.
     pub ports: u64,
-    /// How many failed.
+    /// Number of failed transfers; they count as longer than all others.
     pub failed: u64,
-    /// The median completion time in nanoseconds.
+    /// Median over ports of each port's median completion time, connecting included; null without a
+    /// number.
     pub median_ns: Option<Span>,
-    /// The lower end of its confidence interval in nanoseconds.
+    /// Lower end of its 95 % confidence interval; null below 6 ports, or if it lies among failed
+    /// transfers.
     pub low_ns: Option<Span>,
-    /// The upper end of its confidence interval in nanoseconds.
+    /// Upper end of its 95 % confidence interval; null below 6 ports, or if it lies among failed
+    /// transfers.
     pub high_ns: Option<Span>,
-    /// The ratio of the median to that of the first class.
+    /// Median divided by that of the first class that has one; null without a median.
     pub ratio: Option<f64>,
 }
 
@@ -59,12 +62,12 @@ impl From<&Completion> for CompletionDocument {
 }
 
 impl TransfersFound {
-    /// The document of each class.
+    /// The documents of all classes.
     pub(super) fn documents(&self) -> Vec<CompletionDocument> {
         self.by_class.iter().map(CompletionDocument::from).collect()
     }
 
-    /// A table for people; empty without transfers.
+    /// A table as text; empty without transfers.
     pub fn text(&self) -> String {
         if self.by_class.is_empty() {
             return String::new();
@@ -90,7 +93,7 @@ impl TransfersFound {
         text
     }
 
-    /// A sentence if any moved.
+    /// A sentence if transfers took another path.
     fn moved_in_words(&self) -> String {
         if self.moved == 0 {
             return String::new();

@@ -1,5 +1,5 @@
-//! Unfairness in the summary for people: how latency lies over flows in the median bin of time, and
-//! how many flows had none.
+//! Unfairness in the text of the summary: latency over flows in the median bin of time, and the
+//! number of flows without one.
 
 use neph_flows::{Fairness, FlowQuantile, OverBins};
 use neph_model::Span;
@@ -7,8 +7,8 @@ use neph_stats::Level;
 
 use neph_text::counted::counted;
 
-/// A line of quantiles, each of the bins that have flows enough for it, and one of lost flows;
-/// nothing where no bin has flows enough.
+/// A line of quantiles, each of the bins with enough flows, and one of lost flows; empty if no bin
+/// has enough flows.
 pub(super) fn text(bins: &[Fairness], width: Span) -> String {
     let reported = FlowQuantile::BETWEEN
         .into_iter()
@@ -41,7 +41,7 @@ pub(super) fn text(bins: &[Fairness], width: Span) -> String {
     )
 }
 
-/// The flows that had no number in the quantiles; nothing, where all had one.
+/// The flows without a number in the quantiles; empty if there are none.
 fn silent(bins: &[Fairness]) -> String {
     let with = bins.iter().filter(|bin| bin.lost > 0);
     let Some(most) = with.clone().max_by_key(|bin| bin.lost) else {

@@ -1,4 +1,4 @@
-//! Lines for people: what runs, a path change, a status.
+//! Lines of text: title, path change, status.
 
 use neph_flows::{Direction, Evidence, FleetView, PairView, PathEvent};
 use neph_model::{Fleet, Instant, Own, Span, WallCourse};
@@ -8,7 +8,7 @@ use super::Status;
 use neph_flows::follow::Verdict;
 use neph_text::counted::counted;
 
-/// What runs, a line for each endpoint.
+/// The title: a line for each endpoint.
 pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
     let ends = (sources.iter().min(), sources.iter().max());
     let ports = match ends {
@@ -36,7 +36,7 @@ pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
     )
 }
 
-/// A path change as a line; where there are several endpoints, with whose it is.
+/// A path change as a line; with several endpoints, with its endpoint.
 pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> String {
     let (change, end) = match events {
         PathEvent::Changed(change) => (change, evidence(change.evidence)),
@@ -57,7 +57,8 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> Str
     line.trim_end().to_owned()
 }
 
-/// Which change a trace is about, its result, and the time of the route that it is compared to.
+/// A trace as a line: the path change, its result, and the time of the route that it is compared
+/// to.
 pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
     let printed = match verdict.printed {
         Ok(printed) if printed.others => {
@@ -90,7 +91,7 @@ pub fn moment(at: Instant<Own>, clock: &WallCourse<Own>) -> String {
     )
 }
 
-/// What else than the latency speaks for a change; nothing, where nothing does.
+/// The evidence in addition to the latency; empty if there is none.
 fn evidence(evidence: Evidence) -> String {
     let mut words = Vec::new();
     match evidence.direction {
@@ -113,7 +114,7 @@ fn evidence(evidence: Evidence) -> String {
     words.join(", ")
 }
 
-/// How it goes.
+/// The status as a line.
 pub fn status(status: &Status) -> String {
     let tally = &status.tally;
     format!(
@@ -130,7 +131,7 @@ pub fn status(status: &Status) -> String {
     )
 }
 
-/// That an endpoint does not answer any more, and since when; nothing if it does.
+/// That an endpoint stopped answering, and since when; `None` if it answers.
 pub fn silent(pair: &PairView, clock: &WallCourse<Own>) -> Option<String> {
     let (since, messages) = pair.silence?;
     Some(format!(
@@ -151,7 +152,7 @@ fn running(span: Span) -> String {
     }
 }
 
-/// A share in percent. What is not all, or not none, does not read as if it were.
+/// A share in percent. A share below 1 is not shown as 100 %, and one above 0 not as 0 %.
 pub fn percent(share: f64) -> String {
     const LEAST: f64 = 1e-9;
     if share > LEAST && share < 0.0005 {
@@ -163,7 +164,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A time as people say it: `2.0 ms`, `30 s`, `8 min`, `1.5 h`.
+/// A time in its usual unit: `2.0 ms`, `30 s`, `8 min`, `1.5 h`.
 pub fn lasting(span: Span) -> String {
     let seconds = span.secs_f64();
     let (number, unit) = match seconds {
@@ -177,8 +178,8 @@ pub fn lasting(span: Span) -> String {
     format!("{short} {unit}")
 }
 
-/// Why no target answered, if none did (the reason may have been `found` while it ran); and which
-/// endpoints stopped answering, since when.
+/// Why no target answered, if none did (a reason may have been `found` during the measurement); and
+/// which endpoints stopped answering, since when.
 pub fn why_silent(
     silence: &Silence,
     view: &FleetView,

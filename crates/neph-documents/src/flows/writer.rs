@@ -1,4 +1,4 @@
-//! Writes what happens as it happens, and the summary, in a format.
+//! Writes events when they occur, and the summary, in a format.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use super::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, text, words};
 use crate::format::Format;
 use crate::rows::{line, pretty};
 
-/// Readings of both clocks that are this near to a line are not kept.
+/// Clock readings within this distance of a line are not stored.
 const SAME: Span = Span::from_micros(1);
 
-/// How long until the next status: a week's run need not say everything ten thousand times.
+/// Time until the next status line: it grows, so that a run of a week has few lines.
 pub fn pause(running: Span) -> Span {
     let minutes = running.nanos() / Span::from_secs(60).nanos();
     Span::from_secs(match minutes {
@@ -28,7 +28,7 @@ pub fn pause(running: Span) -> Span {
 /// Writes results.
 pub struct FlowsWriter {
     format: Format,
-    /// Only the summary is written.
+    /// Whether only the summary is written.
     is_quiet: bool,
     out: Box<dyn Write>,
     clock: WallCourse<Own>,
@@ -41,7 +41,7 @@ impl fmt::Debug for FlowsWriter {
 }
 
 impl FlowsWriter {
-    /// Writes to `out`, with everything that happens.
+    /// Writes all events to `out`.
     pub fn new(format: Format, out: Box<dyn Write>) -> Self {
         Self {
             format,
@@ -51,23 +51,23 @@ impl FlowsWriter {
         }
     }
 
-    /// Writes the summary alone, if `is_quiet`.
+    /// Writes only the summary, if `is_quiet`.
     #[must_use]
     pub fn quiet(self, is_quiet: bool) -> Self {
         Self { is_quiet, ..self }
     }
 
-    /// Both clocks, for times of the day.
+    /// Adds a reading of both clocks, for times of day.
     pub fn anchor(&mut self, anchor: Anchor<Own>) {
         self.clock.read(anchor);
     }
 
-    /// Times of the day as they were reported.
+    /// The clock of the reported times of day.
     pub const fn clock(&self) -> &WallCourse<Own> {
         &self.clock
     }
 
-    /// The fleet's flows are open.
+    /// Writes the title, when the fleet's flows are open.
     ///
     /// # Errors
     /// It cannot be written.
@@ -81,7 +81,7 @@ impl FlowsWriter {
         Ok(())
     }
 
-    /// A message is finished.
+    /// Writes a message that ended.
     ///
     /// # Errors
     /// It cannot be written.
@@ -92,7 +92,7 @@ impl FlowsWriter {
         Ok(())
     }
 
-    /// Something about paths is new.
+    /// Writes a path change, or its withdrawal.
     ///
     /// # Errors
     /// It cannot be written.
@@ -112,8 +112,8 @@ impl FlowsWriter {
         Ok(())
     }
 
-    /// A flow whose path changed was traced: whether it met other routers than before, or why this is
-    /// not known.
+    /// Writes the result of a trace: whether it met other routers than before, or why this is not
+    /// known.
     ///
     /// # Errors
     /// It cannot be written.
@@ -133,7 +133,7 @@ impl FlowsWriter {
         Ok(())
     }
 
-    /// How it goes.
+    /// Writes a status.
     ///
     /// # Errors
     /// It cannot be written.
@@ -150,7 +150,7 @@ impl FlowsWriter {
         Ok(())
     }
 
-    /// Everything is over.
+    /// Writes the summary.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,4 +1,4 @@
-//! The result as one document, and as lines. Times are integers of nanoseconds.
+//! The result as a JSON document and as NDJSON lines. Times are integer nanoseconds.
 
 use neph_capture::Followed;
 use neph_capture::clocks::words;
@@ -15,23 +15,23 @@ use crate::alarm::{AlarmDocument, OfSegment};
 use crate::lazy::Lazy;
 use crate::version::Version;
 
-/// One document.
+/// The JSON document.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HopsDocument<'a> {
-    /// Every packet, where that was asked.
+    /// Every packet; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<Lazy<'a, HopsLine>>,
     /// Delays by segment, direction and protocol.
     pub segments: Vec<SegmentRow>,
-    /// Where the time of round trips went.
+    /// Parts of the round trips, by protocol.
     pub round_trips: Vec<RoundTripRow>,
     /// Alarms, by time.
     pub alarms: Vec<AlarmDocument<OfSegment>>,
-    /// Points, clocks and what is not known.
+    /// Summary: capture points, clocks, and packets with an unknown property.
     pub summary: HopsLine,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HopsLine {
@@ -39,81 +39,81 @@ pub enum HopsLine {
     Packet(Box<PacketDocument>),
     /// Delays in a segment.
     Segment(SegmentRow),
-    /// A part of round trips.
+    /// A part of the round trips.
     RoundTrip(RoundTripRow),
-    /// The last line.
+    /// Summary: the last line.
     Summary(Box<SummaryDocument>),
 }
 
-/// Points, clocks and what is not known.
+/// The capture points, their clocks, and packets with an unknown property.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The capture points, in the order of the path.
+    /// Capture points, in the order of the path.
     pub points: Vec<PointDocument>,
-    /// The clocks of each pair of neighbours.
+    /// Clocks of each pair of adjacent points.
     pub clocks: Vec<ClocksDocument>,
-    /// Packets that were followed.
+    /// Number of packets that were matched between points.
     pub packets: usize,
-    /// Packets that were left out because others are like them.
+    /// Packets that were excluded because other packets are identical.
     pub ambiguous: u64,
-    /// Packets that were cut or joined on the way.
+    /// Packets that were split or merged on the path.
     pub joined: u64,
-    /// Packets of which it is not known whether they were lost, by reason.
+    /// Packets that may have been lost: it is not known, by reason.
     pub end_unknown: EndUnknownDocument,
-    /// Packets whose direction is not known.
+    /// Packets whose direction is unknown.
     pub one_way: u64,
-    /// Segments none of whose packets were seen at both ends.
+    /// Segments without a packet that both ends captured.
     pub segments_without_packets: Vec<String>,
-    /// The order of the points as packets show it, where it is another than that given.
+    /// Order of the points according to the packets; null if it is the given order.
     pub order: Option<Vec<String>>,
-    /// What makes the result doubtful.
+    /// Reasons to doubt the result.
     pub doubts: Vec<String>,
 }
 
 /// A capture point.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PointDocument {
-    /// Its name.
+    /// Name of the point.
     pub name: String,
-    /// Packets that it captured.
+    /// Number of packets that it captured.
     pub packets: u64,
-    /// Packets that were captured too short to be recognised.
+    /// Packets that were captured too short to be identified.
     pub cut_short: u64,
-    /// Packets that the capture holds twice.
+    /// Duplicates in the capture.
     pub capture_duplicates: u64,
-    /// The resolution of its time stamps in nanoseconds.
+    /// Resolution of its timestamps.
     pub resolution_ns: i64,
 }
 
-/// The clocks of two neighbouring points.
+/// The clocks of two adjacent points.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ClocksDocument {
-    /// One clock.
+    /// Both points have the same clock.
     Same,
-    /// Two clocks, compared by the packets.
+    /// Two clocks, compared by packets.
     Fitted {
-        /// Of which moment, in nanoseconds since the first packet.
+        /// Time of the offset, since the first packet.
         since_ns: Span,
-        /// The second clock minus the first, in nanoseconds.
+        /// The second point's clock minus the first's.
         offset_ns: i64,
-        /// The error bound in nanoseconds.
+        /// Error bound of the offset.
         bound_ns: i64,
-        /// The drift in parts per million; null where it is not known.
+        /// The drift; null if not known.
         rate_ppm: Option<f64>,
-        /// Its error bound in parts per million.
+        /// Error bound of the drift; null if not known.
         rate_bound_ppm: Option<f64>,
-        /// How often one of them was set.
+        /// Number of clock steps.
         steps: usize,
     },
-    /// Not known.
+    /// The clock offset is not known.
     Unknown,
 }
 
 impl SummaryDocument {
-    /// Of packets that were followed.
+    /// The summary of matched packets.
     pub fn of(passages: &Passages) -> Self {
         let followed = &passages.followed;
         let points = passages.names.iter().enumerate().map(|(at, name)| {
@@ -150,7 +150,7 @@ impl SummaryDocument {
     }
 }
 
-/// How long after the first packet of the segment's first point, by its clock.
+/// Time since the first packet at the segment's first point, by its clock.
 pub(super) fn since(followed: &Followed, segment: usize, fit: &ClockFit) -> Span {
     let began = followed.extent(segment);
     let since = began.map_or(0, |(began, _)| fit.at.saturating_sub(began.unix_nanos()));

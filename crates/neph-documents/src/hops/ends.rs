@@ -1,7 +1,7 @@
-//! Packets with an unknown property, their number and the reason: whether missing ones were lost, and
-//! the direction of others.
+//! Packets with an unknown property, their number and the reason: whether missing ones were lost,
+//! and the direction of others.
 //!
-//! Owns the counts and their words. Does not own the reason of one packet (passages).
+//! Owns the numbers and their text. Does not own the reason of one packet (passages).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ fn hosts(passage: &Passage) -> Hosts {
     (passage.flow.source.ip(), passage.flow.destination.ip())
 }
 
-/// By the reason.
+/// Numbers of packets by reason.
 #[derive(Debug, Default)]
 pub(super) struct Unknown {
     never_passed: u64,
@@ -29,43 +29,43 @@ pub(super) struct Unknown {
     over: u64,
     torn: u64,
     clocks: u64,
-    /// Of what the next point never showed any of its kind.
+    /// Kinds of packets that the next point never captured.
     kinds: Vec<Kind>,
 }
 
-/// Packets of which it is not known whether they were lost, by reason.
+/// The packets that may have been lost: it is not known, by reason.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EndUnknownDocument {
-    /// Of hosts or kinds of which no packet passed the next point.
+    /// The next point captured no packet of their hosts, or of their kind.
     pub never_passed: u64,
-    /// Of these, by kind.
+    /// Of these, numbers by kind.
     pub never_passed_kinds: Vec<KindDocument>,
-    /// Of flows that the next point shows under other addresses or ports.
+    /// The next point captured their flow with other addresses or ports.
     pub renamed: u64,
-    /// The next point did not capture at that time, or not all of the packet.
+    /// The next point did not capture at that time, or no point captured the whole packet.
     pub not_captured: u64,
     /// Of these, at the end of the next point's capture.
     pub not_captured_at_end: u64,
-    /// The clocks were not known.
+    /// The clock offset was not known at that time.
     pub clocks: u64,
 }
 
-/// A kind of packets that never passed a point.
+/// A kind of packets that a point never captured.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KindDocument {
-    /// The point.
+    /// Name of the point.
     pub point: String,
-    /// The protocol.
+    /// Protocol of the packets.
     pub protocol: &'static str,
-    /// `there` or `back`.
+    /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Whether packets of the same kind, of other hosts, passed.
+    /// Whether the point captured packets of this kind from other hosts.
     pub others_passed: bool,
 }
 
-/// What a point never showed.
+/// A kind of packets that a point never captured.
 #[derive(Debug)]
 struct Kind {
     point: String,
@@ -73,14 +73,15 @@ struct Kind {
     protocol: &'static str,
     direction: Direction,
     packets: u64,
-    /// Whether it showed some of other hosts: it left out no kind as a whole.
+    /// Whether it captured packets of this kind from other hosts: then the kind is not filtered
+    /// out.
     has_others: bool,
 }
 
 impl Unknown {
     pub(super) fn of(passages: &Passages) -> Self {
         let mut all = Self::default();
-        // By point, way and protocol: packets that it should have shown, and between which hosts.
+        // By point, direction and protocol: missing packets, and their hosts.
         let mut unseen: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
             BTreeMap::new();
         for row in passages.rows() {
@@ -121,7 +122,7 @@ impl Unknown {
         all
     }
 
-    /// The same for programs.
+    /// The numbers as a document.
     pub(super) fn document(&self) -> EndUnknownDocument {
         let kinds = self.kinds.iter().map(|kind| KindDocument {
             point: kind.point.clone(),
@@ -140,7 +141,7 @@ impl Unknown {
         }
     }
 
-    /// How many, and why.
+    /// The numbers with their reasons.
     pub(super) fn words(&self) -> Vec<(u64, String)> {
         let of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
         let mut words = vec![(
@@ -157,9 +158,9 @@ impl Unknown {
             } = kind;
             let direction = direction.name();
             let cause = if *has_others {
-                "though those of other hosts did: all of them may have been lost before it"
+                "although packets of other hosts did: all may have been lost before it"
             } else {
-                "whose capture may have been filtered, or all of them lost before it"
+                "so the capture may be filtered, or all were lost before it"
             };
             let why = format!(
                 "of {protocol} {direction} not seen at the next point; none of their hosts' passed {point}, {cause}"
@@ -194,18 +195,18 @@ impl Unknown {
     }
 }
 
-/// Packets whose way is not known, and why.
+/// The packets whose direction is unknown, and why.
 #[derive(Debug, Default)]
 pub(super) struct UnknownDirection {
-    /// Of hosts of which one direction alone passed two points with two clocks.
+    /// Only one direction of their hosts passed two points with two clocks.
     one_direction: u64,
-    /// Of hosts of which both did, with nothing between but the clocks' difference.
+    /// Both directions did, and their timestamps differ by the clock offset only.
     either: u64,
-    /// Of hosts of which both did, and as many packets say the one way as the other.
+    /// Both directions did, and equally many packets show each direction.
     even: u64,
-    /// Of hosts of which none passed two points, one behind the other.
+    /// No packet of their hosts passed two consecutive points.
     alone: u64,
-    /// By one clock they took no time.
+    /// They took no time between points with one clock.
     timeless: u64,
 }
 
@@ -242,33 +243,33 @@ impl UnknownDirection {
         all
     }
 
-    /// How many there are.
+    /// Number of these packets.
     pub(super) const fn many(&self) -> u64 {
         self.one_direction + self.either + self.even + self.alone + self.timeless
     }
 
-    /// How many, why, and the remedy.
+    /// The numbers with their reasons and remedies.
     pub(super) fn words(&self) -> Vec<(u64, String)> {
         [
             (
                 self.one_direction,
-                "excluded, of hosts with one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points",
+                "excluded: their hosts were seen in one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points",
             ),
             (
                 self.either,
-                "excluded, of hosts whose packets show only the clock offset between two points, so the direction is unknown",
+                "excluded: their hosts' packets show only the clock offset between two points, so the direction is unknown",
             ),
             (
                 self.even,
-                "excluded, of hosts whose packets do not agree on the direction: the clock offset varies more than the path takes",
+                "excluded: their hosts' packets do not agree on the direction, because the clock offset varies more than the path delay",
             ),
             (
                 self.alone,
-                "excluded, of hosts of which no packet passed two consecutive points: the direction is unknown",
+                "excluded: no packet of their hosts passed two consecutive points, so the direction is unknown",
             ),
             (
                 self.timeless,
-                "excluded, of hosts whose packets took no time between points of one clock: the direction is unknown",
+                "excluded: their hosts' packets took no time between points with one clock, so the direction is unknown",
             ),
         ]
         .map(|(count, why)| (count, why.to_owned()))

@@ -1,4 +1,4 @@
-//! A packet that was followed over the points: a line of timestamps. Times are integers of nanoseconds.
+//! A packet with its timestamps at each point. Times are integer nanoseconds.
 
 use std::net::SocketAddr;
 
@@ -9,39 +9,39 @@ use neph_wire::ip;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// When a packet passed which point, and how long it was in between.
+/// A packet: its timestamp at each point, and its delay in each segment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PacketDocument {
-    /// Nanoseconds since the first packet.
+    /// Time since the first packet; null if not known.
     pub since_ns: Option<Span>,
-    /// `there` or `back`.
+    /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// The protocol.
+    /// Protocol of the packet.
     pub protocol: &'static str,
-    /// The source, with its port where the protocol has one.
+    /// Source address, with the port if the protocol has ports.
     pub source: String,
-    /// The destination, with its port where the protocol has one.
+    /// Destination address, with the port if the protocol has ports.
     pub destination: String,
-    /// When it passed each point, Unix time in nanoseconds of the point's clock.
+    /// Timestamp at each point, by the point's own clock; null if it did not capture the packet.
     pub timestamps_unix_ns: Vec<Option<i64>>,
-    /// Its delay in each segment.
+    /// One-way delay in each segment; null if not known.
     pub segments: Vec<Option<DelayDocument>>,
-    /// The round trip that it ended, in nanoseconds.
+    /// Round trip that the packet completed; null if none.
     pub round_trip_ns: Option<Span>,
-    /// The segment in which it was lost, from 0.
+    /// Index of the segment in which it was lost, from 0; null if it was not lost.
     pub lost_in: Option<usize>,
-    /// The segments in which it was reordered, from 0.
+    /// Indexes of the segments in which it was reordered, from 0.
     pub reordered_in: Vec<usize>,
-    /// At each point, from its first part to its last, in nanoseconds, where it was cut.
+    /// Time from its first part to its last at each point; null if it was not split.
     pub spread_ns: Option<Vec<Option<i64>>>,
 }
 
 /// A one-way delay with its error bound.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct DelayDocument {
-    /// The delay in nanoseconds.
+    /// The delay.
     pub ns: Span,
-    /// Its error bound in nanoseconds.
+    /// Error bound of the delay.
     pub bound_ns: Span,
 }
 
@@ -55,7 +55,7 @@ impl From<OneWay> for DelayDocument {
 }
 
 impl PacketDocument {
-    /// Of a packet that was followed.
+    /// The document of a matched packet.
     pub fn of(passages: &Passages, row: &Row) -> Self {
         let passage = &row.passage;
         let points = || 0..passages.names.len();
@@ -87,8 +87,8 @@ impl PacketDocument {
     }
 }
 
-/// An address of a flow, with a port where its protocol has them. A fragment does not say them: both
-/// are 0 then.
+/// An address of a flow, with the port if its protocol has ports. A fragment does not contain
+/// ports: both are 0 then.
 fn place(flow: &Flowing, address: SocketAddr) -> String {
     let has_ports = matches!(flow.protocol, ip::TCP | ip::UDP);
     let is_reported = (flow.source.port(), flow.destination.port()) != (0, 0);

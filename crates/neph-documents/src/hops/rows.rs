@@ -13,33 +13,34 @@ crate::rows! {
     pub struct SegmentRow {
         /// The segment: `a - b`.
         segment: String => left "SEGMENT",
-        /// `there` or `back`.
+        /// `forward` or `reverse`.
         direction: &'static str => left "DIRECTION",
-        /// The protocol.
+        /// Protocol of the packets.
         protocol: &'static str => left "PROTOCOL",
-        /// How many packets have a delay.
+        /// Number of packets with a delay.
         n: u64 => right "N",
-        /// The mean delay in nanoseconds.
+        /// Mean delay; null without a delay.
         mean_ns: Option<Span> => right "MEAN",
-        /// The error bound of each delay in nanoseconds.
+        /// Error bound of each delay; null without a delay.
         bound_ns: Option<i64> => right "± BOUND" by |row| {
             row.bound_ns.or_dash(words::up)
         },
-        /// The shortest delay in nanoseconds.
+        /// Minimum delay; null without a delay.
         min_ns: Option<Span> => right "MIN",
-        /// The median delay in nanoseconds.
+        /// Median delay; null with too few packets.
         p50_ns: Option<Span> => right "P50",
-        /// The 99th percentile in nanoseconds.
+        /// 99th percentile of the delay; null with too few packets.
         p99_ns: Option<Span> => right "P99",
-        /// The longest delay in nanoseconds.
+        /// Maximum delay; null without a delay.
         max_ns: Option<Span> => right "MAX",
-        /// Packets that were lost in the segment.
+        /// Packets lost in the segment.
         lost: u64 => right "LOST",
-        /// Packets that were reordered in the segment.
+        /// Packets reordered in the segment.
         reordered: u64 => right "REORDERED",
-        /// Packets that were duplicated in the segment.
+        /// Packets duplicated in the segment.
         copies: u64 => right "COPIES",
-        /// Its share of the round trips of the protocol, 0 to 1.
+        /// Share of this segment and direction in the round trips of the protocol, 0 to 1; null if
+        /// not known.
         share_of_round_trip: Option<f64> => right "SHARE OF RTT" by |row| percent(row.share_of_round_trip),
     }
 }
@@ -47,15 +48,15 @@ crate::rows! {
 crate::rows! {
     /// A part of the round trips of a protocol.
     pub struct RoundTripRow {
-        /// The protocol.
+        /// Protocol of the packets.
         protocol: &'static str => left "ROUND TRIPS",
-        /// `all`, a segment, or what lies beyond the last point.
+        /// `all`, a segment (`a - b`), or everything beyond the last point (`beyond b`).
         part: String => left "PART",
-        /// How many round trips.
+        /// Number of round trips.
         n: u64 => right "N",
-        /// The mean in nanoseconds.
+        /// Mean time of the part.
         mean_ns: Option<Span> => right "MEAN",
-        /// Its share of all, 0 to 1.
+        /// Share of the whole round trips, 0 to 1; null if these took no time.
         share: Option<f64> => right "SHARE" by |row| percent(row.share),
     }
 }

@@ -1,4 +1,4 @@
-//! The result as text: the tables, then what a reader should know besides.
+//! The result as text: the tables, then remarks.
 
 use std::iter::once;
 
@@ -35,7 +35,7 @@ pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]
     text
 }
 
-/// Of each segment, how its clocks compare.
+/// For each segment, a sentence about its clocks.
 fn clocks(passages: &Passages) -> Vec<String> {
     let followed = &passages.followed;
     let mut sentences = Vec::new();
@@ -46,7 +46,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
             _ if !followed.is_met(segment) => sentences.push(format!(
                 "No packet of {a} is in {b}: {a} - {b} has no result."
             )),
-            (Offsets::Same, _) => sentences.push(format!("Clocks of {a} and {b}: one.")),
+            (Offsets::Same, _) => sentences.push(format!("{a} and {b} have the same clock.")),
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
                 let drift = Drift::in_words(fitted.drift(&fit));
@@ -57,7 +57,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
                 if !fitted.steps.is_empty() {
                     let steps = counted(fitted.steps.len() as u64, "time");
                     sentences.push(format!(
-                        "One of them was set {steps}; packets around are left out."
+                        "One of the clocks was set {steps}; packets near those moments are excluded."
                     ));
                 }
             }
@@ -69,16 +69,16 @@ fn clocks(passages: &Passages) -> Vec<String> {
     sentences
 }
 
-/// How many packets have something that is not known, and why.
+/// The numbers of packets with an unknown property, and the reasons.
 fn counts(passages: &Passages) -> impl Iterator<Item = String> {
     let followed = &passages.followed;
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
-    let joined = "cut or joined on the way (segmentation offload, IP fragments): each counts once, its delay is that of its last byte";
+    let joined = "split or merged on the path (segmentation offload, IP fragments): each counts once, with the delay of its last byte";
     let known = [
         (followed.joined(), joined.to_owned()),
         (
             followed.identical(),
-            "left out because others are like them".to_owned(),
+            "excluded because other packets are identical".to_owned(),
         ),
     ];
     let repeats = unmatched::capture_duplicates(&passages.names, followed);

@@ -1,4 +1,4 @@
-//! The records of links, flow by flow: which flow was on which path when.
+//! The records of links by flow: the path of each flow over time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,47 +12,47 @@ use crate::table::{Heading, Table};
 use crate::when::utc;
 
 crate::rows! {
-    /// A time that a flow spent on a path. Times are Unix time in nanoseconds.
+    /// A period that a flow spent on one path. Times are Unix nanoseconds.
     pub struct FlowSegmentRow {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The link.
+        /// Name of the link.
         link: String,
-        /// `a_to_b` or `b_to_a`.
+        /// Direction: `a_to_b` or `b_to_a`.
         direction: &'static str,
-        /// The IP protocol.
+        /// Number of the IP protocol.
         protocol: u8,
-        /// The source port.
+        /// Source port.
         source_port: u16,
-        /// The destination port.
+        /// Destination port.
         destination_port: u16,
-        /// The number of the segment in its flow, from 0.
+        /// Number of the period within its flow, from 0.
         segment: u64,
-        /// The path, from 0.
+        /// Index of the path, from 0.
         path: u8,
-        /// When its first packet arrived.
+        /// Arrival of its first packet.
         from_ns: i64,
-        /// When its last packet arrived.
+        /// Arrival of its last packet.
         until_ns: i64,
-        /// How many packets.
+        /// Number of packets.
         packets: u64,
-        /// How many of them were dropped.
+        /// Number of dropped packets.
         lost: u64,
-        /// How many were reordered; null on a sampled record.
+        /// Number of reordered packets; null if the record is sampled.
         reordered: Option<u64>,
-        /// How often the flow changed its path in all.
+        /// Number of path changes of the flow in total.
         flow_changes: u64,
     }
 }
 
-/// Where a segment was recorded.
+/// The record of a period.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentSource<'p> {
     /// The file.
     pub file: &'p str,
     /// The flow.
     pub key: FlowKey,
-    /// What is known of it.
+    /// The record of the flow.
     pub flow: &'p FlowTruth,
     /// The number of the segment, from 0.
     pub number: u64,
@@ -63,11 +63,11 @@ pub struct SegmentSource<'p> {
 pub struct PathsOfFlows {
     /// The link.
     pub link: String,
-    /// One packet in how many is on record.
+    /// One packet in this number is recorded.
     pub every: u32,
     /// The flows.
     pub flows: Vec<(FlowKey, FlowTruth)>,
-    /// How often a schedule, or a change of routes, came about.
+    /// Number of times that a schedule or a route change was applied.
     pub steps: u64,
 }
 
@@ -107,7 +107,7 @@ impl PathsOfFlows {
         }
     }
 
-    /// Neighbours are not all on a sampled record: reordering is unknown then.
+    /// In a sampled record, adjacent packets may be missing: reordering is unknown then.
     fn reordered(&self, packets: u64) -> Option<u64> {
         (self.every == 1).then_some(packets)
     }
@@ -177,7 +177,7 @@ impl PathsOfFlows {
         table
     }
 
-    /// A row for each path: which flows were on it, and which left it.
+    /// A row for each path: its flows, and the flows that left it.
     fn paths(&self) -> Table {
         let mut table = Table::new([
             Heading::left("DIRECTION"),
@@ -237,7 +237,7 @@ impl PathsOfFlows {
 fn without_flows(steps: u64) -> String {
     match steps {
         0 => "nothing on record".to_owned(),
-        // The file of routers that change the hashing of flows has nothing else.
+        // A record of routers that change the hashing of flows has nothing else.
         steps => format!(
             "no flows: it records {} of a schedule or of routes; the flows of a link are in its \
              LINK.truth",
@@ -246,7 +246,7 @@ fn without_flows(steps: u64) -> String {
     }
 }
 
-/// How many segments a line at the terminal shows; programs get all.
+/// Number of segments in a line of text; JSON and CSV have all.
 const SHOWN: usize = 6;
 
 fn story(flow: &FlowTruth, start: i64) -> String {

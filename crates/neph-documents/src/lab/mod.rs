@@ -1,4 +1,5 @@
-//! `neph lab`: labs that are up, what they do, whether links do as asked, and records of packets.
+//! `neph lab`: running labs, their status, the verification of their links, and the records of
+//! packets.
 
 mod flow_paths;
 mod records;

@@ -1,77 +1,79 @@
-//! The records of links, packet by packet.
+//! The records of links by packet.
 
 use neph_lab::{Handling, Passing, Record, Verdict};
 
 use super::direction;
 
 crate::rows! {
-    /// A record of a link. What a kind of record does not have is left out. Times are Unix time in
+    /// A record of a link. A key that the kind of record does not have is absent. Times are Unix
     /// nanoseconds.
     pub struct RecordRow {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The link.
+        /// Name of the link.
         link: String,
-        /// `a_to_b` or `b_to_a`.
+        /// Direction: `a_to_b` or `b_to_a`.
         #[serde(skip_serializing_if = "Option::is_none")]
         direction: Option<&'static str>,
-        /// `packet`, `step`, `cue` or `anchor`.
+        /// Kind of record: `packet`, `step` (an entry of the schedule was applied), `cue` (the
+        /// schedule began) or `anchor` (a reading of both clocks).
         kind: &'static str,
-        /// When the packet arrived, or the step came about.
+        /// Arrival of the packet, or time of the step.
         at_ns: i64,
-        /// When the packet was due to leave.
+        /// Scheduled departure of the packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         due_ns: Option<i64>,
-        /// When the packet left.
+        /// Actual departure of the packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         left_ns: Option<i64>,
-        /// From arrival to leaving, in nanoseconds.
+        /// Time from arrival to actual departure.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_ns: Option<i64>,
-        /// From being due to leaving, in nanoseconds.
+        /// Time from scheduled to actual departure.
         #[serde(skip_serializing_if = "Option::is_none")]
         lateness_ns: Option<i64>,
-        /// The packet's length, Ethernet header included.
+        /// Length of the packet, Ethernet header included.
         #[serde(skip_serializing_if = "Option::is_none")]
         length_bytes: Option<u32>,
-        /// What became of the packet.
+        /// Outcome of the packet: `delivered`, or why it was dropped.
         #[serde(skip_serializing_if = "Option::is_none")]
         verdict: Option<&'static str>,
-        /// The path that it took, from 0; null where it was dropped before.
+        /// Index of the path that it took, from 0; null if it was dropped before, and for other
+        /// kinds.
         path: Option<u8>,
-        /// Whether it is a copy.
+        /// Whether it is the copy of a duplicated packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         copy: Option<bool>,
-        /// The bit that was flipped, counted from the first of the frame.
+        /// Bit that was flipped, counted from the start of the frame; null if none was.
         flipped_bit: Option<u16>,
-        /// Whether it left before packets that arrived earlier.
+        /// Whether it skipped its delay, and so was reordered.
         #[serde(skip_serializing_if = "Option::is_none")]
         early: Option<bool>,
-        /// The IP protocol.
+        /// Number of the IP protocol.
         #[serde(skip_serializing_if = "Option::is_none")]
         protocol: Option<u8>,
-        /// The source port.
+        /// Source port.
         #[serde(skip_serializing_if = "Option::is_none")]
         source_port: Option<u16>,
-        /// The destination port.
+        /// Destination port.
         #[serde(skip_serializing_if = "Option::is_none")]
         destination_port: Option<u16>,
-        /// The sequence number of TCP.
+        /// TCP sequence number.
         #[serde(skip_serializing_if = "Option::is_none")]
         tcp_seq: Option<u32>,
-        /// The identification of IP.
+        /// IP identification.
         #[serde(skip_serializing_if = "Option::is_none")]
         ip_id: Option<u16>,
-        /// A hash of what the packet carries, in hex: readers of JSON keep 53 bits of a number.
+        /// Hash of the packet's content, hexadecimal: JSON numbers have 53 bits.
         #[serde(skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
-        /// The entry of the schedule, from 0.
+        /// Entry of the schedule, from 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         entry: Option<u16>,
-        /// Whether the entry begins or ends.
+        /// What the entry did: `begins`, `ends`, `reshuffles` or `rebalances`.
         #[serde(skip_serializing_if = "Option::is_none")]
         turn: Option<&'static str>,
-        /// The monotonic clock at the time of an anchor.
+        /// Reading of the monotonic clock at an anchor.
         #[serde(skip_serializing_if = "Option::is_none")]
         raw_ns: Option<i64>,
     }
@@ -120,7 +122,7 @@ impl RecordRow {
         }
     }
 
-    /// Nothing but where it is from, what it is and when it was.
+    /// A row with only its source, its kind and its time.
     fn empty(file: &str, link: &str, kind: &'static str, at_ns: i64) -> Self {
         Self {
             file: file.to_owned(),

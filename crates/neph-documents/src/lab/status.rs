@@ -1,4 +1,4 @@
-//! Labs of this machine, their sites, and what their services and links do right now.
+//! Labs of this host, their sites, and the status of their services and links.
 
 use neph_lab::{
     DirectionStatus, LabListing, LabStatus, RerouteStatus, ServiceStatus, Step, TrafficStatus,
@@ -11,22 +11,22 @@ use crate::rows;
 use crate::version::Version;
 
 crate::rows! {
-    /// A lab of this machine.
+    /// A lab of this host.
     pub struct LabRow {
-        /// Its name.
+        /// Name of the lab.
         name: String => left "NAME",
-        /// Whether the process that keeps it is alive.
+        /// Whether the process that owns it is alive.
         owner_alive: bool => left "STATE" by |row| match (row.owner_alive, row.is_whole) {
             (true, true) => "up",
             (true, false) => "coming up",
             (false, _) => "left behind",
         }.to_owned(),
-        /// That process.
+        /// Id of that process; null if not known.
         owner: Option<u32> => right "PROCESS",
-        /// The network namespaces of its sites.
+        /// Network namespaces of its sites.
         namespaces: Vec<String> => left "NAMESPACES" by |row| row.namespaces.join(" "),
         ; shown
-        /// Whether everything of it is up.
+        /// Whether the lab is completely up.
         is_whole: bool,
     }
 }
@@ -44,23 +44,23 @@ impl From<LabListing> for LabRow {
 }
 
 crate::rows! {
-    /// A site of a lab, and how to enter it.
+    /// A site of a lab.
     pub struct SiteRow {
-        /// Its name.
+        /// Name of the site.
         site: String => left "SITE",
-        /// Its addresses.
+        /// Addresses of the site.
         addresses: String => left "ADDRESSES",
-        /// The command that enters it.
+        /// Command that enters the site.
         enter: String => left "ENTER BY",
     }
 }
 
 crate::rows! {
-    /// A step of bringing a lab up.
+    /// A step that brings a lab up.
     pub struct StepRow {
-        /// The network namespace in which it is carried out.
+        /// Network namespace of the step.
         namespace: String => left "NAMESPACE",
-        /// The command.
+        /// Command of the step.
         step: String => left "STEP",
     }
 }
@@ -75,118 +75,120 @@ impl From<&Step> for StepRow {
 }
 
 crate::rows! {
-    /// What a protocol makes of a delay, by calculation.
+    /// The calculated latency of a protocol over the emulated delays.
     pub struct PredictionRow {
-        /// The site that asks.
+        /// Site that sends requests.
         from: String => left "FROM",
-        /// The site that replies.
+        /// Site that replies.
         to: String => left "TO",
-        /// The protocol.
+        /// Name of the protocol.
         protocol: &'static str => left "PROTOCOL",
         /// Round trips until the first reply to a small message.
         round_trips: u64 => right "ROUND TRIPS",
-        /// The time until the reply to a small message, in nanoseconds.
+        /// Time until the first reply to a small message.
         small_ns: Span => right "SMALL MESSAGE",
-        /// The time until the reply to a large message, in nanoseconds.
+        /// Time until the first reply to a large message.
         large_ns: Span => right "LARGE ONE",
-        /// The size of the large message in bytes.
+        /// Size of the large message.
         large_bytes: ByteSize => right "OF",
     }
 }
 
-/// What a lab does right now.
+/// The status of a lab.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LabStatusDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// Its name.
+    /// Name of the lab.
     pub lab: String,
-    /// The process that keeps it.
+    /// Id of the process that owns it; null if not known.
     pub process: Option<u32>,
     /// Its services.
     pub services: Vec<ServiceRow>,
-    /// Its traffic.
+    /// Its background traffic.
     pub traffic: Vec<TrafficRow>,
-    /// Changes of routes.
+    /// Route changes.
     pub reroutes: Vec<RerouteRow>,
-    /// Its links, each direction.
+    /// Its links, one entry per direction.
     pub links: Vec<LinkRow>,
 }
 
 crate::rows! {
     /// A service of a lab.
     pub struct ServiceRow {
-        /// Its name.
+        /// Name of the service.
         service: String => left "SERVICE",
-        /// Its site.
+        /// Site of the service.
         site: String => left "SITE",
-        /// Whether it runs.
+        /// State: `up`, `ready` or `ended`.
         state: String => left "STATE",
-        /// The exit status, where it has ended.
+        /// Exit status; null while it runs, and after a signal.
         exit_status: Option<i32> => right "STATUS",
     }
 }
 
 crate::rows! {
-    /// Traffic of a lab.
+    /// Background traffic of a lab.
     pub struct TrafficRow {
-        /// Its name.
+        /// Name of the traffic.
         traffic: String => left "TRAFFIC",
-        /// Whether it flows now.
+        /// Whether it is on now.
         on: bool => left "NOW" by |row| if row.on { "flows" } else { "rests" }.to_owned(),
-        /// Bytes that were received.
+        /// Bytes received since the lab came up.
         received_bytes: ByteSize => right "RECEIVED",
     }
 }
 
 crate::rows! {
-    /// A change of routes; entries count from 0, as in the topology.
+    /// A route change; entries count from 0, as in the topology.
     pub struct RerouteRow {
-        /// The entry in the topology.
+        /// Index in the topology.
         entry: u64 => right "REROUTE",
-        /// The site.
+        /// Site of the router.
         site: String => left "SITE",
-        /// The link.
+        /// Name of the link; null if the flows are reshuffled instead.
         link: Option<String> => left "LINK",
-        /// Whether it is in force.
+        /// Whether it is active now.
         holds: bool => left "NOW" by |row| if row.holds { "holds" } else { "rests" }.to_owned(),
-        /// How often it came about.
+        /// Number of times that it began.
         times: u64 => right "TIMES",
-        /// The last time, in nanoseconds after the cue.
+        /// When it was last applied, since the cue; null before.
         last_ns: Option<Span> => right "LAST AFTER THE CUE",
-        /// How often the kernel refused it.
+        /// Number of times that the kernel refused it.
         refused: u64 => right "REFUSED",
     }
 }
 
 crate::rows! {
-    /// One direction of a link. Counts are null where the kernel carries it.
+    /// One direction of a link since the lab came up. Numbers are null if the kernel emulates the
+    /// link.
     pub struct LinkRow {
-        /// The link.
+        /// Name of the link.
         link: String => left "LINK",
-        /// The site that sends.
+        /// Site that sends.
         from: String => left "FROM",
-        /// The site that receives.
+        /// Site that receives.
         to: String => left "TO",
-        /// Packets that were delivered.
+        /// Packets delivered.
         delivered: Option<u64> => right "DELIVERED",
-        /// Packets that were dropped as the topology asks.
+        /// Packets dropped as configured.
         lost: Option<u64> => right "LOST",
-        /// Packets that found the queue full.
+        /// Packets dropped because the queue was full.
         queue_full: Option<u64> => right "QUEUE FULL",
-        /// Packets that the link failed to carry.
+        /// Packets lost although not configured.
         broken: Option<u64> => right "BROKEN",
-        /// Packets that were delivered late.
+        /// Packets delivered late.
         late: Option<u64> => right "LATE",
-        /// The largest lateness in nanoseconds.
+        /// Largest lateness.
         worst_lateness_ns: Option<Span> => right "WORST",
-        /// The scheduling of the link's thread.
+        /// Scheduling of the link's thread: `real-time`, `real-time, memory not locked` or
+        /// `ordinary priority`.
         scheduling: Option<&'static str> => left "SCHEDULING",
     }
 }
 
 impl LabStatusDocument {
-    /// Of a lab's status.
+    /// The document of a lab's status.
     pub fn of(lab: &LabListing, status: &LabStatus) -> Self {
         Self {
             schema: Version,
@@ -246,7 +248,7 @@ fn reroute(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
 }
 
 fn link(status: &DirectionStatus) -> LinkRow {
-    // Where there are no counts, the kernel carries the link and counts for itself.
+    // Without numbers, the kernel emulates the link and counts for itself.
     let counts = status.counts.as_ref();
     let scheduling = counts.map(|counts| match (counts.real_time, counts.locked) {
         (true, true) => "real-time",

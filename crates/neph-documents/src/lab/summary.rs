@@ -1,4 +1,4 @@
-//! What happened on a link, in a few tables.
+//! The record of a link as a few tables.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ fn heading(tally: &Tally, file: RecordedFile<'_>) -> String {
     format!("{}: link '{}', {sampled}, {when}", file.path, file.link)
 }
 
-/// A row for each direction that anything came by.
+/// A row for each direction with a packet.
 fn packets(tally: &Tally) -> Table {
     let mut table = Table::new([
         Heading::left("DIRECTION"),
@@ -187,7 +187,7 @@ fn span(nanos: u64) -> String {
     span.to_string()
 }
 
-/// Refused where there are too few for it.
+/// A quantile; none with too few values.
 fn quantile(of: &Histogram, permille: u64) -> String {
     let reported = of.quantile(permille).filter(|_| of.n() >= needs(permille));
     reported.or_dash(span)

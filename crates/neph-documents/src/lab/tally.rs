@@ -1,50 +1,50 @@
-//! What happened on a link, counted while its record is read.
+//! The numbers of a link's record.
 
 use std::collections::BTreeMap;
 
 use neph_lab::{Handling, Record, Turn, Verdict};
 use neph_stats::Histogram;
 
-/// Everything counted of one record.
+/// All numbers of one record.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub directions: [Way; 2],
-    /// Of each entry of the schedule, by direction, what it did.
+    /// Applied entries of the schedule, by direction, entry and kind of change.
     pub steps: BTreeMap<(u8, u16, Turn), Steps>,
     pub cues: u64,
-    /// When the first and the last record are about; wall nanoseconds.
+    /// Times of the first and the last record; wall nanoseconds.
     pub between: Option<(i64, i64)>,
     last_cue: Option<i64>,
 }
 
-/// One direction.
+/// The numbers of one direction.
 #[derive(Debug, Default)]
 pub struct Way {
-    /// What became of packets.
+    /// Packets by outcome.
     pub packets: BTreeMap<Verdict, u64>,
-    /// What became of copies.
+    /// Copies by outcome.
     pub copies: BTreeMap<Verdict, u64>,
-    /// Of those delivered, copies aside.
+    /// Delivered packets with a flipped bit, without copies.
     pub damaged: u64,
     pub early: u64,
-    /// Delivered packets by the path that they took, copies aside.
+    /// Delivered packets by path, without copies.
     pub paths: BTreeMap<u8, Passed>,
 }
 
-/// What passed a path, in nanoseconds.
+/// The packets of a path, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Passed {
-    /// From the kernel's timestamp on arrival to leaving.
+    /// From the kernel's timestamp on arrival to departure.
     pub delay: Histogram,
-    /// From being due to leaving.
+    /// From scheduled to actual departure.
     pub lateness: Histogram,
 }
 
-/// How often an entry of a schedule did something.
+/// How often an entry of a schedule was applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     pub times: u64,
-    /// How long after the cue it did first, where the cue is on record; nanoseconds.
+    /// Time from the cue to its first application, if the cue is recorded; nanoseconds.
     pub first: Option<i64>,
 }
 
@@ -111,7 +111,7 @@ impl Way {
         }
     }
 
-    /// Packets, copies aside.
+    /// Number of packets, without copies.
     pub fn all(&self) -> u64 {
         self.packets.values().sum()
     }
@@ -128,7 +128,7 @@ impl Way {
     }
 }
 
-/// How long after `before`; no time where the wall clock was set back between them.
+/// Time since `before`; 0 if the wall clock was set back meanwhile.
 fn after(before: i64, at: i64) -> u64 {
     u64::try_from(at.saturating_sub(before)).unwrap_or(0)
 }

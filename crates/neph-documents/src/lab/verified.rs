@@ -1,4 +1,4 @@
-//! What links and guests were asked to do, and what they do.
+//! Configured and measured properties of links and guests.
 
 use neph_lab::{Check, LinkCheck, NotMet, Reserved};
 use neph_model::{BitRate, ByteSize, Span};
@@ -6,55 +6,56 @@ use neph_model::{BitRate, ByteSize, Span};
 use crate::cell::{Cell, OrDash};
 
 crate::rows! {
-    /// A direction of a link, one of its paths, or a guest. Null: not asked, or not measured.
+    /// A direction of a link, one of its paths, or a guest. null: not configured, or not measured.
     pub struct VerifiedRow {
-        /// The link; `tap` of a guest.
+        /// Name of the link; `tap` for a guest.
         link: String => left "LINK",
-        /// The site that sends.
+        /// Site that sends.
         from: String => left "FROM",
-        /// The site that receives.
+        /// Site that receives.
         to: String => left "TO",
-        /// The path, where the link has several.
+        /// Name of the path; null if the link has one path.
         path: Option<String> => left "PATH",
-        /// The median delay that was asked, in nanoseconds.
+        /// Configured median delay.
         delay_configured_ns: Option<Span> => right "DELAY",
-        /// The median delay that was measured, in nanoseconds.
+        /// Measured median delay.
         delay_median_ns: Option<Span> => right "IS",
-        /// The 99th percentile of the delay that was asked, in nanoseconds.
+        /// Configured 99th percentile of the delay.
         delay_p99_configured_ns: Option<Span> => right "P99",
-        /// The 99th percentile of the delay that was measured, in nanoseconds.
+        /// Measured 99th percentile of the delay.
         delay_p99_ns: Option<Span> => right "IS",
-        /// The distance of the distribution of delays from that asked (Kolmogorov-Smirnov).
+        /// Kolmogorov-Smirnov distance between the configured and the measured distribution of
+        /// delays, 0 to 1.
         jitter_distance: Option<f64> => right "JITTER OFF" by |row| share(row.jitter_distance),
-        /// The distance that chance explains.
+        /// Largest distance that chance explains, 0 to 1.
         jitter_allowed: Option<f64> => right "AT MOST" by |row| share(row.jitter_allowed),
-        /// The loss that was asked: a share.
+        /// Configured loss, 0 to 1.
         loss_configured: Option<f64> => right "LOSS" by |row| {
             row.loss_configured.or_dash(|loss| format!("{:.2} %", loss * 100.0))
         },
-        /// The loss that was measured: a share.
+        /// Measured loss, 0 to 1.
         loss_measured: Option<f64> => right "IS" by |row| row.lost_of.cell(),
-        /// The rate that was asked, in bit/s.
+        /// Configured rate.
         rate_configured_bits_per_s: Option<BitRate> => right "RATE",
-        /// The rate that was measured, in bit/s.
+        /// Measured rate.
         rate_measured_bits_per_s: Option<BitRate> => right "IS",
-        /// The queue that was asked, in bytes.
+        /// Configured queue size.
         queue_configured_bytes: Option<ByteSize> => right "QUEUE",
-        /// The queue that was measured, in bytes.
+        /// Measured queue size.
         queue_measured_bytes: Option<ByteSize> => right "IS",
-        /// Packets that the emulation delivered late.
+        /// Packets that the link delivered late.
         late_packets: Option<u64> => right "LATE",
-        /// Whether it does as asked; null where it was not measured.
+        /// Whether the measurement matches the configuration; null if not measured.
         ok: Option<bool> => left "VERDICT" by |row| row.verdict.clone(),
         ; shown
         /// The verdict in words.
         verdict: String,
-        /// Lost packets of how many.
+        /// Lost packets, and sent packets.
         lost_of: Option<String>,
     }
 }
 
-/// Which link and direction a row is about.
+/// The link and direction of a row.
 #[derive(Clone, Debug)]
 pub struct VerifiedWhere {
     /// The link.
@@ -67,21 +68,21 @@ pub struct VerifiedWhere {
     pub path: Option<String>,
 }
 
-/// A rate that was asked of a guest, what it took, and the verdict.
+/// The configured rate of a guest, the measured rate, and the verdict.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The ceiling.
+    /// The configured rate limit.
     pub ceiling: Option<BitRate>,
-    /// What was measured.
+    /// The measured rate.
     pub measured: Option<BitRate>,
-    /// Whether it does as asked.
+    /// Whether the measurement matches the configuration.
     pub ok: bool,
-    /// The same in words.
+    /// The verdict in words.
     pub verdict: String,
 }
 
 impl VerifiedRow {
-    /// A row of which nothing is known but the verdict.
+    /// A row with only its verdict.
     fn unknown(place: VerifiedWhere, ok: Option<bool>, verdict: String) -> Self {
         Self {
             link: place.link,
@@ -116,7 +117,7 @@ impl VerifiedRow {
         }
     }
 
-    /// A path that is in the topology and was not measured.
+    /// A configured path that was not measured.
     pub fn not_met(path: &NotMet) -> Self {
         let why = match path.only {
             Some(Reserved::Icmp) => "it is for ICMP only".to_owned(),
@@ -175,7 +176,7 @@ fn share(share: Option<f64>) -> String {
     share.or_dash(|share| format!("{share:.3}"))
 }
 
-/// `ok`, or what is not.
+/// `ok`, or what does not match.
 fn verdict(check: &LinkCheck) -> String {
     let parts = [
         ("delay", check.delay.ok || check.delay.jitter.is_some()),
@@ -188,7 +189,7 @@ fn verdict(check: &LinkCheck) -> String {
     let wrong: Vec<&str> = wrong.map(|(what, _)| *what).collect();
     let verdict = match wrong.as_slice() {
         [] => "ok".to_owned(),
-        wrong => format!("not as asked: {}", wrong.join(", ")),
+        wrong => format!("differs from the topology: {}", wrong.join(", ")),
     };
     if check.is_late() {
         verdict + ", but late"

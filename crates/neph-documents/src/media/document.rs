@@ -13,43 +13,43 @@ use super::stream::StreamRow;
 /// A media measurement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MediaDocument {
-    /// The version of this document.
+    /// Version of this schema.
     pub schema: Version,
-    /// The server's address and port.
+    /// Address and port of the server.
     pub server: String,
-    /// The URL that was asked for.
+    /// Requested URL.
     pub url: String,
-    /// How long each stream was to be measured, in nanoseconds.
+    /// Planned duration of each stream.
     pub duration_ns: Span,
-    /// The play-out buffer that frames were judged with, in nanoseconds.
+    /// Play-out buffer by which frames count as late.
     pub buffer_ns: Span,
-    /// When all streams were asked to begin, by the client's clock.
+    /// Requested common start of all streams, on the client's clock.
     pub started_unix_ns: i64,
-    /// Whether it was stopped before its time was over.
+    /// Whether it was stopped before its end.
     pub is_stopped: bool,
-    /// The first stream that broke off, and why; null where none did.
+    /// The first stream that broke, and why; null if none did.
     pub fault: Option<String>,
-    /// The streams, in their order.
+    /// Results of each stream, in order.
     pub streams: Vec<StreamDocument>,
 }
 
-/// A stream.
+/// A stream with its results.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StreamDocument {
-    /// Its figures.
+    /// Results over the whole stream.
     #[serde(flatten)]
     pub figures: StreamRow,
-    /// Its whole seconds.
+    /// Results of each whole second.
     pub seconds: Vec<SecondRow>,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MediaLine {
     /// A second of one stream.
     Second(SecondRow),
-    /// The last line.
+    /// Summary: the last line.
     Summary(Box<MediaDocument>),
 }
 

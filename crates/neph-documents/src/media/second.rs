@@ -10,22 +10,22 @@ crate::rows! {
         second: u32,
         /// The number of the stream, from 1.
         stream: u32,
-        /// Payload of RTP that came, in bit/s.
+        /// Rate of RTP payload received.
         rate_bit_s: BitRate,
-        /// Packets that came, duplicates not counted.
+        /// Packets received, without duplicates.
         packets: u64,
-        /// Packets that are missing in the sequence.
+        /// Packets missing in the sequence.
         lost: u64,
-        /// Packets that came after one with a higher number (RFC 4737).
+        /// Packets that arrived after one with a higher sequence number (RFC 4737).
         reordered: u64,
-        /// Packets that came once more.
+        /// Duplicate packets.
         duplicates: u64,
-        /// Packets that came after their frame was due.
+        /// Packets that arrived after their frame was due.
         late_packets: u64,
-        /// Interarrival jitter by RTP timestamps after the last packet, in nanoseconds (RFC 3550).
+        /// Interarrival jitter by RTP timestamps, after the last packet (RFC 3550).
         jitter_ns: Span,
-        /// Interarrival jitter by the moments of sending after the last packet, in nanoseconds (RFC 5450);
-        /// null where the server does not send these.
+        /// Interarrival jitter by send times, after the last packet (RFC 5450); null if the server
+        /// does not report send times.
         network_jitter_ns: Option<Span>,
     }
 }

@@ -1,4 +1,4 @@
-//! What happens at a media server, as lines of NDJSON.
+//! The events at a media server, as NDJSON lines.
 
 use neph_load::media::MediaServed;
 use neph_model::Span;
@@ -7,46 +7,46 @@ use serde::Serialize;
 
 use crate::reflected::PrivilegesDocument;
 
-/// A line of NDJSON of a media server.
+/// An NDJSON line of a media server.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServedLine {
-    /// It listens.
+    /// The server listens.
     Listening {
-        /// The address and port of RTSP.
+        /// Address and port of RTSP.
         address: String,
-        /// The privileges that it has.
+        /// Privileges of the process.
         privileges: PrivilegesDocument,
     },
-    /// A stream begins.
+    /// A stream began.
     Began {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
-        /// Streams that are sent now, this one included.
+        /// Number of streams that are sent now, this one included.
         streams: u16,
     },
-    /// A stream is over.
+    /// A stream ended.
     Ended {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
-        /// RTP packets that were sent.
+        /// RTP packets sent.
         packets: u64,
-        /// Their bytes, RTP headers included.
+        /// Bytes sent, RTP headers included.
         sent_bytes: u64,
-        /// Packets that this host did not send.
+        /// Packets that the server host did not send.
         refused_packets: u64,
-        /// Frames that were left out since the server was held up for more than a second.
+        /// Frames that were skipped because the server was delayed by more than a second.
         frames_left_out: u64,
-        /// From the first packet on, in nanoseconds.
+        /// Duration since the first packet.
         lasted_ns: Span,
-        /// Why it ended before the client asked for it; null where the client did.
+        /// Why it ended early; null if the client ended it.
         fault: Option<String>,
     },
     /// A stream was refused.
     Refused {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
-        /// Why.
+        /// Why it was refused.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The figures of one stream as a row.
+//! The results of one stream as a row.
 
 use neph_load::media::StreamMeasured;
 use neph_model::{BitRate, Span};
@@ -6,71 +6,74 @@ use neph_model::{BitRate, Span};
 use crate::cell::OrDash;
 
 crate::rows! {
-    /// What was received of one stream.
+    /// The results of one stream.
     pub struct StreamRow {
-        /// Its number, from 1.
+        /// Number of the stream, from 1.
         stream: u32 => right "STREAM",
-        /// The encoding that the server names; null where it names none.
+        /// Encoding that the server names; null if it names none.
         encoding: Option<String>,
-        /// The lowest bit rate of RTP payload in a whole second; null where there is no whole second.
+        /// Lowest rate of RTP payload in a whole second; null without a whole second.
         rate_min_bit_s: Option<BitRate> => right "MIN" by |row| kbit(row.rate_min_bit_s),
-        /// The bit rate of RTP payload over all whole seconds; null where there is none.
+        /// Rate of RTP payload over all whole seconds; null without a whole second.
         rate_mean_bit_s: Option<BitRate> => right "MEAN" by |row| kbit(row.rate_mean_bit_s),
-        /// The highest bit rate of RTP payload in a whole second; null where there is none.
+        /// Highest rate of RTP payload in a whole second; null without a whole second.
         rate_max_bit_s: Option<BitRate> => right "MAX kbit/s" by |row| kbit(row.rate_max_bit_s),
-        /// Packets that came, duplicates not counted.
+        /// Packets received, without duplicates.
         packets: u64 => right "PACKETS",
-        /// Payload of RTP that came, in bytes.
+        /// RTP payload received.
         payload_bytes: u64,
-        /// From the first packet to the end, in nanoseconds.
+        /// Duration since the first packet.
         lasted_ns: Span,
-        /// Packets that are missing in the sequence.
+        /// Packets missing in the sequence.
         lost: u64,
-        /// These of all that were sent, in percent.
+        /// Packets missing, percent of all that were sent.
         loss_percent: f64 => right "LOSS" by |row| format!("{:.2} %", row.loss_percent),
-        /// Packets that came after one with a higher number (RFC 4737).
+        /// Packets that arrived after one with a higher sequence number (RFC 4737).
         reordered: u64 => right "REORDERED",
-        /// Packets that came once more.
+        /// Duplicate packets.
         duplicates: u64 => right "DUPLICATES",
-        /// Packets that came after their frame was due.
+        /// Packets that arrived after their frame was due.
         late_packets: u64,
         /// Datagrams that do not belong to the stream.
         foreign: u64,
         /// Of the lost packets, those that the client's socket dropped.
         socket_drops: u64,
-        /// The mean of interarrival jitter by RTP timestamps after each packet, in nanoseconds (RFC 3550);
-        /// null of less than two packets.
+        /// Mean interarrival jitter by RTP timestamps, over all packets (RFC 3550); null with fewer
+        /// than two packets.
         jitter_mean_ns: Option<Span> => right "JITTER",
-        /// Its largest value, in nanoseconds.
+        /// Largest interarrival jitter by RTP timestamps; null with fewer than two packets.
         jitter_max_ns: Option<Span>,
-        /// The mean of interarrival jitter by the moments of sending, in nanoseconds (RFC 5450): of the
-        /// network, without the pacing of frames; null where the server does not send these.
+        /// Mean interarrival jitter by send times (RFC 5450): that of the network, without the
+        /// pacing of frames. null if the server does not report send times.
         network_jitter_mean_ns: Option<Span> => right "NETWORK JITTER",
-        /// Its largest value, in nanoseconds.
+        /// Largest interarrival jitter by send times; null if the server does not report send
+        /// times.
         network_jitter_max_ns: Option<Span>,
         /// Frames that were due.
         frames: u64 => right "FRAMES",
-        /// Of these, complete in time.
+        /// Of these, frames that were complete in time.
         frames_in_time: u64,
-        /// Of these, complete later than they were due.
+        /// Of these, frames that were complete too late.
         frames_late: u64 => right "LATE",
-        /// Of these, with some of their packets only.
+        /// Of these, frames with some of their packets only.
         frames_incomplete: u64 => right "INCOMPLETE",
-        /// Of these, without any packet.
+        /// Of these, frames without any packet.
         frames_missing: u64 => right "MISSING",
-        /// How often the picture stood still for three frame intervals or more and for 150 ms more than one.
+        /// Number of stalls: the picture did not change for three frame intervals or more, and for
+        /// at least 150 ms more than one.
         stalls: u64 => right "STALLS",
-        /// These together, in nanoseconds.
+        /// Total duration of stalls.
         stalled_ns: Span => right "STALLED",
-        /// The longest of them, in nanoseconds.
+        /// Duration of the longest stall.
         stall_longest_ns: Span,
-        /// Estimated video quality, 1 to 5 (ITU-T G.1070, H.264 VGA); null outside of its range.
+        /// Estimated video quality, 1 to 5 (ITU-T G.1070, H.264 VGA); null outside the range of the
+        /// model.
         quality_mos: Option<f64> => right "MOS" by |row| {
             row.quality_mos.or_dash(|score| format!("{score:.1}"))
         },
-        /// Why there is no estimate; null where there is one.
+        /// Why there is no estimate; null if there is one.
         quality_missing_reason: Option<&'static str>,
-        /// Why the stream broke off; null where it did not.
+        /// Why the stream broke; null otherwise.
         fault: Option<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! A media measurement for people: a line each second, and a table of streams at the end.
+//! A media measurement as text: a line each second, and a table of streams at the end.
 
 use neph_load::media::{MediaMeasured, MediaSecond, StreamMeasured, StreamSecond};
 use neph_model::{BitRate, Span};
@@ -11,7 +11,7 @@ use super::stream::StreamRow;
 
 /// The headings of the lines of [`second_line`].
 pub fn heading() -> &'static str {
-    "  second          rate   least stream    most stream     lost  reordered     late    jitter"
+    "  second          rate     min stream     max stream     lost  reordered     late    jitter"
 }
 
 /// A second of all streams as a line.
@@ -54,7 +54,7 @@ pub fn summary(measured: &MediaMeasured) -> String {
     text
 }
 
-/// All streams in a sentence or two.
+/// A sentence or two about all streams.
 fn together(measured: &MediaMeasured) -> String {
     let figures = measured.streams.iter().map(|stream| &stream.figures);
     let sum = |of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(of).sum::<u64>();

@@ -1,4 +1,4 @@
-//! The contents of the peer's answers, and which server answered: lines of the summary.
+//! The answers of the peer, and the servers that answered: lines of the summary.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use neph_model::{Answer, ProbeKind};
 use super::FlowMeasured;
 use super::Planned;
 
-/// What happened, in a few words. A status that answers a WebSocket's opening refuses it, even 200.
+/// The answer as text. A status that answers a WebSocket opening refuses it, even 200.
 pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
     match (planned.spec.target.kind(), answer) {
         (ProbeKind::Ws, Answer::HttpStatus(_)) => {
@@ -18,7 +18,7 @@ pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
     }
 }
 
-/// What was answered, where the protocol has words for it, and why messages were not sent.
+/// The answers that the protocol has words for, and why messages were not sent.
 pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
     let is_reported = |answer: &Answer| match answer {
         // SYN answers have a sentence of their own.
@@ -41,7 +41,7 @@ pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
     });
     let lines: Vec<String> = lines.collect();
     let expected = planned.spec.expected_status;
-    // Where all is as expected there is nothing to report.
+    // If all answers are as expected, there is nothing to report.
     let is_http = planned.spec.target.kind().facts().has_status;
     let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
         Answer::HttpStatus(status) => is_http && expected.contains(status),
@@ -53,7 +53,7 @@ pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
     lines.concat()
 }
 
-/// How often each answer came, by its name.
+/// The number of each answer, by its name.
 pub(super) fn answer_counts(watched: &FlowMeasured) -> BTreeMap<String, u64> {
     let counts = watched.answers.iter();
     counts
@@ -61,7 +61,7 @@ pub(super) fn answer_counts(watched: &FlowMeasured) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// That several machines answer behind one address, which users want to know.
+/// A line if several servers answer at one address.
 pub(super) fn backends(watched: &FlowMeasured) -> String {
     let found = watched.backends.several().zip(watched.backends.apart());
     found.map_or_else(String::new, |(machines, apart)| {

@@ -1,5 +1,5 @@
-//! The causes that a ping's messages show: its latest messages as a campaign of one block, so that
-//! the same rules look at them. A rule that needs several experiments stays silent.
+//! The root causes in a ping: its latest messages are evaluated by the same rules, as a campaign of
+//! one block. A rule that needs several experiments reports nothing.
 
 use std::net::SocketAddr;
 
@@ -12,12 +12,12 @@ use neph_model::{
 use super::{FlowMeasured, PingResult};
 use super::{Planned, PlannedFlows};
 
-/// What the rules see in what was measured.
+/// The results of the rules for this measurement.
 pub fn causes(found: &PlannedFlows, watched: &PingResult) -> Diagnoses {
     diagnose(&campaign(found, watched), &PlotSettings::default())
 }
 
-/// A scenario for each flow that was asked for, with the echo alongside all of them.
+/// A scenario for each requested flow, with the echo alongside all of them.
 fn campaign(found: &PlannedFlows, watched: &PingResult) -> CampaignData {
     let flows = || found.flows.iter().zip(&watched.flows);
     let echo = flows().find(|(planned, _)| !planned.is_asked_for());
@@ -106,7 +106,7 @@ fn flow(planned: &Planned, place: usize) -> Flow {
     }
 }
 
-/// The messages that were kept, counted from the first of them.
+/// The stored messages, counted from the first of them.
 fn messages(members: &[(&Planned, &FlowMeasured)]) -> Vec<Message> {
     let kept = || members.iter().flat_map(|(_, watched)| &watched.recent);
     let Some(origin) = kept().map(|message| message.marks.intended).min() else {

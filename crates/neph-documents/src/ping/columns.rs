@@ -1,19 +1,19 @@
-//! What a message is reduced to for live lines and the summary: a few spans, in fixed columns.
+//! The values of a message in live lines and in the summary, in fixed columns.
 
 use neph_model::{Message, Span};
 
 /// One column of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// From `intended` to the reply: what a user waits.
+    /// From the scheduled send time to the reply.
     Response,
-    /// From the first act to the reply.
+    /// From dialling or sending to the reply.
     Service,
-    /// From leaving to acknowledged.
+    /// From departure to acknowledgement.
     Tcp,
-    /// Both directions of the network, where they are known apart from the peer.
+    /// The network without the peer, in both directions; known with the peer's timestamps only.
     Network,
-    /// The network and the peer, where the peer gives no timestamps.
+    /// The network and the peer, if the peer gives no timestamps.
     NetworkAndPeer,
 }
 

@@ -1,4 +1,4 @@
-//! Messages as lines of CSV. Times are integers of nanoseconds; what is absent is empty.
+//! Messages as CSV lines. Times are integer nanoseconds; an absent value is empty.
 
 use neph_model::{Instant, Marks, Message, Own, Peer};
 use neph_text::csv_field;
@@ -27,7 +27,7 @@ fn each_mark(marks: &Marks) -> [(&'static str, Option<i64>); 14] {
     ]
 }
 
-/// The first line of the CSV form.
+/// The header of the CSV form.
 pub fn csv_heading() -> String {
     let empty = Marks::intended_at(Instant::from_nanos(0));
     let marks: Vec<&str> = each_mark(&empty).iter().map(|(name, _)| *name).collect();
@@ -37,7 +37,7 @@ pub fn csv_heading() -> String {
     )
 }
 
-/// One message as a line of CSV; what is absent is empty.
+/// A message as a CSV line; an absent value is empty.
 pub fn csv(planned: &Planned, message: &Message) -> String {
     let text = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
     let ledger = message.ledger();

@@ -1,7 +1,7 @@
 //! The entries of a flow's ledgers: the distribution of each, and its share of all time.
 //!
-//! A share is the sum of an entry over the sum of the response times of all replies, so shares add up
-//! to 1 however few messages have the entry. An entry of several stages bounds each of them from
+//! A share is the sum of an entry over the sum of the response times of all replies, so shares add
+//! up to 1 however few messages have the entry. An entry of several stages bounds each of them from
 //! above.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::{Ledger, Stage, StageSet};
 use neph_stats::RunningSummary;
 
-/// One entry over all messages that have it.
+/// An entry over all messages that have it.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     /// In nanoseconds.
@@ -34,7 +34,7 @@ pub(super) struct Entries {
     whole: i128,
 }
 
-/// By the first stage, then by how many there are: those that stand alone before those merged.
+/// By the first stage, then by the number of stages: single stages precede merged ones.
 type Order = (Option<Stage>, usize, StageSet);
 
 impl Entries {
@@ -66,8 +66,8 @@ impl Entries {
     }
 }
 
-/// Shares in percent with one decimal that add up to what they add up to before, to that decimal: the
-/// largest remainders are rounded up.
+/// Shares in percent with one decimal whose sum is unchanged: the largest remainders are rounded
+/// up.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a share in tenths of a percent is small"

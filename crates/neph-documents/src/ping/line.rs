@@ -1,4 +1,4 @@
-//! The lines of NDJSON, and the document at the end.
+//! The NDJSON lines, and the JSON document.
 
 use neph_model::{RouteLength, Traceroute};
 use schemars::JsonSchema;
@@ -8,33 +8,33 @@ use super::message::{EventDocument, MessageDocument};
 use super::summary_document::PingSummary;
 use crate::lazy::Lazy;
 
-/// The document at the end: the summary, and each message and event.
+/// The JSON document: the summary, and each message and event.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "summary")]
 pub struct PingDocument<'a> {
     /// The summary.
     #[serde(flatten)]
     pub summary: PingSummary,
-    /// Messages and events in the order in which they came; left out of a brief document.
+    /// Messages and events in the order of their occurrence; absent from a brief document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Lazy<'a, PingLine>>,
 }
 
-/// A line of NDJSON, or an entry of `messages` in the document.
+/// An NDJSON line, or an entry of `messages` in the document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PingLine {
-    /// The routers on the way to the target.
+    /// The routers on the path to the target.
     Traceroute {
         /// The route.
         route: Traceroute,
-        /// How many hops it has; null where the target did not answer.
+        /// Number of hops; null if the target did not answer.
         length: Option<RouteLength>,
     },
-    /// A message that is finished.
+    /// A message that ended.
     Message(Box<MessageDocument>),
-    /// Something happened.
+    /// An event of a flow.
     Event(EventDocument),
-    /// The last line.
+    /// Summary: the last line.
     Summary(Box<PingSummary>),
 }

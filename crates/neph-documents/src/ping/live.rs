@@ -1,4 +1,4 @@
-//! One line per message for people, in columns that do not move.
+//! A message as a line of text, in fixed columns.
 
 use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, Span, Stage};
 use neph_probe::ConnectionUse;
@@ -7,7 +7,7 @@ use super::Planned;
 use super::answers::words;
 use crate::syn_answers;
 
-/// The line above the messages.
+/// The header above the messages.
 pub fn heading(planned: &Planned) -> String {
     let mut line = format!(
         "{:>6}  {:>10}  {:>10}  {:>10}",
@@ -19,8 +19,8 @@ pub fn heading(planned: &Planned) -> String {
     line
 }
 
-/// Which stages have a column of their own: sending is shown as one. A connection that replaces one
-/// that was to last has none: see [`reconnect`].
+/// The stages with a column of their own; sending is one column. A connection that replaces a
+/// persistent one has none: see [`reconnect`].
 fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     use Stage::{
         Compose, Connect, Handshake, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend,
@@ -29,7 +29,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     let spec = &planned.spec;
     let mut stages: Vec<(&str, &[Stage])> = vec![("lateness", &[Lateness])];
     if is_attempt(planned) {
-        // The attempt is the message.
+        // The connection attempt is the message.
         stages.push(("connect", &[Connect]));
         return stages;
     }
@@ -52,7 +52,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     stages
 }
 
-/// Whether its messages are connection attempts and nothing else.
+/// Whether its messages are connection attempts only.
 fn is_attempt(planned: &Planned) -> bool {
     let spec = &planned.spec;
     spec.is_attempt() && !(spec.target.kind().is_segment() && neph_probe::can_build_syns())
@@ -116,8 +116,8 @@ fn answered(message: &Message) -> String {
     }
 }
 
-/// `  connect 93.0 us, handshake 1.02 ms`: what the message waited for a new connection, where the
-/// one before it had ended.
+/// `  connect 93.0 us, handshake 1.02 ms`: the wait of the message for a new connection, after the
+/// previous one had ended.
 fn reconnect(ledger: &Ledger) -> String {
     let waits = ledger.entries().iter().filter(|entry| {
         let first = entry.stages.iter().next();
@@ -132,7 +132,8 @@ fn reconnect(ledger: &Ledger) -> String {
     format!("  {}", waits.join(", "))
 }
 
-/// The time of these stages; of what is merged with others an upper bound, at the first of its stages.
+/// The time of these stages. For stages merged with others, an upper bound in the column of the
+/// first stage.
 fn column(ledger: &Ledger, stages: &[Stage]) -> String {
     const WIDTH: usize = 11;
     let begins = |entry: &&Entry| {

@@ -1,4 +1,4 @@
-//! What a flow's messages add up to, in bounded memory.
+//! The totals of a flow's messages, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -11,43 +11,43 @@ use super::entries::Entries;
 use super::retransmissions::Retransmissions;
 use neph_capture::clocks::peer_clock::PeerClock;
 
-/// The latest messages of a flow, which diagnosis looks at: some 10 MB.
+/// Number of latest messages of a flow for diagnosis: some 10 MB.
 const RECENT: usize = 20_000;
 
-/// What one flow's messages add up to.
+/// The totals of one flow's messages.
 #[derive(Debug, Default)]
 pub struct FlowMeasured {
-    /// How the messages ended.
+    /// Outcomes of the messages.
     pub tally: Tally,
-    /// How many connections were established.
+    /// Number of established connections.
     pub connections: u32,
-    /// One summary for each column, in nanoseconds.
+    /// Summary of each column, in nanoseconds.
     pub(super) values: Vec<RunningSummary>,
-    /// Answers in their protocol's words, and why there was none.
+    /// Answers as their protocol names them, and why there was none.
     pub(super) answers: Answers,
-    /// Where the time of the replies went.
+    /// Ledger entries of the replies.
     pub(super) entries: Entries,
     pub(super) retransmissions: Retransmissions,
     pub(super) last: Option<Message>,
-    /// The latest messages, replied to or not.
+    /// The latest messages, with or without a reply.
     pub(super) recent: VecDeque<Message>,
-    /// The servers that answer behind the address.
+    /// The servers behind the address.
     pub(super) backends: Backends,
-    /// What the messages prove of the peer's clock.
+    /// What the messages show about the peer's clock.
     clock: PeerClock,
 }
 
-/// What all flows' messages add up to.
+/// The totals of all flows' messages.
 #[derive(Debug, Default)]
 pub struct PingResult {
     /// Each flow, in the order in which they were planned.
     pub flows: Vec<FlowMeasured>,
-    /// Why it ended before it was to: nothing has ever replied.
+    /// Why it ended early: no message was ever replied to.
     pub given_up: Option<String>,
 }
 
 impl FlowMeasured {
-    /// Takes in a message that is finished.
+    /// Adds a message that ended.
     ///
     /// # Panics
     /// Never: a span is a finite number.
@@ -76,13 +76,13 @@ impl FlowMeasured {
         }
     }
 
-    /// Replies that were a RST to a SYN of neph.
+    /// Number of RST replies to a SYN of neph.
     pub fn refused(&self) -> u64 {
         self.answers.of(Answer::Syn(SynAnswer::Rst))
     }
 
-    /// The peer's clock minus the local one when the latest message left, as far as the messages prove it.
-    /// Several machines behind the address have no one clock.
+    /// The peer's clock minus the local one at the departure of the latest message, as far as the
+    /// messages show it. `None` for several servers behind the address, which have several clocks.
     pub(super) fn offset(&self) -> Option<ClockOffset> {
         if self.backends.several().is_some() {
             return None;

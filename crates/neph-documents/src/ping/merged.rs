@@ -1,9 +1,9 @@
-//! Merged rows of the summary: which they are, and which timestamp is absent inside of each.
+//! The merged rows of the summary, and the timestamp that is absent in each.
 
 use neph_model::{ProbeKind, Stage, StageSet};
 use neph_probe::{ConnectionUse, FlowSpec};
 
-/// Why each of these merged entries is one, a line for each reason.
+/// Why these entries are merged, a line for each reason.
 pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec) -> String {
     let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
     for set in merged {
@@ -20,13 +20,13 @@ pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec)
     lines.collect()
 }
 
-/// Why the timestamps inside of a merged entry are absent.
+/// Why the timestamps inside a merged entry are absent.
 fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
     use Stage::{Network, OwnKernel, PeerApp, PeerKernel, PeerSend, SendQueue, SendWindow};
     let has = |stages: &[Stage]| stages.iter().all(|stage| set.contains(*stage));
     let mut found = Vec::new();
     if has(&[SendWindow, SendQueue]) || has(&[SendQueue, Network]) {
-        found.push("this host's kernel gave no stamp of the request's departure");
+        found.push("this host's kernel gave no timestamp of the request's departure");
     }
     if has(&[Network, PeerKernel, PeerApp, PeerSend]) {
         found.push(no_peer_marks(spec));
@@ -35,7 +35,7 @@ fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
     } else {
         if has(&[Network, PeerKernel]) {
             found.push(
-                "the peer's kernel gave no stamp of the request's arrival, as where the peer reads \
+                "the peer's kernel gave no timestamp of the request's arrival, for example because it read \
                  several requests with one call",
             );
         }
@@ -45,12 +45,11 @@ fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
     }
     if has(&[Network, OwnKernel]) {
         found.push(
-            "this host's kernel gave no stamp of the reply's arrival, as where one call reads \
-             several replies",
+            "this host's kernel gave no timestamp of the reply's arrival, for example because one call read several replies",
         );
     }
     if found.is_empty() {
-        found.push("a mark between them is missing");
+        found.push("a timestamp between them is missing");
     }
     found
 }
@@ -58,23 +57,23 @@ fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
 fn no_peer_marks(spec: &FlowSpec) -> &'static str {
     let kind = spec.target.kind();
     if kind.facts().is_answered_by_kernel {
-        "the peer's kernel answers and gives no marks"
+        "the peer's kernel replies, without timestamps"
     } else if !kind.is_identified() {
-        "replies of this protocol carry no marks of the peer"
+        "replies of this protocol have no peer timestamps"
     } else if spec.reflector {
-        "the replies brought no marks of the peer"
+        "the replies had no peer timestamps"
     } else {
-        "the peer is no neph reflector and gives no marks"
+        "the peer is not a neph reflector and sends no timestamps"
     }
 }
 
 const BARE_STAMP: &str =
-    "a bare STAMP packet brings two of the peer's four marks: peer_rx and peer_app_tx";
+    "a standard STAMP packet has two of the peer's four timestamps: peer_rx and peer_app_tx";
 
 const fn part_of_peer_marks(spec: &FlowSpec) -> &'static str {
     match spec.target.kind() {
         ProbeKind::Udp => BARE_STAMP,
-        _ => "the replies brought a part of the peer's marks",
+        _ => "the replies had only some of the peer's timestamps",
     }
 }
 
@@ -112,7 +111,7 @@ mod tests {
         stages.fold(StageSet::EMPTY, StageSet::with)
     }
 
-    /// The reasons of a row of network and peer send.
+    /// The reasons of an entry of network and peer send.
     fn departure(spec: &FlowSpec) -> Vec<&'static str> {
         reasons(set(&[Stage::Network, Stage::PeerSend]), spec)
     }
@@ -154,12 +153,12 @@ mod tests {
         let mut other = spec("ws://h:9");
         other.reflector = false;
         let peer = [Network, PeerKernel, PeerApp, PeerSend];
-        let silent = "the peer is no neph reflector and gives no marks";
+        let silent = "the peer is not a neph reflector and sends no timestamps";
         assert_eq!(reasons(set(&peer), &other), [silent]);
         let read_late = reasons(set(&peer).with(OwnKernel), &other);
         assert_eq!(read_late[0], silent);
-        assert!(read_late[1].contains("one call reads several replies"));
-        let kernel = "the peer's kernel answers and gives no marks";
+        assert!(read_late[1].contains("one call read several replies"));
+        let kernel = "the peer's kernel replies, without timestamps";
         assert_eq!(reasons(set(&peer), &spec("icmp://h")), [kernel]);
         let read_late = reasons(set(&[Network, PeerKernel]), &ours);
         assert!(read_late[0].contains("several requests with one call"));

@@ -1,4 +1,4 @@
-//! A message and an event as JSON. Times are integers of nanoseconds.
+//! A message and an event as JSON. Times are integer nanoseconds.
 
 use neph_model::{
     Anchor, EventKind, Instant, Ledger, Marks, Message, Own, Peer, Seq, Span, TcpState, Wall,
@@ -8,141 +8,142 @@ use serde::Serialize;
 
 use super::Planned;
 
-/// Something that happened to a flow.
+/// An event of a flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EventDocument {
-    /// The flow.
+    /// Name of the flow.
     pub flow: String,
-    /// When, Unix time in nanoseconds.
+    /// Time of the event; null if not known.
     pub at_unix_ns: Option<Wall>,
-    /// What.
+    /// Kind of event.
     pub event: EventKind,
-    /// The same in words, with details.
+    /// Description with details.
     pub text: String,
 }
 
 /// A message.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MessageDocument {
-    /// The flow.
+    /// Name of the flow.
     pub flow: String,
-    /// The number of the message in its flow, from 0.
+    /// Sequence number of the message in its flow, from 0.
     pub seq: Seq,
-    /// `reply`, `error`, `lost` or `failed`.
+    /// Outcome: `reply`, `error`, `lost` or `failed`.
     pub outcome: &'static str,
-    /// What the peer answered, or why it was not sent, by its name.
+    /// Name of the answer, or of the reason that there is none; null if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// When it was to be sent, Unix time in nanoseconds.
+    /// Scheduled send time; null if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intended_unix_ns: Option<Wall>,
-    /// Its times, where there was a reply.
+    /// Durations; absent without a reply.
     #[serde(flatten)]
     pub times: Option<TimesDocument>,
-    /// Its marks.
+    /// Timestamps.
     pub marks: MarksDocument,
-    /// The number of the connection that carried it, from 0.
+    /// Number of the connection that carried it, from 0.
     pub connection: u32,
     /// Duplicate replies.
     pub duplicates: u16,
-    /// Whether the reply arrived out of order.
+    /// Whether the reply arrived after the reply to a later message.
     pub reordered: bool,
-    /// TCP's state when it was sent.
+    /// TCP state when the request's last byte departed; null if not read.
     pub tcp_at_send: Option<TcpDocument>,
-    /// TCP's state when it was acknowledged.
+    /// TCP state when the request's last byte was acknowledged; null if not read.
     pub tcp_at_ack: Option<TcpDocument>,
 }
 
-/// The times of a message with a reply.
+/// The durations of a message with a reply.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TimesDocument {
-    /// From when it was to be sent to the reply, in nanoseconds.
+    /// Response time: from the scheduled send time to the reply.
     pub response_ns: Span,
-    /// From when it was sent to the reply, in nanoseconds.
+    /// Service time: from dialling or sending to the reply.
     pub service_ns: Span,
-    /// From leaving to its acknowledgement by TCP, in nanoseconds.
+    /// TCP RTT: from the departure of the request to its acknowledgement; null if not known.
     pub tcp_ns: Option<Span>,
-    /// Both directions of the network without the peer, in nanoseconds.
+    /// Network RTT: both directions, without the time at the peer; null without the peer's
+    /// timestamps.
     pub network_ns: Option<Span>,
-    /// The network and the peer, in nanoseconds.
+    /// RTT of network and peer together; null if the peer gives timestamps, or if not known.
     pub network_and_peer_ns: Option<Span>,
-    /// The stages of the ledger; they add up to the response time.
+    /// Entries of the ledger; they add up to the response time.
     pub ledger: Vec<EntryDocument>,
 }
 
-/// An entry of a ledger.
+/// An entry of the ledger.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EntryDocument {
-    /// Its stages: several where a mark between them is missing.
+    /// Its stages: several if a timestamp between them is missing.
     pub stages: Vec<&'static str>,
-    /// How long they took together, in nanoseconds.
+    /// Time of these stages together, nanoseconds.
     pub ns: Span,
 }
 
-/// Points in a message's life, each on its side's monotonic clock in nanoseconds; null where no
-/// clock was read.
+/// The timestamps of a message, on the monotonic clock of the client or of the peer. null: not
+/// read.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct MarksDocument {
-    /// It was to be sent.
+    /// Scheduled send time.
     pub intended_ns: Instant<Own>,
-    /// A connection was begun.
+    /// The connection began.
     pub dialled_ns: Option<Instant<Own>>,
     /// TCP was connected.
     pub connected_ns: Option<Instant<Own>>,
-    /// TLS, or the protocol's opening, was done.
+    /// The handshakes above TCP were complete.
     pub opened_ns: Option<Instant<Own>>,
-    /// The program wrote it.
+    /// The client application handed the request to its kernel.
     pub app_send_ns: Option<Instant<Own>>,
-    /// The kernel queued its last byte.
+    /// The kernel queued the request's last byte.
     pub queued_ns: Option<Instant<Own>>,
-    /// It left for the interface.
+    /// The request's last byte left for the interface.
     pub nic_tx_ns: Option<Instant<Own>>,
-    /// The peer's TCP acknowledged it.
+    /// The peer's TCP acknowledged the request's last byte.
     pub acked_ns: Option<Instant<Own>>,
-    /// The peer's kernel received it.
+    /// The peer's kernel received the request's last byte.
     pub peer_rx_ns: Option<Instant<Peer>>,
-    /// The peer's program received it.
+    /// The server application had read the request.
     pub peer_app_rx_ns: Option<Instant<Peer>>,
-    /// The peer's program wrote the reply.
+    /// The server application handed the reply to its kernel.
     pub peer_app_tx_ns: Option<Instant<Peer>>,
-    /// The reply left for the peer's interface.
+    /// The reply's last byte left the peer's kernel.
     pub peer_nic_tx_ns: Option<Instant<Peer>>,
-    /// The reply arrived.
+    /// The client's kernel received the reply's last byte.
     pub nic_rx_ns: Option<Instant<Own>>,
-    /// The program read the reply.
+    /// The client application had read the reply.
     pub app_recv_ns: Option<Instant<Own>>,
 }
 
-/// TCP's state at a moment.
+/// The TCP state at one moment.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TcpDocument {
-    /// The congestion window in segments.
+    /// Congestion window.
     pub cwnd_segments: u32,
-    /// The slow-start threshold in segments.
+    /// Slow start threshold; 4294967295 and 2147483647: not set.
     pub ssthresh_segments: u32,
-    /// The smoothed round trip in microseconds.
+    /// Smoothed round-trip time.
     pub srtt_us: u32,
-    /// The lowest round trip in microseconds.
+    /// Minimum round-trip time.
     pub min_rtt_us: u32,
-    /// Retransmitted segments of the connection so far.
+    /// Segments retransmitted since the connection began.
     pub retransmissions: u32,
-    /// Those that the peer had received already (DSACK).
+    /// Of these, segments that the peer had received already (DSACK).
     pub spurious_retransmissions: u32,
-    /// The rate at which data was last delivered, in bytes per second.
+    /// Most recent delivery rate.
     pub delivery_rate_bytes_per_second: u64,
 }
 
-/// Whose message it is, and both clocks as they were then.
+/// The flow of a message, and a reading of both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageOf<'p> {
     /// The flow.
     pub planned: &'p Planned,
-    /// Both clocks.
+    /// A reading of both clocks.
     pub anchor: Option<Anchor<Own>>,
 }
 
 impl MessageDocument {
-    /// Of a message.
+    /// The document of a message.
     pub fn of(whose: MessageOf<'_>, message: &Message) -> Self {
         let intended = |anchor: Anchor<Own>| anchor.to_wall(message.marks.intended);
         let marks = &message.marks;

@@ -8,12 +8,12 @@ use neph_probe::{Discovery, FlowSpec};
 pub struct Planned {
     /// How it is measured.
     pub spec: FlowSpec,
-    /// What was found out about its peer.
+    /// What was discovered about its peer.
     pub discovery: Discovery,
 }
 
 impl Planned {
-    /// Whether the target stands for this flow, and it is no mere companion.
+    /// Whether it was requested by the target, and is not only the echo alongside.
     pub fn is_asked_for(&self) -> bool {
         self.spec.role == FlowRole::Main || !self.spec.target.kind().is_echo()
     }
@@ -24,6 +24,6 @@ impl Planned {
 pub struct PlannedFlows {
     /// The flows, the main one first.
     pub flows: Vec<Planned>,
-    /// What the person should know before it starts.
+    /// Remarks for the user before the start.
     pub remarks: Vec<String>,
 }

@@ -1,18 +1,18 @@
-//! A flow's retransmissions over all of its connections, and those of them that were spurious.
+//! The retransmissions of a flow over all of its connections, and the spurious ones.
 
 use std::collections::BTreeMap;
 
 use neph_model::Message;
 
-/// Connections whose counters are remembered: later messages of older ones are not counted.
+/// Number of connections whose counters are stored: later messages of older ones are not counted.
 const REMEMBERED: usize = 1_000;
 
-/// What the connections' counters say.
+/// The totals of the connections' counters.
 #[derive(Debug, Default)]
 pub(super) struct Retransmissions {
-    /// All of them, in segments.
+    /// All retransmissions, in segments.
     pub(super) all: u64,
-    /// Those that the peer reported to have received already (DSACK).
+    /// Retransmissions that the peer reported as received already (DSACK).
     pub(super) spurious: u64,
     /// Each connection's counters as of its latest message.
     latest: BTreeMap<u32, (u32, u32)>,

@@ -1,14 +1,14 @@
-//! What a second of a flow brought that is too fast for a line a message.
+//! One second of a flow that is too fast for a line per message.
 
 use neph_model::{Instant, Message, Own, Span, Tally};
 
 use crate::cell::OrDash;
 use crate::p50::P50;
 
-/// How long the messages of a line were sent.
+/// The time in which the messages of a line were sent.
 const LENGTH: Span = Span::from_secs(1);
 
-/// The messages of the second that runs.
+/// The messages of the current second.
 #[derive(Debug, Default)]
 pub struct Second {
     since: Option<Instant<Own>>,
@@ -17,7 +17,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// Takes note of a message; its line where the second is over with it.
+    /// Adds a message; returns a line if the second ends with it.
     pub fn take(&mut self, message: &Message) -> Option<String> {
         let since = *self.since.get_or_insert(message.marks.intended);
         self.tally.count(message.outcome);
@@ -33,7 +33,7 @@ impl Second {
         let none = self.tally.without_response();
         let known = |time: Option<&Span>| time.or_dash(Span::to_string);
         format!(
-            "{messages:>6} messages: {} replies, {} without; response median {}, least {}, greatest {}",
+            "{messages:>6} messages: {} replies, {} without a reply; response time: median {}, min {}, max {}",
             self.times.len(),
             none.count(),
             P50::of(self.times.iter().copied(), none),
@@ -69,11 +69,11 @@ mod tests {
     fn the_median_is_that_of_all_messages_and_lost_ones_are_later_than_every_reply() {
         assert_eq!(
             line(&[5, 1, 4, 2, 3], 2),
-            "     7 messages: 5 replies, 2 without; response median 4.00 ms, least 1.00 ms, greatest 5.00 ms"
+            "     7 messages: 5 replies, 2 without a reply; response time: median 4.00 ms, min 1.00 ms, max 5.00 ms"
         );
         let half = line(&[4, 1, 2, 3], 4);
-        assert!(half.contains("median lost, least 1.00 ms"), "{half}");
+        assert!(half.contains("median lost, min 1.00 ms"), "{half}");
         let none = line(&[], 8);
-        assert!(none.ends_with("median lost, least -, greatest -"), "{none}");
+        assert!(none.ends_with("median lost, min -, max -"), "{none}");
     }
 }

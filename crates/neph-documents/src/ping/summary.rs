@@ -1,4 +1,4 @@
-//! The summary: each layer's distribution side by side, where the time went, and what is missing.
+//! The summary: the distribution of each layer, the parts of the time, and what is missing.
 
 use neph_model::{ClockOffset, Ledger, OneWay, SEGMENT, Span, StageSet, Unanswered};
 use neph_stats::RunningSummary;
@@ -13,7 +13,7 @@ use crate::cell::OrDash;
 use crate::syn_answers;
 use neph_text::counted::counted;
 
-/// What a flow is, in a line.
+/// The flow as a line.
 pub fn title(planned: &Planned) -> String {
     let spec = &planned.spec;
     let who = who(planned);
@@ -45,9 +45,9 @@ fn who(planned: &Planned) -> String {
     if kind.is_segment() && !neph_probe::can_build_syns() {
         return "measured by connection attempts, broken off at once".to_owned();
     }
-    // Over UDP silence on TCP means nothing.
+    // With UDP, silence on TCP shows nothing.
     if kind.on_connection() && discovery.untrusted {
-        return "a server whose certificate is not trusted".to_owned();
+        return "a server with an untrusted certificate".to_owned();
     }
     if kind.on_connection() && is_silent && !discovery.accepted {
         return "no answer yet".to_owned();
@@ -60,7 +60,7 @@ fn who(planned: &Planned) -> String {
     format!("{server}{}", facts.method)
 }
 
-/// The summary for people.
+/// The summary as text.
 pub fn text(found: &PlannedFlows, watched: &PingResult) -> String {
     let mut text = String::new();
     for (planned, watched) in found.flows.iter().zip(&watched.flows) {
@@ -188,17 +188,17 @@ fn layers(watched: &FlowMeasured) -> String {
     );
     let none = Unanswered::default();
     let rows = [
-        ("response time (from intended)", Column::Response, response),
-        ("service time (from sending)", Column::Service, service),
+        ("response time (since intended)", Column::Response, response),
+        ("service time (since sent)", Column::Service, service),
         ("TCP (acknowledged - sent)", Column::Tcp, none),
-        ("network (kernel stamps)", Column::Network, none),
+        ("network (kernel timestamps)", Column::Network, none),
         (
-            "network and peer (kernel stamps)",
+            "network + peer (kernel times)",
             Column::NetworkAndPeer,
             none,
         ),
     ];
-    let mut text = heading("round trips");
+    let mut text = heading("round-trip time");
     for (name, column, none) in rows {
         if let Some(row) = row(name, values(watched, column), none) {
             text.push_str(&(render(&row) + "\n"));
@@ -216,7 +216,9 @@ fn layers(watched: &FlowMeasured) -> String {
 
 /// Each entry of the ledgers with its share of the response times of all replies.
 fn stages(watched: &FlowMeasured) -> String {
-    let mut text = heading("where the time went");
+    let mut text = heading("stage");
+    text.truncate(text.trim_end().len());
+    text.push_str(&format!("{:>10}\n", "share"));
     let shares: Vec<f64> = watched
         .entries
         .shares()
@@ -251,26 +253,27 @@ fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
     let both = offset
         .zip(watched.last.as_ref())
         .and_then(|(offset, last)| {
-            Ledger::directions(&last.marks, offset).map(|(there, back)| (offset, there, back))
+            Ledger::directions(&last.marks, offset)
+                .map(|(forward, reverse)| (offset, forward, reverse))
         });
-    let Some((offset, there, back)) = both else {
+    let Some((offset, forward, reverse)) = both else {
         return String::new();
     };
-    let report = |way: OneWay| format!("{} +- {}", way.delay, way.bound);
+    let report = |delay: OneWay| format!("{} +- {}", delay.delay, delay.bound);
     let clocks = if same_clock {
-        "the peer reads the same clock".to_owned()
+        "same clock".to_owned()
     } else {
         format!("clock offset {} +- {}", offset.value(), offset.bound())
     };
     format!(
-        "last message: there {}, back {} ({clocks})\n",
-        report(there),
-        report(back)
+        "one-way delay of the last message: forward {}, reverse {} ({clocks})\n",
+        report(forward),
+        report(reverse)
     )
 }
 
-/// TCP's own view. A message within the window is sent before the path can limit its rate. TCP's
-/// delivery rate is then only the message's size over some time, and is not shown.
+/// The values of TCP itself. A message within the window is sent before the path can limit its
+/// rate. TCP's delivery rate is then only the message's size over some time, and is not shown.
 fn tcp(planned: &Planned, watched: &FlowMeasured) -> String {
     let Some(state) = watched
         .last

@@ -50,7 +50,7 @@ fn row(flow: &FlowSummary, quantity: &str, numbers: Option<&NumbersDocument>) ->
     cells.join(",") + "\n"
 }
 
-/// Whole nanoseconds; what is not known is empty.
+/// Whole nanoseconds; an unknown value is empty.
 fn cell(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{value:.0}"))
 }

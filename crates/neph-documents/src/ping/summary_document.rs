@@ -1,4 +1,4 @@
-//! The summary as a document: the numbers that the text rounds.
+//! The summary as a document, with unrounded numbers.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ use crate::version::Version;
 /// The summary of all flows.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PingSummary {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The version of neph.
+    /// Version of neph.
     pub version: &'static str,
-    /// Its commit.
+    /// Commit of neph.
     pub commit: &'static str,
-    /// Whether no core of this machine may sleep; null where that cannot be read.
+    /// Whether the CPU idle states of all cores are disabled; null if they cannot be read.
     pub cpu_idle_disabled: Option<bool>,
-    /// Each flow.
+    /// Summary of each flow.
     pub(super) flows: Vec<FlowSummary>,
     /// Root causes, ordered by added latency.
     pub diagnoses: Vec<Diagnosis>,
-    /// What is no cause and worth knowing.
+    /// Observations that are no root cause.
     pub notes: Vec<Note>,
     /// Rules that were not evaluated, and why.
     pub not_evaluated: Vec<NotEvaluated>,
@@ -42,95 +42,96 @@ pub struct PingSummary {
 pub struct FlowSummary {
     /// The target.
     pub(super) target: String,
-    /// Its address.
+    /// Address and port of the target.
     pub address: String,
     /// Whether the peer is a neph reflector.
     pub reflector: bool,
-    /// Whether both ends have one clock.
+    /// Whether both sides read the same clock.
     pub same_clock: bool,
-    /// How many machines answer behind the address, where there are several.
+    /// Number of servers that answer behind the address; null unless several were distinguished.
     pub backends: Option<usize>,
-    /// The interval between messages in nanoseconds.
+    /// Time between two messages.
     pub interval_ns: Span,
-    /// The size of a request in bytes.
+    /// Payload of a request.
     pub request_bytes: usize,
-    /// The size of a reply in bytes.
+    /// Payload of a reply.
     pub response_bytes: usize,
-    /// How messages ended.
+    /// Outcomes of the messages.
     pub(super) tally: Tally,
-    /// How often each answer came, by its name.
+    /// Number of each answer, by its name.
     pub answers: BTreeMap<String, u64>,
-    /// Replies to a SYN that were a RST; null of other probes.
+    /// RST replies to a SYN; null for other probes.
     pub refused: Option<u64>,
-    /// From when a message was to be sent to its reply.
+    /// Response time: from the scheduled send time to the reply; null without a reply.
     pub(super) response_ns: Option<NumbersDocument>,
-    /// From when a message was sent to its reply.
+    /// Service time: from dialling or sending to the reply; null without a reply.
     pub(super) service_ns: Option<NumbersDocument>,
-    /// From leaving to the acknowledgement by TCP.
+    /// TCP RTT: from the departure of the request to its acknowledgement; null if not known.
     pub(super) tcp_ns: Option<NumbersDocument>,
-    /// Both directions of the network without the peer.
+    /// Network RTT: both directions, without the time at the peer; null without the peer's
+    /// timestamps.
     pub(super) network_ns: Option<NumbersDocument>,
-    /// The network and the peer.
+    /// RTT of network and peer together; null if the peer gives timestamps, or if not known.
     pub(super) network_and_peer_ns: Option<NumbersDocument>,
     /// Retransmitted segments; null without TCP.
     pub retransmissions: Option<u64>,
-    /// Of these, those that the peer had received already (DSACK).
+    /// Of these, segments that the peer had received already (DSACK); null without TCP.
     pub spurious_retransmissions: Option<u64>,
-    /// Where the time went: the entries of the ledgers.
+    /// Entries of the ledgers, by stage.
     pub(super) stages: Vec<StageSummary>,
 }
 
 /// An entry of the ledgers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StageSummary {
-    /// Its stages.
+    /// Names of its stages.
     pub(super) stage: String,
-    /// Whether these are several, because a mark between them is missing.
+    /// Whether these are several, because a timestamp between them is missing.
     pub merged: bool,
-    /// Its share of the response times of all replies.
+    /// Share of the response times of all replies, 0 to 1.
     pub share: f64,
-    /// Its distribution.
+    /// Distribution of its time; null without a value.
     pub(super) ns: Option<NumbersDocument>,
 }
 
 /// A distribution in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct NumbersDocument {
-    /// How many values.
+    /// Number of values.
     pub(super) n: usize,
     /// Messages of the population that have no value; they rank above all values.
     pub without_value: usize,
-    /// How these ended; null where there are none.
+    /// Outcome of these messages; null if there are none.
     pub without_value_is: Option<&'static str>,
-    /// Whether quantiles are exact; else they are within 0.2 %.
+    /// Whether percentiles are exact; else they are within 0.2 %.
     pub quantiles_exact: bool,
-    /// The mean of the values.
+    /// Mean of the values; null if not known.
     pub(super) mean: Option<f64>,
-    /// Their standard deviation.
+    /// Standard deviation; null if not known.
     pub(super) sd: Option<f64>,
-    /// The lowest.
+    /// Minimum.
     pub(super) min: Option<f64>,
-    /// The highest.
+    /// Maximum.
     pub(super) max: Option<f64>,
-    /// The median; null where there are too few messages.
+    /// Median; null with too few messages.
     pub(super) p50: Option<QuantileDocument>,
-    /// The 90th percentile.
+    /// 90th percentile; null with too few messages.
     pub(super) p90: Option<QuantileDocument>,
-    /// The 99th percentile.
+    /// 99th percentile; null with too few messages.
     pub(super) p99: Option<QuantileDocument>,
-    /// The 99.9th percentile.
+    /// 99.9th percentile; null with too few messages.
     pub p999: Option<QuantileDocument>,
 }
 
-/// A quantile.
+/// A percentile.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct QuantileDocument {
-    /// Its value; null where it lies among the messages without one.
+    /// The value in nanoseconds; null if it lies among the messages without a value.
     pub(super) value: Option<f64>,
 }
 
 impl PingSummary {
-    /// Of what was measured.
+    /// The summary of a measurement.
     pub fn of(origin: Origin, planned: &PlannedFlows, result: &PingResult) -> Self {
         let flows = planned.flows.iter().zip(&result.flows);
         let found = causes(planned, result);
@@ -194,7 +195,8 @@ fn numbers(values: &RunningSummary, none: Unanswered) -> Option<NumbersDocument>
     }
     let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
     let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
-    // Without an interval: neighbouring messages are not independent, and nothing here knows by how much.
+    // Without an interval: consecutive messages are not independent, and the degree is unknown
+    // here.
     let at = |quantile: Result<Quantile, StatsError>| {
         let value = quantile.ok()?.value().number();
         Some(QuantileDocument { value })

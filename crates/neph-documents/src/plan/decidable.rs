@@ -1,5 +1,5 @@
-//! Whether a plan has enough blocks for the comparisons of its report. The report shows how many are
-//! needed.
+//! Whether a plan has enough blocks for the comparisons of its report. The report shows how many
+//! are needed.
 
 use neph_analysis::{blocks_to_compare, comparisons};
 use neph_campaign::{Plan, expand};

@@ -1,4 +1,4 @@
-//! What a reader of a plan should know although it can be carried out.
+//! Notes for the reader of a valid plan.
 
 use neph_campaign::estimate::{Estimate, estimate};
 use neph_campaign::{Plan, expand};

@@ -61,7 +61,7 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
     write_alarms(out, plan)
 }
 
-/// Each with how much it sends and how long it takes.
+/// Each scenario with its traffic and its duration.
 fn write_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
     // Wide enough for a label of four or five parameters.
     const USUAL: usize = 58;
@@ -89,7 +89,7 @@ fn write_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<(
     Ok(())
 }
 
-/// What the estimate cannot know: how often the routers on the way answer.
+/// The limits of the estimate: how often routers answer is unknown.
 fn write_traces(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
     if cost.slow_traces == Span::ZERO {
         return Ok(());
@@ -112,7 +112,7 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
     )
 }
 
-/// How long flows live, where it is the same in all scenarios: else their labels say it.
+/// The lifetime of flows, if all scenarios have the same: else labels contain it.
 fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
     let lives = scenarios.iter().filter_map(|one| one.parameters.lifetime());
     let lives: BTreeSet<&Lifetime> = lives.collect();
@@ -125,7 +125,7 @@ fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()
     }
 }
 
-/// When the seasons are. How long a campaign waits for them depends on when it begins.
+/// The times of the seasons. How long a campaign waits for them depends on its start.
 fn write_seasons(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     for season in &plan.seasons {
         let own = season.topology.as_ref();
@@ -138,7 +138,7 @@ fn write_seasons(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     writeln!(out, "waiting for the seasons comes on top of the time")
 }
 
-/// Which rules each experiment is judged by: of each endpoint apart, unless all have the same.
+/// The alarm rules: for each endpoint, or once if all have the same.
 fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     if !plan.has_alarms() {
         return Ok(());
@@ -164,7 +164,7 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// The order in which scenarios will run, if it is known already, and what runs at the same time.
+/// The order in which scenarios will run, if it is known, and which run at the same time.
 fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
     const SHOWN: u32 = 10;
     let groups = groups(plan, scenarios);
@@ -198,8 +198,8 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
     Ok(())
 }
 
-/// `3, then 1 and 2 at the same time, then 4`; where nothing runs at the same time, `3 1 2 4`. Scenarios
-/// that run at the same time have no order, so they are in the order of the plan.
+/// `3, then 1 and 2 at the same time, then 4`; where nothing runs at the same time, `3 1 2 4`.
+/// Scenarios that run at the same time have no order, so they are in the order of the plan.
 fn in_words(order: &[u32], groups: &[u32]) -> String {
     let turns = together::in_groups(order, groups);
     let alone = turns.iter().all(|turn| turn.len() == 1);

@@ -8,7 +8,7 @@ use neph_model::{Scenario, Span};
 
 use super::time;
 
-/// So many rounds are printed one by one.
+/// Maximum number of rounds that are printed one by one.
 const MOST_ROUNDS: usize = 40;
 
 /// Whether a plan has a timetable to show: several sites, or a period.
@@ -16,7 +16,7 @@ pub(super) fn are_shown(plan: &Plan) -> bool {
     !plan.agents.is_empty() || plan.every.is_some()
 }
 
-/// Writes the rounds of a block, how short they could be at best, and what each resource carries.
+/// Writes the rounds of a block, their least possible duration, and the traffic of each resource.
 pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
     let found = rounds(plan, scenarios);
     let table = &found.table;

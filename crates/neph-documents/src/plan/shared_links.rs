@@ -13,8 +13,8 @@ struct Circuit {
     endpoint: String,
 }
 
-/// Writes which links the circuits of `plan` share by these traceroutes, the latest of each circuit, and
-/// how the plan would declare them.
+/// Writes which links the circuits of `plan` share by these traceroutes, the latest of each
+/// circuit, and how the plan would declare them.
 ///
 /// # Errors
 /// It cannot be written.

@@ -14,132 +14,134 @@ use super::second::RrSecondRow;
 /// A request/response test.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RrDocument {
-    /// The version of this document.
+    /// Version of this schema.
     pub schema: Version,
-    /// The server's address and port.
+    /// Address and port of the server.
     pub server: String,
-    /// `udp_rr`, `tcp_rr` or `tcp_crr` (a connection for each transaction).
+    /// Kind of test: `udp_rr`, `tcp_rr` or `tcp_crr` (a connection for each transaction).
     pub test: &'static str,
-    /// Streams, each with one transaction outstanding.
+    /// Number of streams, each with one transaction outstanding.
     pub streams: u16,
-    /// How long it was to last, in nanoseconds.
+    /// Planned duration.
     pub duration_ns: Span,
     /// Payload of a request in bytes.
     pub request_bytes: u32,
     /// Payload of a reply in bytes.
     pub reply_bytes: u32,
-    /// How long a reply was waited for, in nanoseconds; null of `tcp_rr`, where TCP retransmits.
+    /// Time after which a transaction without a reply is lost; null for `tcp_rr`, where TCP
+    /// retransmits.
     pub timeout_ns: Option<Span>,
-    /// Whether the client looked for replies without sleeping.
+    /// Whether the client polled for replies without sleeping.
     pub busy_poll: bool,
-    /// The differentiated services code point that was asked for; null for the system's.
+    /// Requested DSCP; null for the system's default.
     pub dscp: Option<u8>,
-    /// When the first transaction began, by the client's clock.
+    /// Start of the first transaction, on the client's clock.
     pub started_unix_ns: i64,
-    /// From the beginning of the first transaction to the end of the last one, in nanoseconds.
+    /// Time from the start of the first transaction to the end of the last one.
     pub lasted_ns: Span,
-    /// Whether it was stopped before its time was over.
+    /// Whether it was stopped before its end.
     pub is_stopped: bool,
-    /// Why it broke off; null where it did not.
+    /// Why it broke; null otherwise.
     pub fault: Option<String>,
-    /// Transactions that had a reply in time.
+    /// Transactions with a reply in time.
     pub transactions: u64,
-    /// The same per second, all streams together.
+    /// Transactions with a reply in time per second, all streams together.
     pub transactions_per_s: f64,
-    /// Their round-trip times.
+    /// Round-trip times of transactions.
     pub rtt: RttDocument,
-    /// Transactions that had no reply in time.
+    /// Transactions without a reply in time.
     pub lost: u64,
-    /// The share of all transactions that were lost, percent.
+    /// Transactions without a reply in time, percent of all.
     pub lost_percent: f64,
-    /// Of these, transactions whose request did not come to the server; null where it is not known, and
-    /// of TCP.
+    /// Of these, transactions whose request did not arrive at the server; null if not known, and
+    /// for TCP.
     pub lost_requests: Option<u64>,
-    /// How long the client waited for lost transactions, together, in nanoseconds.
+    /// Total time that the client waited for lost transactions.
     pub lost_wait_ns: Span,
-    /// Replies that came after their transaction was lost.
+    /// Replies that arrived after their transaction was lost.
     pub late: u64,
-    /// Replies that came more than once.
+    /// Duplicate replies.
     pub duplicates: u64,
-    /// Datagrams that are no reply of the stream that got them.
+    /// Datagrams that are no reply of the stream that received them.
     pub foreign: u64,
-    /// The client.
+    /// CPU use of the client.
     pub client: RrEndDocument,
-    /// The server.
+    /// CPU use of the server.
     pub server_end: RrEndDocument,
-    /// Each second.
+    /// Results of each second.
     pub seconds: Vec<RrSecondRow>,
-    /// The histogram of round-trip times: buckets that have some, in ascending order, each at most one
-    /// part in 512 wide.
+    /// Histogram of round-trip times: buckets with transactions, ascending, each at most one part
+    /// in 512 wide.
     pub histogram: Vec<BucketDocument>,
 }
 
-/// Round-trip times in nanoseconds. Of `tcp_crr` they have opening and closing the connection in them.
-/// Lost transactions count in percentiles as slower than every reply.
+/// Round-trip times. For `tcp_crr` they include opening and closing the connection. In percentiles,
+/// lost transactions count as slower than every reply.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct RttDocument {
-    /// The shortest.
+    /// Minimum; null without a reply.
     pub min_ns: Option<Span>,
-    /// The mean.
+    /// Mean; null without a reply.
     pub mean_ns: Option<Span>,
-    /// The standard deviation.
+    /// Standard deviation; null without a reply.
     pub sd_ns: Option<Span>,
-    /// The median; null with fewer than 6 transactions, or where lost ones decide it.
+    /// Median; null with fewer than 6 transactions, or if lost ones decide it.
     pub p50_ns: Option<Span>,
-    /// The 90th percentile; null with fewer than 29 transactions, or where lost ones decide it.
+    /// 90th percentile; null with fewer than 29 transactions, or if lost ones decide it.
     pub p90_ns: Option<Span>,
-    /// The 99th percentile; null with fewer than 299 transactions, or where lost ones decide it.
+    /// 99th percentile; null with fewer than 299 transactions, or if lost ones decide it.
     pub p99_ns: Option<Span>,
-    /// The 99.9th percentile; null with fewer than 2995 transactions, or where lost ones decide it.
+    /// 99.9th percentile; null with fewer than 2995 transactions, or if lost ones decide it.
     pub p999_ns: Option<Span>,
-    /// The longest.
+    /// Maximum; null without a reply.
     pub max_ns: Option<Span>,
-    /// The mean difference of consecutive round-trip times of a stream, without sign.
+    /// Mean absolute difference between consecutive round-trip times of a stream; null without one.
     pub jitter_ns: Option<Span>,
 }
 
-/// How an end's threads and host were used. Shares are percent of a core's time.
+/// The CPU use of one end. Shares are percent of a core's time.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct RrEndDocument {
-    /// CPU time of the busiest stream's thread.
+    /// CPU time of the busiest stream thread.
     pub thread_percent: f64,
-    /// The core that this thread was on most often in its busiest second; null where it is not known.
+    /// Core on which this thread ran most often in its busiest second; null if not known.
     pub core: Option<u32>,
-    /// How busy the thread's core was, with all that the host did; null where it is not known.
+    /// Utilisation of this core by all programs of the host; null if not known.
     pub core_busy_percent: Option<f64>,
-    /// Of that, in soft interrupts.
+    /// Of that, soft interrupts; null if not known.
     pub core_softirq_percent: Option<f64>,
-    /// Of that, taken by the hypervisor.
+    /// Of that, time taken by the hypervisor; null if not known.
     pub core_steal_percent: Option<f64>,
-    /// CPU time of the end's process in nanoseconds.
+    /// CPU time of the end's process.
     pub process_cpu_ns: Span,
-    /// CPU time of the end's process for each transaction in nanoseconds; null where there was none.
+    /// CPU time of the end's process per transaction; null without a transaction.
     pub cpu_per_transaction_ns: Option<Span>,
-    /// Datagrams that the end's kernel dropped at full receive buffers, of all programs (`RcvbufErrors`).
+    /// Datagrams that the end's kernel dropped at full receive buffers, of all programs
+    /// (`RcvbufErrors`).
     pub rcvbuf_errors: u64,
 }
 
 /// A bucket of a histogram.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct BucketDocument {
-    /// The shortest time that it takes, in nanoseconds.
+    /// Lower end of the bucket.
     pub from_ns: u64,
-    /// How many it has.
+    /// Number of transactions in the bucket.
     pub count: u64,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RrLine {
-    /// A second, once both ends have counted it.
+    /// A second, after both ends have counted it.
     Second(RrSecondRow),
-    /// The last line.
+    /// Summary: the last line.
     Summary(Box<RrDocument>),
 }
 
 impl RrDocument {
-    /// Of what was measured, with its seconds.
+    /// The document of a measurement, with its seconds.
     pub fn new(measured: &RrMeasured, seconds: Vec<RrSecondRow>) -> Self {
         let (ask, counts) = (&measured.spec.ask, &measured.counts);
         let buckets = measured.rtts.histogram().buckets();

@@ -1,4 +1,5 @@
-//! A second of a request/response test, all streams together: a line while it is measured, a row of CSV.
+//! A second of a request/response test, all streams together: a line while it is measured, a row of
+//! CSV.
 
 use neph_load::rr::RrSecond;
 use neph_model::Span;
@@ -6,36 +7,36 @@ use neph_model::Span;
 crate::rows! {
     /// A second, all streams together.
     pub struct RrSecondRow {
-        /// The number of the second, from 0.
+        /// Number of the second, from 0.
         second: u32,
-        /// When it ended, in nanoseconds since the first transaction began.
+        /// End of the second, since the start of the first transaction.
         end_ns: Span,
-        /// Transactions that had a reply in it.
+        /// Transactions with a reply in this second.
         transactions: u64,
         /// Transactions with a reply per second.
         transactions_per_s: f64,
-        /// The shortest round-trip time in nanoseconds.
+        /// Minimum round-trip time; null without a reply.
         min_ns: Option<Span>,
-        /// The median in nanoseconds; null with fewer than 6 transactions, or where lost ones decide it.
+        /// Median round-trip time; null with fewer than 6 transactions, or if lost ones decide it.
         p50_ns: Option<Span>,
-        /// The 99th percentile in nanoseconds; null with fewer than 299 transactions, or where lost ones
-        /// decide it.
+        /// 99th percentile of round-trip times; null with fewer than 299 transactions, or if lost
+        /// ones decide it.
         p99_ns: Option<Span>,
-        /// The longest round-trip time in nanoseconds.
+        /// Maximum round-trip time; null without a reply.
         max_ns: Option<Span>,
-        /// Transactions that had no reply in time.
+        /// Transactions without a reply in time.
         lost: u64,
-        /// Replies that came after their transaction was lost.
+        /// Replies that arrived after their transaction was lost.
         late: u64,
-        /// Replies that came more than once.
+        /// Duplicate replies.
         duplicates: u64,
         /// CPU time of the client's busiest thread, percent of a core.
         client_thread_percent: f64,
-        /// How busy the core of that thread was, percent; null where it is not known.
+        /// Utilisation of that thread's core, percent; null if not known.
         client_core_percent: Option<f64>,
         /// CPU time of the server's busiest thread, percent of a core.
         server_thread_percent: f64,
-        /// How busy the core of that thread was, percent; null where it is not known.
+        /// Utilisation of that thread's core, percent; null if not known.
         server_core_percent: Option<f64>,
     }
 }

@@ -1,4 +1,4 @@
-//! A request/response test for people: a line each second, and a summary.
+//! A request/response test as text: a line each second, and a summary.
 
 use neph_load::rr::{RrMeasured, RrSecond, RttFigure};
 use neph_load::throughput::Usage;
@@ -32,7 +32,7 @@ pub fn second_line(second: &RrSecond) -> String {
     )
 }
 
-/// Of the thread and of its core.
+/// CPU use of the thread and of its core.
 fn cpu(thread: f64, core: Option<f64>) -> String {
     let core = core.or_dash(|core| format!("{:.0}", core * 100.0));
     format!("{:.0}/{core} %", thread * 100.0)
@@ -46,7 +46,7 @@ fn rate(rate: f64) -> String {
     format!("{rate:.0}")
 }
 
-/// A quantile, or what stands for it.
+/// A percentile, or the word in its place.
 fn figure(figure: RttFigure) -> String {
     match figure {
         RttFigure::At(time) => time.to_string(),

@@ -17,12 +17,12 @@ use crate::sections::{Pairs, Sections};
 use crate::version::Version;
 use crate::when;
 
-/// What a campaign's document is made of.
+/// The input of a campaign's document.
 #[derive(Clone, Copy, Debug)]
 pub struct CampaignParts<'s> {
     /// The campaign.
     pub campaign: &'s Campaign,
-    /// Its status, with the command by which it goes on if it was cut off.
+    /// Its status, with the command that resumes it if it was interrupted.
     pub status: (&'s str, Option<&'s str>),
     /// Its scenarios.
     pub scenarios: &'s [Scenario],
@@ -38,12 +38,12 @@ pub struct CampaignParts<'s> {
     pub offset: UtcOffset,
 }
 
-/// Everything about a campaign.
+/// A campaign with its scenarios, its experiments and its checks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CampaignDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// What it is.
+    /// Facts about the campaign.
     pub campaign: CampaignFacts,
     /// Its scenarios.
     pub scenarios: Vec<ScenarioRow>,
@@ -58,48 +58,48 @@ pub struct CampaignDocument {
     /// Pings between experiments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pings_between: Vec<PingsRow>,
-    /// The plan's text.
+    /// Text of the plan.
     pub plan: String,
-    /// The text of the topology, where the plan has a lab.
+    /// Text of the topology; null without a lab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<String>,
 }
 
 crate::rows! {
-    /// What a campaign is.
+    /// Facts about a campaign.
     pub struct CampaignFacts {
-        /// The id.
+        /// Id of the campaign.
         id: String => left "id",
-        /// The name.
+        /// Name of the campaign.
         name: String => left "name",
-        /// `running`, `complete`, `interrupted` or `failed`.
+        /// Status: `running`, `complete`, `interrupted`, `incomplete` or `imported`.
         status: String => left "status" by |row| match &row.way_on {
             Some(command) => format!("{} ({command})", row.status),
             None => row.status.clone(),
         },
-        /// When it began, Unix time in nanoseconds.
+        /// When it began.
         started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
-        /// When it ended, Unix time in nanoseconds.
+        /// When it ended; null until then.
         ended_unix_ns: Option<Wall> => left "ended" by |row| ended(row.ended_unix_ns, row.offset),
-        /// How many blocks are planned.
+        /// Number of planned blocks.
         blocks: u32 => left "blocks",
-        /// `random` or `sequential`: the order of scenarios in a block.
+        /// Order of scenarios in a block: `random` or `sequential`.
         order: &'static str => left "order",
-        /// The seed of the order.
+        /// Seed of the random order.
         seed: u64 => left "seed",
-        /// The path of the plan.
+        /// Path of the plan.
         plan_path: String => left "plan file",
-        /// SHA-256 of the plan, in hex.
+        /// SHA-256 of the plan, hexadecimal; null without a plan.
         plan_hash: Option<String> => left "plan SHA-256",
-        /// SHA-256 of the topology, in hex, where the plan has a lab.
+        /// SHA-256 of the topology, hexadecimal; null without a lab.
         #[serde(skip_serializing_if = "Option::is_none")]
         topology_hash: Option<String> => left "topology SHA-256" by |row| {
             row.topology_hash.clone().unwrap_or_default()
         },
         ; shown
-        /// The time zone of times.
+        /// Time zone in which times are shown.
         offset: UtcOffset,
-        /// The command by which an interrupted campaign goes on.
+        /// Command that resumes an interrupted campaign.
         way_on: Option<String>,
     }
 }
@@ -107,32 +107,32 @@ crate::rows! {
 crate::rows! {
     /// A scenario of a campaign.
     pub struct ScenarioRow {
-        /// The place in the plan, from 0.
+        /// Place in the plan, from 0.
         index: u32 => right "NO",
-        /// All that it fixes, as a label.
+        /// Label with all parameters.
         label: String => left "SCENARIO" by |row| row.label_shown.clone(),
         /// The target.
         target: String => left "TARGET",
-        /// The kind of probe.
+        /// Kind of probe.
         probe: &'static str => left "PROBE",
-        /// The interval between messages in nanoseconds.
+        /// Time between two messages.
         interval_ns: Span => right "INTERVAL",
-        /// The size of a request in bytes.
+        /// Payload of a request.
         request_bytes: ByteSize => right "REQUEST",
-        /// The size of a reply in bytes.
+        /// Payload of a reply.
         response_bytes: ByteSize => right "REPLY" by |row| row.reply_shown.clone(),
-        /// How many messages an experiment has.
+        /// Messages per experiment and flow.
         messages: u64 => right "MESSAGES",
-        /// Further parameters by name, as texts of the plan.
+        /// Further parameters by name, as text.
         parameters: Parameters => left "FIXED" by |row| {
             let fixed = row.parameters.iter();
             let fixed: Vec<String> = fixed.map(|one| format!("{}={}", one.name(), one.text())).collect();
             fixed.join(" ")
         },
         ; shown
-        /// The label without what all scenarios share.
+        /// Label without the parts that all scenarios share.
         label_shown: String,
-        /// The size of a reply, with that of a neph reflector if it differs.
+        /// Payload of a reply, with that of a neph reflector if it differs.
         reply_shown: String,
     }
 }
@@ -140,11 +140,11 @@ crate::rows! {
 crate::rows! {
     /// A warning of a campaign's experiments.
     pub struct FlagRow {
-        /// How many experiments have it.
+        /// Number of experiments with this warning.
         experiments: u64 => right "EXPERIMENTS",
-        /// The warning of one of them.
+        /// Text of the warning in one of them.
         example: String => left "FOR EXAMPLE",
-        /// What to do.
+        /// Remedy.
         advice: String => left "ADVICE",
     }
 }
@@ -154,24 +154,24 @@ crate::rows! {
     pub struct ThroughputRow {
         /// The block, from 0.
         block: u32 => right "BLOCK" by |row| block(row.block),
-        /// The endpoint.
+        /// Name of the endpoint.
         endpoint: String => left "ENDPOINT",
-        /// The site of a lab from which it was made.
+        /// Lab site that sent; null for the host itself.
         site: Option<String> => left "FROM",
-        /// What made it.
+        /// Program that ran it: `neph` or `iperf3`.
         tool: String => left "TOOL",
-        /// The goodput in bit/s; null where the check failed.
+        /// Goodput; null if the check failed.
         goodput_bits_per_s: Option<BitRate> => right "GOODPUT",
-        /// Retransmitted segments.
+        /// Retransmitted segments; null if the check failed.
         retransmissions: Option<u64> => right "RETRANSMISSIONS",
-        /// Retransmitted segments that the peer had received already.
+        /// Of these, segments that the peer had received already; null if the check failed.
         spurious_retransmissions: Option<u64> => right "SPURIOUS",
-        /// Each second.
+        /// Results of each second.
         seconds: Vec<ThroughputSecond> => left "BY SECOND" by |row| {
             let goodputs: Vec<String> = row.seconds.iter().map(|one| one.goodput.to_string()).collect();
             goodputs.join(", ")
         },
-        /// Why it failed.
+        /// Why it failed; null otherwise.
         failure: Option<String> => left "FAILURE" by |row| row.failure.clone().unwrap_or_default(),
     }
 }
@@ -181,28 +181,28 @@ crate::rows! {
     pub struct TracerouteRow {
         /// The block, from 0.
         block: u32 => right "BLOCK" by |row| block(row.block),
-        /// The endpoint.
+        /// Name of the endpoint.
         endpoint: String => left "ENDPOINT",
-        /// The site of a lab from which it was made.
+        /// Lab site that sent the probes; null for the host itself.
         site: Option<String> => left "FROM",
-        /// The address that was looked for.
+        /// Address of the destination.
         destination: IpAddr => left "DESTINATION" by |row| row.destination.to_string(),
-        /// Whether it answered.
+        /// Whether the destination answered.
         reached: bool => left "REACHED" by |row| if row.reached { "yes" } else { "no" }.to_owned(),
-        /// How many hops there are.
+        /// Number of hops; null if the destination did not answer.
         length: Option<RouteLength> => left "LENGTH" by |row| length(row.length),
         /// The hops.
         hops: Vec<Hop> => left "HOPS" by |row| {
             let hops: Vec<String> = row.hops.iter().map(hop).collect();
             hops.join(", ")
         },
-        /// Why it failed.
+        /// Why it failed; null otherwise.
         failure: Option<String> => left "FAILURE" by |row| row.failure.clone().unwrap_or_default(),
     }
 }
 
 impl CampaignDocument {
-    /// Of these parts, and the rows of the experiments.
+    /// The document of these parts, and of the rows of the experiments.
     pub fn of(parts: &CampaignParts<'_>, experiments: Vec<ExperimentRow>) -> Self {
         Self {
             schema: Version,
@@ -280,8 +280,8 @@ fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
     rows.collect()
 }
 
-/// Each kind of warning once, with how many experiments have it and what to do about it; by load
-/// where the plan generates one and the advice depends on it.
+/// Each kind of warning once, with the number of experiments and the remedy; by load if the plan
+/// generates one and the remedy depends on it.
 fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<FlagRow> {
     let load = |one: &Experiment| {
         let scenario = scenarios.iter().find(|known| known.id == one.scenario);
@@ -310,7 +310,7 @@ fn throughput(check: &Throughput) -> ThroughputRow {
     let sum = |value: fn(&ThroughputSecond) -> u32| -> u64 {
         check.seconds.iter().map(|one| u64::from(value(one))).sum()
     };
-    // A check that failed found nothing, and not 0 bit/s.
+    // A failed check has no result, which differs from 0 bit/s.
     let is_known = check.failure.is_none();
     ThroughputRow {
         block: check.block,

@@ -1,4 +1,4 @@
-//! An experiment: what it carried out, how its messages ended, and what is needed to judge it.
+//! An experiment: its scenario, the outcomes of its messages, and the facts needed to judge it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::sections::{Pairs, Sections};
 use crate::trace::PathRow;
 use crate::version::Version;
 
-/// What an experiment's document is made of.
+/// The input of an experiment's document.
 #[derive(Clone, Debug)]
 pub struct ExperimentParts<'s> {
     /// Its campaign.
@@ -37,81 +37,81 @@ pub struct ExperimentParts<'s> {
     pub samples: &'s [Sample],
     /// Where and how it was measured.
     pub provenance: Option<&'s Provenance>,
-    /// Transfers on the ports of its classes.
+    /// Transfers on the source ports of its latency classes.
     pub transfers: Vec<ClassTransferRow>,
-    /// What is kept of its messages, where these were reduced.
+    /// The distribution that remains of its messages, if these were removed.
     pub reduced: Option<ReducedFacts>,
-    /// Routes that were traced while it ran.
+    /// Numbers of routes that were traced during the experiment.
     pub traced: Option<TracedFacts>,
-    /// The paths of its flows, where they were traced.
+    /// The paths of its flows, if they were traced.
     pub paths: Option<PathsFound>,
     /// The time zone in which its times are shown.
     pub offset: UtcOffset,
 }
 
-/// What the latest trace of an experiment's flows found.
+/// The result of the latest trace of an experiment's flows.
 #[derive(Clone, Debug)]
 pub struct PathsFound {
     /// The paths.
     pub paths: Vec<PathRow>,
-    /// Routes that are not complete.
+    /// Numbers of incomplete routes.
     pub incomplete: Option<RoutesFacts>,
 }
 
-/// Everything about an experiment.
+/// An experiment with its results and its provenance.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExperimentDocument {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// What it is.
+    /// Facts about the experiment.
     pub experiment: ExperimentFacts,
-    /// How its messages ended.
+    /// Outcomes of its messages.
     pub tally: TallyFacts,
-    /// What it came to, where it is a transfer.
+    /// Results of a transfer; empty if it measured messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantities: Vec<QuantityRow>,
-    /// Why it was not more, a sentence for each direction.
+    /// What limited the transfer, one sentence per direction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
-    /// What is kept of its messages, where these were reduced.
+    /// Distribution that remains of its messages; null if the messages are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduced: Option<ReducedFacts>,
-    /// Its fleet, where it is one.
+    /// Facts about its fleet; null without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFacts>,
     /// Its flows.
     pub flows: Vec<FlowRow>,
-    /// Transfers on the ports of its classes.
+    /// Transfers on the source ports of its latency classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<ClassTransferRow>,
-    /// Routes that were traced while it ran.
+    /// Numbers of routes that were traced during the experiment; null without a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traced: Option<TracedFacts>,
-    /// The paths of its flows, where they were traced.
+    /// Paths of its flows; null if they were not traced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<PathRow>>,
-    /// Routes that are not complete.
+    /// Numbers of incomplete routes; null if all are complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<RoutesFacts>,
     /// Its warnings.
     pub flags: Vec<WarningRow>,
-    /// What happened besides messages.
+    /// Events that are not messages.
     pub events: Vec<EventRow>,
     /// Series of samples.
     pub series: Vec<SeriesRow>,
-    /// Where and how it was measured.
+    /// Where and how it was measured; null if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<ProvenanceFacts>,
-    /// Offloads of the host's interfaces by name.
+    /// Offloads of the host's interfaces by name; null if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offloads: Option<BTreeMap<String, String>>,
-    /// Kernel settings by name.
+    /// Kernel settings by name; null if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sysctls: Option<BTreeMap<String, String>>,
 }
 
 impl ExperimentDocument {
-    /// Of these parts.
+    /// The document of these parts.
     pub fn of(parts: ExperimentParts<'_>) -> Self {
         let experiment = parts.experiment;
         let host = parts.provenance.map(|known| &known.host);

@@ -8,82 +8,82 @@ use crate::cell::OrDash;
 use crate::when;
 
 crate::rows! {
-    /// What an experiment is.
+    /// Facts about an experiment.
     pub struct ExperimentFacts {
-        /// The id.
+        /// Id of the experiment.
         id: String => left "id",
-        /// The campaign's id.
+        /// Id of the campaign.
         campaign: String => left "campaign" by |row| format!("{} ({})", row.campaign_name, row.campaign),
-        /// The scenario's label.
+        /// Label of the scenario.
         scenario: String => left "scenario",
-        /// The scenario's id.
+        /// Id of the scenario.
         scenario_id: String => left "scenario id",
         /// The block, from 0.
         block: u32 => left "block" by |row| block(row.block),
-        /// The place in the block, from 0.
+        /// Position in the block, from 0.
         position: u32 => left "place in block",
-        /// The attempt, from 1.
+        /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.
         attempt: u32 => left "try",
-        /// `running`, `complete`, `interrupted` or `failed`.
+        /// Status: `running`, `complete`, `interrupted` or `failed`.
         status: String => left "status",
-        /// When it began, Unix time in nanoseconds.
+        /// When it began.
         started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
-        /// When it ended, Unix time in nanoseconds.
+        /// When it ended; null until then.
         ended_unix_ns: Option<Wall> => left "ended" by |row| ended(row.ended_unix_ns, row.offset),
-        /// Why it failed or was interrupted.
+        /// Why it failed or was interrupted; null otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> => left "reason" by |row| row.reason.clone().unwrap_or_default(),
         ; shown
-        /// The campaign's name.
+        /// Name of the campaign.
         campaign_name: String,
-        /// The time zone of times.
+        /// Time zone in which times are shown.
         offset: UtcOffset,
     }
 }
 
 crate::rows! {
-    /// How messages ended.
+    /// The outcomes of messages.
     pub struct TallyFacts {
-        /// All that were or should have been sent.
+        /// All messages of the schedule until the end.
         messages: u64 => left "messages",
-        /// Those with the expected reply.
+        /// Messages with the expected reply.
         replies: u64 => left "replies" by |row| row.of(row.replies),
-        /// Those with another answer.
+        /// Messages with an unexpected answer.
         errors: u64 => left "errors" by |row| row.of(row.errors),
-        /// Those without a reply in time.
+        /// Messages without a reply in time.
         lost: u64 => left "lost" by |row| row.of(row.lost),
-        /// Those that could not be sent.
+        /// Messages that could not be sent.
         failed: u64 => left "not sent" by |row| row.of(row.failed),
         /// Duplicate replies.
         duplicates: u64 => left "duplicates" by |row| row.of(row.duplicates),
-        /// Replies that arrived out of order.
+        /// Replies that arrived after the reply to a later message.
         reordered: u64 => left "reordered" by |row| row.of(row.reordered),
-        /// Replies after the message was counted as lost.
+        /// Replies that arrived after their message was counted as lost.
         late: u64 => left "late replies" by |row| row.of(row.late),
     }
 }
 
 crate::rows! {
-    /// What is kept of the messages of an experiment that a retention policy has reduced.
+    /// The distribution that remains of messages that a retention policy removed.
     pub struct ReducedFacts {
-        /// When its messages were replaced by a histogram of response times for each minute.
+        /// When a histogram of response times for each minute replaced the messages.
         at_unix_ns: Wall => left "messages removed" by |row| crate::when::utc(row.at_unix_ns),
-        /// When these histograms were removed too; `null` while they are there.
+        /// When these histograms were removed too; null while they are stored.
         minutes_removed_unix_ns: Option<Wall> => left "histograms removed" by |row| {
             row.minutes_removed_unix_ns.map_or_else(String::new, crate::when::utc)
         },
-        /// How many minutes of the main flow have a histogram.
+        /// Number of minutes of the main flow with a histogram.
         minutes: u64 => right "minutes",
-        /// The shortest response time; of a fleet, round trip of the network.
+        /// Minimum response time, for a fleet minimum network round trip; null without a reply.
         min_ns: Option<Span> => left "min" by |row| shown(row.min_ns),
-        /// The median, from all histograms together, to one part in 512; `null` where it lies among the lost messages or
-        /// there are too few messages, as for those below.
+        /// Median of all histograms together, within one part in 512; null if it lies among lost
+        /// messages, or with too few messages.
         p50_ns: Option<Span> => left "p50" by |row| shown(row.p50_ns),
-        /// 90 % are below it.
+        /// 90th percentile; null like `p50_ns`.
         p90_ns: Option<Span> => left "p90" by |row| shown(row.p90_ns),
-        /// 99 % are below it.
+        /// 99th percentile; null like `p50_ns`.
         p99_ns: Option<Span> => left "p99" by |row| shown(row.p99_ns),
-        /// The longest.
+        /// Maximum; null without a reply.
         max_ns: Option<Span> => left "max" by |row| shown(row.max_ns),
     }
 }
@@ -99,9 +99,9 @@ impl TallyFacts {
 }
 
 crate::rows! {
-    /// What a transfer came to.
+    /// A result of a transfer.
     pub struct QuantityRow {
-        /// The quantity, with its unit.
+        /// Name of the quantity, with its unit.
         quantity: Quantity => left "QUANTITY" by |row| row.quantity.facts().title.to_owned(),
         /// The value, in that unit.
         value: f64 => right "VALUE" by |row| row.quantity.in_words(row.value),
@@ -109,19 +109,19 @@ crate::rows! {
 }
 
 crate::rows! {
-    /// A fleet of flows.
+    /// Facts about a fleet.
     pub struct FleetFacts {
-        /// How many flows it has at a time.
+        /// Number of concurrent flows.
         slots: u32 => left "flows",
-        /// The kind of probe.
+        /// Kind of probe.
         probe: &'static str => left "probe",
-        /// The interval between a flow's messages in nanoseconds.
+        /// Time between two messages of a flow.
         interval_ns: Span => left "interval" by |row| row.interval_ns.exact(),
-        /// After which time a flow is replaced by a new one, in nanoseconds.
+        /// Lifetime after which a flow is replaced by a new one; null if flows are not replaced.
         flow_lifetime_ns: Option<Span> => left "lifetime" by |row| {
             row.flow_lifetime_ns.or_dash(Span::exact)
         },
-        /// When a path change is detected.
+        /// Criteria for path changes.
         criteria: String => left "change criteria",
         /// The endpoints, with their addresses.
         endpoints: Vec<String>,
@@ -131,23 +131,23 @@ crate::rows! {
 crate::rows! {
     /// A flow of an experiment.
     pub struct FlowRow {
-        /// The flow, from 0; 0 is the main one.
+        /// Index of the flow, from 0; 0 is the main flow.
         flow: u32 => right "FLOW",
-        /// `main`, `companion` or `ping_destination`.
+        /// Role: `main`, `companion` or `ping_destination`.
         role: &'static str => left "ROLE",
-        /// The kind of probe.
+        /// Kind of probe.
         probe: &'static str => left "PROBE",
-        /// The endpoint's or ping destination's name.
+        /// Name of the endpoint or ping destination.
         name: String => left "NAME",
-        /// The local address.
+        /// Local address and port; null if not known.
         source: Option<String> => left "SOURCE",
-        /// The peer's address.
+        /// Address and port of the peer; null if not known.
         target: Option<String> => left "TARGET",
         /// Whether the peer is a neph reflector.
         reflector: bool => left "PEER" by |row| {
             if row.reflector { "neph reflector" } else { "not ours" }.to_owned()
         },
-        /// Whether both ends have one clock.
+        /// Whether both sides read the same clock.
         same_clock: bool => left "CLOCK" by |row| {
             if row.same_clock { "the same" } else { "its own" }.to_owned()
         },
@@ -159,7 +159,7 @@ crate::rows! {
     pub struct WarningRow {
         /// The warning with its values.
         flag: Warning => left "FLAG" by |row| row.flag.to_string(),
-        /// What to do.
+        /// Remedy.
         advice: String => left "ADVICE",
     }
 }
@@ -167,13 +167,13 @@ crate::rows! {
 crate::rows! {
     /// An event.
     pub struct EventRow {
-        /// Nanoseconds since the experiment's start.
+        /// Time since the experiment's start.
         at_ns: Span => right "AT",
-        /// The flow, from 0.
+        /// Index of the flow, from 0.
         flow: u32 => right "FLOW",
-        /// What happened.
+        /// Kind of event.
         kind: &'static str => left "EVENT",
-        /// The same in words, with details.
+        /// Description with details.
         text: String => left "IN WORDS",
     }
 }
@@ -181,15 +181,15 @@ crate::rows! {
 crate::rows! {
     /// A series of samples.
     pub struct SeriesRow {
-        /// Its name, with the unit.
+        /// Name of the series, with its unit.
         series: String => left "SERIES",
-        /// How many samples.
+        /// Number of samples.
         count: u64 => right "SAMPLES",
         /// The lowest value.
         min: f64 => right "LEAST" by |row| format!("{:.1}", row.min),
         /// The highest value.
         max: f64 => right "MOST" by |row| format!("{:.1}", row.max),
-        /// Each sample: nanoseconds since the experiment's start, and the value.
+        /// Samples: nanoseconds since the experiment's start, and the value.
         values: Vec<(i64, f64)>,
     }
 }
@@ -199,31 +199,31 @@ crate::rows! {
     pub struct ProvenanceFacts {
         /// Version and commit of neph.
         neph: String => left "neph",
-        /// SHA-256 of the plan, in hex.
+        /// SHA-256 of the plan, hexadecimal; null without a plan.
         plan_hash: Option<String> => left "plan SHA-256",
-        /// The site or network namespace.
+        /// Lab site or network namespace; null for the host itself.
         site: Option<String> => left "namespace",
-        /// The host's name.
+        /// Name of the host.
         host: Option<String> => left "host",
-        /// The kernel's version.
+        /// Kernel release and version.
         kernel: Option<String> => left "kernel",
-        /// The CPU.
+        /// CPU model and number of cores.
         cpu: Option<String> => left "CPU",
-        /// The kernel's clock source.
+        /// Current clock source of the kernel.
         clock_source: Option<String> => left "clock source",
-        /// How the clock is synchronised.
+        /// Synchronisation of the clock, with its estimated error.
         clock_sync: Option<String> => left "clock",
-        /// The congestion control of TCP.
+        /// TCP congestion control; null without TCP.
         congestion_control: Option<String> => left "congestion control",
-        /// The median lateness of sends in nanoseconds.
+        /// Median lateness; null if no message was sent.
         lateness_p50_ns: Option<Span> => left "lateness p50",
-        /// The 99th percentile of the lateness of sends in nanoseconds.
+        /// 99th percentile of lateness; null if no message was sent.
         lateness_p99_ns: Option<Span> => left "lateness p99",
-        /// CPU time that was not idle, in percent.
+        /// CPU time that was not idle; null if not known.
         busy_percent: Option<f64> => left "CPU busy" by |row| percent(row.busy_percent),
-        /// CPU time that the hypervisor gave to others, in percent.
+        /// CPU time that the hypervisor gave to other guests; null if not known.
         steal_percent: Option<f64> => left "CPU stolen" by |row| percent(row.steal_percent),
-        /// The load average over a minute.
+        /// Load average over one minute; null if not known.
         load_average: Option<f64> => left "load average" by |row| {
             row.load_average.or_dash(|load| format!("{load:.2}"))
         },

@@ -1,30 +1,33 @@
-//! What a fleet's experiment holds besides messages: transfers on the ports of its classes, and how
-//! many routes and path changes were traced.
+//! Results of a fleet's experiment in addition to messages: transfers on the source ports of its
+//! classes, and numbers of traced routes and path changes.
 
 use crate::cell::OrDash;
 use neph_flows::{Compared, completions};
 use neph_model::{ClassTransfer, Experiment, FlowRoute, FlowTrace, Span};
 
 crate::rows! {
-    /// Transfers on the ports of one class of flows.
+    /// Transfers on the source ports of one latency class.
     pub struct ClassTransferRow {
-        /// The endpoint.
+        /// Name of the endpoint.
         endpoint: String => left "ENDPOINT",
-        /// The class, from 1: the lowest base latency first.
+        /// Latency class, from 1 (lowest base latency).
         class: u64 => right "CLASS",
-        /// How many transfers completed.
+        /// Number of transfers, failed ones included.
         n: u64 => right "TRANSFERS",
-        /// How many failed.
+        /// Number of failed transfers; they count as longer than all others.
         failed: u64 => right "FAILED",
-        /// On how many source ports.
+        /// Number of source ports.
         ports: u64 => right "PORTS",
-        /// The median completion time in nanoseconds.
+        /// Median over ports of each port's median completion time, connecting included; null
+        /// without a number.
         median_ns: Option<Span> => right "MEDIAN",
-        /// The lower end of its confidence interval in nanoseconds.
+        /// Lower end of its 95 % confidence interval; null below 6 ports, or if it lies among
+        /// failed transfers.
         low_ns: Option<Span> => right "LOW",
-        /// The upper end of its confidence interval in nanoseconds.
+        /// Upper end of its 95 % confidence interval; null below 6 ports, or if it lies among
+        /// failed transfers.
         high_ns: Option<Span> => right "HIGH",
-        /// The ratio of the median to that of the first class.
+        /// Median divided by that of the first class that has one; null without a median.
         ratio: Option<f64> => right "RATIO" by |row| {
             row.ratio.or_dash(|ratio| format!("{ratio:.3}"))
         },
@@ -54,17 +57,17 @@ impl ClassTransferRow {
 }
 
 crate::rows! {
-    /// Routes that were traced while a fleet ran.
+    /// Numbers of routes that were traced while a fleet ran.
     pub struct TracedFacts {
-        /// How many.
+        /// Number of routes.
         routes: u64 => left "routes",
-        /// How many of them after a path change, changes that were withdrawn later included.
+        /// Routes after a path change, including changes that were withdrawn later.
         after_change: u64 => left "after a path change, withdrawn later included",
         /// Changes whose routes before and after could be compared.
         compared: u64 => left "changes compared",
-        /// Changes to other routers.
+        /// Path changes with other routers.
         other_routers: u64 => left "by other routers",
-        /// Changes with the same routers before and after.
+        /// Path changes with the same routers before and after.
         same_routers: u64 => left "by the same routers",
         /// Changes that could not be compared: no route before, or no router on both.
         not_compared: u64 => left "not compared: no route of the path before, or no router of both",
@@ -72,7 +75,7 @@ crate::rows! {
 }
 
 impl TracedFacts {
-    /// Of so many routes, and for those after a change, whether they went over other routers
+    /// The numbers for these routes, and for those after a change, whether the routers differ
     /// (`None`: not comparable).
     pub fn of(routes: u64, changes: Vec<Option<bool>>) -> Self {
         let after_change = changes.len() as u64;
@@ -89,14 +92,15 @@ impl TracedFacts {
 }
 
 crate::rows! {
-    /// Routes that are not complete.
+    /// Numbers of incomplete routes.
     pub struct RoutesFacts {
-        /// Routes that end before the target, on purpose or because nothing replied.
+        /// Routes that end before the target, as configured or because nothing replied; null if
+        /// there are none.
         #[serde(skip_serializing_if = "Option::is_none")]
         without_target: Option<usize> => left "routes without the target" by |row| {
             row.without_target.map(|count| count.to_string()).unwrap_or_default()
         },
-        /// Flows to which no router and no target replied.
+        /// Flows without a reply from any router or the target; null if there are none.
         #[serde(skip_serializing_if = "Option::is_none")]
         unanswered: Option<usize> => left "flows that no router and no target answered" by |row| {
             row.unanswered.map(|count| count.to_string()).unwrap_or_default()
@@ -105,7 +109,7 @@ crate::rows! {
 }
 
 impl RoutesFacts {
-    /// Of a trace; `None` where all routes are complete.
+    /// The numbers of a trace; `None` if all routes are complete.
     pub fn of(trace: &FlowTrace) -> Option<Self> {
         let count = |is_so: fn(&FlowRoute) -> bool| {
             let routes = trace.routes.iter().filter(|one| is_so(one));

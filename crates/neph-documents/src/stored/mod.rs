@@ -1,4 +1,4 @@
-//! What a store holds: `neph list` and `neph show`.
+//! The content of a store: `neph list` and `neph show`.
 
 mod campaign;
 mod experiment;
@@ -14,7 +14,7 @@ pub use fleet::{ClassTransferRow, RoutesFacts, TracedFacts};
 pub use lists::{CampaignRow, ExperimentRow, TidyRow, share};
 pub use pings::PingsRow;
 
-/// A part of a name that is long enough to be found by.
+/// The start of an id that is long enough to be unique.
 fn beginning(id: &str, length: usize) -> String {
     id[..length.min(id.len())].to_owned()
 }

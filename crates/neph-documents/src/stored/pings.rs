@@ -8,26 +8,27 @@ use super::lists::block;
 use crate::p50::P50;
 
 crate::rows! {
-    /// The pings to one destination while one block was waited for.
+    /// The pings to one destination before one block.
     pub struct PingsRow {
-        /// The destination's name in the plan.
+        /// Name of the destination in the plan.
         name: String => left "DESTINATION",
         /// The block that followed, from 0.
         block: u32 => right "BEFORE BLOCK" by |row| block(row.block),
-        /// How many were sent.
+        /// Pings sent.
         sent: u64 => right "SENT",
-        /// How many were answered with an error.
+        /// Pings answered with an error.
         errors: u64 => right "ERRORS",
-        /// How many had no reply in time.
+        /// Pings without a reply in time.
         lost: u64 => right "LOST",
-        /// How many could not be sent.
+        /// Pings that could not be sent.
         failed: u64 => right "NOT SENT",
-        /// The median round trip in nanoseconds; pings without a reply count as slower.
+        /// Median round trip; pings without a reply count as slower. null if they decide it, or
+        /// with too few pings.
         p50_ns: Option<Span> => right "P50" by |row| row.p50.to_string(),
-        /// The longest round trip in nanoseconds.
+        /// Maximum round trip; null without a reply.
         most_ns: Option<Span> => right "MOST",
-        /// Every ping: when it was sent (Unix time in nanoseconds), and its round trip in
-        /// nanoseconds, null without a reply.
+        /// Each ping: send time in Unix nanoseconds, and round trip in nanoseconds, null without a
+        /// reply.
         pings: Vec<(Wall, Option<Span>)>,
         ; shown
         /// The median, or why there is none.
@@ -47,14 +48,15 @@ impl PingsRow {
         rows.collect()
     }
 
-    /// The row of pings to one destination; there is at least one.
+    /// The row of pings to one destination; `group` has at least one.
     fn of(group: &[&PingBetween]) -> Self {
         let mut tally = Tally::default();
         for ping in group {
             tally.count(ping.outcome);
         }
         let round_trips = || group.iter().filter_map(|ping| ping.round_trip);
-        // A round trip counts from sending: pings that were not sent do not belong to its population.
+        // A round trip counts from sending: pings that were not sent do not belong to its
+        // population.
         let p50 = P50::of(round_trips(), tally.without_service());
         let pings = group.iter().map(|ping| (ping.sent, ping.round_trip));
         Self {

@@ -1,4 +1,4 @@
-//! One direction as a whole.
+//! The results of one direction.
 
 use neph_load::throughput::{DirectionResult, TcpTotals, UdpTotals, Usage};
 use neph_model::{BitRate, Span};
@@ -6,128 +6,130 @@ use neph_wire::throughput::{Direction, Variation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One direction, all streams together.
+/// The results of one direction, all streams together.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DirectionDocument {
-    /// `up`: the client sends; `down`: the server sends.
+    /// `up` (the client sends) or `down` (the server sends).
     pub direction: &'static str,
-    /// How long the receiver received, from its first data on, in nanoseconds.
+    /// Duration of receiving, from the first data.
     pub lasted_ns: Span,
-    /// Payload that the sender's kernel took, in bytes.
+    /// Payload that the sender's kernel accepted.
     pub sent_bytes: u64,
-    /// Payload that the receiver received in its time, in bytes.
+    /// Payload that the receiver received during the test.
     pub received_bytes: u64,
-    /// The rate of what was sent, in bit/s.
+    /// Rate of the payload sent.
     pub sent_bit_s: BitRate,
-    /// The rate of what was received, in bit/s.
+    /// Rate of the payload received.
     pub goodput_bit_s: BitRate,
-    /// What limits: `sender`, `receiver`, `path`, `receive_window`, `rate_asked` or `unknown`.
+    /// What limited the rate: `sender`, `receiver`, `path`, `receive_window`, `rate_asked` or
+    /// `unknown`.
     pub limit: &'static str,
-    /// The limit and what shows it, in one sentence.
+    /// The limit and its evidence, in one sentence.
     pub limit_text: String,
-    /// The sending end.
+    /// CPU use of the sender.
     pub sender: UsageDocument,
-    /// The receiving end.
+    /// CPU use of the receiver.
     pub receiver: UsageDocument,
-    /// What TCP did; null of UDP.
+    /// TCP statistics; null for UDP.
     pub tcp: Option<TcpDocument>,
-    /// What became of datagrams; null of TCP.
+    /// Numbers of datagrams; null for TCP.
     pub udp: Option<UdpDocument>,
 }
 
-/// How an end's threads and host were used. Shares are percent of a core's time.
+/// The CPU use of one end. Shares are percent of a core's time.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct UsageDocument {
-    /// CPU time of the busiest stream's thread.
+    /// CPU time of the busiest stream thread.
     pub thread_percent: f64,
-    /// The core that this thread was on most often in its busiest second; null where it is not known.
+    /// Core on which this thread ran most often in its busiest second; null if not known.
     pub core: Option<u32>,
-    /// How busy the thread's core was, with all that the host did; null where it is not known.
+    /// Utilisation of this core by all programs of the host; null if not known.
     pub core_busy_percent: Option<f64>,
-    /// Of that, in soft interrupts.
+    /// Of that, soft interrupts; null if not known.
     pub core_softirq_percent: Option<f64>,
-    /// Of that, taken by the hypervisor.
+    /// Of that, time taken by the hypervisor; null if not known.
     pub core_steal_percent: Option<f64>,
-    /// How much of the time the streams' threads waited for their sockets.
+    /// Share of the time that the stream threads waited for their sockets.
     pub waited_percent: f64,
-    /// How much of the time the streams' threads waited so that the rate was not exceeded.
+    /// Share of the time that the stream threads waited because of the target rate.
     pub paced_percent: f64,
-    /// CPU time of the end's process in nanoseconds.
+    /// CPU time of the end's process.
     pub process_cpu_ns: Span,
-    /// CPU seconds of the end's process for each 10^9 bytes received; null where nothing was.
+    /// CPU time of the end's process per 10^9 bytes received; null if nothing was received.
     pub cpu_seconds_per_gigabyte: Option<f64>,
-    /// Datagrams that the end's kernel dropped at full receive buffers, of all programs (`RcvbufErrors`).
+    /// Datagrams that the end's kernel dropped at full receive buffers, of all programs
+    /// (`RcvbufErrors`).
     pub rcvbuf_errors: u64,
 }
 
-/// What TCP did.
+/// The TCP statistics of one direction.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TcpDocument {
-    /// Segments that were sent, retransmissions included.
+    /// Segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments that were retransmitted.
+    /// Segments retransmitted.
     pub retransmissions: u64,
-    /// The mean of the seconds' smoothed round-trip times in nanoseconds.
+    /// Mean over seconds of the smoothed round-trip time.
     pub srtt_mean_ns: Span,
-    /// The longest of them in nanoseconds.
+    /// Maximum over seconds of the smoothed round-trip time.
     pub srtt_max_ns: Span,
-    /// The least round-trip time in nanoseconds.
+    /// Minimum round-trip time.
     pub min_rtt_ns: Span,
-    /// The mean of the seconds' congestion windows, all streams together, in bytes.
+    /// Mean over seconds of the congestion window, all streams together.
     pub cwnd_mean_bytes: u64,
-    /// How much of its busy time TCP was limited by the receive window, percent.
+    /// Share of TCP's busy time that the receive window limited.
     pub rwnd_limited_percent: f64,
-    /// How much of its busy time TCP was limited by the send buffer, percent.
+    /// Share of TCP's busy time that the send buffer limited.
     pub sndbuf_limited_percent: f64,
 }
 
-/// What became of datagrams.
+/// The numbers of datagrams in one direction.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct UdpDocument {
-    /// That the sender's kernel took.
+    /// Datagrams that the sender's kernel accepted.
     pub sent: u64,
-    /// That the sender's kernel refused.
+    /// Datagrams that the sender's kernel refused.
     pub refused: u64,
-    /// That came, duplicates not counted.
+    /// Datagrams received, without duplicates.
     pub received: u64,
-    /// That were sent and did not come.
+    /// Datagrams sent and not received.
     pub lost: u64,
-    /// The share of what was sent that did not come, percent.
+    /// Datagrams sent and not received, percent of those sent.
     pub lost_percent: f64,
-    /// Of these, dropped at the receiver's socket; an estimate where the kernel joins datagrams.
+    /// Of the lost datagrams, those dropped at the receiver's socket; an estimate if the kernel
+    /// merges datagrams.
     pub socket_drops: u64,
-    /// That came after one with a higher sequence number (RFC 4737).
+    /// Datagrams that arrived after one with a higher sequence number (RFC 4737).
     pub reordered: u64,
-    /// The largest reordering extent (RFC 4737).
+    /// Largest reordering extent (RFC 4737).
     pub reordering_extent: u64,
-    /// That came more than once.
+    /// Duplicate datagrams.
     pub duplicates: u64,
-    /// The mean of the seconds' interarrival jitter, of the stream with the most, in nanoseconds
-    /// (RFC 3550).
+    /// Mean over seconds of the interarrival jitter, of the stream with the largest (RFC 3550).
     pub jitter_ns: Span,
     /// Delay variation of the stream with the largest 95th percentile (RFC 5481).
     pub variation: VariationDocument,
 }
 
-/// Delay variation (RFC 5481). PDV is delay over the stream's least delay; IPDV is the difference of
-/// delay to the datagram before, without sign.
+/// Delay variation (RFC 5481). PDV is the delay minus the stream's least delay. IPDV is the
+/// absolute difference to the delay of the datagram before.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct VariationDocument {
-    /// Delays that the percentiles are of: all, or an even part of them.
+    /// Number of delays in the percentiles: all, or an even sample of them.
     pub samples: u64,
-    /// The median of PDV in nanoseconds.
+    /// Median PDV; null without samples.
     pub pdv_p50_ns: Option<u64>,
-    /// The 95th percentile of PDV in nanoseconds; null with fewer than 59 samples.
+    /// 95th percentile of PDV; null with fewer than 59 samples.
     pub pdv_p95_ns: Option<u64>,
-    /// The 99th percentile of PDV in nanoseconds; null with fewer than 299 samples.
+    /// 99th percentile of PDV; null with fewer than 299 samples.
     pub pdv_p99_ns: Option<u64>,
-    /// The largest PDV in nanoseconds.
+    /// Largest PDV; null without samples.
     pub pdv_max_ns: Option<u64>,
-    /// The median of IPDV in nanoseconds.
+    /// Median IPDV; null without samples.
     pub ipdv_p50_ns: Option<u64>,
-    /// The 95th percentile of IPDV in nanoseconds; null with fewer than 59 samples.
+    /// 95th percentile of IPDV; null with fewer than 59 samples.
     pub ipdv_p95_ns: Option<u64>,
-    /// The 99th percentile of IPDV in nanoseconds; null with fewer than 299 samples.
+    /// 99th percentile of IPDV; null with fewer than 299 samples.
     pub ipdv_p99_ns: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! A throughput test as one document, and its lines of NDJSON.
+//! A throughput test as a JSON document, and its NDJSON lines.
 
 use neph_load::throughput::{Job, Measured};
 use neph_model::{BitRate, Span};
@@ -16,103 +16,103 @@ use super::stream::EndDocument;
 /// A throughput test.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ThroughputDocument {
-    /// The version of this document.
+    /// Version of this schema.
     pub schema: Version,
-    /// The server's address and port.
+    /// Address and port of the server.
     pub server: String,
     /// `tcp` or `udp`.
     pub protocol: &'static str,
-    /// `up`, `down` or `both`.
+    /// `up` (the client sends), `down` (the server sends) or `both`.
     pub direction: &'static str,
-    /// Streams for each direction.
+    /// Number of streams for each direction.
     pub streams: u16,
-    /// How long it was to last, in nanoseconds.
+    /// Planned duration.
     pub duration_ns: Span,
-    /// The rate that was asked for each direction in bit/s; null for as much as goes.
+    /// Target rate for each direction; null for no limit.
     pub target_bit_s: Option<BitRate>,
-    /// Payload of each UDP datagram in bytes; null of TCP.
+    /// Payload of a UDP datagram; null for TCP.
     pub datagram_bytes: Option<u32>,
-    /// The congestion control that was asked for; null for the system's, and of UDP.
+    /// Requested congestion control; null for the system's default, and for UDP.
     pub congestion: Option<String>,
-    /// The differentiated services code point that was asked for; null for the system's.
+    /// Requested DSCP; null for the system's default.
     pub dscp: Option<u8>,
-    /// When data began to flow, by the client's clock.
+    /// When data began to flow, on the client's clock.
     pub started_unix_ns: i64,
-    /// Whether it was stopped before its time was over.
+    /// Whether it was stopped before its end.
     pub is_stopped: bool,
-    /// Why it broke off; null where it did not.
+    /// Why it broke; null otherwise.
     pub fault: Option<String>,
-    /// Each direction as a whole.
+    /// Results of each direction.
     pub directions: Vec<DirectionDocument>,
-    /// What the client counted.
+    /// Counters of the client.
     pub client: EndDocument,
-    /// What the server counted.
+    /// Counters of the server.
     pub server_end: EndDocument,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ThroughputLine {
-    /// A second of one direction, once both ends have counted it.
+    /// A second of one direction, after both ends have counted it.
     Second(SecondRow),
-    /// The last line.
+    /// Summary: the last line.
     Summary(Box<ThroughputDocument>),
 }
 
-/// A line of NDJSON of a server.
+/// An NDJSON line of a server.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServedLine {
-    /// It listens.
+    /// The server listens.
     Listening {
-        /// The address and port, of TCP and UDP.
+        /// Address and port of TCP and UDP.
         address: String,
-        /// The privileges that it has.
+        /// Privileges of the process.
         privileges: PrivilegesDocument,
     },
-    /// A test begins.
+    /// A test began.
     Began {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
         /// `tcp` or `udp`.
         protocol: &'static str,
-        /// `up`, `down` or `both`.
+        /// `up` (the client sends), `down` (the server sends) or `both`.
         direction: &'static str,
-        /// Streams for each direction.
+        /// Number of streams for each direction.
         streams: u16,
-        /// How long it is to last, in nanoseconds.
+        /// Planned duration.
         duration_ns: Span,
-        /// The rate that is asked for in bit/s; null for as much as goes.
+        /// Target rate for each direction; null for no limit.
         target_bit_s: Option<BitRate>,
     },
-    /// A request/response test begins.
+    /// A request/response test began.
     BeganRr {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
         /// `udp_rr`, `tcp_rr` or `tcp_crr`.
         test: &'static str,
-        /// Streams.
+        /// Number of streams.
         streams: u16,
-        /// How long it is to last, in nanoseconds.
+        /// Planned duration.
         duration_ns: Span,
         /// Payload of a request in bytes.
         request_bytes: u32,
         /// Payload of a reply in bytes.
         reply_bytes: u32,
     },
-    /// A test is over.
+    /// A test ended.
     Ended {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
-        /// Why it broke off; null where it did not.
+        /// Why it broke; null otherwise.
         fault: Option<String>,
     },
     /// A test was refused.
     Refused {
-        /// The client's address and port.
+        /// Address and port of the client.
         peer: String,
-        /// Why.
+        /// Why it was refused.
         reason: String,
     },
 }
@@ -125,13 +125,13 @@ pub(super) const fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
-/// How long a test is to last.
+/// The planned duration of a test.
 pub(super) fn duration(ask: &Ask) -> Span {
     Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX))
 }
 
 impl ServedLine {
-    /// A test begins.
+    /// The line of a test that began.
     pub fn began(peer: String, job: &Job) -> Self {
         match job {
             Job::Throughput(ask) => Self::Began {

@@ -1,4 +1,4 @@
-//! `neph throughput`: what both ends counted, second by second, and what limits.
+//! `neph throughput`: what both ends counted, second by second, and what limited the rate.
 
 mod direction;
 mod document;

@@ -8,42 +8,42 @@ use super::direction::word;
 crate::rows! {
     /// A second of one direction, all streams together.
     pub struct SecondRow {
-        /// `up`: the client sends; `down`: the server sends.
+        /// `up` (the client sends) or `down` (the server sends).
         direction: &'static str,
-        /// The number of the second, from 0.
+        /// Number of the second, from 0.
         second: u32,
-        /// When it ended in nanoseconds since the receiver's first data.
+        /// End of the second, since the receiver's first data.
         end_ns: Span,
-        /// Payload that the sender's kernel took, in bit/s.
+        /// Rate of payload that the sender's kernel accepted.
         sent_bit_s: BitRate,
-        /// Payload that the receiver received, in bit/s.
+        /// Rate of payload that the receiver received.
         goodput_bit_s: BitRate,
-        /// TCP segments that were retransmitted.
+        /// TCP segments retransmitted.
         retransmissions: u64,
-        /// TCP's congestion windows at the end of the second, together, in bytes; null of UDP.
+        /// Sum of TCP congestion windows at the end of the second; null for UDP.
         cwnd_bytes: Option<u64>,
-        /// The longest smoothed round-trip time of a TCP stream in nanoseconds; null of UDP.
+        /// Largest smoothed round-trip time of a TCP stream; null for UDP.
         srtt_ns: Option<Span>,
-        /// UDP datagrams that came, duplicates not counted.
+        /// UDP datagrams received, without duplicates.
         datagrams: u64,
-        /// UDP datagrams that are missing in the sequence.
+        /// UDP datagrams missing in the sequence.
         lost: u64,
-        /// Of these, dropped at the receiver's socket; an estimate where the kernel joins datagrams.
+        /// Of these, those dropped at the receiver's socket; an estimate if the kernel merges
+        /// datagrams.
         socket_drops: u64,
-        /// UDP datagrams that came out of order (RFC 4737).
+        /// UDP datagrams that arrived after one with a higher sequence number (RFC 4737).
         reordered: u64,
-        /// The largest interarrival jitter of a stream in nanoseconds (RFC 3550); null of TCP.
+        /// Largest interarrival jitter of a stream (RFC 3550); null for TCP.
         jitter_ns: Option<Span>,
-        /// The largest 95th percentile of a stream's packet delay variation in nanoseconds (RFC 5481);
-        /// null of TCP.
+        /// Largest 95th percentile of a stream's packet delay variation (RFC 5481); null for TCP.
         pdv_p95_ns: Option<Span>,
         /// CPU time of the busiest sending thread, percent of a core.
         sender_thread_percent: f64,
-        /// How busy the core of that thread was, percent; null where it is not known.
+        /// Utilisation of that thread's core, percent; null if not known.
         sender_core_percent: Option<f64>,
         /// CPU time of the busiest receiving thread, percent of a core.
         receiver_thread_percent: f64,
-        /// How busy the core of that thread was, percent; null where it is not known.
+        /// Utilisation of that thread's core, percent; null if not known.
         receiver_core_percent: Option<f64>,
     }
 }

@@ -1,4 +1,4 @@
-//! Each second of each stream at each end, as it was counted there.
+//! The counters of each stream and second at each end.
 
 use neph_wire::throughput::{CoreShare, CpuInterval, Intervals, ReceivedInterval, SentInterval};
 use schemars::JsonSchema;
@@ -6,132 +6,133 @@ use serde::Serialize;
 
 use super::direction::VariationDocument;
 
-/// What one end counted. Times are nanoseconds on its own clock.
+/// The counters of one end. Times are nanoseconds on its own clock.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EndDocument {
-    /// Streams that it sent on.
+    /// Counters of streams that it sent.
     pub sent: Vec<SentDocument>,
-    /// Streams that it received.
+    /// Counters of streams that it received.
     pub received: Vec<ReceivedDocument>,
-    /// Its CPU time.
+    /// CPU time of its process and of its cores.
     pub cpu: Vec<CpuSecondDocument>,
 }
 
-/// What one stream sent within a second.
+/// The counters of one sent stream in one second.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SentDocument {
-    /// The number of the stream, from 0; those of the server follow those of the client.
+    /// Number of the stream, from 0; streams of the server follow those of the client.
     pub stream: u16,
     /// The number of the second, from 0.
     pub second: u32,
-    /// When it began in nanoseconds since the stream began.
+    /// Start of the second, since the start of the stream.
     pub begin_ns: u64,
-    /// When it ended in nanoseconds since the stream began.
+    /// End of the second, since the start of the stream.
     pub end_ns: u64,
-    /// Payload that the kernel took, in bytes.
+    /// Payload that the kernel accepted.
     pub bytes: u64,
-    /// UDP datagrams that the kernel took.
+    /// UDP datagrams that the kernel accepted.
     pub datagrams: u64,
     /// UDP datagrams that the kernel refused.
     pub refused: u64,
-    /// How long the thread waited for room in the send buffer, in nanoseconds.
+    /// Time that the thread waited for room in the send buffer.
     pub waited_ns: u64,
-    /// How long the thread waited so that the rate was not exceeded, in nanoseconds.
+    /// Time that the thread waited because of the target rate.
     pub paced_ns: u64,
-    /// CPU time of the thread in nanoseconds.
+    /// CPU time of the thread.
     pub cpu_ns: u64,
-    /// The core that the thread was on most often; null where it is not known.
+    /// Core on which the thread ran most often; null if not known.
     pub core: Option<u32>,
-    /// TCP: bytes that the receiver acknowledged; null of UDP, as are the following keys.
+    /// TCP: bytes that the receiver acknowledged; null for UDP, as are the following keys.
     pub acked_bytes: Option<u64>,
-    /// TCP: segments that were sent, retransmissions included.
+    /// TCP: segments sent, retransmissions included.
     pub segments: Option<u64>,
-    /// TCP: segments that were retransmitted.
+    /// TCP: segments retransmitted.
     pub retransmissions: Option<u64>,
-    /// TCP: congestion window at the end, in segments.
+    /// TCP: congestion window at the end of the second.
     pub cwnd_segments: Option<u32>,
-    /// TCP: maximum segment size in bytes.
+    /// TCP: maximum segment size.
     pub mss_bytes: Option<u32>,
-    /// TCP: smoothed round-trip time at the end, in microseconds.
+    /// TCP: smoothed round-trip time at the end of the second.
     pub srtt_us: Option<u32>,
-    /// TCP: least round-trip time of the connection, in microseconds.
+    /// TCP: minimum round-trip time of the connection.
     pub min_rtt_us: Option<u32>,
-    /// TCP: time with data in flight or waiting, in microseconds.
+    /// TCP: time with data in flight or waiting to be sent.
     pub busy_us: Option<u64>,
-    /// TCP: of that, limited by the receive window, in microseconds.
+    /// TCP: of that, time that the receive window limited.
     pub rwnd_limited_us: Option<u64>,
-    /// TCP: of that, limited by the send buffer, in microseconds.
+    /// TCP: of that, time that the send buffer limited.
     pub sndbuf_limited_us: Option<u64>,
 }
 
-/// What one stream received within a second.
+/// The counters of one received stream in one second.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ReceivedDocument {
-    /// The number of the stream, from 0; those of the server follow those of the client.
+    /// Number of the stream, from 0; streams of the server follow those of the client.
     pub stream: u16,
     /// The number of the second, from 0.
     pub second: u32,
-    /// After the test's time: what was still under way. It is not part of the goodput.
+    /// Whether it is after the end of the test: data that was in transit, which is not part of the
+    /// goodput.
     pub is_late: bool,
-    /// When it began in nanoseconds since the stream's first data.
+    /// Start of the second, since the stream's first data.
     pub begin_ns: u64,
-    /// When it ended in nanoseconds since the stream's first data.
+    /// End of the second, since the stream's first data.
     pub end_ns: u64,
-    /// Payload in bytes.
+    /// Payload received.
     pub bytes: u64,
-    /// How long the thread waited for data, in nanoseconds.
+    /// Time that the thread waited for data.
     pub waited_ns: u64,
-    /// CPU time of the thread in nanoseconds.
+    /// CPU time of the thread.
     pub cpu_ns: u64,
-    /// The core that the thread was on most often; null where it is not known.
+    /// Core on which the thread ran most often; null if not known.
     pub core: Option<u32>,
-    /// UDP: datagrams that came, duplicates not counted; null of TCP, as are the following keys.
+    /// UDP: datagrams received, without duplicates; null for TCP, as are the following keys.
     pub datagrams: Option<u64>,
     /// UDP: datagrams that are missing in the sequence.
     pub lost: Option<u64>,
-    /// UDP: datagrams of earlier seconds' losses that came late.
+    /// UDP: datagrams that were missing in earlier seconds and arrived in this one.
     pub found: Option<u64>,
-    /// UDP: datagrams that came out of order (RFC 4737).
+    /// UDP: datagrams that arrived after one with a higher sequence number (RFC 4737).
     pub reordered: Option<u64>,
-    /// UDP: the largest reordering extent (RFC 4737).
+    /// UDP: largest reordering extent (RFC 4737).
     pub reordering_extent: Option<u64>,
-    /// UDP: datagrams that came more than once.
+    /// UDP: duplicate datagrams.
     pub duplicates: Option<u64>,
-    /// UDP: datagrams that were dropped at the socket; an estimate where the kernel joins datagrams.
+    /// UDP: datagrams dropped at the socket; an estimate if the kernel merges datagrams.
     pub socket_drops: Option<u64>,
-    /// UDP: interarrival jitter at the end, in nanoseconds (RFC 3550).
+    /// UDP: interarrival jitter at the end of the second (RFC 3550).
     pub jitter_ns: Option<u64>,
-    /// UDP: delay variation of the second (RFC 5481).
+    /// UDP: delay variation in this second (RFC 5481).
     pub variation: Option<VariationDocument>,
 }
 
-/// CPU time of an end within a second.
+/// The CPU time of one end in one second.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuSecondDocument {
     /// The number of the second, from 0.
     pub second: u32,
-    /// When it began in nanoseconds since the end's start.
+    /// Start of the second, since the end's start.
     pub begin_ns: u64,
-    /// When it ended in nanoseconds since the end's start.
+    /// End of the second, since the end's start.
     pub end_ns: u64,
-    /// CPU time of the process in nanoseconds.
+    /// CPU time of the process.
     pub process_cpu_ns: u64,
     /// Datagrams that the kernel dropped at full receive buffers, of all programs (`RcvbufErrors`).
     pub rcvbuf_errors: u64,
-    /// Each core of the host.
+    /// Use of each core of the host.
     pub cores: Vec<CoreDocument>,
 }
 
-/// How a core spent a second.
+/// The use of one core in one second.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CoreDocument {
-    /// Its number.
+    /// Number of the core.
     pub core: u32,
-    /// Neither idle nor waiting for I/O, percent.
+    /// Time neither idle nor waiting for I/O.
     pub busy_percent: f64,
-    /// Of that, in soft interrupts, percent.
+    /// Of that, soft interrupts.
     pub softirq_percent: f64,
-    /// Of that, taken by the hypervisor, percent.
+    /// Of that, time taken by the hypervisor.
     pub steal_percent: f64,
 }
 

@@ -1,4 +1,4 @@
-//! A throughput test for people: a line each second, and a summary with the limit in a sentence.
+//! A throughput test as text: a line each second, and a summary with the limit in a sentence.
 
 use neph_load::throughput::{DirectionResult, Measured, Second, TcpTotals, UdpTotals, Usage};
 use neph_model::{ByteSize, Span};
@@ -13,10 +13,10 @@ use super::direction::word;
 pub fn heading(ask: &Ask) -> String {
     match ask.protocol {
         Protocol::Tcp => {
-            "  second  way        goodput  retransmitted      cwnd       rtt  sender CPU  receiver CPU"
+            "  second  dir.       goodput  retransmitted      cwnd       rtt  sender CPU  receiver CPU"
         }
         Protocol::Udp => {
-            "  second  way        goodput          sent     lost  reordered    jitter   PDV p95  sender \
+            "  second  dir.       goodput          sent     lost  reordered    jitter   PDV p95  sender \
              CPU  receiver CPU"
         }
     }
@@ -51,7 +51,7 @@ pub fn second_line(second: &Second, ask: &Ask) -> String {
     }
 }
 
-/// Of the thread and of its core.
+/// CPU use of the thread and of its core.
 fn cpu(thread: f64, core: Option<f64>) -> String {
     let core = core.or_dash(|core| format!("{:.0}", core * 100.0));
     format!("{:.0}/{core} %", thread * 100.0)
@@ -96,7 +96,7 @@ fn direction(result: &DirectionResult, ask: &Ask) -> String {
 fn tcp_lines(tcp: &TcpTotals) -> String {
     let retransmitted = counted(tcp.retransmissions, "segment");
     format!(
-        "  {retransmitted} of {} retransmitted; cwnd {} (mean); RTT {} (least), {} (mean), {} (most)\n",
+        "  {retransmitted} of {} retransmitted; cwnd {} (mean); RTT {} (min), {} (mean), {} (max)\n",
         tcp.segments,
         ByteSize(tcp.cwnd_mean_bytes),
         tcp.min_rtt,

@@ -11,19 +11,19 @@ use super::replies::three;
 use crate::rows::{csv_line, keys};
 use crate::version::Version;
 
-/// One document with everything.
+/// The JSON document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceDocument<'t> {
-    /// What was traced.
+    /// Facts about the trace.
     #[serde(flatten)]
     pub head: TraceHead,
     /// The route of each flow.
     pub flows: &'t [FlowRoute],
-    /// All routes as one drawing.
+    /// Union of all routes.
     pub diamond: &'t Diamond,
 }
 
-/// A line of NDJSON.
+/// An NDJSON line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TraceLine<'t> {
@@ -32,31 +32,31 @@ pub enum TraceLine<'t> {
         /// The route.
         flow: &'t FlowRoute,
     },
-    /// The last line: what was traced, and all routes as one drawing.
+    /// The last line: facts about the trace, and the union of all routes.
     Diamond {
-        /// What was traced.
+        /// Facts about the trace.
         #[serde(flatten)]
         head: TraceHead,
-        /// The drawing.
+        /// Union of all routes.
         diamond: &'t Diamond,
     },
 }
 
-/// What was traced.
+/// Facts about a trace.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
-    /// The version of these keys.
+    /// Version of this schema.
     pub schema: Version,
-    /// The address that was looked for.
+    /// Address of the destination.
     pub destination: IpAddr,
-    /// Its port; 0 for ICMP.
+    /// Port of the destination; 0 for ICMP.
     pub port: u16,
-    /// The packets that were sent.
+    /// Kind of probe packets.
     pub kind: TraceKind,
-    /// When it began, Unix time in nanoseconds.
+    /// When it began.
     pub started_unix_ns: Wall,
-    /// Whether enough flows were traced to rule out a further next hop behind each router; null
-    /// where the flows were given.
+    /// Whether enough flows were traced to rule out a further next hop behind each router; null if
+    /// the user chose the flows.
     pub enough_flows: Option<bool>,
 }
 
@@ -74,7 +74,7 @@ impl TraceHead {
 }
 
 impl<'t> TraceDocument<'t> {
-    /// Of a trace and its drawing.
+    /// The document of a trace and of the union of its routes.
     pub fn of(trace: &'t FlowTrace, diamond: &'t Diamond) -> Self {
         Self {
             head: TraceHead::of(trace),
@@ -83,7 +83,7 @@ impl<'t> TraceDocument<'t> {
         }
     }
 
-    /// The same as lines: each flow, the drawing last.
+    /// The same as lines: each flow, then the union of all routes.
     pub fn lines(&self) -> impl Iterator<Item = TraceLine<'t>> {
         let flows = self.flows.iter().map(|flow| TraceLine::Flow { flow });
         flows.chain([TraceLine::Diamond {
@@ -94,29 +94,29 @@ impl<'t> TraceDocument<'t> {
 }
 
 crate::rows! {
-    /// One hop of one flow: a line of CSV.
+    /// One hop of one flow: a CSV line.
     pub struct HopRow {
-        /// The flow's source port; for ICMP its identifier.
+        /// Local source port; for ICMP the identifier.
         source_port: u16,
-        /// The fingerprint of its path.
+        /// Hash of its path.
         path: String,
-        /// The distance, from 1.
+        /// Distance in hops, from 1.
         ttl: u8,
-        /// The address that replied most often.
+        /// Address that replied most often; empty if none did.
         address: Option<IpAddr>,
         /// Other addresses that replied, separated by spaces.
         others: String,
-        /// How many probes were sent.
+        /// Number of probes sent.
         asked: u32,
-        /// How many replies there were.
+        /// Number of replies from `address`.
         replies: usize,
-        /// The shortest round trip in nanoseconds.
+        /// Minimum round trip; empty without a reply.
         best_ns: Option<Span>,
-        /// The median round trip in nanoseconds.
+        /// Median round trip; empty without a reply.
         median_ns: Option<Span>,
-        /// The longest round trip in nanoseconds.
+        /// Maximum round trip; empty without a reply.
         worst_ns: Option<Span>,
-        /// Whether the kernel or the program read the clock.
+        /// Who read the clock: `kernel`, or `program` for neph.
         read_by: ReadBy,
         /// MPLS labels, outermost first, separated by spaces.
         labels: String,

@@ -1,4 +1,4 @@
-//! `neph trace`: the routes of flows, and the paths on which they part and meet.
+//! `neph trace`: the routes of flows, where they split and where they join.
 
 pub mod document;
 mod paths;

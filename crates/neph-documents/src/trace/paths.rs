@@ -1,4 +1,4 @@
-//! The paths that flows take, as rows.
+//! The paths of flows, as rows.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,34 +7,34 @@ use neph_model::{Diamond, Span};
 
 use super::replies::{share, three};
 
-/// Ports of a path that are listed; the others are counted.
+/// Maximum number of ports of a path that are listed; the others are counted.
 const PORTS: usize = 6;
 
 crate::rows! {
-    /// A path.
+    /// A path and its flows.
     pub struct PathRow {
-        /// Its fingerprint.
+        /// Hash of its addresses.
         path: String => left "PATH",
-        /// How many flows take it.
+        /// Number of flows on it.
         flows: u32 => right "FLOWS" by |row| share(row.flows, row.all_flows),
-        /// How many hops it has.
+        /// Number of hops.
         hops: usize => right "HOPS",
-        /// The shortest round trip to the destination in nanoseconds.
+        /// Minimum round trip to the destination; null without a reply.
         best_ns: Option<Span> => right "BEST",
-        /// The median round trip to the destination in nanoseconds.
+        /// Median round trip to the destination; null without a reply.
         median_ns: Option<Span> => right "MEDIAN",
-        /// Its addresses at the distances where paths differ; null where nothing replied.
+        /// Addresses at the distances where paths differ; null if nothing replied.
         via: Vec<Option<IpAddr>> => left "VIA" by |row| via(&row.via),
-        /// The source ports of its flows.
+        /// Source ports of its flows.
         ports: Vec<u16> => left "PORTS" by |row| ports(&row.ports),
         ; shown
-        /// How many flows there are on all paths.
+        /// Number of flows on all paths.
         all_flows: u32,
     }
 }
 
 impl PathRow {
-    /// The paths of a drawing, those with most flows first.
+    /// The paths of a trace, those with most flows first.
     pub fn all(drawn: &Diamond) -> Vec<Self> {
         let parting = drawn.hops.iter().filter(|hop| hop.nodes.len() > 1);
         let parting: BTreeSet<u8> = parting.map(|hop| hop.ttl).collect();

@@ -1,4 +1,4 @@
-//! What a reader of a trace should know in addition to its tables.
+//! Remarks about a trace, in addition to its tables.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd, TraceKind};
 use super::theory::flows_needed;
 use neph_text::counted::counted;
 
-/// What was asked of a trace.
+/// The options of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// How sure to be that no router has a further next hop: a share.
+    /// Required confidence that no router has a further next hop, 0 to 1.
     pub confidence: f64,
-    /// Whether the trace was stopped before that.
+    /// Whether the trace was stopped before it was reached.
     pub stopped: bool,
 }
 
@@ -85,7 +85,8 @@ fn further(reported: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<Str
     }
 }
 
-/// What so many given flows leave open. A user who asks for one flow asks for its path.
+/// What the given number of flows leaves open. For a single flow nothing: its user wants its path
+/// only.
 fn given(drawn: &Diamond, confidence: f64) -> Option<String> {
     let needed = flows_needed(drawn, confidence);
     (drawn.flows > 1 && needed > drawn.flows).then(|| {

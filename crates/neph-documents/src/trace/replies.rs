@@ -3,8 +3,8 @@
 use neph_model::Span;
 use neph_stats::{Level, Sorted, median};
 
-/// Shortest, median and longest of the replies. Routers answer when they have time: probes without a
-/// reply are no loss, and do not count.
+/// Shortest, median and longest of the replies. Routers answer when they have time: probes without
+/// a reply are no loss, and do not count.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! A trace for people: the hops, where paths part, and the paths.
+//! A trace as text: the hops, where paths split, and the paths.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -100,7 +100,7 @@ fn hops(reported: &FlowTrace, drawn: &Diamond) -> Table {
     table
 }
 
-/// The drawing before the node at this place of a hop.
+/// The lines before the node at this index of a hop.
 const fn branch(hop: &DiamondHop, at: usize) -> &'static str {
     match at {
         0 if hop.nodes.len() == 1 => "│",
@@ -259,7 +259,7 @@ PATH              ";
         for enough in [over(&[10], 8), over(&[10, 11], 16), over(&[10], 1)] {
             assert!(!enough.contains("more paths"), "{enough}");
         }
-        // A missing answer where others of the same distance answer is no evidence about the router.
+        // A missing answer at a distance where others answer is no evidence about the router.
         let mut routes: Vec<FlowRoute> = (1..=8)
             .map(|port| route(port, &[1, 10, 9], TraceEnd::Reached))
             .collect();

@@ -1,5 +1,5 @@
-//! How many flows theory asks for, to know all paths behind the routers that given flows met. The
-//! rule is the one by which a trace chooses how many flows it takes (docs/commands/trace.md).
+//! The number of flows that theory requires to find all paths behind the routers that given flows
+//! met. A trace chooses its number of flows by the same rule (docs/commands/trace.md).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,12 +7,13 @@ use std::net::IpAddr;
 use neph_model::Diamond;
 use neph_stats::flows_to_rule_out;
 
-/// A router, by its distance and address; distance 0 is ourselves.
+/// A router: its distance and address; distance 0 is the client host.
 type Router = (u8, Option<IpAddr>);
 
-/// The least number of flows that rule out a further next hop behind each router with this confidence,
-/// and at least the flows of the trace. Assumes that further ones spread over the routers as these did.
-/// At a distance with any answer, flows without an answer give no information.
+/// The least number of flows that rule out a further next hop behind each router with this
+/// confidence, and at least the flows of the trace. Assumes that further ones spread over the
+/// routers as these did. At a distance with any answer, flows without an answer give no
+/// information.
 pub(super) fn flows_needed(drawn: &Diamond, confidence: f64) -> u32 {
     let answering: BTreeSet<u8> = drawn
         .hops

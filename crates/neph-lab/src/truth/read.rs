@@ -29,7 +29,7 @@ pub enum TruthError {
     },
     /// A record has another format.
     #[error(
-        "the truth file {path} is damaged: at byte {at} stands no record; the records before are complete"
+        "the truth file {path} is damaged: byte {at} is not the beginning of a record; the records before it are complete"
     )]
     Damaged {
         /// The file.

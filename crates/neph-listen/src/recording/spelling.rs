@@ -237,7 +237,7 @@ mod tests {
 
     /// A host without named namespaces.
     fn none(_: &str) -> Result<String, String> {
-        Err("no such network namespace".to_owned())
+        Err("network namespace does not exist".to_owned())
     }
 
     fn live(text: &str) -> Point {
@@ -286,7 +286,7 @@ mod tests {
             assert!(refused(text).contains("write iface:eth0 or"), "{text}");
         }
         assert!(refused("iface:a-name-too-long-for-it").contains("is no interface"));
-        assert!(refused("iface:eth0@no-such-site").contains("no such network namespace"));
+        assert!(refused("iface:eth0@no-such-site").contains("network namespace does not exist"));
         assert!(refused("../x=iface:eth0").contains("no name of a point"));
         assert!(refused("=iface:eth0").contains("no name of a point"));
     }

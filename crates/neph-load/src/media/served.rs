@@ -80,7 +80,7 @@ impl ServerCaps {
         if others >= self.streams {
             let most = self.streams;
             return Err(format!(
-                "all {most} streams that this server grants are taken"
+                "all {most} streams that this server allows are in use"
             ));
         }
         let all = rate.bits_per_second().saturating_mul(u64::from(others) + 1);
@@ -115,6 +115,6 @@ mod tests {
         let free = ServerCaps { rate: None, ..caps };
         assert_eq!(free.admit(2, rate), Ok(()));
         let refused = free.admit(3, rate).expect_err("above the number");
-        assert_eq!(refused, "all 3 streams that this server grants are taken");
+        assert_eq!(refused, "all 3 streams that this server allows are in use");
     }
 }

@@ -159,11 +159,11 @@ fn a_stop_keeps_what_was_measured_and_the_longest_time_ends_a_stream() {
         let stop = Stop::new();
         let long = ask(server, 1, Span::from_secs(3_600));
         let measured = measure(server, &long, &stop, &mut |_| stop.set());
-        let measured = measured.expect("what was measured is kept");
+        let measured = measured.expect("the results so far are kept");
         assert!(measured.is_stopped);
         assert!(measured.streams[0].figures.packets > 20, "{measured:?}");
         let measured = measure(server, &long, &Stop::new(), &mut |_| {});
-        let measured = measured.expect("what was measured is kept");
+        let measured = measured.expect("the results so far are kept");
         let fault = measured.fault().expect("it broke off");
         assert!(fault.contains("closed the RTSP connection"), "{fault}");
         let events = events.lock().expect("no panic");

@@ -40,7 +40,7 @@ pub enum ThroughputError {
     },
     /// The peer sent data of another protocol.
     #[error(
-        "{peer} does not speak neph's throughput protocol ({source}); is it neph throughput serve?"
+        "{peer} does not use neph's throughput protocol ({source}); is it neph throughput serve?"
     )]
     Foreign {
         /// The peer.

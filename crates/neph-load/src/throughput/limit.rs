@@ -61,7 +61,7 @@ impl LimitKind {
             Self::Receiver => "The receiver is the limit",
             Self::Path => "The path is the limit",
             Self::ReceiveWindow => "The receive window is the limit",
-            Self::RateAsked => "The rate that was asked for is the limit",
+            Self::RateAsked => "The requested rate is the limit",
             Self::Unknown => "The limit is not known",
         }
     }
@@ -109,7 +109,7 @@ fn asked(totals: &Totals) -> Option<Limit> {
     let met = |rate: BitRate| ratio(rate.0, asked.0) >= MET;
     let is_met = met(totals.sent) && met(totals.goodput);
     is_met.then(|| {
-        let mut evidence = format!("{asked} was asked for, {} arrived", totals.goodput);
+        let mut evidence = format!("{asked} requested, {} received", totals.goodput);
         if let Some(udp) = totals.udp.filter(|udp| udp.lost > 0) {
             evidence.push_str(&format!(" ({} of datagrams lost)", percent(udp.loss())));
         }
@@ -130,7 +130,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
     if udp.loss() >= LOSS {
         let lost = counted(udp.lost_on_the_path(), "datagram");
         let evidence = format!(
-            "{lost} of {} ({}) were lost on the way and none of them at the receiver's socket",
+            "{lost} of {} ({}) were lost on the path, none at the receiver's socket",
             udp.sent,
             percent(ratio(udp.lost_on_the_path(), udp.sent))
         );
@@ -255,8 +255,8 @@ fn is_at_work(end: &Usage) -> bool {
 
 fn wanted(asked: Option<BitRate>) -> String {
     asked.map_or_else(
-        || "as much as goes was asked for".to_owned(),
-        |asked| format!("{asked} was asked for"),
+        || "the maximum rate was requested".to_owned(),
+        |asked| format!("{asked} was requested"),
     )
 }
 

@@ -61,7 +61,7 @@ fn cases_of_a_rate() -> Vec<Case> {
                 totals.sender = usage(1.0, 1.0, 0.0);
             }),
             LimitKind::RateAsked,
-            "1.01 Gbit/s was asked for, 1 Gbit/s arrived",
+            "1.01 Gbit/s requested, 1 Gbit/s received",
         ),
         (
             tcp(|totals, _| totals.asked = Some(BitRate(1_011_000_000))),
@@ -166,7 +166,7 @@ fn cases_of_udp() -> Vec<Case> {
         (
             udp(|_, udp| udp.received = 99_000),
             LimitKind::Path,
-            "1000 datagrams of 100000 (1.0 %) were lost on the way",
+            "1000 datagrams of 100000 (1.0 %) were lost on the path",
         ),
         (
             udp(|totals, udp| {
@@ -189,7 +189,7 @@ fn cases_of_udp() -> Vec<Case> {
         (
             udp(|_, _| {}),
             LimitKind::Sender,
-            "it sent 1 Gbit/s although as much as goes was asked for, and all of it arrived; its thread \
+            "it sent 1 Gbit/s although the maximum rate was requested, and all of it arrived; its thread \
              was busy 60 % of the time, its core 1 99 %",
         ),
         (
@@ -200,7 +200,7 @@ fn cases_of_udp() -> Vec<Case> {
         (
             udp(|totals, _| totals.asked = Some(BitRate(2_000_000_000))),
             LimitKind::Sender,
-            "although 2 Gbit/s was asked for",
+            "although 2 Gbit/s was requested",
         ),
     ]
 }

@@ -24,13 +24,13 @@ impl ServerCaps {
         if duration > self.duration {
             let most = self.duration;
             return Err(format!(
-                "{duration} is asked for, this server grants {most}"
+                "{duration} was requested, this server allows at most {most}"
             ));
         }
         if job.streams() > self.streams {
             let (asked, most) = (job.streams(), self.streams);
             return Err(format!(
-                "{asked} streams are asked for, this server grants {most}"
+                "{asked} streams were requested, this server allows at most {most}"
             ));
         }
         // A request/response test requests no rate: the cap is checked during the test.
@@ -39,9 +39,11 @@ impl ServerCaps {
         };
         match ask.rate_bit_s.map(BitRate) {
             Some(rate) if rate <= most => Ok(()),
-            Some(rate) => Err(format!("{rate} is asked for, this server grants {most}")),
+            Some(rate) => Err(format!(
+                "{rate} was requested, this server allows at most {most}"
+            )),
             None => Err(format!(
-                "as much as goes is asked for, this server grants {most}: name a rate"
+                "the maximum rate was requested, this server allows at most {most}: give a rate"
             )),
         }
     }
@@ -122,12 +124,12 @@ mod tests {
         };
         assert!(
             refused(|ask| ask.duration_ns += 1)
-                .ends_with(&format!("this server grants {}", caps.duration))
+                .ends_with(&format!("this server allows at most {}", caps.duration))
         );
-        assert!(refused(|ask| ask.streams = 5).ends_with("this server grants 4"));
-        let most = "this server grants 1 Gbit/s";
+        assert!(refused(|ask| ask.streams = 5).ends_with("this server allows at most 4"));
+        let most = "this server allows at most 1 Gbit/s";
         assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(most));
-        assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": name a rate"));
+        assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": give a rate"));
         let free = ServerCaps { rate: None, ..caps };
         let all = Ask {
             rate_bit_s: None,
@@ -147,7 +149,7 @@ mod tests {
             caps.admit(&Job::Rr(ask))
         };
         assert_eq!(rr(4, 60_000_000_000), Ok(()));
-        assert!(rr(5, 1).is_err_and(|why| why.ends_with("grants 4")));
+        assert!(rr(5, 1).is_err_and(|why| why.ends_with("at most 4")));
         assert!(rr(4, 60_000_000_001).is_err());
     }
 }

@@ -169,7 +169,7 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
             });
             stop.set();
         });
-        let measured = measured.expect("what was measured is kept");
+        let measured = measured.expect("the results so far are kept");
         assert!(
             measured.is_stopped && measured.fault.is_none(),
             "{:?}",

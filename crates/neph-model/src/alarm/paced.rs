@@ -1,19 +1,19 @@
-//! An alarm over data that carries its own time: recorded messages, packets of a capture. It is evaluated
-//! for each second of that time, so that the same measurement always gives the same result. The speed of
-//! reading has no effect.
+//! An alarm over data that carries its own time: recorded messages, packets of a capture. It is
+//! evaluated for each second of that time, so that the same measurement always gives the same
+//! result. The speed of reading has no effect.
 
 use crate::Span;
 
 use super::{Alarm, Change};
 
-/// How often it is looked at.
+/// The interval between evaluations.
 const PERIOD: Span = Span::from_secs(1);
 
-/// An alarm and the time that it has come to.
+/// An alarm, and the time until which it was evaluated.
 #[derive(Debug, Clone)]
 pub struct Paced<S> {
     alarm: Alarm<S>,
-    /// The next look.
+    /// The time of the next evaluation.
     next: Span,
     latest: Span,
 }
@@ -28,20 +28,20 @@ impl<S> Paced<S> {
         }
     }
 
-    /// The alarm as it stands.
+    /// The alarm in its present state.
     pub const fn alarm(&self) -> &Alarm<S> {
         &self.alarm
     }
 
-    /// Something ended `at` this time since the beginning, and took so long; `None`: it was lost. What
-    /// comes out of order counts as of the latest time.
+    /// Counts something that ended `at` this time since the beginning, with its duration; `None`:
+    /// it was lost. Anything out of order counts at the latest time.
     pub fn count(&mut self, at: Span, took: Option<Span>) -> Option<Change> {
         let change = self.reach(at);
         self.alarm.count(took);
         change
     }
 
-    /// Nothing more comes: what was counted since the last look is looked at too.
+    /// Evaluates the rest after the last data.
     pub fn finish(&mut self) -> Option<Change> {
         self.alarm.look(self.latest)
     }
@@ -53,7 +53,7 @@ impl<S> Paced<S> {
         }
         let change = self.alarm.look(self.next);
         let silent = (at - self.next).nanos() / PERIOD.nanos();
-        // How often silence is looked at changes nothing, only how long it was.
+        // The number of evaluations during a silence has no effect, only its length.
         if silent > 0 {
             self.next += PERIOD.times(silent);
             self.alarm.look(self.next);
@@ -118,7 +118,7 @@ mod tests {
     fn losses_raise_it_and_the_rest_at_the_end_counts() {
         let lost = |at| (at < 5_000).then_some(1);
         let reported = changes("path > 5ms p50 for 2900ms", each(8_000, lost));
-        // The eighth second is not over: what there is of it is looked at.
+        // The eighth second is not complete: its data is evaluated.
         assert_eq!(reported, [7_900]);
     }
 

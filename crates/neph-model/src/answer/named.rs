@@ -1,4 +1,4 @@
-//! Answers whose name holds no number of their protocol.
+//! Answers whose name does not contain a number of their protocol.
 //!
 //! Owns their names and codes.
 
@@ -24,7 +24,7 @@ macro_rules! rows {
             name: $name,
         }),*];
 
-        /// The row of an answer; none for those that hold a number.
+        /// The row of an answer; none for those that contain a number.
         pub(super) const fn row(answer: Answer) -> Option<Row> {
             match answer {
                 $(Answer::$kind $(($which))? => Some(Row {

@@ -1,4 +1,4 @@
-//! Answers that hold a number of their protocol.
+//! Answers that contain a number of their protocol.
 //!
 //! Owns their codes and names, a row for a protocol.
 
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::Answer;
 use crate::{DnsReply, MqttRefusal};
 
-/// Answers that hold a number of their protocol: a row is a protocol.
+/// Answers that contain a number of their protocol: a row is a protocol.
 pub(super) struct Numbered {
     /// The codes that journals store for them.
     pub(super) codes: RangeInclusive<u16>,

@@ -1,6 +1,6 @@
-//! What every executor guarantees, as claims that a test tries on one.
+//! The guarantees of every executor, as claims that a test checks.
 //!
-//! Owns the claims; the caller provides what to measure. A claim that does not hold panics with its
+//! Owns the claims; the caller provides what to measure. A claim that is not true panics with its
 //! name.
 
 #![expect(
@@ -77,7 +77,7 @@ impl Reported {
         self.has_sent(1)
     }
 
-    /// Whether so many of them were due.
+    /// Whether this number of messages was due.
     fn has_sent(&self, count: u64) -> bool {
         let under_way = |update: &Update| match update {
             Update::Progress(progress) => progress.due >= count,
@@ -165,10 +165,10 @@ fn follow(
     reported
 }
 
-/// Tries every claim on executors that `make` makes.
+/// Checks every claim on executors that `make` creates.
 ///
 /// # Panics
-/// A claim does not hold.
+/// A claim is not true.
 pub fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>, subject: Subject) {
     an_experiment_is_reported_whole(make().as_mut(), subject);
     what_cannot_begin_leaves_the_others_alone(make().as_mut(), subject);
@@ -191,7 +191,7 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
     let ended = reported.results()[0].as_ref().expect("it ran").ended;
     assert!(prepared.started <= ended, "it ends after it began");
     assert_eq!(reported.messages(id) as u64, expected, "each message once");
-    // After the end a cancel does nothing, and nothing more comes.
+    // After the end, a cancel does nothing, and no report follows.
     executor.cancel(ticket);
     let more = executor.poll(PATIENCE).expect("the executor is there");
     assert_eq!(more, []);
@@ -214,8 +214,8 @@ fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor,
     let half = order.scenario.messages / 2;
     let short = executor.submit(Order::Experiments(vec![order]));
     assert_ne!(long, short, "each order has its ticket");
-    // The long one would outlast the contract: the short one ends during it. Journals are transferred while
-    // nothing is measured, which is after the long one.
+    // The long one would outlast the contract: the short one ends during it. Journals are
+    // transferred while nothing is measured, which is after the long one.
     let reported = follow(executor, subject, &[long, short], |executor, reported| {
         let is_alongside = executor.gives_journals() && reported[&short].has_sent(half);
         if reported[&short].ended.is_some() || is_alongside {

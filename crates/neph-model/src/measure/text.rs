@@ -23,16 +23,16 @@ pub enum NoMeasure {
         /// The word.
         word: String,
     },
-    /// More streams than there can be.
+    /// More streams than allowed.
     #[error("{0} streams or clients are more than the 64 that are possible, or none")]
     Streams(u64),
     /// A rate that is none.
     #[error(transparent)]
     Rate(#[from] NoRate),
-    /// Less than can be held.
+    /// Less than the minimum rate.
     #[error("{0} is less than the least rate, 1kbit/s")]
     Slow(BitRate),
-    /// UDP does not stop by itself at what a path carries.
+    /// UDP does not adapt its rate to the path.
     #[error("udp throughput has no rate: write one, such as 100Mbit/s, or max for as much as goes")]
     NoRateOfUdp,
 }

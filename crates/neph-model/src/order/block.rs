@@ -1,4 +1,4 @@
-//! What is done between experiments: throughput checks, traceroutes and pings.
+//! Tasks between experiments: throughput checks, traceroutes and pings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,27 @@ use crate::{Span, Wall};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EchoTo {
-    /// Its name on screen.
+    /// Name of the destination.
     pub name: String,
     /// Host name or address, IPv6 without brackets.
     pub host: String,
-    /// Time between two requests; above zero.
+    /// Time between two requests; above 0.
     #[serde(rename = "interval_ns")]
     pub interval: Span,
 }
 
-/// Which program does a bulk transfer.
+/// The program that runs a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThroughputTool {
-    /// Our own transfer to the reflector.
+    /// neph, with a transfer to the reflector.
     Neph,
-    /// The iperf3 program, against an iperf3 server.
+    /// iperf3, with a transfer to an iperf3 server.
     Iperf3,
 }
 
 impl ThroughputTool {
-    /// The word for it in plans and in [`crate::Throughput::tool`].
+    /// The name in plans and in [`crate::Throughput::tool`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::Neph => "neph",
@@ -42,39 +42,39 @@ impl ThroughputTool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThroughputServer {
-    /// The endpoint's name, or the server's own.
+    /// Name of the endpoint or of the server.
     pub name: String,
     /// Host name or address, IPv6 without brackets.
     pub host: String,
-    /// Its port.
+    /// Port of the server.
     pub port: u16,
 }
 
-/// A throughput check to carry out. It is over only when all it sent is acknowledged: what still stands
-/// in a queue would slow the first experiment.
+/// A throughput check. It ends when all sent data is acknowledged: data in a queue would delay the
+/// first experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThroughputOrder {
-    /// The block it belongs to, from 0.
+    /// The block, from 0.
     pub block: u32,
-    /// Where to.
+    /// The server.
     pub server: ThroughputServer,
-    /// How long.
+    /// Duration of the transfer.
     #[serde(rename = "duration_ns")]
     pub duration: Span,
-    /// With what.
+    /// Program that runs the transfer.
     pub tool: ThroughputTool,
-    /// The lab site it runs in; this host as it is if absent.
+    /// Lab site in which it runs; null for the host itself.
     pub site: Option<String>,
 }
 
-/// How far and how often a traceroute asks.
+/// The limits of a traceroute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceLimits {
-    /// Greatest distance that is tried, 1 to 64.
+    /// Maximum distance in hops, 1 to 64.
     pub max_hops: u8,
-    /// Questions per distance, 1 to 10.
+    /// Number of probes per distance, 1 to 10.
     pub queries: u8,
 }
 
@@ -87,35 +87,35 @@ impl Default for TraceLimits {
     }
 }
 
-/// A traceroute to carry out.
+/// A traceroute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TracerouteOrder {
-    /// The block it belongs to, from 0.
+    /// The block, from 0.
     pub block: u32,
-    /// The endpoint's name.
+    /// Name of the endpoint.
     pub endpoint: String,
-    /// Its host.
+    /// Host name or address of the endpoint.
     pub host: String,
-    /// How far and how often.
+    /// Limits of the traceroute.
     pub limits: TraceLimits,
-    /// The lab site it runs in; this host as it is if absent.
+    /// Lab site in which it runs; null for the host itself.
     pub site: Option<String>,
 }
 
-/// Pings to send while no experiment runs.
+/// Pings while no experiment runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingOrder {
-    /// The block that is waited for, from 0.
+    /// The block that follows, from 0.
     pub block: u32,
-    /// Where to, and how often.
+    /// Destinations and their intervals.
     pub pings: Vec<EchoTo>,
-    /// The last of them are sent before this.
+    /// Time after which no ping is sent, Unix nanoseconds.
     pub until: Wall,
-    /// After how long one counts as lost.
+    /// Time after which a ping counts as lost.
     #[serde(rename = "timeout_ns")]
     pub timeout: Span,
-    /// The lab site that they are sent from; this host as it is if absent.
+    /// Lab site that sends them; null for the host itself.
     pub site: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A capture as an order.
+//! An order to capture packets.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ByteSize, Span, Wall};
 
-/// What packets carry.
+/// The protocol of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureProtocol {
@@ -19,47 +19,47 @@ pub enum CaptureProtocol {
     Icmp,
 }
 
-/// To write an interface's packets down in nanosecond pcap, until it is ended: to standard output, or at an agent
-/// into a file of its result.
+/// An order to capture an interface's packets as nanosecond pcap until it is ended. The output is
+/// standard output or, at an agent, a file of the result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureOrder {
-    /// The interface, or `any`.
+    /// Name of the interface, or `any`.
     pub interface: String,
-    /// The site of a lab there, or the network namespace, that it is in.
+    /// Lab site or network namespace of the interface; null for the host itself.
     pub site: Option<String>,
-    /// Bytes that are kept of each packet, at most.
+    /// Maximum number of bytes that are stored of each packet.
     pub kept: u32,
-    /// Memory in which packets wait.
+    /// Memory for packets that are not written yet.
     #[serde(rename = "ring_bytes")]
     pub ring: ByteSize,
-    /// Only packets from or to one of these; of all if empty.
+    /// Only packets from or to these addresses are captured; empty for all.
     pub hosts: Vec<IpAddr>,
-    /// Only packets from or to one of these ports of TCP or UDP; of all if empty.
+    /// Only packets from or to these TCP or UDP ports are captured; empty for all.
     pub ports: Vec<u16>,
-    /// Only packets of these; of all if empty.
+    /// Only packets of these protocols are captured; empty for all.
     pub protocols: Vec<CaptureProtocol>,
-    /// At an agent: it ends by itself after so long.
+    /// At an agent: duration after which the capture ends.
     #[serde(
         rename = "duration_ns",
         default,
         skip_serializing_if = "Option::is_none"
     )]
     pub duration: Option<Span>,
-    /// At an agent: it ends by itself when the capture has so many bytes.
+    /// At an agent: size of the capture at which it ends.
     #[serde(
         rename = "limit_bytes",
         default,
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<ByteSize>,
-    /// At an agent: some of its packets are reported while it is made.
+    /// At an agent: whether some of the packets are reported during the capture.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub samples: bool,
 }
 
 impl CaptureOrder {
-    /// A capture of all packets at an interface, without a site, until it is cancelled.
+    /// A capture of all packets of an interface, without a site, until it is cancelled.
     pub const fn of(interface: String, kept: u32, ring: ByteSize) -> Self {
         Self {
             interface,
@@ -76,50 +76,52 @@ impl CaptureOrder {
     }
 }
 
-/// A sample of a capture's packets, while it is made.
+/// Some packets of a running capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacketSample {
-    /// Stands for the kernel whose clock stamped, as in [`Captured::kernel`].
+    /// Id of the kernel that took the timestamps, as in the result of the capture.
     pub kernel: String,
-    /// How far the host's clock is from the controller's, once that is known.
+    /// Clock offset between the host and the controller; null until it is known.
     pub clock: Option<ClockReading>,
-    /// The packets, as nanosecond pcap; in a message they travel behind it.
+    /// The packets as nanosecond pcap; in a message they follow after the JSON.
     #[serde(skip)]
     pub pcap: Vec<u8>,
 }
 
-/// What an agent captured; the packets are in a file of the result. Its moments are of the clock that stamped the
-/// packets: whoever joins captures of several hosts moves all by one offset.
+/// The result of a capture at an agent; the packets are in a file of the result. All times are
+/// those of the clock that took the packets' timestamps. To merge captures of several hosts, shift
+/// each capture by one offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Captured {
-    /// Stands for the kernel whose clock stamped: two captures with the same have one clock.
+    /// Id of the kernel that took the timestamps: captures with the same id have the same clock.
     pub kernel: String,
-    /// Packets that the file has.
+    /// Number of packets in the file.
     pub packets: u64,
-    /// Packets that passed the filter and are not in the file.
+    /// Number of packets that matched the filter and are not in the file.
     pub lost: u64,
-    /// From when until when all that passed came into the file, where that is known.
+    /// Start and end of the time in which all matching packets are in the file, Unix nanoseconds;
+    /// null if unknown.
     pub listened: Option<[Wall; 2]>,
-    /// Why it ended before its time.
+    /// Why the capture ended early; null otherwise.
     pub fault: Option<String>,
-    /// How far the host's clock was from the controller's, as often as that was measured.
+    /// Clock offsets between the host and the controller, one for each measurement.
     #[serde(default)]
     pub clock: Vec<ClockReading>,
 }
 
-/// How far a host's clock was from its controller's at a moment.
+/// The clock offset between a host and its controller at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockReading {
-    /// The moment, by the host's clock.
+    /// Time of the measurement, on the host's clock.
     #[serde(rename = "at_unix_ns")]
     pub at: Wall,
     /// The host's clock minus the controller's.
     #[serde(rename = "offset_ns")]
     pub offset: Span,
-    /// How far that may be wrong, either way.
+    /// Error bound of the offset.
     #[serde(rename = "bound_ns")]
     pub bound: Span,
 }

@@ -1,4 +1,4 @@
-//! An experiment as an order.
+//! An order to run an experiment.
 
 use std::net::IpAddr;
 
@@ -8,44 +8,45 @@ use serde::{Deserialize, Serialize};
 use super::block::{EchoTo, TraceLimits};
 use crate::{Experiment, Scenario, Span, Wall};
 
-/// The trace of a fleet's flows, when its experiment is over.
+/// A trace of a fleet's flows after the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTraceOrder {
-    /// At most so many flows of each fleet, those of its first slots: at least 1.
+    /// Maximum number of flows per fleet, from the first slots; at least 1.
     pub flows: u32,
-    /// How far and how often, per flow.
+    /// Limits for each flow.
     pub limits: TraceLimits,
 }
 
-/// One experiment to carry out.
+/// One experiment to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentOrder {
-    /// Its identity and place in the campaign. Flows and start are the executor's to say.
+    /// The experiment with its id and its place in the campaign. The executor sets its flows and
+    /// its start.
     pub experiment: Experiment,
-    /// What it fixes.
+    /// The scenario of the experiment.
     pub scenario: Scenario,
-    /// The lab site whose namespace the prober runs in; this host as it is if absent.
+    /// Lab site in whose network namespace the prober runs; null for the host itself.
     pub site: Option<String>,
-    /// A reflector answered at this endpoint earlier in the campaign: a stranger would be measured
-    /// differently, so that only a reflector will do.
+    /// Whether a reflector answered at this endpoint earlier in the campaign. Then only a reflector
+    /// is accepted: a third-party server would be measured differently.
     pub reflector: bool,
-    /// The address at which this endpoint was measured last in the campaign: it stays, as long as the
-    /// host has it and it answers.
+    /// Address of the endpoint in its last experiment of the campaign; null before. neph uses this
+    /// address as long as the host has it and it answers.
     pub last_address: Option<IpAddr>,
-    /// After how long a message counts as lost.
+    /// Time after which a message counts as lost.
     #[serde(rename = "timeout_ns")]
     pub timeout: Span,
-    /// Interval of the ICMP echo beside the main flow, if there is to be one.
+    /// Interval of the ICMP echo in addition to the main flow; null without it.
     #[serde(rename = "companion_ns")]
     pub companion: Option<Span>,
-    /// Further ICMP destinations.
+    /// Further ICMP echo destinations.
     pub pings: Vec<EchoTo>,
-    /// The routes of a fleet's flows are looked for when it is over.
+    /// Trace of a fleet's flows after the experiment; null without one.
     pub trace: Option<FlowTraceOrder>,
-    /// When it begins, where several places agree on a moment; as soon as it is ready if absent. What is not
-    /// ready by then has missed its start, and does not run.
+    /// Start time, if several sites agreed on one; null: as soon as it is ready. An experiment that
+    /// is not ready at its start time does not run.
     #[serde(rename = "start_unix_ns")]
     pub start: Option<Wall>,
 }

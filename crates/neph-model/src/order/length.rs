@@ -1,18 +1,18 @@
-//! How long an order may take, and what it sends: what a lease and a policy are measured by.
+//! The maximum duration of an order, and its traffic: for leases and policies.
 
 use super::{ExperimentOrder, Order};
 use crate::{Measure, Span, Wall};
 
-/// To find and reach what is measured, and for its last replies.
+/// The time to find and reach the target, and to wait for the last replies.
 const AROUND: Span = Span::from_secs(60);
 /// The most that a traceroute takes: 30 silent hops.
 const TRACEROUTE: Span = Span::from_secs(120);
-/// A router that answers once a second has a trace take so long for each of its probes.
+/// The time of a trace for each probe, if a router answers once per second.
 const SLOW_ROUTER: Span = Span::from_secs(1);
 /// A capture that has no end of its own lasts until it is ended.
 const CAPTURE: Span = Span::from_secs(24 * 3600);
 
-/// What an order sends, with what it asks its peers to send back.
+/// The traffic of an order, with the traffic that it requests from its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
     /// Messages a second.

@@ -1,4 +1,4 @@
-//! A load as an order.
+//! An order to generate load.
 
 use std::num::NonZeroU16;
 
@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BitRate, ByteSize, CpuShare, LoadSpec, Span};
 
-/// A load to make.
+/// A load to generate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadOrder {
-    /// What it does.
+    /// Kind of load.
     pub work: LoadWork,
-    /// After how long it ends, if nothing ends it before.
+    /// Maximum duration.
     #[serde(rename = "duration_ns")]
     pub duration: Span,
 }
 
-/// What a load does, with all that `neph stress` can fix; what plans can write of it is a [`LoadSpec`].
+/// A load, with all options of `neph stress`. Plans have fewer options: [`LoadSpec`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadWork {
-    /// Keeps cores busy.
+    /// CPU load.
     Cpu {
-        /// The share of the time that each thread works.
+        /// Share of the time that each thread works, percent.
         share: CpuShare,
-        /// How many threads, and where.
+        /// Number and placement of the threads.
         threads: CpuThreads,
     },
-    /// TCP to a reflector.
+    /// TCP load to a reflector.
     Flow {
         /// The reflector, `host[:port]`.
         to: String,
-        /// What all connections send together at most; `None`: as fast as it goes.
+        /// Limit of the rate of all connections together; null: none.
         #[serde(rename = "bits_per_second")]
         rate: Option<BitRate>,
-        /// How many connections: [`Self::MOST_CONNECTIONS`] at most.
+        /// Number of connections, 1 to 256.
         connections: NonZeroU16,
-        /// Requests and replies in turn, of these sizes; bulk if absent.
+        /// Sizes of requests and replies that alternate; null: bulk transfer.
         turns: Option<TurnSizes>,
     },
-    /// UDP to a reflector, in frames as a video has them.
+    /// UDP load to a reflector, in frames like a video.
     Stream {
         /// The reflector, `host[:port]`.
         to: String,
-        /// The rate.
+        /// Rate of the load.
         #[serde(rename = "bits_per_second")]
         rate: BitRate,
     },
@@ -56,37 +56,37 @@ impl LoadWork {
     pub const MOST_CONNECTIONS: u16 = 256;
 }
 
-/// The threads of a load of the CPU.
+/// The threads of a CPU load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuThreads {
-    /// One for each core that may be used.
+    /// One thread per core that may be used.
     EachCore,
-    /// So many, wherever the kernel puts them: [`Self::MOST`] at most.
+    /// This number of threads, 1 to 1024, placed by the kernel.
     Anywhere(NonZeroU16),
-    /// One on each of these CPUs.
+    /// One thread pinned to each of these CPUs.
     Pinned(Vec<u32>),
 }
 
 impl CpuThreads {
-    /// More threads than this are a mistake, and take minutes to begin.
+    /// Maximum number of threads; more take minutes to begin.
     pub const MOST: u16 = 1024;
 }
 
-/// Payload of requests and replies that go in turn.
+/// Payload sizes of alternating requests and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnSizes {
-    /// Of each request.
+    /// Payload of each request.
     #[serde(rename = "request_bytes")]
     pub request: ByteSize,
-    /// Of each reply.
+    /// Payload of each reply.
     #[serde(rename = "reply_bytes")]
     pub reply: ByteSize,
 }
 
 impl TurnSizes {
-    /// The largest of either, as the smallest reflector's cap allows.
+    /// Maximum of both sizes: the smallest cap of a reflector allows it.
     pub const LARGEST: ByteSize = ByteSize(16 << 20);
 }
 

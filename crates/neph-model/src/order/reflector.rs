@@ -1,17 +1,17 @@
-//! A reflector as an order.
+//! An order to run a reflector.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ReflectorSpec, Span};
 
-/// To answer probes for some time.
+/// A reflector that runs for a limited time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReflectorOrder {
-    /// Where and how it answers.
+    /// Configuration of the reflector.
     pub spec: ReflectorSpec,
-    /// After how long it ends, if nothing ends it before.
+    /// Maximum duration.
     #[serde(rename = "duration_ns")]
     pub duration: Span,
 }

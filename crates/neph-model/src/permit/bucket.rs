@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicI64, Ordering};
 const BURST: i64 = 100_000_000;
 const SECOND: u128 = 1_000_000_000;
 
-/// A rate that holds over any time, but for a burst of a tenth of a second's worth. Times are nanoseconds of
-/// one monotonic clock.
+/// A rate that is valid over any time, except for a burst of a tenth of a second's worth. Times are
+/// nanoseconds of one monotonic clock.
 #[derive(Debug)]
 pub struct TokenBucket {
     /// Tokens a second; at least 1.
     rate: u64,
-    /// When the tokens taken so far would have come one by one.
+    /// The time at which the tokens taken until now would be complete at the rate.
     taken_until: AtomicI64,
 }
 
 impl TokenBucket {
-    /// A full one; so many tokens come a second, at least 1.
+    /// A full bucket with this number of tokens per second, at least 1.
     pub fn new(rate: u64) -> Self {
         Self {
             rate: rate.max(1),
@@ -25,14 +25,14 @@ impl TokenBucket {
         }
     }
 
-    /// How long so many tokens take to come, nanoseconds, rounded up.
+    /// The time for this number of tokens at the rate, nanoseconds, rounded up.
     fn worth(&self, tokens: u64) -> i64 {
         let nanos = (u128::from(tokens) * SECOND).div_ceil(u128::from(self.rate));
         i64::try_from(nanos).unwrap_or(i64::MAX)
     }
 
-    /// Takes so many tokens if they are there. More than a burst holds go when the bucket is full, so that a
-    /// large message is late and not impossible.
+    /// Takes tokens if they are available. More tokens than a burst are given if the bucket is
+    /// full, so that a large message is late and not impossible.
     pub fn take(&self, tokens: u64, now: i64) -> bool {
         let worth = self.worth(tokens);
         let most_before = now + (BURST - worth).max(0);
@@ -45,20 +45,20 @@ impl TokenBucket {
         taken.is_ok()
     }
 
-    /// Gives tokens back that were taken and not used.
+    /// Returns tokens that were taken and not used.
     pub(super) fn give_back(&self, tokens: u64) {
         let worth = self.worth(tokens);
         self.taken_until.fetch_sub(worth, Ordering::Relaxed);
     }
 
-    /// How many tokens are there; they may be taken afterwards by [`Self::spend`].
+    /// The number of available tokens; [`Self::spend`] may take them afterwards.
     pub(super) fn room(&self, now: i64) -> u64 {
         let until = self.taken_until.load(Ordering::Relaxed).max(now);
         let ahead = u128::try_from(BURST - (until - now).min(BURST)).unwrap_or(0);
         u64::try_from(ahead * u128::from(self.rate) / SECOND).unwrap_or(u64::MAX)
     }
 
-    /// Takes tokens that were used, whether they were there or not.
+    /// Takes tokens that were used, available or not.
     pub(super) fn spend(&self, tokens: u64, now: i64) {
         let worth = self.worth(tokens);
         // It never refuses.

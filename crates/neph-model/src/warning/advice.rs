@@ -63,7 +63,7 @@ impl Warning {
                 "remove the reason, or read the result as the cost of neighbours on one kernel, not of a guest's kernel"
             }
             Self::LoadNotHeld { .. } => {
-                "give the site of the load more CPU, check that neph reflect answers where its traffic goes, or lower the target. The result belongs to the load that was achieved"
+                "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result belongs to the load that was achieved"
             }
             Self::LinkLate { .. } => {
                 "reduce the packet rate through the emulated link, or free a CPU core: the emulated delay was exceeded"
@@ -81,7 +81,8 @@ const LOADS: usize = 3;
 
 impl Warning {
     /// What to do about it in experiments in which the plan generates these loads (see
-    /// [`load_made`](crate::Experiment::load_made)): what is part of an experiment is not to be stopped.
+    /// [`load_made`](crate::Experiment::load_made)): a load that is part of the experiment must not
+    /// be stopped.
     pub fn advice_under(&self, loads: &[&str]) -> String {
         let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });
         let made = match loads {

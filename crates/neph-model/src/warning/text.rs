@@ -12,8 +12,8 @@ impl fmt::Display for Warning {
 }
 
 impl Warning {
-    /// The text without the reason, so that a place can follow. Where the reason is a sentence of its own,
-    /// see [`why`](Self::why).
+    /// The text without the reason, so that a place can follow. Where the reason is a sentence of
+    /// its own, see [`why`](Self::why).
     pub fn without_why(&self) -> String {
         format!("{}: {}", self.code(), self.fact())
     }

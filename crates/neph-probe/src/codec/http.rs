@@ -95,9 +95,8 @@ impl Http {
             ));
         }
         if self.asked == self.served {
-            let why = format!(
-                "the server sent a response that no request asked for (HTTP status {status})"
-            );
+            let why =
+                format!("the server sent a response without a request (HTTP status {status})");
             return Ok(Step::Took(taken, Arrival::Closed(Parting::new(why, None))));
         }
         self.can_go_on = head.keep_alive(self.method());

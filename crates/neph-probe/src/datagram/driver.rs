@@ -49,7 +49,7 @@ pub(crate) fn drive(
         alongside,
     } = opened;
     stamp::enable(socket.as_fd(), Carrier::Datagrams).map_err(|source| ProbeError::Socket {
-        operation: "ask for kernel stamps on a socket to",
+        operation: "enable kernel timestamps on a socket to",
         address: spec.address,
         source,
     })?;

@@ -66,7 +66,7 @@ impl fmt::Display for Over {
                  reflector, or use fewer flows",
             ),
             Self::Refused => f.write_str(
-                "the reflector refused what was asked; its caps are options of 'neph reflect'",
+                "the reflector refused the request; its caps are options of 'neph reflect'",
             ),
             Self::Closed => f.write_str(
                 "the reflector closed its connection: it was stopped, or refuses more ('neph reflect' prints the reason when it ends); neph reconnects each second",

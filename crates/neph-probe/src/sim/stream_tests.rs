@@ -221,7 +221,7 @@ fn a_foreign_server_answers_each_message_once_whatever_befalls_its_connection() 
                 (spec.connection_use, spec.reflector) = (connection_use, false);
                 let outcomes = run(&spec, net, seed);
                 assert_complete(&outcomes, 1_000);
-                assert_eq!(assert_true(&outcomes), 0, "no marks of the peer");
+                assert_eq!(assert_true(&outcomes), 0, "no peer timestamps");
                 let tally = outcomes.tally;
                 if outcomes.resets == 0 {
                     assert_eq!(tally.replies, 1_000, "{url} {connection_use:?} {tally:?}");

@@ -41,7 +41,7 @@ pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
 /// Sets the options that need a connected socket.
 pub(super) fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
     stamp::enable(socket.as_fd(), Carrier::Stream)
-        .map_err(|error| format!("ask for kernel stamps: {error}"))?;
+        .map_err(|error| format!("enable kernel timestamps: {error}"))?;
     match &spec.congestion {
         Some(name) => tcp::set_congestion_control(socket.as_fd(), name)
             .map_err(|error| format!("use congestion control '{name}': {error}")),

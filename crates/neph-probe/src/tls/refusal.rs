@@ -65,7 +65,7 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
             "have a new one issued",
         ),
         why if is_an_authority(why) => (
-            "it is an authority's certificate shown as a server's (openssl req -x509 makes such)"
+            "it is a certificate of an authority, used as a server's (openssl req -x509 creates these)"
                 .to_owned(),
             "give this very certificate with --ca-file",
         ),
@@ -98,7 +98,7 @@ fn of_names(why: &CertificateError) -> (String, &'static str) {
         } => {
             let asked = expected.to_str();
             if presented.is_empty() {
-                let what = format!("it has no name (subjectAltName) at all, and {asked} was asked");
+                let what = format!("it has no name (subjectAltName), and {asked} was requested");
                 (what, "recreate it with a subjectAltName")
             } else {
                 let names = names(presented);
@@ -152,11 +152,11 @@ fn moment(at: UnixTime) -> String {
 pub(crate) fn handshake(why: &Error) -> String {
     let (what, remedy) = match why {
         Error::AlertReceived(AlertDescription::CertificateRequired) => (
-            "the server asks for a client certificate".to_owned(),
-            "neph has none: measure at a port that asks for none",
+            "the server requires a client certificate".to_owned(),
+            "neph has none: measure at a port that does not require one",
         ),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => (
-            "the server does not speak HTTP/1.1 (ALPN), maybe only HTTP/2".to_owned(),
+            "the server does not support HTTP/1.1 (ALPN), maybe only HTTP/2".to_owned(),
             "allow HTTP/1.1 at the server, or measure tcp:// connections to it",
         ),
         Error::AlertReceived(AlertDescription::ProtocolVersion)
@@ -164,18 +164,18 @@ pub(crate) fn handshake(why: &Error) -> String {
             PeerIncompatible::ServerDoesNotSupportTls12Or13
             | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
         ) => (
-            "the server does not speak the TLS version that is asked for".to_owned(),
-            "drop --tls-version (neph speaks TLS 1.2 and 1.3), or update the server",
+            "the server does not support the requested TLS version".to_owned(),
+            "drop --tls-version (neph supports TLS 1.2 and 1.3), or update the server",
         ),
         Error::AlertReceived(AlertDescription::UnrecognisedName) => (
-            "the server does not know the name that it is asked by (SNI)".to_owned(),
+            "the server does not know the requested name (SNI)".to_owned(),
             "use a name that the server serves",
         ),
         Error::AlertReceived(AlertDescription::HandshakeFailure) => (
             "the server refuses the handshake: it has no cipher or key exchange that neph has, or it \
              wants a client certificate"
                 .to_owned(),
-            "look at the server's log",
+            "see the server's log",
         ),
         other => return format!("TLS: {other}"),
     };

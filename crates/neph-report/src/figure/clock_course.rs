@@ -152,7 +152,7 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
     if lines.iter().any(|line| !line.dots.is_empty()) {
         entries.push((
             Swatch::Dot(DOT),
-            "by four stamps, exchange by exchange".to_owned(),
+            "from four timestamps of each exchange".to_owned(),
         ));
     }
     let mut steps = lines.iter().flat_map(|line| line.steps);

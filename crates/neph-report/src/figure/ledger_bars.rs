@@ -53,7 +53,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     rows.chunks(PER_PAGE)
         .enumerate()
         .map(|(page, rows)| {
-            let title = page_title("Where the time goes", page, total);
+            let title = page_title("Stages of the response time", page, total);
             let subtitle = "Mean of every stage over all replies, from the scheduled time on; left in milliseconds, right as shares";
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(rows.iter().map(|row| &row.means)));

@@ -36,7 +36,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .chunks(per_page)
         .enumerate()
         .map(|(page, panels)| {
-            let title = page_title("Where the time goes, over time", page, total);
+            let title = page_title("Stages of the response time, over time", page, total);
             let subtitle = "Stages stacked from the first to the last; each step is the mean over the messages due within it";
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(panels.iter().map(|(_, means)| means)));

@@ -68,7 +68,7 @@ pub struct FigureKind {
 pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "ledger-bars",
-        title: "Where the time goes",
+        title: "Stages of the response time",
         answers: "The mean of every stage of a message's life, scenario by scenario.",
         draw: ledger_bars::draw,
     },
@@ -122,7 +122,7 @@ pub const FIGURES: &[FigureKind] = &[
     },
     FigureKind {
         name: "ledger-time",
-        title: "Where the time goes, over time",
+        title: "Stages of the response time, over time",
         answers: "The stages stacked onto each other while the experiment ran.",
         draw: ledger_time::draw,
     },
@@ -135,7 +135,7 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "send-skew",
         title: "Regularity of our sends",
-        answers: "How far the gap between two sends was from the interval asked for.",
+        answers: "Difference between the gap of two sends and the plan's interval.",
         draw: skew::draw_send,
     },
     FigureKind {
@@ -159,13 +159,13 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "flow-spectra",
         title: "Base latency of all flows, pair by pair",
-        answers: "Which pairs have paths that differ, and whose flows move.",
+        answers: "Pairs with paths of different latency, and pairs with path changes.",
         draw: fleet::spectra,
     },
     FigureKind {
         name: "flow-inflation",
         title: "Latency inflation",
-        answers: "How much longer a pair's slowest path is than its fastest, over all pairs.",
+        answers: "Latency of a pair's slowest path relative to its fastest, over all pairs.",
         draw: fleet::inflation,
     },
     FigureKind {
@@ -183,7 +183,7 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "flow-persistence",
         title: "Persistence of flows",
-        answers: "How long a flow stays on a path: both directions, and each direction alone.",
+        answers: "Time that a flow stays on a path: both directions, and each direction by itself.",
         draw: fleet::persistence,
     },
     FigureKind {

@@ -114,7 +114,7 @@ fn words(findings: &[Finding]) -> Markup {
             h3 { "What was measured" }
             @for finding in of(FindingKind::Measured) { p { (finding.text) } }
             @if of(FindingKind::StandsOut).next().is_some() {
-                h3 { "What stands out" }
+                h3 { "Main findings" }
                 ul { @for finding in of(FindingKind::StandsOut) { li { (finding.text) } } }
             }
             @if of(FindingKind::Flagged).next().is_some() {

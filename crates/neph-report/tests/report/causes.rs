@@ -32,9 +32,12 @@ fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
     let alone = neph_analysis::findings(&data, &PlotSettings::default());
     let weaker = alone.iter().find(|finding| finding.topic == "transmission");
     let weaker = &weaker.expect("findings know it too").text;
-    assert!(!page.contains("into transmitting and queueing"), "{weaker}");
+    assert!(
+        !page.contains("are transmission and queueing of"),
+        "{weaker}"
+    );
     let file = std::fs::read_to_string(folder.path().join("findings.json")).unwrap();
-    assert!(!file.contains("into transmitting and queueing"));
+    assert!(!file.contains("are transmission and queueing of"));
     let file = std::fs::read_to_string(folder.path().join("diagnosis.json")).unwrap();
     assert!(file.contains("\"rule\": \"serialisation\""), "{file}");
 }
@@ -63,7 +66,7 @@ fn a_finding_of_another_scenario_and_what_a_cause_does_not_explain_are_told_besi
         write_report(data, &settings, reported, folder.path()).unwrap();
         let file = std::fs::read_to_string(folder.path().join("findings.json")).unwrap();
         let lines = file.lines();
-        let line = lines.filter(|line| line.contains("into transmitting and queueing"));
+        let line = lines.filter(|line| line.contains("are transmission and queueing of"));
         line.map(str::to_owned).collect::<String>()
     };
     let text = transmission(&data, &reported);
@@ -126,6 +129,6 @@ fn every_line_of_causes_fits_the_terminal() {
     }
     assert!(
         !text(&narrow(), &PlotSettings::default(), &reported, 100)
-            .contains("transmitting and queueing")
+            .contains("are transmission and queueing of")
     );
 }

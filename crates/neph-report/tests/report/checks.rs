@@ -32,7 +32,7 @@ fn queued() -> CampaignData {
 #[test]
 fn a_home_uplink_that_is_too_narrow_is_named() {
     let found = reported(&queued());
-    let words = "home · every 100 ms · 100 KiB needs 8.19 Mbit/s of the 2.82 Mbit/s that the \
+    let words = "'home · every 100 ms · 100 KiB' needs 8.19 Mbit/s of the 2.82 Mbit/s that the \
                  throughput checks found (290 %). Its messages wait for each other";
     assert!(found[0].text.starts_with(words), "{found:?}");
 }
@@ -77,7 +77,7 @@ fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
     data.throughputs
         .retain(|check| check.block == 5 && check.endpoint == "continent");
     let found = reported(&data);
-    let words = "asks most of its link, with 8.19 Mbit/s of at least 47 Mbit/s that it carries \
+    let words = "uses the largest share of its link: 8.19 Mbit/s of at least 47 Mbit/s that it carries \
                  (at most 17 %).";
     assert!(found[0].text.contains(words), "{found:?}");
 }

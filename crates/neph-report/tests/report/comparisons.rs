@@ -35,7 +35,7 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
     };
     let printed = sentences(&synthetic::over(&[METRO, twin], 6));
     assert!(
-        printed.contains("less than the 211 µs that matter, at the median"),
+        printed.contains("less than the margin of 211 µs, at the median"),
         "{printed}"
     );
     assert!(

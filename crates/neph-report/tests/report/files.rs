@@ -38,7 +38,7 @@ fn a_report_is_complete_and_needs_no_network() {
     }
     for wanted in [
         "What was measured",
-        "What stands out",
+        "Main findings",
         "What was flagged",
         "Provenance",
         "figures/timeline.pdf",

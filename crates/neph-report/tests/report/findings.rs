@@ -200,7 +200,7 @@ fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
     assert!(
         only.text
             .starts_with("'home · every 400 ms · 100 KiB': 309")
-            && only.text.contains("the quickest ICMP echo takes 12.0")
+            && only.text.contains("the fastest ICMP echo takes 12.0")
             && only.text.contains("less so, for 1 more scenario"),
         "{}",
         only.text

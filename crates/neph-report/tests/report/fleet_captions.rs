@@ -68,7 +68,7 @@ fn captions_speak_of_what_is_drawn() {
         ("flow-spectrum", "orange bar"),
         ("flow-dissected", "Shaded"),
         ("flow-dissected", "dashed line"),
-        ("flow-paths", "left out"),
+        ("flow-paths", "omitted"),
         ("flow-paths", "without an answer"),
     ] {
         let caption = |data: &CampaignData| {

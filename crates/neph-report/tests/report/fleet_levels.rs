@@ -83,9 +83,9 @@ fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
         found.text,
         "overseas · every 100 ms · 1 KiB: season evening against season night: path changes per \
          flow and hour 6.00 higher (95 % interval 6.00 to 6.00): worse; latency inflation no \
-         different (95 % interval 0.0 to 0.0): equivalent, as 5.0 percentage points would matter; \
-         unfairness (p95 over p50) no different (95 % interval 0.0 to 0.0): equivalent, as 5.0 \
-         percentage points would matter. An experiment of each in 10 blocks."
+         different (95 % interval 0.0 to 0.0): equivalent within a margin of 5.0 percentage points; \
+         unfairness (p95 over p50) no different (95 % interval 0.0 to 0.0): equivalent within a margin of 5.0 \
+         percentage points. An experiment of each in 10 blocks."
     );
     assert!((found.evidence["changes_per_flow_hour_shift"] - 6.0).abs() < 1e-9);
     // Ten differences of one sign: twice 2 to the power of -10, with ties approximated.
@@ -244,7 +244,7 @@ fn a_measure_that_rests_on_fewer_blocks_says_so() {
     assert!(
         found
             .text
-            .contains("would matter (of 8 blocks alone). An experiment of each in 10 blocks."),
+            .contains("percentage points (only 8 blocks). An experiment of each in 10 blocks."),
         "{}",
         found.text
     );

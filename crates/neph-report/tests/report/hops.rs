@@ -182,7 +182,7 @@ fn many_losses_leave_room_for_the_slowest() {
     let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
     let figures = single(&lists);
     let first = words(&figures, "hops-waterfall-1");
-    let reported = "a → b; the slowest 80 of 200 packets that every point saw, and 20 of 5000 lost, spread over the time";
+    let reported = "a → b; the slowest 80 of 200 packets seen at every point, and 20 of 5000 lost, spread over the time";
     assert!(first.contains(&reported.to_owned()), "{first:?}");
     let second = words(&figures, "hops-waterfall-2");
     let lost = second.iter().filter(|word| word.starts_with("lost,"));
@@ -200,7 +200,7 @@ fn one_packet_far_slower_than_the_others_leaves_the_axis_and_is_said_to() {
         let slowest = figures
             .iter()
             .find(|figure| figure.name == "hops-waterfall-1");
-        slowest.is_some_and(|figure| figure.caption.contains("triangle"))
+        slowest.is_some_and(|figure| figure.caption.contains("Triangle: "))
     };
     assert!(!printed(&lists(&delays)));
     delays[30] = vec![Some(50_000)];
@@ -299,7 +299,7 @@ fn a_rows_thin_line_is_as_long_as_its_bounds_and_ends_on_the_axis() {
     let figures = between_two(&delays);
     let waterfall = find(&figures, "hops-waterfall");
     assert!(
-        !waterfall.caption.contains("triangle"),
+        !waterfall.caption.contains("Triangle: "),
         "{}",
         waterfall.caption
     );
@@ -315,7 +315,7 @@ fn a_rows_thin_line_is_as_long_as_its_bounds_and_ends_on_the_axis() {
     // Where no axis has room for bounds and bars, the cut line is told.
     let wide = between_two(&[(1_000, 9_000_000); 3]);
     let caption = &find(&wide, "hops-waterfall").caption;
-    assert!(caption.contains("thin line goes on beyond"), "{caption}");
+    assert!(caption.contains("thin line continues beyond"), "{caption}");
 }
 
 /// Lines that are cut at the edge of an axis: where that is, and their points.

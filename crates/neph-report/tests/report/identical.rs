@@ -98,7 +98,7 @@ fn networks_may_be_equivalent_where_responses_are_not() {
     let reported = &printed[0].text;
     assert!(
         reported.starts_with(
-            "a, b, c are equivalent: no median of the network round trip (kernel stamps) differs"
+            "a, b, c are equivalent: no median of the network round trip (kernel timestamps) differs"
         ),
         "{reported}"
     );
@@ -172,9 +172,8 @@ fn a_nearer_endpoint_that_is_slower_is_told_with_the_way_that_would_explain_it()
     let printed = about(&data, &settings, "position");
     let reported = &printed[0].text;
     assert!(
-        reported.starts_with(
-            "continent is nearer than metro (3.5 km against 220 km), and yet it is 36.0"
-        ),
+        reported
+            .starts_with("continent is nearer than metro (3.5 km against 220 km), but it is 36.0"),
         "{reported}"
     );
     // 40 ms there and back.

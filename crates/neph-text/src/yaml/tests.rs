@@ -36,7 +36,7 @@ fn what_is_refused_is_told_with_its_place() {
     let (_, found) = read("a: 1\na: 2\n");
     assert_eq!(
         found,
-        ["s.yaml:2:1: 'a' stands here twice; remove one of them"]
+        ["s.yaml:2:1: 'a' is given twice; remove one of them"]
     );
     let (_, found) = read("a: &x 1\nb: *x\n");
     assert_eq!(

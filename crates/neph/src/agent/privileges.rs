@@ -1,4 +1,4 @@
-//! The privileges that an agent keeps: those that its policy's kinds need.
+//! The privileges that an agent keeps: those that its policy needs.
 
 use std::path::Path;
 
@@ -10,10 +10,11 @@ use crate::exit::Failure;
 use crate::output;
 use crate::privileges::{Needs, Row, UserChoice, sentence};
 
-/// Ports that need a privilege to listen at.
+/// Ports that need a privilege to bind.
 const RESERVED: u16 = 1024;
 
-/// Gives up everything else. An agent that may start iperf3 keeps all: a program needs what its user has.
+/// Drops all other privileges. An agent that may start iperf3 keeps all: an external program needs
+/// those of its user.
 pub(super) fn give_up(policy: &Policy, folder: &Path) -> Result<(), Failure> {
     if policy.kinds.contains(&Kind::Iperf3) {
         output::say("neph agent: privileges: all are kept, since its policy allows iperf3");

@@ -1,6 +1,6 @@
-//! Alarms: the rule that the user typed.
+//! Alarms: the rules of `--alarm`.
 //!
-//! Each command defines the subjects of a rule and what it counts. neph-model evaluates the rule.
+//! Each command defines the subjects of rules and their samples. neph-model evaluates the rules.
 
 use neph_model::Span;
 use neph_model::alarm::Rule;
@@ -8,10 +8,10 @@ use neph_text::{Fault, Placed, Problems, Source};
 
 use crate::exit::Failure;
 
-/// A rule that was typed behind `--alarm`, about one of `subjects`.
+/// Parses a rule of `--alarm` about one of `subjects`.
 ///
 /// # Errors
-/// Its first mistake, or the better explanation of `mend`, where there is one.
+/// The first mistake, or the better explanation of `mend`, if there is one.
 pub(crate) fn parse<S: Clone>(
     text: &str,
     subjects: &[(&str, S)],
@@ -29,10 +29,10 @@ pub(crate) fn parse<S: Clone>(
     })
 }
 
-/// A rule cannot be raised in so short a time.
+/// Refuses a duration in which a rule cannot raise an alarm.
 ///
 /// # Errors
-/// It is shorter than what one of the rules needs.
+/// The duration is shorter than a rule needs.
 pub(crate) fn refuse_longer<'r, S: 'r>(
     rules: impl IntoIterator<Item = &'r Rule<S>>,
     duration: Option<Span>,

@@ -1,7 +1,7 @@
-//! Writes down, message by message, what is safe: for a program outside that must know it.
+//! Records each stored message in a file, for other programs.
 //!
-//! Each line of the file is `experiment flow seq`, written after the store has the message. A flow of
-//! a fleet is `slot/port`: a slot's next flow counts from 0 again.
+//! Each line of the file is `experiment flow seq`, written after the store has the message. For a
+//! fleet, flow is `slot/port`: the next flow of a slot counts from 0.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use neph_text::Outside;
 
 use crate::exit::Failure;
 
-/// An observer that also writes down what is safe.
+/// An observer that also records stored messages.
 #[derive(Debug)]
 pub(super) struct Acknowledging<'a, O> {
     inner: &'a mut O,
@@ -26,7 +26,7 @@ impl<'a, O> Acknowledging<'a, O> {
         let refused = |error: io::Error| {
             Failure::Usage(format!("--acknowledge {}: {error}", Outside::path(path)))
         };
-        // It is appended to, so that one that exists is kept; a link is not followed either.
+        // Appends, so that an existing file is kept. Symbolic links are not followed.
         if path.is_symlink() && (path.is_file() || !path.exists()) {
             return Err(refused(Kept::Link.into()));
         }
@@ -46,7 +46,7 @@ impl<O: Observer> Observer for Acknowledging<'_, O> {
             records,
         } = events
         {
-            // A failed write loses a line for the reader of the file; the store has the message in any case.
+            // A failed write only loses a line of this file: the store has the message.
             let _ = self.file.write_all(lines(*experiment, records).as_bytes());
         }
         self.inner.report(events);

@@ -1,5 +1,5 @@
-//! Alarms of a running campaign, reported at once: a line, and the webhook. The exit status shows
-//! whether there were any.
+//! Alarms of a running campaign, reported immediately: a line, and the webhook. The exit status
+//! shows whether there were any.
 
 use neph_documents::alarm::{AlarmDocument, OfExperiment, sentence};
 use neph_documents::rows::json_line;
@@ -12,7 +12,7 @@ use crate::output;
 use crate::resolving::addresses;
 use neph_export::{Url, Webhook};
 
-/// Where alarms go.
+/// The destinations of alarms.
 #[derive(Debug)]
 pub(super) struct Alarming {
     webhook: Option<Webhook>,
@@ -57,8 +57,7 @@ fn posted(
     AlarmDocument::of_round_trips(at, change, about)
 }
 
-/// Whether an alarm was raised in any of a campaign's experiments, those of an earlier process
-/// included.
+/// Whether an alarm was raised in any experiment of a campaign, including those of an earlier process.
 pub(super) fn was_raised(store: &dyn Store, campaign: &Campaign) -> Result<bool, Failure> {
     for experiment in store.experiments(campaign.id)? {
         let events = store.events(experiment.id)?;

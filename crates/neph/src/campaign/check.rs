@@ -1,4 +1,4 @@
-//! `neph check`: every mistake of a plan, with its place; names that have no address.
+//! `neph check`: every mistake of a plan with its position, and names without an address.
 
 use neph_model::Target;
 use neph_probe::Resolve;

@@ -1,4 +1,4 @@
-//! The lab of a plan, as an executor needs it.
+//! The executor of a plan: a lab, agents, or this host.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,16 +23,16 @@ use crate::lab;
 use crate::operator::{self, OperatorArgs, OperatorController};
 use crate::workspace::Workspace;
 
-/// Whose agents measure, and where the orders that are out are kept.
+/// The controller whose agents measure, and the folder of pending orders.
 pub(super) struct Control<'a> {
     /// The folder of a controller, if the sites of a plan are agents.
     pub(super) folder: Option<&'a Path>,
-    /// Or a controller at another host.
+    /// A controller at another host, otherwise.
     pub(super) operator: &'a OperatorArgs,
     pub(super) workspace: &'a Workspace,
 }
 
-/// Whether what a plan's lab needs is permitted: asked before anything is written.
+/// Checks that the lab of a plan is permitted, before anything is written.
 pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
     match plan.lab {
         None => Ok(()),
@@ -40,8 +40,8 @@ pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The executor of a plan's experiments: in its lab, which is up as it is in this season when this
-/// returns and ends with it, or on this host.
+/// The executor of a plan's experiments: in its lab or on this host. The lab is up, with the
+/// topology of this season, until the executor is dropped.
 pub(super) fn executor(
     read: &Read,
     season: Option<&str>,
@@ -84,14 +84,14 @@ pub(super) fn executor(
     Ok(Box::new(LocalExecutor::in_lab(Box::new(ground))))
 }
 
-/// A controller that was found.
+/// A controller that can be used.
 struct Found {
     place: ControllerPlace,
-    /// Names its folder of orders in a workspace.
+    /// Name of the folder of its orders in a workspace.
     id: String,
     signer: Signer,
     enrolled: Vec<AgentName>,
-    /// What lists its agents.
+    /// The list of its agents.
     listing: String,
 }
 
@@ -119,7 +119,7 @@ impl Found {
     }
 }
 
-/// The controller that was named: the one in a folder, where both are.
+/// The controller that was named; a folder has precedence over an address.
 fn find(control: &Control<'_>) -> Result<Found, Failure> {
     if let Some(folder) = control.folder {
         if control.operator.is_typed() {
@@ -151,7 +151,8 @@ fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failu
     };
     let agents = sites.agents.values().cloned().collect();
     let bus = CampaignSocket::connect(found.place, agents).map_err(operator::failure)?;
-    // In the workspace, which one campaign has at a time, and which goes on with it.
+    // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
+    // resumed.
     let orders = control.workspace.folder().join("orders").join(found.id);
     let executor = AgentsExecutor::new(&orders, sites, bus, found.signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
@@ -166,7 +167,7 @@ fn listing(folder: &Path) -> String {
     format!("neph agents --control {}", folder.display())
 }
 
-/// Whether all agents that a plan names are enrolled at the controller in `folder`.
+/// Checks that all agents of a plan are enrolled at the controller in `folder`.
 pub(crate) fn check_agents(plan: &Plan, registry: &Registry, folder: &Path) -> Result<(), Failure> {
     are_enrolled(plan, &enrolled(registry)?, &listing(folder))
 }
@@ -184,8 +185,8 @@ fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), F
     Ok(())
 }
 
-/// The reflectors that a plan wants at its sites: for longer than it can take, but at most for a day. After
-/// that each is ordered again.
+/// The reflectors of a plan, ordered for longer than the plan can take, but at most for a day; then
+/// each is ordered again.
 fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     const LEAST: Span = Span::from_secs(600);
     const MOST: Span = Span::from_secs(23 * 3600);

@@ -1,4 +1,4 @@
-//! Congestion controls that a site's routes do not let a socket choose.
+//! Congestion controls that the routes of a site forbid.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use neph_text::{Fault, Problems};
 
 use super::Read;
 
-/// Notes every congestion control of the plan that the topology forbids at the sending site.
-/// The routes of a site with `congestion_control` lock it (`ip route ... congctl lock`). The kernel
-/// then refuses any other to every connection.
+/// Reports every congestion control of the plan that the topology forbids at the sending site. The
+/// routes of a site with `congestion_control` lock it (`ip route ... congctl lock`): the kernel
+/// then refuses any other.
 pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;

@@ -12,6 +12,7 @@ mod reachability;
 mod real_clock;
 mod run;
 mod scenes;
+mod status;
 mod unfinished;
 mod watch;
 
@@ -36,34 +37,34 @@ use crate::{output, report, text_file};
 /// Options of `neph check` and `neph plan`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {
-    /// The plan: a TOML file, or a settings file of the Latency Tester (YAML)
+    /// Plan: a TOML file, or a settings file of the Latency Tester (YAML)
     pub(crate) plan: PathBuf,
 }
 
-/// What `neph plan` is asked besides.
+/// Options of `neph plan`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PreviewArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) power: power::Wanted,
-    /// Print which links the plan's circuits share, by the traceroutes of this campaign
+    /// Print the links that the plan's circuits share, from the traceroutes of this campaign
     #[arg(long, value_name = "CAMPAIGN")]
     pub(crate) traces: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
 }
 
-/// A plan and the text it was read from.
+/// A plan and its source text.
 pub(crate) struct Read {
     pub(crate) source: Source,
     pub(crate) plan: Plan,
-    /// The networks of its lab; none without a lab, and several where seasons have their own.
+    /// The topologies of its lab; none without a lab, several if seasons have different ones.
     pub(crate) scenes: Vec<Scene>,
 }
 
 impl Read {
-    /// Itself, unless `check` finds problems in it.
+    /// Returns the plan, unless `check` finds problems.
     fn held_against(self, check: impl Fn(&Self, &Problems<'_>)) -> Result<Self, Failure> {
         let problems = Problems::new(&self.source);
         check(&self, &problems);
@@ -74,14 +75,14 @@ impl Read {
     }
 }
 
-/// Reads a plan file, from which a campaign may begin.
+/// Reads a plan file for a new campaign.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let where_it_is = "write its path as seen from this folder; plans/ in the source has examples";
     understand(text_file::read(text_file::PLAN, path, where_it_is)?)
 }
 
-/// Reads a plan from its text, and the topology file that it names. Reports missing objects of the
-/// plan, and figures that its report cannot draw, before anything is measured.
+/// Reads a plan from its text, and its topology files. Reports before any measurement: missing
+/// objects, and figures that the report cannot draw.
 pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     let here = |plan: &Plan, problems: &Problems<'_>| {
         outside::check(plan, problems);
@@ -97,15 +98,15 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     })
 }
 
-/// The text of a topology file that was kept with a campaign; `None` where the campaign had none of that
-/// name. The text of a plan's only topology has no name.
+/// The text of a topology file that was stored with a campaign; `None` if it was not. The text of a
+/// plan's only topology has no name.
 pub(crate) fn kept_topology<'c>(campaign: &'c Campaign, file: &str) -> Option<&'c str> {
     let kept = campaign.topology_text.as_deref()?;
     scenes::of_kept(kept, file).or_else(|| scenes::is_one(kept).then_some(kept))
 }
 
-/// Reads the plan of a campaign, and the topology that was kept with it: later changes of the files
-/// have no effect. The report lists figures that this version does not know.
+/// Reads the plan of a campaign, and the stored topology: later changes of the files have no
+/// effect. The report lists figures that this version does not know.
 fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
     let read = read_both(source, &outside::check, |written, file| {
@@ -127,8 +128,8 @@ fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     })
 }
 
-/// Reads a plan, and the topologies that it names from where `load` finds them. The mistakes of a plan
-/// that has some come with those that it has `here` and in its lab; without, its reader looks at those.
+/// Reads a plan, and its topologies through `load`. If the plan has mistakes, those found `here`
+/// and in its lab are added; otherwise the caller checks these.
 fn read_both(
     source: Source,
     here: plan::Also<'_>,
@@ -142,7 +143,7 @@ fn read_both(
         match scenes::read(plan, &load) {
             Ok(scenes) => outside::check_sites(plan, &scenes, problems),
             Err(Unread::File(fault)) => problems.add(fault.span, fault.value),
-            // They are shown when the plan has none itself.
+            // These mistakes are shown if the plan itself has none.
             Err(Unread::Mistakes(..)) => (),
         }
     }) {

@@ -1,5 +1,5 @@
-//! What a plan names outside itself, held against what is there: the sites of its lab's topology,
-//! the files of its reflectors, key files, this kernel's congestion controls.
+//! Checks external objects of a plan: sites of its topology, files of its reflectors, key files,
+//! and congestion controls of this kernel.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,8 +14,8 @@ use neph_text::{Fault, FileKind, Placed, Problems, did_you_mean, open_file};
 use super::Scene;
 use crate::congestion::{self, Unusable};
 
-/// Notes everything that a plan names and that is not here, or not as it would have to be. The
-/// prober is on this host, in a lab too.
+/// Reports every external object of a plan that is missing or unsuitable. The prober is on this
+/// host, also with a lab.
 pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     for reflector in plan.lab.iter().flat_map(|lab| &lab.reflectors) {
         check_reflector(&reflector.spec, problems);
@@ -53,7 +53,7 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     }
 }
 
-/// Notes that the program of the throughput checks is not here.
+/// Reports that the program of throughput checks is missing.
 fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
     let checks = plan.throughput.as_ref();
     let checks = checks.filter(|checks| checks.tool == ThroughputTool::Iperf3);
@@ -67,7 +67,7 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
     }
 }
 
-/// Notes every site that a topology does not have, and every site that is named as a host.
+/// Reports every site that the topology does not have, and every site that is used as a host name.
 pub(super) fn check_sites(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
     if let Some(lab) = &plan.lab {
         for scene in scenes {
@@ -77,7 +77,7 @@ pub(super) fn check_sites(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>
     check_hosts(plan, scenes, problems);
 }
 
-/// Within a lab nothing knows the addresses of its sites' names.
+/// A lab has no name resolution for its sites.
 fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
     for (host, written_at) in resolve::hosts(plan) {
         let mut sites = scenes.iter().flat_map(|scene| &scene.topology.sites);
@@ -119,7 +119,7 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
     }
 }
 
-/// Notes every site that is to be loaded and is not there.
+/// Reports every missing site of a load.
 fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
     for asked in &plan.stresses {
         let loads = asked.value.loads().iter();
@@ -131,7 +131,7 @@ fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
     }
 }
 
-/// Notes the files of a reflector that cannot be read, and a secret that is not there.
+/// Reports files of a reflector that cannot be read, and missing secrets.
 fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
     let Placed { value: spec, span } = reflector;
     if let Some(ReflectorIdentity::Files { certificate, key }) = &spec.identity {
@@ -147,13 +147,13 @@ fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
     }
     let secret = spec.stamp_key.as_ref().map(Secret::read);
     if let Some(Err(error)) = secret {
-        let what = format!("neph reflect would not take these flags: --stamp-key: {error}");
-        let remedy = "give the reflector a secret that is there, or remove --stamp-key";
+        let what = format!("neph reflect does not accept these flags: --stamp-key: {error}");
+        let remedy = "give the reflector an existing secret, or remove --stamp-key";
         problems.add(span.clone(), Fault::new(what, remedy));
     }
 }
 
-/// As [`check_file`], for a file that no other user may read.
+/// As [`check_file`], for a file that only its owner may read.
 fn check_secret(
     noun: &str,
     kind: FileKind,

@@ -1,6 +1,6 @@
-//! `neph plan`: how many blocks a verdict takes.
+//! `neph plan`: the number of blocks that a verdict needs.
 //!
-//! Owns the options and the words. The number is `neph_stats`' ([`blocks_for`]).
+//! Owns options and output. `neph_stats` calculates the number ([`blocks_for`]).
 
 use std::io::Write;
 
@@ -17,24 +17,24 @@ use crate::{report, value};
 use neph_store::find::campaign;
 use neph_text::counted::counted;
 
-/// With which chance the difference is to be found.
+/// The probability of finding the difference (statistical power).
 const POWER: f64 = 0.8;
 
-/// What is to be found.
+/// The difference to find, and the spread of the data.
 #[derive(Debug, Args)]
 pub(crate) struct Wanted {
-    /// Print how many blocks it takes to call a difference of this share of the median one, as 10%
+    /// Print the number of blocks needed to find a difference of this share of the median, such as 10%
     #[arg(long, value_name = "SHARE", value_parser = value::share)]
     effect: Option<f64>,
-    /// How much medians of one scenario spread from experiment to experiment, as a share: a guess
+    /// Assumed spread of the medians of a scenario between experiments, as a share, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = value::share, requires = "effect", conflicts_with = "like")]
     spread: Option<f64>,
-    /// Take the spread from this campaign, by name or id
+    /// Use the spread of this campaign: id, beginning of an id, name, or 'last'
     #[arg(long, value_name = "CAMPAIGN", requires = "effect")]
     like: Option<String>,
 }
 
-/// What a verdict takes, where the report compares anything.
+/// Prints the number of blocks that a verdict needs, if the report compares anything.
 pub(super) fn report(
     out: &mut impl Write,
     plan: &Plan,
@@ -55,7 +55,7 @@ pub(super) fn report(
     let together = counted(family as u64, "comparison");
     writeln!(
         out,
-        "verdicts: {together} judged together, {} at least",
+        "verdicts: {together} judged together, minimum {}",
         counted(least as u64, "block")
     )?;
     let Some(effect) = wanted.effect else {
@@ -88,7 +88,7 @@ pub(super) fn report(
 }
 
 impl Wanted {
-    /// The spread, and where it is from.
+    /// The spread, and its source.
     fn spread(&self, workspace: &Workspace) -> Result<(f64, String), Failure> {
         if let Some(name) = &self.like {
             let store = workspace.read()?;
@@ -97,7 +97,7 @@ impl Wanted {
             let settings = report::kept_settings(&found);
             let spread = spread(&data, &settings).ok_or_else(|| {
                 Failure::usage(format!(
-                    "--like {name}: it takes a campaign with two scenarios and two blocks at least"
+                    "--like {name}: it needs a campaign with at least two scenarios and two blocks"
                 ))
             })?;
             return Ok((spread, format!("as in campaign '{}'", found.name)));

@@ -1,4 +1,4 @@
-//! `neph plan`: the matrix, the order, and what it will cost, before anything runs.
+//! `neph plan`: scenarios, order and cost of a plan, before anything runs.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::{PreviewArgs, power, read};
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
 
-/// Shows what a plan would do.
+/// Shows what a plan would run.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let read = read(&args.plan.plan)?;
     let plan = &read.plan;

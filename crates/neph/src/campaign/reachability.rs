@@ -1,8 +1,8 @@
-//! Whether a plan's endpoints and loads have a listener, as far as its lab shows. A site must have
-//! the address. A site with reflectors must have one that listens there. A site without
-//! reflectors may be silent on purpose, but not where the lab has none at all.
+//! Checks that the endpoints and loads of a plan have a listener, as far as its lab shows. A site
+//! must have the address. A site with reflectors must have one that listens at the port. A site
+//! without reflectors may be silent on purpose, unless the lab has no reflector at all.
 //!
-//! Reports nothing where something else may listen: a service of the topology, or a box in the path.
+//! Reports nothing if something else may listen: a service of the topology, or a device in the path.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,8 +13,8 @@ use neph_text::{Fault, Problems};
 
 use super::{Read, Scene};
 
-/// Notes every endpoint and load in the lab that no site would answer. Only for a plan without other
-/// mistakes: the listeners are not known while a reflector's site is wrong.
+/// Reports every endpoint and load in the lab that no site would answer. Only for plans without
+/// other mistakes: the listeners are not known while the site of a reflector is wrong.
 pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
@@ -46,12 +46,12 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
 /// The address of the endpoint, and the port that needs a listener; `None` for a name.
 fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
     let ip = endpoint.target.host().parse().ok()?;
-    // The kernel answers echoes, and SYNs to a port without a listener too.
+    // The kernel answers ICMP echo, and SYNs to a port without a listener.
     let by_kernel = endpoint.target.kind().facts().is_answered_by_kernel;
     Some((ip, (!by_kernel).then(|| endpoint.target.port())))
 }
 
-/// The reflector that a load sends to; none where it has a name.
+/// The reflector that a load sends to; `None` for a name.
 fn loaded(load: &LoadSpec) -> Option<SocketAddr> {
     match load {
         LoadSpec::Cpu(_) => None,
@@ -62,7 +62,7 @@ fn loaded(load: &LoadSpec) -> Option<SocketAddr> {
 fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
     let topology = &scene.topology;
     let Some((index, site)) = site_at(topology, ip) else {
-        // What overlays, balancers and guests add has IPv4 addresses.
+        // Overlays, load balancers and guests add IPv4 addresses.
         let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
         return no_site_has(ip, topology).filter(|_| is_known);
     };
@@ -107,7 +107,7 @@ mod tests {
     use crate::campaign::understand;
     use crate::exit::Failure;
 
-    /// What is wrong with a plan for the shipped topology of four regions.
+    /// The problems of a plan for the shipped topology of four regions.
     fn reported(url: &str, reflectors: &str) -> String {
         let topology = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -116,7 +116,7 @@ mod tests {
         reported_in((topology, "oregon"), url, reflectors)
     }
 
-    /// What is wrong with a plan that measures from a site of a topology.
+    /// The problems of a plan that measures from a site of a topology.
     fn reported_in((topology, prober): (&str, &str), url: &str, reflectors: &str) -> String {
         let plan = format!(
             "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\

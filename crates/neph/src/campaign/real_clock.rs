@@ -4,7 +4,7 @@ use neph_campaign::Clock;
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock;
 
-/// This machine's clock.
+/// The clock of this host.
 #[derive(Debug)]
 pub(super) struct RealClock;
 

@@ -1,4 +1,4 @@
-//! `neph run` and `neph resume`: carry a plan out, and go on after any interruption.
+//! `neph run` and `neph resume`: carry out a plan, and continue after an interruption.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,7 @@ use neph_campaign::{
     Build, Clock as _, Crew, Observer, Plan, RunError, Standing, expand, together,
 };
 use neph_documents::plan::notes;
-use neph_model::{
-    BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins,
-};
+use neph_model::{BlockOrder, Campaign, CampaignId, CampaignStatus, Fingerprint, Pins};
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
@@ -18,7 +16,7 @@ use super::alarming::{self, Alarming};
 use super::ground::{Control, check_rights, executor};
 use super::real_clock::RealClock;
 use super::watch::Watch;
-use super::{Read, read, scenes, understand_kept, unfinished};
+use super::{Read, read, scenes, status, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::metrics::run::RunMetrics;
@@ -28,34 +26,33 @@ use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
 use neph_export::Url;
 use neph_store::find::{self};
-use neph_text::counted::counted;
 
 /// The order of scenarios within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderChoice {
-    /// Shuffled anew in each block
+    /// Random, different in each block
     Random,
-    /// As the plan lists them
+    /// As in the plan
     Sequential,
 }
 
 /// Options of `neph run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
-    /// The plan: a TOML file, or a settings file of the Latency Tester (YAML)
+    /// Plan: a TOML file, or a settings file of the Latency Tester (YAML)
     pub(crate) plan: PathBuf,
-    /// The order within a block, whatever the plan says
+    /// Order of the scenarios within a block; overrides the plan
     #[arg(long, value_enum)]
     pub(crate) order: Option<OrderChoice>,
-    /// Accept any certificate at all endpoints, whatever the plan says
+    /// Accept any certificate at all endpoints; overrides the plan
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Trust the certificate authorities of this file (PEM) instead of the public ones at all
-    /// endpoints, whatever the plan says
+    /// Trust the CA certificates in this file (PEM), not the public CAs, at all endpoints;
+    /// overrides the plan
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept only certificates with these SHA-256 fingerprints at all endpoints, instead of what the plan
-    /// trusts; several with commas, or repeated
+    /// Accept only certificates with these SHA-256 fingerprints (comma-separated, repeatable) at
+    /// all endpoints; overrides the plan
     #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
     pub(crate) pin: Vec<Fingerprint>,
     #[command(flatten)]
@@ -76,32 +73,32 @@ impl RunArgs {
 /// Options of `neph resume`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ResumeArgs {
-    /// The campaign: its id, the beginning of it, its name, or the last one
+    /// Campaign: id, beginning of an id, name, or 'last'
     #[arg(default_value = "last")]
     pub(crate) campaign: String,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }
 
-/// What both share.
+/// Options of both commands.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Settings {
     #[command(flatten)]
     pub(crate) workspace: Workspace,
-    /// No progress
+    /// Do not print progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// No report at the end
+    /// Do not write a report at the end
     #[arg(long)]
     pub(crate) no_report: bool,
-    /// Not a word about the results: another command reads them.
+    /// Print nothing about the results: another command reads them.
     #[arg(skip)]
     pub(crate) is_silent: bool,
-    /// Append 'experiment flow seq' to this file for each message that is safe in the store; a flow of
-    /// a fleet is 'slot/port'
+    /// Append 'experiment flow seq' to this file for each stored message; fleets: 'experiment
+    /// slot/port seq'
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
-    /// Tell each alarm of the plan to this address too, by a POST
+    /// Also send each alarm to this URL by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url)]
     pub(crate) webhook: Option<Url>,
     #[command(flatten)]
@@ -113,7 +110,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Whose agents measure.
+    /// The controller whose agents measure.
     fn control(&self) -> Control<'_> {
         Control {
             folder: self.controller.control.as_deref(),
@@ -122,13 +119,13 @@ impl Settings {
         }
     }
 
-    /// The command that goes on with a campaign.
+    /// The command that continues a campaign.
     fn resume(&self, id: CampaignId) -> String {
         format!("neph resume {id}{}", self.controller.words())
     }
 }
 
-/// Carries a plan out.
+/// Carries out a plan.
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let mut read = read(&args.plan)?;
     if let Some(certificates) = args.certificates()
@@ -151,7 +148,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     carry_out(&read, order, None, &args.settings)
 }
 
-/// Goes on with a campaign.
+/// Continues a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
     let (campaign, measured) = {
         let store = args.settings.workspace.existing()?;
@@ -186,7 +183,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
     carry_out(&read, None, Some(&campaign), &args.settings)
 }
 
-/// Sets the stage, carries out or goes on, and reports.
+/// Prepares the executor, runs or continues the campaign, and reports.
 pub(crate) fn carry_out(
     read: &Read,
     order: Option<BlockOrder>,
@@ -235,12 +232,12 @@ pub(crate) fn carry_out(
     let conducted =
         conducted.map_err(|error| Failure::refused(with_the_way_on(&error, resume.clone())));
     let ended = conducted.and_then(|(campaign, standing)| {
-        // If the store cannot report the status, the report and the next step are still shown.
+        // If the status cannot be read, the report and the next step are still shown.
         let stood = stand(store.as_ref(), &campaign, settings);
         let reported = report(read, store.as_ref(), &campaign, settings);
         let resume = settings.resume(campaign.id);
         let outcome = if stop.is_set() {
-            output::say(&format!("neph: stopped; {resume} goes on"));
+            output::say(&format!("neph: stopped; {resume} continues"));
             Outcome::Interrupted
         } else {
             outcome(read, store.as_ref(), &campaign)?
@@ -263,7 +260,7 @@ fn watch(settings: &Settings, exporters: Ready) -> Result<Watch, Failure> {
     Ok(watch.exporting(metrics, exporting))
 }
 
-/// Whether this process may open the files of all fleets that the plan runs at the same time.
+/// Checks that this process may open enough files for all fleets that the plan runs at the same time.
 fn check_files(plan: &Plan) -> Result<(), Failure> {
     let scenarios = expand::scenarios(plan);
     let groups = together::groups(plan, &scenarios);
@@ -274,23 +271,9 @@ fn check_files(plan: &Plan) -> Result<(), Failure> {
 /// Prints the status of a campaign, unless the output is quiet.
 fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
     if !settings.quiet {
-        output::say(&stands(store, campaign)?);
+        output::say(&status::line(store, campaign)?);
     }
     Ok(())
-}
-
-/// How a campaign stands, and how many of its experiments are flagged.
-fn stands(store: &dyn Store, campaign: &Campaign) -> Result<String, Failure> {
-    let mut all = store.experiments(campaign.id)?;
-    all.retain(|one| one.status == ExperimentStatus::Complete);
-    let experiments = counted(all.len() as u64, "experiment");
-    let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
-    let flagged = match flagged {
-        0 => "none flagged".to_owned(),
-        some => format!("{some} with warnings; neph list {} shows them", campaign.id),
-    };
-    let status = campaign.status.name();
-    Ok(format!("campaign {status}: {experiments}, {flagged}"))
 }
 
 fn report(
@@ -308,7 +291,7 @@ fn report(
     }
 }
 
-/// How a campaign ended that was not stopped. What raised an alarm was measured as a whole.
+/// The outcome of a campaign that was not stopped. An alarm requires complete measurements.
 fn outcome(read: &Read, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
     if campaign.status != CampaignStatus::Complete {
         return Ok(Outcome::Nothing);
@@ -319,7 +302,7 @@ fn outcome(read: &Read, store: &dyn Store, campaign: &Campaign) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// The season of what a campaign goes on with, by its experiments so far.
+/// The season of the next experiments of a campaign, from its experiments so far.
 fn season_of_next(
     read: &Read,
     campaign: &Campaign,
@@ -330,7 +313,7 @@ fn season_of_next(
     Ok(neph_campaign::next_season(&read.plan, campaign, &past, now))
 }
 
-/// Carries out or goes on.
+/// Runs or continues the campaign.
 fn conduct(
     read: &Read,
     order: Option<BlockOrder>,
@@ -350,14 +333,14 @@ fn conduct(
     }
 }
 
-/// Why a campaign that has begun was cut off, and how it goes on.
+/// Why a campaign was cut off, and how to continue it.
 fn with_the_way_on(error: &RunError, resume: Option<String>) -> String {
     match (error, resume) {
         (RunError::MatrixDiffers { .. }, _) | (_, None) => error.to_string(),
         (_, Some(resume)) if error.is_disk_full() => {
-            format!("{error}; what was measured is kept: free space, then {resume}")
+            format!("{error}; the results so far are kept: free space, then {resume}")
         }
-        (_, Some(resume)) => format!("{error}; what was measured is kept: {resume} goes on"),
+        (_, Some(resume)) => format!("{error}; the results so far are kept: {resume} continues"),
     }
 }
 
@@ -385,12 +368,12 @@ mod tests {
         let full = refused(io::ErrorKind::StorageFull.into());
         let resume = Some(format!("neph resume {id}"));
         let reported = with_the_way_on(&full, resume.clone());
-        let way = format!("; what was measured is kept: free space, then neph resume {id}");
+        let way = format!("; the results so far are kept: free space, then neph resume {id}");
         assert!(reported.ends_with(&way), "{reported}");
         assert_eq!(with_the_way_on(&full, None), full.to_string());
         let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(
-            other.ends_with(&format!("neph resume {id} goes on")),
+            other.ends_with(&format!("neph resume {id} continues")),
             "{other}"
         );
     }

@@ -1,7 +1,7 @@
-//! The networks that a plan's lab has: its own topology, and those that seasons have instead.
+//! The topologies of a plan's lab: the main one, and those of seasons.
 //!
-//! Owns how several are kept with a campaign, as one text. Each follows a line with its length and
-//! the name of its file: `# topology 123 bytes: high.toml`.
+//! Owns the format in which a campaign stores several topologies as one text. Each follows a line
+//! with its length and file name: `# topology 123 bytes: high.toml`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,25 +11,25 @@ use neph_text::{Fault, Placed, Problem, Problems, Source};
 
 use crate::exit::Failure;
 
-/// One of them.
+/// One topology.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    /// The file, as the plan writes it.
+    /// The file name in the plan.
     pub(crate) file: String,
     pub(crate) topology: Topology,
     pub(crate) source: Source,
 }
 
-/// Why there are no scenes.
+/// Why the topologies cannot be read.
 pub(super) enum Unread {
-    /// A file that the plan names cannot be had: the plan's mistake.
+    /// A file of the plan cannot be read: a mistake of the plan.
     File(Placed<Fault>),
     /// A topology has mistakes.
     Mistakes(Source, Vec<Problem>),
 }
 
 impl Unread {
-    /// The failure that it is; `source` is the plan's.
+    /// Converts to a failure; `source` is the plan.
     pub(super) fn failure(self, source: Source) -> Failure {
         let fault = match self {
             Self::Mistakes(source, problems) => return Failure::Text(source, problems),
@@ -42,7 +42,7 @@ impl Unread {
     }
 }
 
-/// Reads all that a plan names, from where `load` finds them.
+/// Reads all topologies of a plan through `load`.
 pub(super) fn read(
     plan: &Plan,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
@@ -73,7 +73,7 @@ pub(super) fn read(
     plan.topologies().into_iter().map(scene).collect()
 }
 
-/// The text that is kept with a campaign; none without a lab.
+/// The text that is stored with a campaign; `None` without a lab.
 pub(super) fn kept(scenes: &[Scene]) -> Option<String> {
     match scenes {
         [] => None,
@@ -90,12 +90,12 @@ pub(super) fn kept(scenes: &[Scene]) -> Option<String> {
 
 const HEAD: &str = "# topology ";
 
-/// Whether that is the text of one file, and not of several.
+/// Whether the text is that of a single file.
 pub(super) fn is_one(kept: &str) -> bool {
     !kept.starts_with(HEAD)
 }
 
-/// The text of one file among those that were kept; `None` where it is not among them.
+/// The stored text of one file; `None` if it was not stored.
 pub(super) fn of_kept<'t>(kept: &'t str, file: &str) -> Option<&'t str> {
     let mut rest = kept;
     while let Some((length, after)) = rest.strip_prefix(HEAD)?.split_once(" bytes: ") {

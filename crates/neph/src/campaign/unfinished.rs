@@ -1,4 +1,4 @@
-//! What a campaign that ended incomplete lacks and why, and the way on.
+//! What an incomplete campaign lacks, why, and the next step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::exit::Failure;
 use crate::output;
 use neph_text::counted;
 
-/// Scenarios are listed one by one up to this many.
+/// Maximum number of scenarios that are listed.
 const REPORTED: usize = 5;
 
-/// Reports what is left to do.
+/// Reports missing scenarios and the next step.
 pub(super) fn report(
     store: &dyn Store,
     campaign: &Campaign,
@@ -49,13 +49,13 @@ pub(super) fn report(
 
 /// A scenario that is not complete.
 struct Lacking<'a> {
-    /// In which blocks, from 0.
+    /// Its incomplete blocks, from 0.
     blocks: Vec<u32>,
-    /// Why it failed last.
+    /// The reason of its last failure.
     reason: &'a str,
 }
 
-/// The scenarios that have blocks without a complete experiment. Experiments come by block.
+/// The scenarios with blocks without a complete experiment. Experiments are ordered by block.
 fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, Lacking<'_>> {
     let complete: BTreeSet<(u32, ScenarioId)> = experiments
         .iter()

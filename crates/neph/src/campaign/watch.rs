@@ -23,9 +23,9 @@ pub(super) struct Watch {
     quiet: bool,
     left: Span,
     standing: String,
-    /// The campaign, once it is in the store.
+    /// The campaign, after it is in the store.
     campaign: Option<CampaignId>,
-    /// Why there are no echoes, as far as it is known.
+    /// Why there are no ICMP echoes, if known.
     without_echo: BTreeSet<String>,
     alarming: Alarming,
     metrics: RunMetrics,
@@ -47,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// The same, with counts that are exported.
+    /// As above, and exports counts.
     pub(super) fn exporting(self, metrics: RunMetrics, exporting: Exporting) -> Self {
         Self {
             metrics,
@@ -56,7 +56,7 @@ impl Watch {
         }
     }
 
-    /// Nothing more happens: pending reports to the webhook arrive, or are given up.
+    /// Ends: waits for pending webhook reports, for a limited time.
     pub(super) fn finish(self) {
         self.alarming.finish();
         if let Some(exporting) = self.exporting {
@@ -68,7 +68,7 @@ impl Watch {
         self.campaign
     }
 
-    /// A warning as it is shown: the reason of missing echoes once only.
+    /// The displayed warnings: the reason of missing ICMP echoes only once.
     fn flag(&mut self, warning: &Warning) -> String {
         match warning {
             Warning::EchoMissing { why, .. } if !self.without_echo.insert(why.clone()) => {
@@ -87,7 +87,7 @@ impl Watch {
         self.standing = format!("{}/{}", standing.complete, standing.total);
     }
 
-    /// An alarm stays, also where no progress is wanted.
+    /// Alarms are printed even without progress output.
     fn alarm(&self, events: &CampaignEvent<'_>) {
         if let CampaignEvent::Alarm {
             experiment,
@@ -100,14 +100,14 @@ impl Watch {
         }
     }
 
-    /// Rewrites the live line.
+    /// Updates the progress line.
     fn live(&self, line: &str) {
         if self.lively && !self.quiet {
             output::rewrite(line);
         }
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     fn line(&self, line: &str) {
         if !self.quiet {
             self.live("");
@@ -116,7 +116,8 @@ impl Watch {
     }
 }
 
-/// How far an experiment is, in words: the seconds of a transfer, else messages and their figures.
+/// The progress of an experiment in words: the seconds of a transfer, otherwise messages and their
+/// values.
 fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
     let of = scenario.messages;
     if scenario.measure().is_transfer() {
@@ -255,7 +256,7 @@ fn ended(experiment: &Experiment, figures: &Figures) -> String {
     }
 }
 
-/// The scenario, or the first of those that run at the same time.
+/// The scenario, or the first of several concurrent ones.
 fn running(scenario: &Scenario, figures: &[Figures]) -> String {
     let label = scenario.label();
     match figures.len() {
@@ -264,7 +265,7 @@ fn running(scenario: &Scenario, figures: &[Figures]) -> String {
     }
 }
 
-/// A median over several pairs describes none of them: theirs are shown as a range.
+/// A median over several pairs would describe none of them: their medians are shown as a range.
 fn reported_of_all(all: &[Figures]) -> String {
     if let [one] = all {
         return reported(one);
@@ -297,7 +298,7 @@ fn reported(figures: &Figures) -> String {
     middle + &high + &missing(none)
 }
 
-/// `, 3 without a reply`: nothing where there are none.
+/// `, 3 without a reply`; empty for none.
 fn missing(none: Unanswered) -> String {
     match none.count() {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! Two captures of the same packets: the clock of the second against that of the first.
+//! Two captures of the same packets: offset of the second clock minus the first.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
 use neph_report::clocks_of_captures;
 use neph_text::counted::counted;
 
-/// Rows, unless another time is asked for.
+/// The default number of rows.
 const ROWS: i64 = 10;
 
 /// Reads both captures and reports the clock offset.
@@ -122,7 +122,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
     Course::of(kept.limits(), nature, &added, every)
 }
 
-/// What of the captures was not used.
+/// The unused parts of the captures.
 fn remarks(met: &Met) {
     let cut = too_short();
     let of = [
@@ -141,7 +141,7 @@ fn remarks(met: &Met) {
         ),
         (
             met.even,
-            "left out because as many of their hosts' say the one way as the other",
+            "excluded because their hosts' packets are split evenly between the two directions",
         ),
         (
             met.timeless,

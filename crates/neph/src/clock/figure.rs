@@ -1,4 +1,4 @@
-//! Where the figure of an offset over time is written.
+//! Writes the figure of an offset over time.
 
 use std::io;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn ending(path: &Path) -> Option<&str> {
     path.extension()?.to_str()
 }
 
-/// Writes it where it was asked for; a failure does not affect the measurement.
+/// Writes the figure if requested; a failure does not affect the measurement.
 pub(super) fn write(
     path: Option<&Path>,
     force: Force,

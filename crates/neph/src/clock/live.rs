@@ -1,4 +1,4 @@
-//! Exchanges of STAMP with a reflector, by kernel timestamps.
+//! STAMP messages with a reflector, with kernel timestamps.
 
 use std::net::IpAddr;
 use std::sync::mpsc::TryRecvError;
@@ -19,14 +19,14 @@ use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
 use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
 
-/// How often what was exchanged is taken in.
+/// Interval at which reports of the flow are read.
 const TICK: Duration = Duration::from_millis(10);
-/// A line this often, unless another time is asked for.
+/// The default time between two output lines.
 const EVERY: Span = Span::from_secs(1);
-/// Without a duration, neph gives up after only refusals for this time.
+/// Without `--duration`, neph ends after this time with refusals only.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// Measures until it is enough.
+/// Measures until the end or ctrl-C.
 pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     if args.interval < Span::from_micros(100) {
         let interval = args.interval;
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     })
 }
 
-/// The flow that is asked for.
+/// The flow of the options.
 fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
     let target = if let Some((scheme, rest)) = peer.split_once("://") {
         if scheme != "udp" {
@@ -77,7 +77,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         }
         Target::parse(peer).map_err(Failure::usage)?
     } else {
-        // neph's own port by default; STAMP's is 862.
+        // The default port of neph reflect; that of STAMP is 862.
         Target::with_port("udp", peer, PORT).map_err(Failure::usage)?
     };
     let site = args.site.as_ref().map(Place::named);
@@ -101,15 +101,15 @@ struct Live<'a> {
     args: &'a Args,
     book: Book,
     reporting: ClockWriter,
-    /// On the local raw clock, as all times here.
+    /// By the local raw clock, as all times here.
     began: i64,
-    /// Lines that were due, and the number of exchanges in the last one.
+    /// The number of lines so far, and of messages at the last one.
     reported: i64,
     reported_exchanges: u64,
     steps_reported: usize,
-    /// Why no reply arrives, as far as it is known.
+    /// Why no reply arrives, if known.
     refused: Option<String>,
-    /// How to start neph reflect at the peer: by default it listens to IPv4 only.
+    /// The option of neph reflect at the peer for this IP version.
     listen: String,
     tally: Tally,
 }
@@ -131,7 +131,7 @@ impl Live<'_> {
         Ok(flow.join()?)
     }
 
-    /// Takes in the reports of the flow; whether more may follow.
+    /// Reads the reports of the flow. Returns whether more may follow.
     fn take(&mut self, flow: &Flow) -> Result<bool, Failure> {
         loop {
             match flow.reports().try_recv() {
@@ -157,7 +157,7 @@ impl Live<'_> {
         }
     }
 
-    /// Steps that are news, and the line that is due.
+    /// Reports new steps, and the line that is due.
     fn report(&mut self) -> Result<(), Failure> {
         while let Some(step) = self.book.steps.get(self.steps_reported) {
             self.steps_reported += 1;
@@ -179,7 +179,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// The clocks at a moment.
+    /// The clocks at a given time.
     fn row(&self, book: &Book, at: i64) -> Option<Row> {
         let reading = book.reading(at)?;
         Some(Row {
@@ -194,7 +194,7 @@ impl Live<'_> {
         })
     }
 
-    /// Reports all results; whether there were any.
+    /// Reports all results. Returns whether there were any.
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
         self.report()?;
         let every = self.args.every.unwrap_or(EVERY).nanos();

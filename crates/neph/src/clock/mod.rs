@@ -1,7 +1,8 @@
-//! `neph clock`: offset, drift and steps of a peer's clock, from its own messages or from two
+//! `neph clock`: offset, drift and steps of a peer's clock, from messages of neph or from two
 //! captures of any traffic.
 //!
-//! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
+//! Connects the sources of messages ([`live`], [`captures`]), the estimation (neph-stats) and the
+//! output.
 
 pub(crate) mod captures;
 mod figure;
@@ -23,64 +24,62 @@ use crate::{format, output, value};
 use neph_documents::Format;
 use neph_documents::clock::{ClockWriter, Methods};
 
-/// How the offset is found.
+/// The estimation method of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// What all messages of both directions leave possible, with its bound
+    /// Limits from all messages in both directions; with an error bound
     Hulls,
-    /// The mean of T2 - T1 - (round trip) / 2, which has no bound
+    /// Mean of T2 - T1 - RTT / 2; without an error bound
     FourStamps,
 }
 
 /// Options of `neph clock`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "PEER: where neph reflect answers, host[:port] (8080 unless another is named) or udp://host[:port] \
-(862, STAMP's own).\nExit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+    after_help = "PEER: a host with neph reflect, host[:port] (default port 8080), or a STAMP reflector, udp://host[:port] \
+(default port 862).\nExit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
 )]
 pub(crate) struct Args {
-    /// Whose clocks are compared with ours
+    /// Peer whose clocks are compared with the local clocks
     #[arg(conflicts_with = "captures")]
     peer: Option<String>,
-    /// Compare the clocks of two captures of the same packets instead; of the second, minus the
-    /// first one's
+    /// Compare the clocks of two captures of the same packets: offset of the second minus the first
     #[arg(long, num_args = 2, value_names = ["HERE", "THERE"])]
     captures: Vec<PathBuf>,
-    /// How the offset is found; both, side by side: hulls,four-stamps
+    /// Estimation method; for both: hulls,four-stamps
     #[arg(long, value_enum, value_delimiter = ',', default_value = "hulls")]
     method: Vec<Method>,
-    /// Stop after this many exchanges
+    /// Number of messages to send [default: until ctrl-C]
     #[arg(long, short = 'n', value_name = "N", value_parser = value::at_least_one, conflicts_with = "captures")]
     count: Option<u64>,
-    /// Time between two exchanges; a bare number is seconds
+    /// Time between two messages, at least 100us; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "100ms", conflicts_with = "captures")]
     interval: Span,
-    /// Stop after this long
+    /// Run for this duration [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with_all = ["count", "captures"])]
     duration: Option<Span>,
-    /// A line this often [default: 1s; of captures a tenth of their time]
+    /// Time between two output lines [default: 1s; captures: a tenth of their duration]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
-    /// How far the difference in rate of the two clocks may move within 100 s, in parts per million
-    /// [default: 2]
+    /// Maximum change of the drift within 100 s, 0 to 1000 ppm [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
-    /// Draw the offset over time into this file
+    /// Draw the offset over time into this file (.svg, .png or .pdf)
     #[arg(long, value_name = "FILE.svg")]
     figure: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// How to write offsets
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::STREAM))]
     format: Format,
     #[command(flatten)]
     ip: IpChoice,
-    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
+    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     stamp_key: Option<Secret>,
     #[command(flatten)]
     user: UserChoice,
-    /// Measure from this site of a lab, or this network namespace
+    /// Run at this site of a lab, or in this network namespace
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }
@@ -99,7 +98,7 @@ impl Args {
         ClockWriter::new(self.format, methods, Box::new(output::data()))
     }
 
-    /// What it keeps of the privileges that neph was started with.
+    /// The privileges that the command keeps.
     fn needs(&self) -> Needs {
         let needs = if self.captures.is_empty() {
             let is_fast = self.interval < Span::from_millis(1);
@@ -115,7 +114,7 @@ impl Args {
             .writes(self.figure.as_deref())
     }
 
-    /// What is known of the clocks before any message.
+    /// Assumptions about the clocks.
     fn nature(&self) -> ClockNature {
         neph_capture::clocks::nature(self.wander)
     }

@@ -1,5 +1,6 @@
-//! `neph agents`: who the agents of a controller are, and all that is known of one.
+//! `neph agents`: the agents of a controller, and the details of one agent.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -29,26 +30,26 @@ pub(crate) struct Args {
     folder: ControlFolder,
     #[command(flatten)]
     operator: OperatorArgs,
-    /// How to write the list
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Shows all that is known of one agent: policy, clock, last orders, refusals.
+    /// Shows one agent: policy, clock, last orders, refusals.
     Show(ShowArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 struct ShowArgs {
-    /// The agent
+    /// Name of the agent
     agent: AgentName,
     #[command(flatten)]
     folder: ControlFolder,
     #[command(flatten)]
     operator: OperatorArgs,
-    /// How to write it
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
 }
@@ -64,15 +65,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 const NO_CONTROLLER: &str =
     "neph agents: no controller runs in this folder; neph control serve starts it";
 
-/// The controller that is asked, and what is known of its agents.
+/// A controller and its list of agents.
 struct Known {
-    /// Where it runs; `None` if it does not.
+    /// Where the controller runs; `None` if it does not run.
     place: Option<ControllerPlace>,
     agents: AgentsThere,
 }
 
 fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failure> {
-    // A folder that was typed wins over an address in the environment.
+    // A folder on the command line has precedence over an address in the environment.
     let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
     if is_meant && let Some(found) = operator.find()? {
         let agents = agents_at(&found.place).map_err(operator::failure)?;
@@ -88,13 +89,18 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
         )));
     }
     let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
-    let connected = connected(folder).map_err(Failure::refused)?;
     let place = ControllerPlace::Folder(folder.clone());
+    if connected(folder).map_err(Failure::refused)?.is_some() {
+        let agents = agents_at(&place).map_err(operator::failure)?;
+        let place = Some(place);
+        return Ok(Known { place, agents });
+    }
     Ok(Known {
-        place: connected.is_some().then_some(place),
+        place: None,
         agents: AgentsThere {
             enrolled,
-            connected: connected.unwrap_or_default(),
+            connected: Vec::new(),
+            gone: BTreeMap::new(),
         },
     })
 }
@@ -104,10 +110,15 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     let AgentsThere {
         enrolled,
         connected,
+        gone,
     } = agents;
     let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
         let present = connected.iter().find(|one| one.agent == agent);
-        row(agent, &enrolled, present)
+        let gone = gone.get(&agent).copied();
+        AgentRow {
+            last_seen_unix_ns: present.map(|one| one.received).or(gone),
+            ..row(agent, &enrolled, present)
+        }
     };
     let rows: Vec<AgentRow> = enrolled.into_iter().map(row).collect();
     let mut out = output::data();
@@ -129,13 +140,13 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
         refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
-        last_seen_unix_ns: present.map(|one| one.received),
+        last_seen_unix_ns: None,
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }
 }
 
-/// What lists the agents.
+/// The list of agents.
 fn listing(args: &ShowArgs) -> String {
     match args.operator.address() {
         Some(_) => format!("neph agents {}", args.operator.words()),

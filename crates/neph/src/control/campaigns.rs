@@ -4,7 +4,7 @@ use neph_control::{CampaignFinder, FoundCampaign, Schedule};
 use neph_model::Wall;
 use neph_store::{Access, open};
 
-/// Looks into the workspaces of schedules.
+/// Reads the workspaces of schedules.
 #[derive(Debug)]
 pub(super) struct StoredCampaigns;
 

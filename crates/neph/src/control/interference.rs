@@ -1,7 +1,8 @@
 //! `neph control interference`: which circuits of a plan disturb each other, by measuring them alone and at
 //! the same time.
 //!
-//! Owns the options. What is measured and what follows from it is neph-campaign's; a campaign carries it out.
+//! Owns the options. neph-campaign designs the measurement and evaluates the results; an ordinary
+//! campaign carries it out.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,38 +31,38 @@ use crate::{format, output, value};
 /// Options of `neph control interference`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The plan whose circuits are measured: a TOML file with sites that have agents
+    /// Plan with the circuits to measure: a TOML file; its sites need agents
     #[arg(required_unless_present = "campaign")]
     plan: Option<PathBuf>,
-    /// Measure nothing: read the results of this campaign, after neph resume for example
+    /// Evaluate this campaign instead of measuring, for example after neph resume
     #[arg(long, value_name = "CAMPAIGN", conflicts_with = "plan")]
     campaign: Option<String>,
-    /// Blocks: each measures every circuit alone and every pair; as many as an answer takes, and one more, if not given
+    /// Blocks, 1 to 10000: each measures every circuit and pair [default: minimum for a verdict, plus 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks: Option<u32>,
-    /// How long each transfer is
+    /// Duration of each transfer
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
     duration: Span,
-    /// Rate of each transfer at most; two that share a link are found if it carries less than twice as much
+    /// Maximum rate of each transfer; a shared link is found if its capacity is below twice this rate
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "100Mbit/s")]
     rate: BitRate,
-    /// Payload of all transfers together at most
+    /// Maximum payload of all transfers together
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "50GB")]
     bytes: ByteSize,
-    /// A circuit whose goodput falls by less than this share of its goodput alone is not disturbed
+    /// Smallest loss of goodput, as a share of the goodput alone, that counts as disturbed
     #[arg(long, value_name = "SHARE", value_parser = value::share, default_value = "10%")]
     margin: f64,
-    /// Print the plan that would be carried out, and measure nothing
+    /// Print the plan of the measurement, and measure nothing
     #[arg(long, conflicts_with = "campaign")]
     print_plan: bool,
     #[command(flatten)]
     controller: ControllerArgs,
     #[command(flatten)]
     workspace: Workspace,
-    /// No progress
+    /// Do not print progress
     #[arg(long, short)]
     quiet: bool,
-    /// How to write the answer
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
 }
@@ -92,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     answer(args, store.as_ref(), &campaign)
 }
 
-/// Carries the design out; `None` where it was only to be printed.
+/// Carries out the design; `None` if it is only printed.
 fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
     let read = campaign::read(path)?;
     let asked = Asked {
@@ -127,12 +128,12 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
     campaign::carry_out(&designed, None, None, &settings).map(Some)
 }
 
-/// What will be measured, and what not.
+/// Reports what is measured, and what is not.
 fn report(design: &Design, designed: &Read) {
     let plan = &designed.plan;
     let whole = estimate(plan, &scenarios(plan)).whole;
     output::say(&format!(
-        "neph control: {} of circuits, each circuit alone and both at the same time: {}, up to {}, about {}",
+        "neph control: {} of circuits, each circuit by itself and both at the same time: {}, up to {}, about {}",
         counted(design.pairs.len() as u64, "pair"),
         counted(design.blocks.into(), "block"),
         design.bytes,
@@ -171,7 +172,7 @@ fn answer(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome
     Ok(Outcome::Done)
 }
 
-/// What an experiment measured, if it is one of a design.
+/// The result of an experiment, if it belongs to a design.
 fn reading(experiment: &Experiment, scenarios: &[Scenario]) -> Option<Reading> {
     let mut all = scenarios.iter();
     let scenario = all.find(|scenario| scenario.id == experiment.scenario)?;

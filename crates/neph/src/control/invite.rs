@@ -1,6 +1,6 @@
 //! `neph control invite`: an invitation for one agent or operator.
 //!
-//! Owns where the line is written. What an invitation is and who may use it is neph-control's.
+//! Owns the destination of the line. neph-control creates and checks invitations.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -20,13 +20,13 @@ use crate::output;
 pub(super) struct Args {
     #[command(flatten)]
     named: NameArgs,
-    /// Write it to this new file, which its owner alone may read (mode 0600), instead of standard output
+    /// Write the invitation to this new file (mode 0600) instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    // Before the invitation is made: it counts from then on.
+    // Created before the invitation, whose validity starts at once.
     let secret = args.output.as_deref().map(Secret::create).transpose()?;
     let NameArgs {
         name,
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// A new file for a secret; it is removed if nothing is written to it.
+/// A new file for a secret. It is removed if nothing is written.
 struct Secret<'a> {
     path: &'a Path,
     file: File,
@@ -94,7 +94,7 @@ impl<'a> Secret<'a> {
 impl Drop for Secret<'_> {
     fn drop(&mut self) {
         if !self.is_written {
-            // That it cannot be removed leaves an empty file.
+            // If the file cannot be removed, an empty file stays.
             let _ = fs::remove_file(self.path);
         }
     }

@@ -19,20 +19,19 @@ use crate::{format, output, value, when};
 /// Options of `neph control schedule`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The plan, whose sites have agents; it is read at each run
+    /// Plan to run; its sites need agents. Read again at each run
     #[arg(requires = "every")]
     plan: Option<PathBuf>,
-    /// From one run to the next, at least 10s; the first one begins at once
+    /// Time between two runs, at least 10s; the first run starts at once
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, requires = "plan")]
     every: Option<Span>,
-    /// Begin no run from then on: a time such as 2026-12-24T08:00:00Z, or how long from now, such as 30d
+    /// Start no run after this time: 2026-12-24T08:00:00Z, or a duration from now, such as 30d
     #[arg(long, value_name = "WHEN", value_parser = end, requires = "plan")]
     until: Option<End>,
-    /// The schedule's name, 1 to 63 lower-case letters, digits and hyphens; the plan's file name unless it
-    /// is given
+    /// Name of the schedule: 1 to 63 lower-case letters, digits and hyphens [default: the plan's file name]
     #[arg(long, value_name = "NAME", requires = "plan")]
     name: Option<AgentName>,
-    /// End this schedule; a run that is under way goes on
+    /// Remove this schedule; a run in progress continues
     #[arg(long, value_name = "NAME", conflicts_with_all = ["plan", "runs"])]
     remove: Option<AgentName>,
     /// List the runs of this schedule
@@ -42,12 +41,12 @@ pub(super) struct Args {
     workspace: Workspace,
     #[command(flatten)]
     folder: ControlFolder,
-    /// How to write lists
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
-/// When a schedule ends.
+/// The end of a schedule.
 #[derive(Clone, Copy, Debug)]
 enum End {
     At(Wall),
@@ -142,7 +141,7 @@ fn schedule(args: &Args, plan: &Path, every: Span) -> Result<Schedule, Failure> 
     })
 }
 
-/// The name of a plan's file, in the characters that a name may have.
+/// The name of a plan's file, converted to the characters of schedule names.
 fn named_after(plan: &Path) -> Result<AgentName, Failure> {
     let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
     let letters = stem.chars().map(|one| match one.to_ascii_lowercase() {
@@ -222,7 +221,7 @@ fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failur
     Ok(Outcome::Done)
 }
 
-/// A row for each run: what became of it last.
+/// One row per run, with its latest status.
 fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
     let mut rows: Vec<ScheduledRunRow> = Vec::new();
     for entry in history {

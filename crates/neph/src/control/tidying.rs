@@ -1,6 +1,7 @@
-//! The retention policy of a controller: it tidies the workspaces of its schedules, each by a process.
+//! The retention policy of a controller: tidies the workspaces of its schedules, each in a separate
+//! process.
 //!
-//! Owns when. A workspace in which a run is under way is tried later.
+//! Owns the times. A workspace with a run in progress is tidied later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -12,20 +13,20 @@ use neph_sys::process::{self, Birth};
 
 use crate::tidy::RetentionArgs;
 
-/// From one time to the next.
+/// Time between two passes.
 const EVERY: Span = Span::from_secs(6 * 3600);
-/// After how long one that failed is tried a second time: mostly a run was under way.
+/// Time until a failed pass is repeated: usually a run was in progress.
 const RETRY: Span = Span::from_secs(60);
 
-/// Has workspaces tidied, one at a time.
+/// Tidies workspaces, one at a time.
 #[derive(Debug)]
 pub(super) struct Tidying {
     folder: RunnerFolder,
     retention: RetentionArgs,
-    /// When each schedule is due.
+    /// The next time of each schedule.
     due: BTreeMap<AgentName, Wall>,
     waiting: VecDeque<Schedule>,
-    /// The one that is under way.
+    /// The pass in progress.
     running: Option<(AgentName, Child)>,
 }
 
@@ -40,7 +41,7 @@ impl Tidying {
         }
     }
 
-    /// Starts what is due; to be called about once a second.
+    /// Starts due passes; call this about once a second.
     pub(super) fn turn(&mut self, now: Wall) {
         if let Some((name, child)) = &mut self.running {
             let after = match child.try_wait() {
@@ -56,7 +57,7 @@ impl Tidying {
             let due = &self.due;
             let is_due =
                 |schedule: &Schedule| due.get(&schedule.name).is_none_or(|due| *due <= now);
-            // A disk that refuses is reported by who runs the schedules.
+            // The code that runs schedules reports disk errors.
             let of_due = all.unwrap_or_default().into_iter().filter(is_due);
             self.waiting.extend(of_due.filter(has_workspace));
         }

@@ -1,7 +1,7 @@
 //! `neph export --changes`: the path changes that a detector finds in the messages of fleets.
 //!
-//! Owns the content of a row. The detector reads one experiment after the other, with the settings
-//! that were kept with it, as a report does. Each row has the result of the trace of its change.
+//! Owns the content of a row. The detector reads one experiment after the other, with the stored
+//! settings, as a report does. Each row has the result of the trace of its change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use super::FileFormat;
 use super::rows::{Rows, whose};
 use crate::{output, when};
 
-/// Which detector reports path changes.
+/// The detector of path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum By {
-    /// As neph flows and reports do: the source's rule, and all flows together
+    /// As in neph flows and reports: the rule of source 3, checked against all flows together
     Guard,
-    /// The source's rule alone, flow by flow
+    /// The rule of source 3 alone, per flow
     Rule,
-    /// Change points of the window's minima, flow by flow and after the fact
+    /// Change points of the minimum RTT per window, per flow, after the measurement
     ChangePoints,
 }
 
@@ -49,7 +49,7 @@ impl By {
 /// The routes that were traced for reported changes.
 type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 
-/// Writes the changes that this detector finds in the experiments' fleets; returns how many.
+/// Writes the path changes that this detector finds in fleets; returns their number.
 pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],
@@ -96,7 +96,7 @@ pub(super) fn write(
     rows.end().map_err(unwritten)
 }
 
-/// However many routes there are, only those of `changes` are held.
+/// Memory is bounded: only the routes of `changes` are kept.
 fn traced(
     store: &dyn Store,
     experiment: &Experiment,

@@ -1,4 +1,4 @@
-//! `neph export --pings`: the pings between blocks, a row each.
+//! `neph export --pings`: the pings between blocks, one row each.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use neph_store::{Store, StoreError};
 use super::FileFormat;
 use super::rows::Rows;
 
-/// Writes the pings of a campaign; returns how many.
+/// Writes the pings of a campaign; returns their number.
 pub(super) fn write(
     store: &dyn Store,
     campaign: &Campaign,
@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    /// What is written of a reply after 7 ms and of a ping without one, and of how many.
+    /// The output for a reply after 7 ms and a ping without a reply, and the number of rows.
     fn written(format: FileFormat) -> (String, u64) {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().display().to_string();

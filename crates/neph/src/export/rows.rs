@@ -1,4 +1,4 @@
-//! Rows of what is not messages, as CSV or JSON lines.
+//! Rows other than messages, as CSV or JSON lines.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ pub(super) fn whose(store: &dyn Store, experiment: &Experiment) -> Result<Whose,
     Ok(Whose::of(experiment, scenario))
 }
 
-/// Rows on their way into a file.
+/// A writer of rows.
 pub(super) struct Rows<'a> {
     format: FileFormat,
     keys: Vec<String>,
@@ -48,13 +48,13 @@ impl<'a> Rows<'a> {
         }
         let mut row = serde_json::to_value(row)?;
         if let Value::Object(row) = &mut row {
-            // As in the other exports, what is absent has no key.
+            // As in the other exports, absent values have no key.
             row.retain(|_, value| !value.is_null());
         }
         writeln!(self.out, "{row}")
     }
 
-    /// How many rows were written.
+    /// The number of written rows.
     pub(super) fn end(self) -> io::Result<u64> {
         self.out.flush()?;
         Ok(self.written)

@@ -1,4 +1,4 @@
-//! `neph export --samples`: the series of experiments (host, TCP statistics), a row for each value.
+//! `neph export --samples`: the time series of experiments (host, TCP statistics), one row per value.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use neph_store::{Store, StoreError, WallClock};
 use super::FileFormat;
 use super::rows::{Rows, whose};
 
-/// Writes the samples of the experiments; returns how many.
+/// Writes the samples of the experiments; returns their number.
 pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],

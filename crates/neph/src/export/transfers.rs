@@ -1,4 +1,4 @@
-//! `neph export --transfers`: the transfers on the ports of fleets' latency classes, a row each.
+//! `neph export --transfers`: the transfers on the source ports of latency classes, one row each.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use neph_store::{Store, StoreError, WallClock};
 use super::FileFormat;
 use super::rows::{Rows, whose};
 
-/// Writes the transfers of the experiments' fleets; returns how many.
+/// Writes the transfers of the experiments' fleets; returns their number.
 pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],

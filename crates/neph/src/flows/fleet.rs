@@ -1,4 +1,4 @@
-//! From what was typed to the fleet that runs.
+//! The specification of a fleet, from the options.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::resolving;
 /// reflector's timestamps need.
 const PAYLOAD: usize = 64;
 
-/// The whole task.
+/// The complete specification.
 pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     let asked = args
         .targets
@@ -67,17 +67,17 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     Ok(spec)
 }
 
-/// Secrets are of STAMP alone.
+/// Refuses a key for protocols other than STAMP.
 fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
     if !probe.facts().has_key && args.stamp_key.is_some() {
         return Err(Failure::Usage(format!(
-            "--stamp-key: {probe} flows carry no STAMP; leave it out, or measure udp:// flows"
+            "--stamp-key: {probe} flows do not use STAMP; omit it, or measure udp:// flows"
         )));
     }
     Ok(())
 }
 
-/// Whether one fleet can ask all of these.
+/// Checks that one fleet can measure all these targets.
 fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     if let Some(duplicates) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
@@ -89,7 +89,7 @@ fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failu
     let flows = u64::from(args.flows);
     if flows < endpoints.len() as u64 {
         return Err(Failure::Usage(format!(
-            "--flows {flows}: {} targets need a flow each at least",
+            "--flows {flows}: {} targets need at least one flow each",
             endpoints.len()
         )));
     }
@@ -104,7 +104,7 @@ fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failu
     Ok(())
 }
 
-/// Whether so many flows fit between the first port and the last there is.
+/// Checks that there are enough ports from `--first-port` on.
 fn check_ports(args: &Args) -> Result<(), Failure> {
     let Some(first) = args.first_port else {
         return Ok(());

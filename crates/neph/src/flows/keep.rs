@@ -1,4 +1,4 @@
-//! Keeps what a fleet measures in a workspace.
+//! Stores the measurements of a fleet in a workspace.
 
 use neph_agent::{FleetIntake, scenario_of};
 use neph_campaign::{Build, FleetKeeper, FleetKept, Keeping, RunError};
@@ -20,20 +20,20 @@ use neph_store::find::LAST;
 /// How often the reports of the fleet are recorded.
 const TICK: Span = Span::from_millis(50);
 
-/// Reads a campaign's name.
+/// Parses the name of a campaign.
 pub(super) fn name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains(is_hidden) {
         return Err("a campaign's name is one line of visible characters and not empty".to_owned());
     }
     if text == LAST {
         return Err(format!(
-            "'{LAST}' stands for the campaign that was begun last; choose another name"
+            "'{LAST}' means the campaign that began last; choose another name"
         ));
     }
     Ok(text.to_owned())
 }
 
-/// Reports what a name that was given before means from now on.
+/// Reports that an existing name now means the new campaign.
 fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
     let campaigns = store.campaigns()?;
     let earlier = campaigns.iter().filter(|one| one.name == name).count();
@@ -49,7 +49,7 @@ fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Nothing is written before the fleet's flows are open: what cannot begin leaves nothing behind.
+/// Nothing is written before the flows of the fleet are open: a failed start leaves no data.
 #[derive(Debug)]
 enum State {
     Waiting {
@@ -58,17 +58,17 @@ enum State {
         spec: Box<FleetSpec>,
     },
     Going(Box<Going>),
-    /// The store refused.
+    /// The store reported an error.
     Broken,
 }
 
-/// A fleet whose messages are being kept.
+/// A fleet whose messages are stored.
 #[derive(Debug)]
 struct Going {
     keeper: FleetKeeper,
     intake: FleetIntake,
     routes: Vec<TracedRoute>,
-    /// When something was recorded last.
+    /// The time of the last record.
     recorded: Instant<Own>,
 }
 
@@ -93,7 +93,7 @@ impl Going {
     }
 }
 
-/// The command with the options that say what was measured; never a secret.
+/// The command with the options that define the measurement; never a secret.
 fn asked(args: &Args) -> String {
     let time = |span: Span| span.exact().replace(' ', "");
     let mut words = format!("neph flows -n {} -i {}", args.flows, time(args.interval));
@@ -120,19 +120,19 @@ fn asked(args: &Args) -> String {
     format!("{words} {}", args.targets.join(" "))
 }
 
-/// A fleet's messages on their way into a workspace.
+/// Writes the messages of a fleet into a workspace.
 #[derive(Debug)]
 pub(super) struct Keep {
     state: State,
     origin: Anchor<Own>,
     stop: Stop,
-    /// Whether the fleet would have ended by itself.
+    /// Whether the fleet has an end without ctrl-C.
     has_end: bool,
 }
 
 impl Keep {
-    /// Opens the workspace, where the user wants to keep the messages. Before the fleet starts:
-    /// time counts from here.
+    /// Opens the workspace if the messages are to be saved. Call this before the fleet starts:
+    /// times count from here.
     pub(super) fn new(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<Option<Self>, Failure> {
         let Some(name) = args.save.clone() else {
             return Ok(None);
@@ -160,7 +160,7 @@ impl Keep {
         }))
     }
 
-    /// Takes in a report of the fleet.
+    /// Adds a report of the fleet.
     pub(super) fn take(&mut self, report: &FleetReport) -> Result<(), Failure> {
         if matches!(self.state, State::Waiting { .. }) {
             self.begin()?;
@@ -191,27 +191,27 @@ impl Keep {
         Ok(())
     }
 
-    /// Takes in the route of one of its flows.
+    /// Adds the route of a flow.
     pub(super) fn route(&mut self, route: TracedRoute) {
         if let State::Going(going) = &mut self.state {
             going.routes.push(route);
         }
     }
 
-    /// Records what was taken in, if it is time to.
+    /// Records new data if it is due.
     pub(super) fn record(&mut self) -> Result<(), Failure> {
         let State::Going(going) = &mut self.state else {
             return Ok(());
         };
         let recorded = going.record();
         recorded.map_err(|error| {
-            // What a store refused it would refuse again.
+            // The store would refuse the same data again.
             self.state = State::Broken;
             refused(&error)
         })
     }
 
-    /// Records the rest, so that it is safe before anything else happens.
+    /// Records the remaining data, before anything can fail.
     pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
         match &mut self.state {
             State::Going(going) => going.record_rest().map_err(|error| refused(&error)),
@@ -219,8 +219,8 @@ impl Keep {
         }
     }
 
-    /// The fleet is over, and `by_caps` was refused to it. Ctrl-C is the end of one that had no
-    /// other, and interrupts one that had.
+    /// Ends the fleet; the reflector refused `by_caps`. Ctrl-C completes a fleet without another
+    /// end, and interrupts one with an end.
     pub(super) fn end(
         self,
         by_caps: &[(FleetEndpoint, Refusals)],
@@ -242,35 +242,35 @@ impl Keep {
         }
     }
 
-    /// The measurement cannot go on: the results so far are kept as failed. If the store refuses, the
-    /// next writer of the workspace ends it.
+    /// The measurement cannot continue: the results so far are stored as failed. If the store
+    /// refuses, the next writer of the workspace ends the experiment.
     pub(super) fn broken_off(self, why: &Failure) {
         let ending = match why {
             Failure::Usage(why) | Failure::Refused(why) => Ending::Failed(why.clone()),
-            // The reader closed the pipe, so it has seen enough.
+            // The reader closed the pipe on purpose.
             Failure::OutputClosed | Failure::Interrupted(_) | Failure::Text(..) => {
                 Ending::Interrupted
             }
         };
         if let State::Going(going) = self.state {
-            // The failure is already reported, by its first reason.
+            // The failure is already reported with its first reason.
             let kept = going.finish(ending);
             drop(kept.and_then(|kept| kept.end(&Ending::Complete, anchor().wall)));
         }
     }
 }
 
-/// A fleet whose messages are kept, until what comes after them is.
+/// A fleet with stored messages that waits for its transfers.
 #[derive(Debug)]
 pub(super) struct Kept(FleetKept);
 
 impl Kept {
-    /// Keeps transfers on the ports of its flows.
+    /// Stores transfers on the source ports of its flows.
     pub(super) fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), Failure> {
         self.0.transfers(made).map_err(|error| refused(&error))
     }
 
-    /// Nothing more comes; `ending` is that of the transfers.
+    /// Ends the experiment; `ending` is that of the transfers.
     pub(super) fn end(self, ending: &Ending) -> Result<Campaign, Failure> {
         self.0
             .end(ending, anchor().wall)
@@ -287,7 +287,7 @@ fn refused(error: &RunError) -> Failure {
     Failure::refused(format!("{error}{way_on}"))
 }
 
-/// What it was kept as, and what can be done with it.
+/// The name of the stored campaign, and the next steps.
 pub(super) fn reported(campaign: &Campaign) -> String {
     let (name, id) = (&campaign.name, campaign.id);
     let everything = if campaign.status == CampaignStatus::Complete {
@@ -301,13 +301,13 @@ pub(super) fn reported(campaign: &Campaign) -> String {
     )
 }
 
-/// Something else failed before transfers could be made: ends what the fleet is kept as.
+/// Ends the stored fleet after another failure before its transfers.
 pub(super) fn not_made(kept: Option<Kept>) {
-    // The first reason is reported already.
+    // The first reason is already reported.
     drop(kept.map(|kept| kept.end(&without_transfers())));
 }
 
-/// How a fleet's experiment ends whose transfers were not made.
+/// The ending of an experiment without its transfers.
 pub(super) fn without_transfers() -> Ending {
     Ending::Failed("transfers could not be made".to_owned())
 }

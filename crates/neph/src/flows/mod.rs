@@ -1,5 +1,5 @@
-//! `neph flows`: many flows to one target or several; which are slow, when their paths change, and
-//! which source ports are best.
+//! `neph flows`: many flows to one or more targets: slow flows, path changes, and the best source
+//! ports.
 
 mod fleet;
 mod keep;
@@ -30,8 +30,8 @@ use crate::{format, interrupt, output, sink, value};
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: udp://host[:port] or a bare host[:port], where a STAMP reflector answers \
-(neph reflect); syn://host:port, any TCP port; tcp://host:port, lasting connections to neph reflect.\n\
+    after_help = "TARGET: udp://host[:port] or host[:port]: a STAMP reflector, such as neph reflect; \
+syn://host:port: any TCP port; tcp://host:port: one TCP connection per flow to neph reflect.\n\
 Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
 )]
 #[expect(
@@ -39,66 +39,66 @@ Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the 
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Whom to ask; flows take turns at several
+    /// Targets; flows are assigned to them in turn
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// How many flows, each with a source port of its own
+    /// Number of flows, 1 to 50000, each with its own source port
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000), default_value = "512")]
     pub(crate) flows: u32,
-    /// Time between two messages of a flow; a bare number is seconds
+    /// Time between two messages of a flow; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     pub(crate) interval: Span,
-    /// Stop after this long
+    /// Run for this duration [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Stop after this many messages of each flow
+    /// Number of messages of each flow [default: until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     pub(crate) count: Option<u64>,
-    /// Give each flow a new source port after this long
+    /// Replace each flow by a new one with another source port after this time
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     pub(crate) renew: Option<Span>,
-    /// The first source port; flows take ports from here on that are free
+    /// First source port, 1024 to 65535; flows take the free ports from there on
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
     pub(crate) first_port: Option<u16>,
-    /// Count a message lost after this long without a reply
+    /// Count a message as lost after this time without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     pub(crate) timeout: Span,
-    /// Messages a second that are never exceeded, all flows together [default: 60000; SYNs: 1000, and 200 to each target]
+    /// Maximum messages per second of all flows [default: 60000; SYNs: 1000, and 200 per target]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     #[command(flatten)]
     pub(crate) ip: IpChoice,
-    /// How many round trips are looked at together for a flow's base latency
+    /// Number of consecutive RTTs of a flow that determine its base latency, 2 to 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "4")]
     pub(crate) window: u8,
-    /// How many of these have to agree
+    /// Number of RTTs in the window that must agree, 2 to --window
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "3")]
     pub(crate) quorum: u8,
-    /// How near to each other they are then, and how far a path change moves them at least
+    /// Maximum difference between RTTs that agree, and minimum size of a path change
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "500us")]
     pub(crate) tolerance: Span,
-    /// Say which source ports give the low path, and how long such advice has held
+    /// Report the source ports of the fastest path, and for how long such advice was valid
     #[arg(long)]
     pub(crate) advise: bool,
-    /// Trace the route of each flow at the start, and again at once when its path changed; needs root
+    /// Trace the route of each flow at the start and after each path change; needs root
     #[arg(long)]
     pub(crate) trace: bool,
-    /// After the measurement, make so many small transfers on the source ports of each latency class
-    /// (syn:// and tcp:// only)
+    /// Number of small transfers per latency class after the measurement, 1 to 100000; syn:// and
+    /// tcp:// only, needs --duration or --count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) transfers: Option<u32>,
-    /// Bytes of a transfer, from neph reflect; another server sends what it has
+    /// Bytes of each transfer from neph reflect, 1 to 1048576; other servers send what they have
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_048_576), default_value = "1024", requires = "transfers")]
     pub(crate) transfer_size: u32,
-    /// Keep every message in the workspace, as a campaign of this name
+    /// Save every message in the workspace, as a campaign with this name
     #[arg(long, value_name = "NAME", value_parser = keep::name)]
     pub(crate) save: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
-    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
+    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
-    /// Ordinary scheduling even where real-time priority is permitted
+    /// Use normal scheduling even if real-time priority is permitted
     #[arg(long)]
     pub(crate) normal_priority: bool,
     #[command(flatten)]
@@ -107,13 +107,13 @@ pub(crate) struct Args {
     user: UserChoice,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// How to write results
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
-    /// Only the summary, in any format; what goes wrong is still said on standard error
+    /// Print only the summary, in any format; errors still go to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Measure from this site of a lab, or this network namespace
+    /// Run at this site of a lab, or in this network namespace
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
@@ -132,7 +132,7 @@ impl Args {
         }
     }
 
-    /// What it keeps of the privileges that neph was started with.
+    /// The privileges that the command keeps.
     fn needs(&self) -> Needs {
         let folder = self.save.as_ref().map(|_| self.workspace.folder());
         Needs::of(&Row::FLOWS)
@@ -142,12 +142,12 @@ impl Args {
             .workspace(folder.as_deref())
     }
 
-    /// Where it is measured from; none for here.
+    /// The site; `None` for this host.
     fn place(&self) -> Option<Place> {
         self.site.as_ref().map(Place::named)
     }
 
-    /// How many messages each flow's place sends; `None` until interrupted.
+    /// The number of messages of each slot; `None` until interrupted.
     fn messages(&self) -> Option<u64> {
         let in_time = |duration: Span| {
             u64::try_from(duration.nanos() / self.interval.nanos())
@@ -166,7 +166,7 @@ impl Args {
         }
     }
 
-    /// What no single option can say of itself.
+    /// Checks combinations of options.
     fn check(&self) -> Result<(), Failure> {
         if self.quorum > self.window {
             return Err(Failure::Usage(format!(

@@ -1,10 +1,10 @@
-//! The traces of a fleet's flows while they run: what [`Follow`] wants is traced, and given back to it.
+//! Traces the flows of a fleet while they run, as [`Follow`] requests.
 
 use neph_flows::follow::{Follow, TraceId, Traced, Uncompared};
 use neph_model::Fleet;
 use neph_probe::{Place, ProbeError, Tracing, now, trace_flow};
 
-/// What is to be traced, and what is being traced.
+/// Requested and running traces.
 #[derive(Debug)]
 pub(super) struct Tracers {
     follow: Follow,
@@ -21,16 +21,16 @@ impl Tracers {
         }
     }
 
-    /// Which routes are wanted.
+    /// The requested routes.
     pub(super) const fn wanted(&mut self) -> &mut Follow {
         &mut self.follow
     }
 
-    /// Starts what is wanted, and hands over the routes that were found since.
+    /// Starts requested traces, and returns the routes found since the last call.
     ///
     /// # Errors
-    /// Where tracing is not permitted. A trace that fails otherwise is left out: the next one may
-    /// find its way.
+    /// Tracing is not permitted. A trace that fails for another reason is omitted: the next one may
+    /// succeed.
     pub(super) fn poll(&mut self) -> Result<Vec<Traced>, ProbeError> {
         while let Some(one) = self.follow.to_trace() {
             match trace_flow(one.target, one.kind, one.source_port, self.site.as_ref()) {
@@ -50,8 +50,8 @@ impl Tracers {
         Ok(self.follow.reported(now()))
     }
 
-    /// Nothing more comes: ends all traces, and hands over what is known of those that are over. And how
-    /// many changes of each endpoint were not compared.
+    /// Ends all traces and returns the finished routes, and the number of path changes per endpoint
+    /// that were not compared.
     pub(super) fn end(self) -> (Vec<Traced>, Vec<Uncompared>) {
         self.running.into_iter().for_each(|(_, one)| one.stop());
         self.follow.end()

@@ -1,4 +1,4 @@
-//! What each transfer of a fleet's endpoint asks for: where, from which ports, by which protocol.
+//! The specification of the transfers to an endpoint: target, source ports, protocol.
 
 use neph_load::TransferSpec;
 use neph_model::{Span, Target};
@@ -7,12 +7,11 @@ use neph_probe::{Asking, FleetSpec, ProbeError, SmallTransfer, Trust};
 use super::Args;
 use crate::exit::Failure;
 
-/// Between the beginnings of two transfers, at least: one after the other, so that none waits for
-/// another.
+/// Minimum time between the starts of two transfers, so that they run in sequence.
 const PAUSE: Span = Span::from_millis(5);
 
-/// HTTP takes two round trips, to connect and to ask, as most transfers do; neph reflect answers it
-/// on the port of all its protocols.
+/// HTTP needs two round trips, to connect and to request, like most transfers. neph reflect serves
+/// it on its common port.
 pub(super) fn target(spec: &FleetSpec, endpoint: usize) -> Result<Target, Failure> {
     let endpoint = &spec.fleet.endpoints[endpoint];
     let place = endpoint.name.split_once("://");
@@ -36,7 +35,7 @@ pub(super) fn task(
     }
 }
 
-/// How the target is asked for them.
+/// The client of these transfers.
 pub(super) fn small(
     args: &Args,
     spec: &FleetSpec,

@@ -1,4 +1,4 @@
-//! Small transfers on the source ports of each latency class, once the fleet has let go of them.
+//! Small transfers on the source ports of each latency class, after the fleet has closed them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,10 +19,10 @@ use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;
 
-/// How often transfers are recorded where they are kept: when one ends so long after the last were.
+/// Minimum time between two records of transfers.
 const RECORDED: Span = Span::from_millis(200);
 
-/// Refuses what cannot be, before anything is measured.
+/// Refuses impossible options before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
     if args.transfers.is_none() {
         return Ok(());
@@ -54,7 +54,7 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
         ProbeError::Transfer { .. } => Failure::Usage(unable(&error.to_string())),
         other => other.into(),
     })?;
-    // From any port that is free.
+    // From any free port.
     let whole = task(args, spec, endpoint, vec![0]);
     let made = transfers(&whole, &|| small.exchange(), stop)?;
     match made.first().map(|one| &one.outcome) {
@@ -66,11 +66,10 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
     }
 }
 
-/// Makes those that were asked for, and ends what the fleet is kept as: as incomplete, if they could
-/// not be made.
+/// Makes the requested transfers, and ends the stored fleet: as incomplete if they cannot be made.
 ///
 /// # Errors
-/// They could not be made or kept; those made before are among what was watched.
+/// The transfers cannot be made or stored; those made before are in `watched`.
 pub(super) fn make(
     args: &Args,
     spec: &FleetSpec,
@@ -101,10 +100,10 @@ pub(super) fn make(
     }
 }
 
-/// What is transferred.
+/// The requested transfers.
 struct Asked<'a> {
     args: &'a Args,
-    /// On the ports of each class.
+    /// The number of transfers per class.
     of_each: u32,
     spec: &'a FleetSpec,
 }
@@ -157,13 +156,13 @@ fn all(
 /// The class whose path a transfer took, from that of its flow.
 type Taken<'a> = dyn Fn(usize, &PinnedTransfer) -> usize + Sync + 'a;
 
-/// The transfers to one endpoint, as they are made.
+/// The transfers to one endpoint.
 struct Made<'a> {
     endpoint: usize,
     /// The class whose path a transfer took, from that of its flow.
     taken: &'a Taken<'a>,
     class_of: BTreeMap<u16, usize>,
-    /// How many there were from a port.
+    /// The number of transfers per port.
     passes: BTreeMap<u16, u32>,
     size: ByteSize,
     moved: u64,
@@ -186,8 +185,7 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// Makes them. What is kept is kept as it comes: a kill takes the last moments only, and
-    /// what ended while the next was on its way.
+    /// Makes the transfers. They are stored as they end: a kill loses only the last ones.
     fn take(
         mut self,
         spec: &TransferSpec,
@@ -217,7 +215,7 @@ impl<'a> Made<'a> {
         Ok(self)
     }
 
-    /// They are asked for as one pass, in which a port has several turns where its class has few.
+    /// One pass covers all of them; a port is used several times if its class has few.
     fn push(&mut self, mut transfer: PinnedTransfer) {
         if let Some(&known) = self.class_of.get(&transfer.source_port) {
             let class = (self.taken)(known, &transfer);

@@ -1,4 +1,4 @@
-//! Runs the fleet and takes in its reports.
+//! Runs the fleet and processes its reports.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -22,12 +22,12 @@ use neph_flows::follow::Traced;
 
 /// How long to wait for a report before checking whether a status is due.
 const TICK: Duration = Duration::from_millis(200);
-/// Without a reply for so long from the start on, an endless run is given up.
+/// An endless run without any reply ends after this time.
 const PATIENCE_FOR_FIRST: Span = Span::from_secs(15);
-/// After the first message's timeout and this time, neph looks for the reason of missing replies.
+/// This long after the timeout of the first message, neph searches for the reason of missing replies.
 const LOOK: Span = Span::from_secs(1);
 
-/// A fleet as it runs.
+/// A running fleet.
 struct Watch<'a> {
     digest: Digest,
     hosts: WatchedHosts,
@@ -42,17 +42,17 @@ struct Watch<'a> {
     given_up: Option<String>,
     silence: Silence,
     not_sent: Option<String>,
-    /// How long without a reply until it is looked into why, and whether it was.
+    /// Time without a reply after which neph searches for the reason, and whether it has searched.
     patience: Span,
     is_looked_into: bool,
-    /// What was found out then.
+    /// The reason that was found.
     found: Vec<String>,
 }
 
 /// Runs the fleet to its end.
 ///
 /// # Errors
-/// When it cannot begin, or results cannot be written.
+/// The fleet cannot start, or results cannot be written.
 pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
@@ -147,7 +147,7 @@ impl Watch<'_> {
             }
             FleetReport::NotSent(why) => {
                 output::say(&format!(
-                    "neph: a message could not be sent: {why}; more such are only counted"
+                    "neph: a message could not be sent: {why}; further ones are only counted"
                 ));
                 self.not_sent.get_or_insert(why);
             }
@@ -166,8 +166,7 @@ impl Watch<'_> {
         self.trace()
     }
 
-    /// Reports why no reply has arrived so far, if there is none. It does so early, not only after the
-    /// duration of the run.
+    /// Reports why no reply has arrived so far. Reports early, not only at the end of the run.
     fn look_into(&mut self, fleet: &neph_model::Fleet) {
         let is_time = now() - self.began > self.patience;
         if self.is_looked_into || !is_time {
@@ -196,7 +195,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Takes in the routes that were traced. Where tracing is not possible, it is reported once.
+    /// Processes new routes. If tracing is not possible, that is reported once.
     fn trace(&mut self) -> Result<(), Failure> {
         let found = self
             .tracers
@@ -265,11 +264,11 @@ impl Watch<'_> {
         let reported_events = self.report_events();
         let (found, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
         let reported_traced = self.report_traced(found);
-        // First of all: results are safe before any failure is reported.
+        // Results are stored before any failure is reported.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
         }
-        // Before reflectors are asked: the load is that of the measurement.
+        // Before reflectors are queried: the load must be that of the measurement.
         let warnings = self.hosts.warnings(&self.load.load());
         let own = self.own.unwrap_or_default();
         let refused = if own.is_whole() {
@@ -279,7 +278,7 @@ impl Watch<'_> {
         };
         let keep = self.keep.take().map(|keep| keep.end(&refused));
         let mut kept = keep.transpose()?.flatten();
-        // Where nothing more is to be kept, nothing that comes now can interrupt it.
+        // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
         let ended = match args.transfers {
             None => kept.take().map(|kept| kept.end(&Ending::Complete)),
             Some(_) => None,
@@ -338,7 +337,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::flows::fleet;
 
-    /// A few messages to a reflector, kept in this folder.
+    /// A few messages to a reflector, stored in this folder.
     fn measured(folder: &str, more: &[&str]) -> Watched {
         let at = "127.0.0.1:0".parse().expect("an address");
         let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");

@@ -1,4 +1,4 @@
-//! What goes into watching a fleet, and what comes of it.
+//! Input and result of running a fleet.
 
 use neph_documents::flows::{FlowsResult, FlowsWriter};
 use neph_model::Campaign;
@@ -6,21 +6,21 @@ use neph_model::Campaign;
 use super::keep::{Keep, Kept};
 use crate::metrics::flows::FlowsMetrics;
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) result: FlowsResult,
-    /// Whether it was reported while it ran why nothing replies.
+    /// Whether the reason of missing replies was reported during the run.
     pub(super) is_silence_reported: bool,
-    /// Why it ended before it was to.
+    /// Why the fleet ended early.
     pub(super) given_up: Option<String>,
-    /// As what its messages are kept, until the transfers are.
+    /// The stored fleet that waits for its transfers.
     pub(super) kept: Option<Kept>,
-    /// The same once nothing more is to be kept.
+    /// The stored campaign, after it is complete.
     pub(super) campaign: Option<Campaign>,
 }
 
-/// Where the reports of the fleet go.
+/// The receivers of the fleet's reports.
 #[derive(Debug)]
 pub(super) struct FleetSink<'a> {
     pub(super) report: &'a mut FlowsWriter,

@@ -1,5 +1,5 @@
-//! Carrying an entry out: its files into the gallery's folder, a campaign as any other, and what
-//! neph found in it.
+//! Carries out an entry: writes its files into the gallery's folder, runs an ordinary campaign, and
+//! evaluates the findings.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::workspace::Workspace;
 /// A topology by the name of its file.
 type Topology = (&'static str, Source);
 
-/// Where entries are carried out: one folder for each in it, one workspace for all.
+/// The folder of the gallery: one folder per entry, one workspace for all.
 #[derive(Debug)]
 pub(super) struct Gallery {
     pub(super) folder: PathBuf,
@@ -31,12 +31,12 @@ pub(super) struct Gallery {
     pub(super) approval: Approval,
 }
 
-/// How carrying an entry out ended.
+/// The result of carrying out an entry.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// Everything was measured.
     Whole(Box<Shown>),
-    /// Ctrl-C, or experiments failed: there is nothing to hold against what is expected.
+    /// Ctrl-C, or experiments failed: nothing can be compared with the expected values.
     Unfinished(Outcome),
 }
 
@@ -47,7 +47,7 @@ impl Gallery {
         }
     }
 
-    /// Measures an entry, also if there is an earlier result.
+    /// Measures an entry, even if it has a stored result.
     pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
         let (plan, _) = self.write(entry, side)?;
         let settings = Settings {
@@ -71,8 +71,8 @@ impl Gallery {
         }))
     }
 
-    /// The plan as it lies in the entry's folder, and its topologies by the names of their files, the lab's
-    /// first; written there if they do not.
+    /// The plan in the entry's folder, and its topologies by file name, the lab's first; written if
+    /// missing.
     fn write(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
         let folder = self.folder.join(entry.name);
         let write = |shipped: &Shipped| keep(&folder.join(shipped.file), &shipped.text);
@@ -89,7 +89,7 @@ impl Gallery {
             })
     }
 
-    /// What the last complete campaign of an entry found, if it was of the same plan and topology.
+    /// The result of the last complete campaign of an entry, if its plan and topology are the same.
     pub(super) fn finished(
         &self,
         entry: &'static Entry,
@@ -99,7 +99,7 @@ impl Gallery {
             return Ok(None);
         }
         let (source, topologies) = self.write(entry, side)?;
-        // With a plan that cannot be understood there was no campaign.
+        // A plan with mistakes had no campaign.
         let Ok(plan) = plan::read(&source) else {
             return Ok(None);
         };
@@ -133,7 +133,7 @@ impl Gallery {
     }
 }
 
-/// Whether a campaign of this plan had the topologies that the plan names, as they are now.
+/// Whether a campaign of this plan had the current topologies of the plan.
 fn had_topologies(campaign: &Campaign, plan: &Plan, now: &[Topology]) -> bool {
     plan.topologies().into_iter().all(|named| {
         let now = now.iter().find(|(file, _)| *file == named.value);

@@ -1,4 +1,4 @@
-//! What is shown of the gallery: its entries, an entry's sentences and numbers, the table of all.
+//! Output of the gallery: the entries, sentences and numbers of an entry, and the table of results.
 
 use std::io::Write;
 
@@ -73,7 +73,7 @@ const fn verdict(is_right: bool) -> &'static str {
     if is_right { "right" } else { "WRONG" }
 }
 
-/// The sentence, or that there is none, and which of both is as it should be.
+/// The sentence, or that it is absent, and which is expected.
 fn statement(judged: &Judged<'_>) -> String {
     let wanted = wanted(judged.expectation);
     match (judged.statement, judged.is_wanted) {
@@ -89,7 +89,7 @@ fn statement(judged: &Judged<'_>) -> String {
     }
 }
 
-/// Which sentence is meant: `a finding 'endpoint' about REST and persistent`.
+/// The name of the sentence: `a finding 'endpoint' about REST and persistent`.
 fn wanted(expectation: &Expectation) -> String {
     let what = match &expectation.topic {
         Topic::Finding(topic) => format!("a finding '{topic}'"),
@@ -125,7 +125,7 @@ fn row(compared: &Compared) -> [String; 4] {
     ]
 }
 
-/// Three places are enough to be held against an expectation.
+/// Three digits suffice for a comparison with the expected value.
 fn rounded(value: f64) -> String {
     let text = decimals::fixed(value, 3);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -138,7 +138,7 @@ const ALL_COLUMNS: [Heading; 4] = [
     Heading::left("SENTENCE"),
 ];
 
-/// The table of everything that was shown.
+/// The table of all results.
 pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
     let mut table = Table::new(ALL_COLUMNS);
     for one in everything {

@@ -7,14 +7,13 @@ use neph_export::Url;
 use crate::alarm::parse;
 use crate::exit::Failure;
 
-/// What is to be judged.
+/// Alarm rules and their webhook.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(super) struct Wanted {
-    /// Say when packets were too long in a segment, and when no more: 'a - b > 2ms p99 for 30s', or
-    /// 'segment > ...' for each of them; may be given more than once
+    /// Raise an alarm on this condition: 'a - b > 2ms p99 for 30s', 'segment > ...' (each); repeatable
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
-    /// Tell each alarm to this address too, by a POST
+    /// Also send each alarm to this URL by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     pub(super) webhook: Option<Url>,
 }

@@ -1,4 +1,4 @@
-//! Where figures of passages go; what they show is neph-report's.
+//! Writes figures of packets on the path; neph-report draws them.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use crate::exit::Failure;
 use crate::sink::Force;
 use crate::{output, sink};
 
-/// Refuses a place that is no folder, cannot be one or cannot be written to, before anything is read.
+/// Refuses a path that is not a folder, cannot be created or cannot be written to, before anything
+/// is read.
 ///
 /// # Errors
 /// One of these.
@@ -19,7 +20,7 @@ pub(super) fn check(folder: Option<&Path>, force: Force) -> Result<(), Failure> 
         .map_err(|why| Failure::Usage(format!("--figure {}: {why}", folder.display())))
 }
 
-/// Draws them all and writes them where it was asked for.
+/// Draws all figures, and writes them if requested.
 ///
 /// # Errors
 /// The folder or a file cannot be written.

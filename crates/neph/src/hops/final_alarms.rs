@@ -1,7 +1,8 @@
-//! New alarms after all data is known: alarms of the whole captures that were not reported while the
-//! points recorded.
+//! New alarms after all data is known: alarms of the complete captures that were not reported while
+//! the points recorded.
 //!
-//! Owns that none is reported twice. Does not own judging, nor the words ([`super::reporting`]).
+//! Ensures that no alarm is reported twice. Does not own the evaluation, nor the output
+//! ([`super::reporting`]).
 
 use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
@@ -10,23 +11,23 @@ use super::reporting::{AlarmReporter, printed, reporting};
 use crate::output;
 use neph_capture::path::alarms::{Found, Judged};
 
-/// Where the whole captures and their windows have not quite the same packets, one alarm has two times:
-/// not further apart than this.
+/// Maximum difference of the two times of one alarm: the complete captures and their windows may
+/// contain slightly different packets.
 const NEAR: i64 = 60_000_000_000;
 
 /// Alarms to report when all data is known.
 #[derive(Debug)]
 pub(super) struct Alarms {
-    /// Of the whole captures, by time; and whether each was reported before.
+    /// Alarms of the complete captures, by time, and whether each was reported before.
     found: Vec<(Found, bool)>,
-    /// Those that were reported before, and which the whole captures do not have.
+    /// Reported alarms that the complete captures do not confirm.
     only_live: Vec<Found>,
-    /// Rules of which no segment had as many packets as they need.
+    /// Rules that had too few packets in all segments.
     unjudged: Vec<String>,
 }
 
 impl Alarms {
-    /// Of the whole captures, with those that `before` has reported.
+    /// Merges the alarms of the complete captures with those that `before` reported.
     pub(super) fn of(judged: Judged, before: &AlarmReporter) -> Self {
         let mut found: Vec<(Found, bool)> =
             (judged.found.into_iter().map(|found| (found, false))).collect();
@@ -47,7 +48,7 @@ impl Alarms {
         }
     }
 
-    /// All of them, for programs.
+    /// All alarms, as JSON.
     pub(super) fn documents(&self) -> Vec<AlarmDocument<OfSegment>> {
         let whole = self
             .found
@@ -57,7 +58,7 @@ impl Alarms {
         whole.chain(live).collect()
     }
 
-    /// Those that were not reported before, for programs.
+    /// The new alarms, as JSON.
     pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<OfSegment>> {
         let final_alarms = self.found.iter().filter(|(_, is_reported)| !is_reported);
         final_alarms
@@ -65,7 +66,7 @@ impl Alarms {
             .collect()
     }
 
-    /// Prints those that were not reported before, and sends them to the webhook. Whether any was raised.
+    /// Prints the new alarms, and sends them to the webhook. Returns whether any was raised.
     pub(super) fn report(&self, before: &AlarmReporter) -> bool {
         for (found, _) in self.found.iter().filter(|(_, is_reported)| !is_reported) {
             before.say(found, &reporting(found, "whole"));
@@ -83,7 +84,7 @@ impl Alarms {
     }
 }
 
-/// Whether two may be one alarm.
+/// Whether two alarms may be the same.
 fn is_same(a: &Found, b: &Found) -> bool {
     let what = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
     let place = |found: &Found| (found.segment.clone(), found.direction);
@@ -106,7 +107,7 @@ mod tests {
 
     type Place = (&'static str, Direction);
 
-    /// Raised (positive) or over (negative) at this second.
+    /// Raised (positive) or ended (negative) at this second.
     fn found((segment, direction): Place, second: i64) -> Found {
         let at = second.abs();
         Found {
@@ -125,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Seconds of what is new at the end, and of what is taken back.
+    /// Seconds of new alarms at the end, and of withdrawn ones.
     fn new(live: &[(Place, i64)], whole: &[(Place, i64)]) -> (Vec<i64>, Vec<i64>) {
         let all = |of: &[(Place, i64)]| of.iter().map(|(place, at)| found(*place, *at)).collect();
         let before = AlarmReporter::of(all(live));
@@ -157,7 +158,7 @@ mod tests {
             (("a - b", Direction::Forward), -9),
         ];
         assert_eq!(new(&both, &both), (vec![], vec![]));
-        // Its end came after the last live evaluation; another segment is evaluated at the end.
+        // It ended after the last live evaluation; another segment is evaluated at the end.
         let whole = [both[0], (("b - c", Direction::Forward), 6), both[1]];
         assert_eq!(new(&both[..1], &whole), (vec![6, 9], vec![]));
     }

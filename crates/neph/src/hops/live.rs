@@ -1,4 +1,4 @@
-//! Points that are live: recorded first, and then captures like any others.
+//! Live points: they record first, then their captures are analysed like files.
 
 use neph_lab::quoted;
 use neph_model::Stop;
@@ -14,10 +14,10 @@ use crate::{at_agents, output};
 use neph_capture::path::point::Point;
 use neph_listen::recording::{self, Judging, JudgingSpec, Received};
 
-/// The live points, or none where all are files.
+/// The live points; `None` if all points are files.
 ///
 /// # Errors
-/// Some are live and some are files, one is written wrongly, or an option is not for them.
+/// Live points and files are mixed, a point has a syntax error, or an option does not apply.
 pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failure> {
     let parsed = args
         .points
@@ -56,7 +56,7 @@ pub(super) fn run(
     if let Some(exporting) = exporting {
         exporting.finish();
     }
-    // The captures are gone, or where they should be.
+    // The captures are deleted, or in their folder.
     words.are(None);
     outcome
 }
@@ -110,7 +110,7 @@ fn run_until(
     let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
     let outcome = analysed.map(|analysed| analysed.outcome);
     let is_empty = recording.points.iter().all(|point| point.packets == 0);
-    // Live traffic cannot be captured a second time: other options may show more of it.
+    // Live traffic cannot be repeated: other options may show more of the captures.
     if !is_whole && !is_empty && !args.live.are_kept() {
         recording.stay();
         let repeats = repeats(args, &reported_of(&recording.points));
@@ -135,7 +135,7 @@ fn report(
 ) -> Result<Analysed, Failure> {
     let silent = recording.points.iter().filter(|point| point.packets == 0);
     let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
-    // Otherwise the points that saw packets are analysed, and neph reports why the others are not.
+    // Otherwise the points with packets are analysed, and neph reports why the others have none.
     if silent.len() + 1 >= recording.points.len() {
         output::say(&format!(
             "neph hops: no packet of {} was recorded: there is nothing to compare",
@@ -156,11 +156,11 @@ fn report(
         clock: recorded.clock.clone(),
     });
     let points: Vec<Point> = points.collect();
-    // A ctrl-C ended the recording, which is analysed now; another one ends the analysis.
+    // Ctrl-C ended the recording. A second ctrl-C ends the analysis.
     analyse(args, &points, &Stop::new(), reporting)
 }
 
-/// Those that saw packets, if they can be compared: files that hold none are refused.
+/// The points with packets, if they can be compared: files without packets are refused.
 fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
     let seen = recorded.iter().filter(|point| point.packets > 0).cloned();
     let seen: Vec<recording::Recorded> = seen.collect();
@@ -170,8 +170,8 @@ fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
     seen
 }
 
-/// The command that repeats the analysis of kept captures with the same clocks: a capture file does
-/// not record whose kernel took its timestamps.
+/// The command that repeats the analysis with the same clocks: a capture file does not record which
+/// kernel took its timestamps.
 fn repeats(args: &Args, recorded: &[recording::Recorded]) -> String {
     let mut words = vec!["neph".to_owned(), "hops".to_owned()];
     words.extend(recorded.iter().map(|point| {

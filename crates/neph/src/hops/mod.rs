@@ -1,6 +1,6 @@
-//! `neph hops`: what each part of a path adds to each packet, from captures at points of it.
+//! `neph hops`: delay and loss of each segment of a path, from captures at its points.
 //!
-//! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
+//! Connects captures, packet matching (neph-capture), clocks and output.
 
 mod alarms;
 mod figure;
@@ -36,43 +36,42 @@ use neph_listen::recording;
 use neph_text::counted::counted;
 use reporting::AlarmReporter;
 
-/// Whether points that do not name their hosts have one clock.
+/// The clock of points that do not name their hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Clock {
-    /// Each host its own: fitted to the packets, with a bound
+    /// One clock per host, fitted to the packets, with an error bound
     Fit,
-    /// All points one
+    /// One clock for all points
     Same,
 }
 
 /// Options of `neph hops`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nOf a TAP with a file for each direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0, \
-NAME=agent:AGENT/eth0 with --control; all of them recorded at once.\nExit status: 0 measured, 1 no delay, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
+    after_help = "POINT: a capture at one point of the path: FILE or NAME=FILE. NAME@HOST=FILE: points of one host \
+have one clock.\nTAP with one file per direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0, \
+NAME=agent:AGENT/eth0 with --control; all points record at the same time.\nExit status: 0 measured, 1 no delay known, 2 usage or no common packets, 3 an alarm was raised, 130 interrupted."
 )]
 pub(crate) struct Args {
-    /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer
+    /// 2 to 8 captures or live points in path order, from the client side to the server side
     #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
     points: Vec<String>,
-    /// How hops are written
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
-    /// Each packet too, with its marks (json, ndjson)
+    /// Also write each packet with its timestamps (needs json or ndjson)
     #[arg(long)]
     packets: bool,
-    /// Whether points without a host have one clock
+    /// Clock of points that do not name a host
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
-    /// How far the difference in rate of two clocks may move within 100 s, in parts per million
-    /// [default: 2]
+    /// Maximum change of the drift within 100 s, 0 to 1000 ppm [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
-    /// What a point calls OUTER is INNER at the others: behind a translator; may be repeated
+    /// NAT rule: address OUTER at this point is INNER at the other points; repeatable
     #[arg(long, value_name = "POINT:OUTER=INNER")]
     nat: Vec<String>,
-    /// Draw the segments over time, their distributions and the slowest packets into this folder
+    /// Draw figures into this folder: segments over time, distributions, slowest packets
     #[arg(long, value_name = "FOLDER")]
     figure: Option<PathBuf>,
     #[command(flatten)]
@@ -88,7 +87,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What it keeps of the privileges that neph was started with, where all points are files.
+    /// The privileges that the command keeps if all points are files.
     fn needs(&self, points: &[Point]) -> Needs {
         let files = points.iter().flat_map(|point| parts(&point.path));
         files
@@ -98,8 +97,8 @@ impl Args {
             .fills(self.figure.as_deref())
     }
 
-    /// The same where they are live; `None` where ssh is started or a controller is asked, which need what
-    /// neph was given.
+    /// As above for live points; `None` if ssh is started or a controller is used, which need the
+    /// original privileges.
     fn needs_live(&self, points: &[recording::Point]) -> Option<Needs> {
         let is_away = |point: &recording::Point| point.is_remote() || point.agent().is_some();
         if points.iter().any(is_away) {
@@ -145,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     analysed.map(|analysed| analysed.outcome)
 }
 
-/// Ready to export the data of live points; `None` if no export is requested.
+/// The exporters of live points; `None` if no export is requested.
 fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, Failure> {
     if !args.metrics.is_asked_for() {
         return Ok(None);
@@ -159,11 +158,11 @@ fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, 
     args.metrics.bind("neph hops").map(Some)
 }
 
-/// What an analysis reported.
+/// The result of an analysis.
 #[derive(Clone, Copy, Debug)]
 struct Analysed {
     outcome: Outcome,
-    /// Delays of all segments were reported, in the order of the path: no other options show more.
+    /// All segments have delays, in path order: no other options would show more.
     is_whole: bool,
 }
 
@@ -180,11 +179,10 @@ fn say(sentence: &str) {
     output::say(&format!("neph hops: {sentence}"));
 }
 
-/// The results of captures with names, one for each point in the order of the path. Contains only
-/// alarms that were not reported before.
+/// Analyses captures, one per point in path order. Reports only alarms that were not reported before.
 ///
 /// # Errors
-/// A file that is no capture, points that share no packet, or clocks that were set back.
+/// A file that is not a capture, points without common packets, or clocks that were set back.
 fn analyse(
     args: &Args,
     points: &[Point],
@@ -214,7 +212,7 @@ fn analyse(
     };
     let (clocks, false_clocks) =
         clocks(points, &followed, &asked, &say).map_err(|error| match Failure::from(error) {
-            // What has nothing in common so far may have had, later.
+            // The unread part may have common packets.
             Failure::Usage(_) if is_cut => Failure::Interrupted(
                 "interrupted before the captures that were read had enough in common".to_owned(),
             ),
@@ -230,7 +228,7 @@ fn analyse(
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), reporting);
     let written = write(args, &passages, &alarms, reporting);
-    // Alarms are sent even if the rest cannot be written.
+    // Alarms are sent even if the results cannot be written.
     let is_alarmed = alarms.report(reporting);
     let is_measured = match written {
         Err(fault) if is_alarmed => {
@@ -254,8 +252,8 @@ fn analyse(
     })
 }
 
-/// Writes everything. Returns whether there was any delay. `None` if nothing can be written: a line of
-/// an alarm that was reported live is missing, and no output may follow it.
+/// Writes all results. Returns whether any delay is known. `None` if nothing can be written: a line
+/// of an alarm that was reported live is missing, and no output may follow it.
 fn write(
     args: &Args,
     passages: &Passages,
@@ -270,10 +268,11 @@ fn write(
     Ok(Some(is_measured))
 }
 
-/// Reads the captures, one behind the other. How many were begun: all, unless it was interrupted.
+/// Reads the captures in order. Returns the number of captures that were started: all, unless
+/// interrupted.
 ///
 /// # Errors
-/// A file that is no capture; interrupted before there was a second one.
+/// A file that is not a capture; interrupted before the second one.
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
     let reader = captures::reader(stop, &say);
     let received = points.iter().enumerate();
@@ -323,8 +322,7 @@ fn report_idle_rules(hops: &Hops, rules: &[String]) {
     }
 }
 
-/// The order in which packets pass the points, where it is another than they were given in, and the doubt
-/// that it raises.
+/// The actual order of the points if it differs from the given one, and the resulting doubt.
 fn order(
     names: &[String],
     followed: &Followed,
@@ -353,12 +351,12 @@ fn order(
     })
 }
 
-/// NAT rules, each with the place of the point behind it.
+/// NAT rules, each with the index of its point.
 fn mappings(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
     args.nat.iter().map(|rule| nat(rule, points)).collect()
 }
 
-/// A NAT rule, and the place of the point behind it.
+/// A NAT rule, and the index of its point.
 fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
     let (name, mapping) = rule

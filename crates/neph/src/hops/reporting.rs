@@ -1,7 +1,6 @@
-//! How alarms are reported: where they go, their words, and what happens if a line cannot be
-//! written.
+//! Reports alarms: destinations, text, and what happens if a line cannot be written.
 //!
-//! Does not own judging, nor which alarms are new at the end ([`super::final_alarms`]).
+//! Does not own the evaluation, nor which alarms are new at the end ([`super::final_alarms`]).
 
 use std::io;
 
@@ -21,29 +20,29 @@ use neph_capture::path::alarms::Found;
 use neph_export::Webhook;
 use neph_listen::recording::AlarmListener;
 
-/// What is counted.
+/// The counters.
 const NOUN: &str = "packet";
 
-/// Where alarms go, and which were reported already.
+/// Destinations of alarms, and the alarms that were reported.
 #[derive(Debug)]
 pub(super) struct AlarmReporter {
     webhook: Option<Webhook>,
-    /// Standard output is read line by line.
+    /// Whether standard output has one JSON object per line.
     has_lines: bool,
     /// Ends the recording.
     stop: Stop,
-    /// A line could not be written: those behind it are not either.
+    /// A line could not be written: later lines are not written either.
     is_cut_off: bool,
     found: Vec<Found>,
-    /// What is exported while points record.
+    /// Metrics that are exported while points record.
     metrics: Option<HopsMetrics>,
 }
 
 impl AlarmReporter {
-    /// Nothing yet, of what this ends.
+    /// Without alarms so far; `stop` ends the recording.
     pub(super) fn nothing(args: &Args, stop: &Stop) -> Self {
         Self {
-            // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
+            // Not on the evaluating thread: a thread that it starts inherits its idle priority.
             webhook: (args.alarms.webhook.clone())
                 .map(|url| Webhook::begin(url, "neph hops", output::say, addresses)),
             has_lines: args.format == Format::Ndjson,
@@ -54,12 +53,12 @@ impl AlarmReporter {
         }
     }
 
-    /// The same, which exports what it hears.
+    /// As above, and exports alarms as metrics.
     pub(super) fn exporting(self, metrics: Option<HopsMetrics>) -> Self {
         Self { metrics, ..self }
     }
 
-    /// These alarms, without any listener.
+    /// With these alarms, without any destination.
     #[cfg(test)]
     pub(super) fn of(found: Vec<Found>) -> Self {
         Self {
@@ -81,29 +80,29 @@ impl AlarmReporter {
         }
     }
 
-    /// Whether a line could not be written, which has been reported.
+    /// Whether a line could not be written; the error is already reported.
     pub(super) const fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
 
-    /// Whether any was raised.
+    /// Whether an alarm was raised.
     pub(super) fn is_alarmed(&self) -> bool {
         self.found.iter().any(|found| found.change.is_raised)
     }
 
-    /// Alarms, and ends of alarms, as they were reported.
+    /// Reported alarms and ends of alarms.
     pub(super) fn found(&self) -> &[Found] {
         &self.found
     }
 
-    /// Waits until the webhook has received all.
+    /// Waits until the webhook has received all alarms.
     pub(super) fn finish(self) {
         if let Some(webhook) = self.webhook {
             webhook.finish();
         }
     }
 
-    /// To people, and to the webhook.
+    /// Prints an alarm, and sends it to the webhook.
     pub(super) fn say(&self, found: &Found, reporting: &AlarmDocument<OfSegment>) {
         output::say(&printed(found));
         if let Some(webhook) = &self.webhook {
@@ -116,7 +115,7 @@ impl AlarmListener for AlarmReporter {
     fn hear(&mut self, found: Found) {
         let reporting = reporting(&found, "live");
         if output::is_lively() {
-            // The line of progress.
+            // Clears the progress line.
             output::rewrite("");
         }
         if self.has_lines
@@ -143,7 +142,7 @@ impl AlarmListener for AlarmReporter {
     }
 }
 
-/// For people.
+/// As text.
 pub(super) fn printed(found: &Found) -> String {
     let printed = sentence(found.at, &found.change, NOUN);
     let direction = found.direction.name();
@@ -154,7 +153,7 @@ pub(super) fn printed(found: &Found) -> String {
     )
 }
 
-/// For programs; over what it was judged: the whole captures, or windows while points were recorded.
+/// As JSON, with the evaluated data: complete captures, or windows while points recorded.
 pub(super) fn reporting(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
     let about = OfSegment {
         segment: found.segment.clone(),

@@ -1,4 +1,4 @@
-//! Writes the result in the format that was asked for.
+//! Writes the result in the requested format.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use super::final_alarms::Alarms;
 use crate::exit::Failure;
 use crate::output;
 
-/// Writes everything. Whether there was any delay.
+/// Writes all results. Returns whether any delay is known.
 pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
     let mut out = output::data();
     let delays = shares::delays(passages);

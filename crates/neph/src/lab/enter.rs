@@ -1,7 +1,6 @@
 //! `neph lab run` and `neph lab shell`: runs a program at a site of a lab that is up.
 //!
-//! Owns becoming that program: its exit status is its own, and a signal reaches it without a process
-//! in between.
+//! Replaces this process by the program, so its exit status and signals are those of the program.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,12 +22,12 @@ use crate::output;
 /// Options of `neph lab run`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct RunArgs {
-    /// The site
+    /// Name of the site
     site: String,
-    /// The lab, where more than one is up
+    /// Name of the lab; needed if several labs are up
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -36,14 +35,14 @@ pub(super) struct RunArgs {
 /// Options of `neph lab shell`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ShellArgs {
-    /// The site
+    /// Name of the site
     site: String,
-    /// The lab, where more than one is up
+    /// Name of the lab; needed if several labs are up
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }
 
-/// Becomes the program, at the site.
+/// Executes the program at the site, in place of this process.
 pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let place = place(&lab, &args.site)?;
@@ -66,12 +65,12 @@ fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failu
     Ok(Outcome::Status(status))
 }
 
-/// A word as a shell needs it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Becomes a shell, at the site.
+/// Executes a shell at the site, in place of this process.
 pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let place = place(&lab, &args.site)?;
@@ -93,7 +92,7 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
         .env("PS1", format!("{prompt}$ "));
     let name = Path::new(&program).file_name().unwrap_or_default();
     if name == "bash" {
-        // bash sets its prompt itself, from the user's own file; this one comes after that.
+        // bash sets its prompt from the user's file; this setting comes after that.
         let file = format!("/run/neph/{}/{}.bashrc", lab.name, args.site);
         let lines = format!("test -r ~/.bashrc && . ~/.bashrc\nPS1='{prompt}'\"$PS1\"\n");
         fs::write(&file, lines)
@@ -116,7 +115,7 @@ fn become_it(mut command: Command, place: &Place) -> Result<Outcome, Failure> {
     })
 }
 
-/// The lab that is meant: by name, or the only one.
+/// The selected lab: by name, or the only one.
 pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
     if let Some(name) = name
         && let Some(lab) = Lab::find(name).map_err(failure)?
@@ -142,7 +141,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
     }
 }
 
-/// The message where there is no lab of this name.
+/// The message if there is no lab with this name.
 pub(super) fn no_lab(name: &str) -> Result<Failure, Failure> {
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
     super::report(&others);

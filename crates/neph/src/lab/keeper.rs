@@ -1,7 +1,7 @@
-//! The process in the background that keeps a lab, as its starter sees it.
+//! The background process that runs a lab, from the side of the command that starts it.
 //!
-//! The keeper writes the lab's table and then one sign when the lab is up; until then it is listened
-//! to, and ctrl-C is passed on to it.
+//! The background process writes the table of the lab and then one byte when the lab is up. The
+//! command reads its output until then, and passes ctrl-C on.
 
 use std::io::{self, Read, Write};
 use std::num::NonZeroU32;
@@ -17,26 +17,26 @@ use neph_sys::process::{self, Birth, Request};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
 
-/// What a keeper writes when its lab is up.
+/// The byte that means that the lab is up.
 pub(super) const UP: char = '\u{4}';
-/// How often a waiting command checks whether to go on.
+/// Interval of checks while waiting.
 const TICK: Duration = Duration::from_millis(50);
-/// What is read at once: all that a pipe holds.
+/// Size of a read: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// The lab that is to be kept.
+/// The lab to start in the background.
 pub(super) struct Kept<'a> {
-    /// The topology's file.
+    /// The topology file.
     pub(super) file: &'a Path,
     pub(super) name: &'a str,
-    /// The digest of the commands that it may run: approved here, where a person can be asked; the file
-    /// may change before the keeper reads it.
+    /// The digest of its confirmed commands. The user confirms in the foreground; the file may
+    /// change before the background process reads it.
     pub(super) approved: &'a str,
-    /// Where to record what links do, and one packet in how many.
+    /// The folder of link records, and the sampling: one packet in N.
     pub(super) record: Option<(&'a Path, NonZeroU32)>,
 }
 
-/// Starts a process that keeps the lab, and waits until the lab is up.
+/// Starts the background process, and waits until the lab is up.
 pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
     let stop = interrupt::stop_on_ctrl_c()?;
@@ -53,7 +53,7 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
                 kept.name
             )));
         }
-        // Its warnings, and why it ended in the last line.
+        // Warnings, and the reason of the end in the last line.
         let (warnings, why) = why
             .trim()
             .rsplit_once('\n')
@@ -68,7 +68,7 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     let mut out = output::data();
     out.write_all(&table)?;
     out.flush()?;
-    // Its warnings until now; later ones are not shown.
+    // Warnings so far; later ones are not shown.
     let words = at_hand(&mut reported).map_err(refused)?;
     if !words.is_empty() {
         output::report_lines(String::from_utf8_lossy(&words).trim_end());
@@ -98,7 +98,7 @@ fn start(kept: &Kept<'_>) -> io::Result<Child> {
     command.spawn()
 }
 
-/// The lab's table when the lab is up; `None` when the keeper has ended, for any reason.
+/// The table when the lab is up; `None` if the background process has ended.
 fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
     let mut out = keeper.stdout.take().expect("piped");
     let mut received = Vec::new();
@@ -126,7 +126,7 @@ fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// What can be read without waiting.
+/// Reads the available data without waiting.
 fn at_hand(from: &mut (impl Read + AsFd)) -> io::Result<Vec<u8>> {
     let mut awaited = [Awaited::readable(from.as_fd())];
     ppoll::wait(&mut awaited, Some(Duration::ZERO))?;

@@ -1,4 +1,4 @@
-//! `neph lab plan`: everything that bringing a topology up would do, before it is done.
+//! `neph lab plan`: every step of starting a topology, before it runs.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -16,20 +16,20 @@ use crate::{approval, format, output, topology};
 /// Options of `neph lab plan`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The topology file
+    /// Topology file
     file: PathBuf,
-    /// The lab's name; by default made from the file's
+    /// Lab name: a letter, then up to 15 letters, digits or underscores, lower-case [default: from FILE]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// With the records that neph lab up would write in this folder
+    /// Include the steps of neph lab up --record with this folder
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
-    /// How to write the steps
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
-/// Writes the steps, neighbours in the same namespace under one heading.
+/// Writes the steps; adjacent steps in the same namespace share a heading.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     let name = name_of(args.name.as_deref(), &args.file);

@@ -1,4 +1,4 @@
-//! `neph lab predict`: what the delays of a topology do to protocols, by calculation.
+//! `neph lab predict`: calculates how the delays of a topology affect protocols.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,36 +12,36 @@ use neph_model::{ByteSize, ProbeKind};
 use crate::exit::{Failure, Outcome};
 use crate::{format, output, topology, value};
 
-/// Largest number of destinations that `neph lab verify` reports: a mesh has hundreds.
+/// Maximum number of destinations that `neph lab verify` reports: a mesh has hundreds.
 const REPORTED: usize = 4;
-/// What a small message has: the report's figures differ little below it.
+/// Size of a small message: below it the results hardly change.
 const SMALL: ByteSize = ByteSize(64);
 /// Default size of a large transfer: the size of source 1's experiments.
 const LARGE: ByteSize = ByteSize(100_000);
 
-/// What a reflector reads.
+/// The largest request of a reflector.
 const MOST: ByteSize = ProbeKind::Tcp.facts().most_payload;
 
 /// Options of `neph lab predict`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The topology file
+    /// Topology file
     file: PathBuf,
-    /// The site that asks; by default the first
+    /// Site of the client [default: the first site]
     #[arg(long, value_name = "SITE")]
     from: Option<String>,
-    /// The site that answers; by default all others
+    /// Site of the server [default: all other sites]
     #[arg(long, value_name = "SITE")]
     to: Option<String>,
-    /// The size of a large request, beside a small one
+    /// Size of the large request, up to 64MiB; a request of 64 B is predicted too
     #[arg(long, value_name = "SIZE", default_value = "100kB", value_parser = value::size)]
     size: ByteSize,
-    /// How to write the table
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
-/// Prints the table; brings nothing up.
+/// Prints the table; starts no lab.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.size > MOST {
         let what = format!("--size {} is more than a request can have", args.size);
@@ -82,8 +82,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What to expect between the first site and the next few, below a verified topology: a protocol's
-/// round trips must not look like a fault of a link.
+/// The expected times between the first site and the next few, printed below a verified topology:
+/// round trips of a protocol must not look like a fault of a link.
 pub(super) fn below_verify(topology: &Topology) -> String {
     let mut ends = ends(topology);
     let Some(from) = ends.next() else {
@@ -107,7 +107,7 @@ pub(super) fn below_verify(topology: &Topology) -> String {
 /// The sites that measurements start or end at.
 fn ends(topology: &Topology) -> impl Iterator<Item = usize> {
     let sites = topology.sites.iter().enumerate();
-    // Pods are reached through overlays, which are not reckoned here.
+    // Pods are reached through overlays, which the calculation does not cover.
     sites.filter_map(|(at, site)| (site.role == Role::Site && site.inside.is_none()).then_some(at))
 }
 

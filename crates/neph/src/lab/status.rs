@@ -1,4 +1,4 @@
-//! `neph lab status`: what the services, traffic and links of a lab do right now.
+//! `neph lab status`: current state of the services, traffic and links of a lab.
 
 use std::io::Write;
 
@@ -16,14 +16,14 @@ use crate::{format, output};
 /// Options of `neph lab status`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The lab, where more than one is up
+    /// Name of the lab; needed if several labs are up
     lab: Option<String>,
-    /// How to write it
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
 }
 
-/// Asks the lab, and writes its answer. A lab without running processes has no status.
+/// Queries the lab, and writes the status. A lab without running processes has none.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let status = Lab::status(&lab.name).map_err(failure)?;

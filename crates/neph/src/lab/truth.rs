@@ -1,6 +1,6 @@
-//! `neph lab truth`: what links recorded about their packets, as a summary or packet by packet.
+//! `neph lab truth`: records of links about their packets, as a summary or per packet.
 //!
-//! A file is read once, record by record: a long one needs no more memory than a short one.
+//! A file is read once, record by record, so the memory does not depend on its length.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use crate::{format, output};
 /// Options of `neph lab truth`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The records: LINK.truth of one or more links
+    /// Records: LINK.truth files of one or more links
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Flow by flow: which path each was on when, and what overtook what
+    /// Show the paths of each flow over time, and reordered packets
     #[arg(long)]
     flows: bool,
-    /// A summary as text, or every record; with --flows every time on a path
+    /// Output format: text is a summary; others list every record, with --flows every time on a path
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
@@ -58,7 +58,7 @@ fn rows(
 ) -> Result<(), Failure> {
     let mut rows = RowWriter::begin(format, out)?;
     let read = files.iter().try_for_each(|path| each(path, &mut rows));
-    // A list that was begun is closed: what was read before a mistake can be used.
+    // Closes the list, so that records before a mistake can be used.
     rows.end()?;
     out.flush()?;
     read

@@ -1,4 +1,4 @@
-//! `neph lab up`: a topology comes up, here until ctrl-C, or with a keeper of its own.
+//! `neph lab up`: starts a topology, in the foreground until ctrl-C or in the background.
 
 use std::fs;
 use std::io::Write;
@@ -18,35 +18,34 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, interrupt, output, sink, topology};
 
-/// How often a lab that is up looks whether it should end.
+/// Interval at which a running lab checks whether to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Options of `neph lab up`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The topology file
+    /// Topology file
     file: PathBuf,
-    /// The lab's name: a lower-case letter, then at most 15 of these, digits and underscores; by
-    /// default made from the file's
+    /// Lab name: a letter, then up to 15 letters, digits or underscores, lower-case [default: from FILE]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Return when the lab is up; a process in the background keeps it until neph lab down
+    /// Return when the lab is up; it stays up in the background until neph lab down
     #[arg(long, short)]
     detach: bool,
-    /// Record what each link did to each packet, in LINK.truth in this folder
+    /// Record what each link does to each packet, in LINK.truth in this folder
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
-    /// Record one packet in so many, chosen by its bytes: the same packets on every link
+    /// Record only one packet in N, selected by its bytes: the same packets on every link
     #[arg(long, value_name = "N", default_value = "1", requires = "record")]
     every: NonZeroU32,
     #[command(flatten)]
     approval: Approval,
-    /// This is the process in the background
+    /// This is the background process
     #[arg(long, hide = true)]
     keeper: bool,
 }
 
-/// Brings the lab up, unless it is already.
+/// Starts the lab, unless it is already up.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     if !args.keeper {
@@ -83,14 +82,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         here(args, &topology, options)
     };
     if let (Err(_), Some(folder)) = (&outcome, made) {
-        // One that something was recorded in is not empty, and stays.
+        // A folder with records is not empty, and stays.
         let _ = fs::remove_dir(folder);
     }
     outcome
 }
 
-/// Whether a lab of this name is up from the same topology. What is left of one that is not is
-/// taken down.
+/// Whether a lab of this name is up with the same topology. Remains of a lab that is not up are
+/// removed.
 fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
     let Some(lab) = Lab::find(name).map_err(failure)? else {
         return Ok(false);
@@ -148,7 +147,7 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     })
 }
 
-/// The folder is made, unless something was recorded there before.
+/// Creates the folder; refuses one with records.
 fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Recording, Failure> {
     let recording = Recording {
         folder: folder.to_owned(),
@@ -159,7 +158,7 @@ fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Re
     Ok(recording)
 }
 
-/// Reports once for each service that it ended while the lab is up.
+/// Reports once for each service that has ended while the lab is up.
 fn report_ended(lab: &Lab, reported: &mut [bool]) {
     for ((name, state), reported) in lab.services().zip(reported) {
         if let (ServiceState::Ended(status), false) = (state, *reported) {
@@ -173,7 +172,7 @@ fn report_ended(lab: &Lab, reported: &mut [bool]) {
     }
 }
 
-/// Each site with its addresses and the way in.
+/// Each site with its addresses, and the command to enter it.
 fn sites(lab: &Lab) -> Result<Vec<SiteRow>, Failure> {
     let guests = lab.topology().guests();
     let row = |site: &Site| {

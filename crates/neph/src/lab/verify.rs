@@ -1,4 +1,4 @@
-//! `neph lab verify`: what a topology asks of each link against what the link does, and of each guest.
+//! `neph lab verify`: compares each link with its specification in the topology, and checks each guest.
 
 mod guests;
 
@@ -22,29 +22,29 @@ use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, topology};
 use neph_text::counted::counted;
 
-/// Labs that are verified are called by this and the number of their process.
+/// The name of a verified lab begins with this; the process id follows.
 const PURPOSE: &str = "v";
 
 /// Options of `neph lab verify`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// The topology file
+    /// Topology file
     file: PathBuf,
     #[command(flatten)]
     approval: Approval,
-    /// How to write the table
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
-/// Brings the lab up, measures, takes it down, and judges.
+/// Starts the lab, measures, stops the lab, and evaluates.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut topology = topology::read(&args.file)?;
     args.approval
         .ask(&args.file.display().to_string(), [&topology])?;
     // Other traffic on a link would disturb the measurement.
     topology.traffic.clear();
-    // A name of its own: the same topology may be up for other work.
+    // A separate name: the same topology may be up under another name.
     for error in clear_left_labs(PURPOSE) {
         output::say(&format!("neph: {error}"));
     }
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         (false, 0) => Outcome::Done,
         (false, wrong) => {
             output::say(&format!(
-                "neph lab: {wrong} of {} directions do not do as asked",
+                "neph lab: {wrong} of {} directions differ from the topology",
                 all.len()
             ));
             Outcome::Nothing
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-/// What is measured, in words.
+/// The measured objects, in words.
 fn what(topology: &Topology) -> String {
     let links = counted(topology.links.len() as u64, "link");
     match topology.guests().len() {
@@ -111,7 +111,7 @@ fn what(topology: &Topology) -> String {
     }
 }
 
-/// How long measuring all takes, in words.
+/// The duration of all measurements, in words.
 fn takes(topology: &Topology) -> String {
     let links = topology.links.iter().map(verification_takes);
     let all = links.fold(guests::takes(topology), |sum, span| sum + span);

@@ -8,8 +8,8 @@ use super::*;
 
 const MESSAGES: u32 = 9;
 
-/// A campaign of two fleets that have ended, of nine messages of 7 ms each; of `known` ones the median
-/// is kept.
+/// A campaign with two ended fleets of nine messages of 7 ms each; the first `known` ones have a
+/// stored median.
 fn of_two_fleets(place: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
     let mut store = open(place, Access::Write).expect("a new workspace");
     let campaign = Campaign::begun("fleets", Wall::from_unix_nanos(0));
@@ -98,7 +98,7 @@ fn provenance(experiment: &Experiment) -> Provenance {
     }
 }
 
-/// The medians, with `unread` messages to read at the most, and how many of them are left.
+/// The medians if at most `unread` messages may be read, and how many of these are left.
 fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);

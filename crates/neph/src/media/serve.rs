@@ -1,4 +1,4 @@
-//! `neph media serve`: the server, until ctrl-C.
+//! `neph media serve`: serves video streams until ctrl-C.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -20,29 +20,29 @@ use crate::{format, interrupt, output, text_file, value};
 /// Options of `neph media serve`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Address and port of RTSP; [::] is all addresses of IPv6 and IPv4
+    /// Address and port to listen on (RTSP over TCP); [::] is all addresses of IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8554",
           value_parser = value::listening)]
     listen: SocketAddr,
-    /// Frame sizes to send instead of neph's animation: 'fps N', then bytes on each line
+    /// Send frames of these sizes instead of neph's animation: 'fps N', then one size in bytes per line
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Streams granted at the same time, of all clients together
+    /// Maximum number of concurrent streams of all clients, 1 to 1024
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_streams: u16,
-    /// The highest bit rate granted, the mean rates of all streams together
+    /// Maximum total bit rate: the sum of the mean rates of all streams
     #[arg(long, value_name = "RATE", default_value = "100Mbit/s", value_parser = value::rate)]
     max_rate: BitRate,
-    /// The longest time granted to a stream; then it is ended
+    /// Maximum duration of a stream; then the server ends it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value::positive_span)]
     max_duration: Span,
     #[command(flatten)]
     user: UserChoice,
-    /// How to write where it listens and what it serves
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
 }
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         trace,
     };
     let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
-    // No thread runs yet, and nothing more is opened but connections that come and ports towards them.
+    // No thread runs yet. From now on only incoming connections and ports for them are opened.
     let force = Needs::of(&Row::MEDIA_SERVE)
         .without_connections()
         .restrict(&args.user)?;
@@ -120,7 +120,7 @@ fn show_start(
 
 fn show_event(event: MediaServed, format: Format) {
     if format == Format::Ndjson {
-        // A reader that went away ends no stream.
+        // A closed pipe does not end streams.
         let _ = output::line(&json_line(&ServedLine::from(event)));
         return;
     }
@@ -148,7 +148,7 @@ fn show_event(event: MediaServed, format: Format) {
     output::say(&format!("neph media: {sentence}"));
 }
 
-/// Why there is no server; where the port is the reason, with what to do.
+/// Why the server cannot start; for port errors with the remedy.
 fn not_started(error: &MediaError) -> Failure {
     let remedy = match error {
         MediaError::Listen { source, .. } => match source.kind() {
@@ -157,7 +157,7 @@ fn not_started(error: &MediaError) -> Failure {
             }
             ErrorKind::PermissionDenied => "; choose a port from 1024 on with --listen",
             ErrorKind::AddrNotAvailable => {
-                "; this host has no such address: --listen names one that it has"
+                "; this host does not have this address: give one of its own with --listen"
             }
             _ => "",
         },

@@ -1,4 +1,4 @@
-//! What an agent exports.
+//! Metrics of an agent.
 
 use neph_agent::remote::{AgentStatus, StatusBoard};
 use neph_export::{Exported, Metric, Value};

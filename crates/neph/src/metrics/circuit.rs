@@ -1,12 +1,11 @@
-//! Messages by circuit: how they ended, how long their replies took, and by how much that differs from reply
-//! to reply.
+//! Messages by circuit: outcomes, times of replies, and differences between consecutive replies.
 
 use std::collections::BTreeMap;
 
 use neph_export::{Definition, Histogram, Metric, Value};
 use neph_model::{FleetMessage, FleetOutcome, Message, Outcome, Slot, Span};
 
-/// Where messages went: site, endpoint and kind of a probe.
+/// A circuit: site, endpoint and kind of the probe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Circuit {
     pub(super) site: String,
@@ -19,22 +18,23 @@ impl Circuit {
         [&self.site, &self.endpoint, self.kind]
     }
 
-    /// The labels, and one more.
+    /// The labels, and an additional one.
     pub(super) fn labels_and<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
         [&self.site, &self.endpoint, self.kind, more]
     }
 }
 
-/// How the messages of a circuit ended.
+/// Outcomes of the messages of a circuit.
 #[derive(Clone, Debug, Default)]
 struct Ends {
-    /// By outcome, in the order of [`Outcome::ALL`]: one that has not come is 0, so that its rate is too.
+    /// By outcome, in the order of [`Outcome::ALL`]. Outcomes that did not occur are 0, so that
+    /// their rate is 0 too.
     outcomes: [u64; Outcome::ALL.len()],
     times: Histogram,
     jitter: Histogram,
 }
 
-/// A message that ended.
+/// A completed message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndedMessage {
     outcome: Outcome,
@@ -70,7 +70,8 @@ pub(super) type LastReply = Option<u64>;
 pub(super) struct LastReplies(BTreeMap<Slot, (u16, LastReply)>);
 
 impl LastReplies {
-    /// Of this message's flow. A slot with a new source port has a new flow, which may have another path.
+    /// The last reply of this message's flow. A new source port in a slot is a new flow, which may
+    /// have another path.
     pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastReply {
         let (port, last) = self.0.entry(message.slot).or_default();
         if *port != message.source_port {
@@ -84,7 +85,7 @@ impl LastReplies {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages(BTreeMap<Circuit, Ends>);
 
-/// What messages are exported as.
+/// The exported metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names {
     pub(super) messages: &'static Definition,
@@ -100,7 +101,7 @@ impl Messages {
         self.0.entry(circuit.clone()).or_default()
     }
 
-    /// Has the circuit among those that are exported, without a message.
+    /// Exports the circuit, without a message so far.
     pub(super) fn begin(&mut self, circuit: &Circuit) {
         self.of(circuit);
     }
@@ -119,7 +120,7 @@ impl Messages {
         }
     }
 
-    /// All as they are now.
+    /// The current values.
     pub(super) fn metrics(&self, names: Names) -> [Metric; 3] {
         let [mut messages, mut times, mut jitter] =
             [names.messages, names.times, names.jitter].map(Metric::new);

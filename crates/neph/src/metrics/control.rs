@@ -1,4 +1,4 @@
-//! What a controller exports.
+//! Metrics of a controller.
 
 use neph_control::{ControllerStatus, Monitor};
 use neph_export::{Exported, Metric, Value};
@@ -56,7 +56,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     ]
 }
 
-/// After the clock was set back, the last contact is not in the future.
+/// If the clock was set back, the last contact is now, not in the future.
 fn since(received: Wall, now: Wall) -> Value {
     let nanos = now.unix_nanos().saturating_sub(received.unix_nanos());
     Value::Time(Span::from_nanos(nanos.max(0)))

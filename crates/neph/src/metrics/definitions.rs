@@ -1,4 +1,4 @@
-//! The table of all metrics but those of `neph watch`. docs/metrics.md shows it.
+//! The table of all metrics except those of `neph watch`. docs/metrics.md shows it.
 
 pub(super) mod live;
 pub(super) mod run;
@@ -37,7 +37,7 @@ const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
     }
 }
 
-/// Times by bounds.
+/// Histogram bounds of times.
 const fn times(
     name: &'static str,
     labels: &'static [&'static str],
@@ -164,7 +164,7 @@ pub(super) static AGENT_BOUND: Definition = in_unit(
     ),
 );
 
-/// All of them, in the order of their page.
+/// All metrics, in the order of their page.
 #[cfg(test)]
 fn all() -> Vec<&'static Definition> {
     let of_hosts = [

@@ -1,5 +1,5 @@
-//! What `neph flows` exports: by endpoint, never by flow. It is written by the thread that takes in what the
-//! fleet reports: the one that sends knows nothing of it.
+//! Metrics of `neph flows`: by endpoint, never by flow. The thread that reads the reports of the
+//! fleet writes them; the sending thread is not involved.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ const NAMES: Names = Names {
     jitter: &FLOWS_JITTER,
 };
 
-/// Of an endpoint.
+/// Metrics of an endpoint.
 #[derive(Clone, Debug)]
 struct Endpoint {
     circuit: Circuit,
@@ -35,12 +35,12 @@ struct Counts {
     last: LastReplies,
 }
 
-/// The metrics of a fleet; clones are the same.
+/// The metrics of a fleet; clones share the same values.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowsMetrics(Arc<Mutex<Counts>>);
 
 impl FlowsMetrics {
-    /// Of a fleet at this site.
+    /// The metrics of a fleet at this site.
     pub(crate) fn of(site: Option<&str>, fleet: &Fleet) -> Self {
         let endpoints = fleet.endpoints.iter().enumerate();
         let endpoints = endpoints.map(|(place, endpoint)| Endpoint {
@@ -72,7 +72,7 @@ impl FlowsMetrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These messages ended.
+    /// Adds completed messages.
     pub(crate) fn messages(&self, messages: &[FleetMessage]) {
         let counts = &mut *self.lock();
         for message in messages {
@@ -84,7 +84,7 @@ impl FlowsMetrics {
         }
     }
 
-    /// Something about paths was found.
+    /// Adds an event about paths.
     pub(crate) fn events(&self, events: &PathEvent) {
         let counts = &mut *self.lock();
         let (PathEvent::Changed(change) | PathEvent::Withdrawn(change)) = events;

@@ -1,5 +1,5 @@
-//! What `neph hops` exports of live points while they record: delays and alarms by segment and direction. It
-//! is written by the thread that judges.
+//! Metrics of `neph hops` while live points record: delays and alarms by segment and direction. The
+//! evaluating thread writes them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use neph_export::{Exported, Histogram, Metric, Value};
 
 use super::definitions::live::{HOPS_ALARM, HOPS_ALARMS, HOPS_DELAY};
 
-/// A segment in a direction.
+/// A segment and a direction.
 type Place = (String, &'static str);
 
-/// What an alarm has done.
+/// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
 struct Raised {
     is_raised: bool,
@@ -26,7 +26,7 @@ struct Counts {
     alarms: BTreeMap<(Place, String), Raised>,
 }
 
-/// The metrics of live points; clones are the same.
+/// The metrics of live points; clones share the same values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HopsMetrics(Arc<Mutex<Counts>>);
 
@@ -35,14 +35,14 @@ impl HopsMetrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A packet crossed a segment.
+    /// Adds the delay of a packet.
     pub(crate) fn crossed(&self, segment: &str, direction: Direction, took: i64) {
         let place = (segment.to_owned(), direction.name());
         let took = u64::try_from(took).unwrap_or(0);
         self.lock().delays.entry(place).or_default().add(took, 1);
     }
 
-    /// An alarm was raised, or is over.
+    /// Adds the start or the end of an alarm.
     pub(crate) fn alarm(&self, found: &Found) {
         let place = (found.segment.clone(), found.direction.name());
         let mut counts = self.lock();

@@ -1,7 +1,7 @@
 //! Metrics of a running command: `--prometheus` and `--otlp`.
 //!
-//! Owns the options, and what each command exports ([`agent`], [`control`], [`run`], [`ping`], [`flows`],
-//! [`hops`]). How it leaves is neph-export's.
+//! Owns the options, and the metrics of each command ([`agent`], [`control`], [`run`], [`ping`],
+//! [`flows`], [`hops`]). neph-export serves and pushes them.
 
 pub(crate) mod agent;
 mod circuit;
@@ -23,19 +23,18 @@ use crate::output;
 use crate::resolving::addresses;
 use crate::version::{COMMIT, VERSION};
 
-/// Where metrics go.
+/// Destinations of metrics.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct MetricsArgs {
-    /// Serve metrics to Prometheus at this address: ADDRESS:PORT, or a port of the loopback interface
+    /// Serve Prometheus metrics at ADDRESS:PORT, or at this port of the loopback interface
     #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
-    /// Push metrics every 15 s, and at the end, to this receiver of OTLP (HTTP with JSON), which listens
-    /// at port 4318 as a rule
+    /// Push metrics to this OTLP URL (HTTP with JSON, usually port 4318) every 15 s and at the end
     #[arg(long, value_name = "URL", value_parser = neph_export::otlp_url)]
     otlp: Option<Url>,
 }
 
-/// Exporters that have what needs privileges, and do not run yet.
+/// Exporters with bound ports that do not run yet.
 #[derive(Debug)]
 pub(crate) struct Ready {
     service: &'static str,
@@ -43,7 +42,7 @@ pub(crate) struct Ready {
     otlp: Option<Url>,
 }
 
-/// Exporters that run.
+/// Running exporters.
 #[derive(Debug)]
 pub(crate) struct Exporting(Option<Pushing>);
 
@@ -53,11 +52,11 @@ impl MetricsArgs {
         self.prometheus.is_some() || self.otlp.is_some()
     }
 
-    /// Binds the port, before privileges are given up and threads are started. `service` is the command, as
-    /// `neph agent`.
+    /// Binds the port before privileges are dropped and threads start. `service` is the command,
+    /// such as `neph agent`.
     ///
     /// # Errors
-    /// Exit 1: the address is taken, or none of this host.
+    /// Exit 1: the address is in use, or not of this host.
     pub(crate) fn bind(&self, service: &'static str) -> Result<Ready, Failure> {
         let bind = |address| {
             BoundPort::bind(address).map_err(|error| {
@@ -75,10 +74,10 @@ impl MetricsArgs {
 }
 
 impl Ready {
-    /// Exports from now on.
+    /// Starts the exporters.
     ///
     /// # Errors
-    /// Exit 1: a thread cannot be made.
+    /// Exit 1: a thread cannot be started.
     pub(crate) fn begin(self, exported: impl Exported + 'static) -> Result<Exporting, Failure> {
         let exported: Arc<dyn Exported> = Arc::new(WithBuild(exported));
         let failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
@@ -106,7 +105,7 @@ impl Ready {
 }
 
 impl Exporting {
-    /// Pushes a last time, and waits for that 5 s at most.
+    /// Pushes a last time, for at most 5 s.
     pub(crate) fn finish(self) {
         if let Some(pushing) = self.0 {
             pushing.finish();
@@ -114,7 +113,7 @@ impl Exporting {
     }
 }
 
-/// What a command exports, and its version.
+/// The metrics of a command, and the version of neph.
 struct WithBuild<E>(E);
 
 impl<E: Exported> Exported for WithBuild<E> {

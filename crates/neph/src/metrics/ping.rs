@@ -1,5 +1,5 @@
-//! What `neph ping` exports. It is written by the thread that takes in what the flows report: those that send
-//! know nothing of it.
+//! Metrics of `neph ping`. The thread that reads the reports of the flows writes them; the sending
+//! threads are not involved.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,18 +18,18 @@ const NAMES: Names = Names {
 
 #[derive(Debug)]
 struct Counts {
-    /// Of each flow.
+    /// Metrics of each flow.
     circuits: Vec<(Circuit, LastReply)>,
     messages: Messages,
     events: BTreeMap<(Circuit, &'static str), u64>,
 }
 
-/// The metrics of a ping; clones are the same.
+/// The metrics of a ping; clones share the same values.
 #[derive(Clone, Debug)]
 pub(crate) struct PingMetrics(Arc<Mutex<Counts>>);
 
 impl PingMetrics {
-    /// Of these flows: endpoint and kind of each.
+    /// The metrics of flows with these endpoints and kinds.
     pub(crate) fn of(
         site: Option<&str>,
         flows: impl Iterator<Item = (String, &'static str)>,
@@ -59,7 +59,7 @@ impl PingMetrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message of the flow at this place ended.
+    /// Adds a completed message of the flow with this index.
     pub(crate) fn message(&self, flow: usize, message: &Message) {
         let counts = &mut *self.lock();
         if let Some((circuit, last)) = counts.circuits.get_mut(flow) {
@@ -67,7 +67,7 @@ impl PingMetrics {
         }
     }
 
-    /// Something else happened to it.
+    /// Adds another event of the flow.
     pub(crate) fn event(&self, flow: usize, kind: EventKind) {
         let counts = &mut *self.lock();
         if let Some((circuit, _)) = counts.circuits.get(flow) {

@@ -1,7 +1,7 @@
-//! What a campaign exports: counted as results are stored, by site, endpoint and kind.
+//! Metrics of a campaign by site, endpoint and kind, counted when results are stored.
 //!
-//! Owns the counts. The campaign's thread adds to them between measurements; a reader holds the lock as long
-//! as a copy takes.
+//! Owns the counts. The campaign's thread adds to them between measurements; a reader holds the
+//! lock only for a copy.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,14 +35,14 @@ impl Circuit {
     }
 }
 
-/// The circuits of an experiment: that of its main flow or fleet, and of the flows that go with it.
+/// The circuits of an experiment: its main flow or fleet, and accompanying flows.
 #[derive(Clone, Debug)]
 struct Circuits {
     main: Circuit,
     flows: BTreeMap<FlowIndex, Circuit>,
     /// The last replies of its flows.
     last: BTreeMap<FlowIndex, LastReply>,
-    /// The same of a fleet's.
+    /// The last replies of its fleet.
     last_of_fleet: LastReplies,
 }
 
@@ -67,7 +67,7 @@ impl Circuits {
     }
 }
 
-/// What an alarm has done.
+/// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
 struct Raised {
     times: u64,
@@ -82,15 +82,15 @@ struct Counts {
     ended: BTreeMap<(Circuit, &'static str), u64>,
     missed: BTreeMap<Circuit, u64>,
     messages: Messages,
-    /// The last value, by measure and quantity.
+    /// The latest value, by measure and quantity.
     transfers: BTreeMap<(Circuit, String, Quantity), f64>,
     flags: BTreeMap<(Circuit, String), u64>,
     alarms: BTreeMap<(Circuit, String), Raised>,
-    /// Alarms that are raised, by experiment: they end with it.
+    /// Active alarms by experiment: they end with the experiment.
     raised: BTreeMap<(ExperimentId, String), Circuit>,
 }
 
-/// The metrics of a campaign; clones are the same.
+/// The metrics of a campaign; clones share the same values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunMetrics(Arc<Mutex<Counts>>);
 
@@ -99,7 +99,7 @@ impl RunMetrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what happened.
+    /// Adds an event.
     pub(crate) fn count(&self, events: &CampaignEvent<'_>) {
         let mut counts = self.lock();
         match events {
@@ -176,7 +176,7 @@ impl Counts {
         }
     }
 
-    /// Its alarms are over.
+    /// Ends its alarms.
     fn quiet(&mut self, experiment: ExperimentId) {
         let mut over = Vec::new();
         for key in self.raised.keys().filter(|(id, _)| *id == experiment) {
@@ -213,7 +213,7 @@ impl Counts {
     }
 }
 
-/// The word of a flag in JSON.
+/// The JSON name of a flag.
 fn flag(warning: &Warning) -> String {
     let json = serde_json::to_value(warning).unwrap_or_default();
     let word = json.get("warning").and_then(serde_json::Value::as_str);

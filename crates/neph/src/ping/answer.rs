@@ -1,4 +1,4 @@
-//! A bare host: asks at every likely port at the same time, and picks the best answer.
+//! A target without a scheme: tries every likely port at the same time, and selects the best answer.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,28 +11,28 @@ use super::Args;
 use crate::exit::Failure;
 use crate::reflect::PORT;
 
-/// After the first answer, the others get the same time again, and this much more.
+/// After the first answer, the others get as much time again, plus this.
 const GRACE: Span = Span::from_millis(100);
 
 /// An answering server, and how to measure it.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// One target for each flow, the main one first.
+    /// One target per flow, the main flow first.
     pub(super) targets: Vec<Target>,
     pub(super) address: SocketAddr,
     pub(super) discovery: Discovery,
 }
 
-/// What came of asking.
+/// The result of the attempts.
 #[derive(Debug)]
 pub(super) struct Answers {
-    /// The best one.
+    /// The best server.
     pub(super) best: Option<Answer>,
     /// Which server answers, or why none does.
     pub(super) sentence: String,
 }
 
-/// One place and its answer.
+/// An address and its answer.
 #[derive(Debug)]
 struct Place {
     target: Target,
@@ -40,18 +40,18 @@ struct Place {
     printed: Option<Discovery>,
 }
 
-/// How well a place can be measured; the least is the best.
+/// The rank of an answer; the lowest is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Reflector,
     Https,
     Http,
-    /// It takes connections.
+    /// The server accepts connections.
     Tcp,
 }
 
-/// Asks at the reflector's port, for https and for http; at a port that was typed, with and
-/// without TLS. Waits for each no longer than `asking` allows.
+/// Tries the reflector's port, https and http; for a given port, with and without TLS. Waits for
+/// each at most as long as `asking` allows.
 pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
     })
 }
 
-/// Every address of a name, in the order in which they are to be tried.
+/// Every address of a name, in the order of attempts.
 fn addresses(target: &Target, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, Failure> {
     target.addresses(version).map_err(|error| match error {
         TargetError::Unresolved { .. } => Failure::refused(error),
@@ -94,10 +94,10 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
 
 /// A target without a scheme.
 struct Typed {
-    /// As http and as https: a port that is the same in both was typed.
+    /// As http and as https: both have the same port only if a port was given.
     plain: Target,
     secure: Target,
-    /// A certificate was asked for: plain text would not be what was meant.
+    /// A certificate is required, so plain text is not an alternative.
     only_secure: bool,
 }
 
@@ -135,13 +135,13 @@ impl Typed {
         ])
     }
 
-    /// One flow for each protocol in which a reflector answers; one for any other server.
+    /// One flow per protocol in which a reflector answers; one flow for any other server.
     fn answer(&self, rank: Rank, place: &Place) -> Result<Answer, Failure> {
         let port = place.target.port();
         let schemes: &[&str] = match rank {
             Rank::Reflector if !place.target.is_secure() => &["ws", "tcp", "udp"],
             Rank::Reflector if self.only_secure => &["wss"],
-            // Behind a proxy: HTTP is what is known to pass it.
+            // Behind a proxy only HTTP is known to work.
             Rank::Reflector | Rank::Https => &["https"],
             Rank::Http => &["http"],
             Rank::Tcp => &["tcp"],
@@ -157,8 +157,8 @@ impl Typed {
 }
 
 impl Place {
-    /// Whether https there would have been measured rather than `best`. If the same port has plain
-    /// text, https is not missed.
+    /// Whether https at this address would have been preferred to `best`. If the same port has
+    /// plain text, https is not needed.
     fn is_missed_by(&self, best: &Self) -> bool {
         let is_plain_port =
             best.rank() == Some(Rank::Http) && best.target.port() == self.target.port();
@@ -170,15 +170,15 @@ impl Place {
         match printed.http {
             _ if printed.reflector => Some(Rank::Reflector),
             Some(_) if self.target.is_secure() => Some(Rank::Https),
-            // A server that answers 400 to a plain request expects something else: TLS, mostly.
+            // A server that answers a plain request with status 400 usually expects TLS.
             Some(status) if status != 400 => Some(Rank::Http),
-            // A TLS server that we do not believe takes connections all the same.
+            // A TLS server without a trusted certificate still accepts connections.
             _ => (printed.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
         }
     }
 }
 
-/// The place that can be measured best; of several, the first.
+/// The answer with the best rank; of several, the first.
 fn best(places: &[Place]) -> Option<(Rank, &Place)> {
     let ranked = places
         .iter()
@@ -186,7 +186,7 @@ fn best(places: &[Place]) -> Option<(Rank, &Place)> {
     ranked.min_by_key(|(rank, _)| *rank)
 }
 
-/// Asks everywhere at once.
+/// Tries all addresses at the same time.
 fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let began = now();
@@ -212,7 +212,7 @@ fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
 
 type Reported = (usize, Result<Discovery, ProbeError>);
 
-/// On a detached thread: a late result is dropped.
+/// On a detached thread: a late result is discarded.
 fn ask(
     number: usize,
     place: &Place,
@@ -229,7 +229,7 @@ fn ask(
     Ok(())
 }
 
-/// The place, and which of its addresses where there are several.
+/// The target, with the address if there are several.
 fn named(target: &Target, place: &Place, places: &[Place]) -> String {
     let ip = place.address.ip();
     if places.iter().any(|other| other.address.ip() != ip) {
@@ -239,8 +239,8 @@ fn named(target: &Target, place: &Place, places: &[Place]) -> String {
     }
 }
 
-/// `https://h:443 answers; http://h:80 too`, and why a better place could not be used although
-/// it answers: mostly an untrusted certificate.
+/// `https://h:443 answers; http://h:80 too`, and why a better target was not used although it
+/// answers: usually an untrusted certificate.
 fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
     let mut text = format!("{} answers", named(chosen, best, places));

@@ -1,19 +1,19 @@
-//! Whether a target that has never answered is still to be expected to.
+//! Whether to wait longer for a target that has never answered.
 
 use neph_model::{EventKind, Instant, Own, Span};
 
-/// Time to start the server after the ping, in seconds.
+/// Seconds in which the user may start the server after neph ping.
 const SECONDS: i64 = 10;
 
-/// What a flow has met so far.
+/// The state of a flow.
 #[derive(Debug, Default)]
 pub(super) enum FirstReply {
     /// Nothing yet.
     #[default]
     Unmet,
-    /// Refusals only, and why the latest.
+    /// Only refusals, with the latest reason.
     Refused { since: Instant<Own>, why: String },
-    /// It has answered once: it may come back.
+    /// At least one reply: the server may return.
     Answered,
 }
 
@@ -39,7 +39,7 @@ impl FirstReply {
         }
     }
 
-    /// Why no reply is expected any more, if so.
+    /// Why no reply is expected any more; `None` if one is.
     pub(super) fn lost(&self, now: Instant<Own>) -> Option<String> {
         match self {
             Self::Refused { since, why } if now - *since >= Span::from_secs(SECONDS) => {

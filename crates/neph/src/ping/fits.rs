@@ -1,19 +1,19 @@
-//! Options that only some targets can follow: one that cannot is refused, never ignored.
+//! Options that only some targets support: for other targets they are refused, never ignored.
 //!
-//! The scheme of a bare host is not known yet, nor the last target of one that redirects: they accept
-//! every option that may fit.
+//! Without a scheme, or with redirects, the final target is not known yet: then every option that
+//! may apply is accepted.
 
 use neph_model::{ExpectedStatus, Target};
 
 use super::Args;
 use crate::exit::Failure;
 
-/// An option, and what it needs.
+/// An option and the targets that support it.
 struct Need {
     name: &'static str,
     is_given: fn(&Args) -> bool,
     fits: fn(&Target) -> bool,
-    /// Whom it is for, as the end of a sentence.
+    /// These targets, as the end of a sentence.
     of: &'static str,
 }
 
@@ -58,13 +58,13 @@ const OPTIONS: &[Need] = &[
         name: "--expect-status",
         is_given: |args| args.expect_status != ExpectedStatus::default(),
         fits: |target| target.kind().facts().has_status,
-        of: "http:// and https:// alone have an HTTP status",
+        of: "only http:// and https:// have an HTTP status",
     },
     Need {
         name: "--stamp-key",
         is_given: |args| args.stamp_key.is_some(),
         fits: |target| target.kind().facts().has_key,
-        of: "udp:// alone speaks STAMP",
+        of: "only udp:// uses STAMP",
     },
     Need {
         name: "--source-port",
@@ -74,10 +74,10 @@ const OPTIONS: &[Need] = &[
     },
 ];
 
-/// Whether this target can follow all options that were given.
+/// Checks that this target supports all given options.
 ///
 /// # Errors
-/// The first that it cannot, and whom it is for.
+/// The first unsupported option, and the targets that support it.
 pub(super) fn check(args: &Args, target: &Target) -> Result<(), Failure> {
     let unfit = OPTIONS
         .iter()

@@ -1,4 +1,4 @@
-//! From the typed arguments to the flows that run: the target's own, and ICMP echo alongside.
+//! The flows to run, from the options: the target's flows, and ICMP echo in addition.
 
 use std::net::SocketAddr;
 
@@ -18,12 +18,12 @@ use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
 use crate::resolving;
 
-/// Shortest interval of the ICMP echo that runs alongside a fast flow.
+/// Shortest interval of the additional ICMP echo.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
 /// How long to wait for the server's identification.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// What may keep the replies of STAMP back, where none came from a reflector that takes connections.
+/// Why a STAMP reflector may not reply although it accepts TCP connections.
 pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
     let target = &planned.spec.target;
     let is_there = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
@@ -33,7 +33,7 @@ pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
     })
 }
 
-/// Finds which server answers, and decides what runs.
+/// Finds the server that answers, and selects the flows.
 pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
     let mut found = PlannedFlows {
         flows: Vec::new(),
@@ -76,7 +76,7 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
     Ok(found)
 }
 
-/// Refuses sizes that no message of this kind carries. Replies of datagrams are as long as their
+/// Refuses sizes that are impossible for this kind. Replies of datagrams have the size of their
 /// requests, for any requested size.
 fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
     let most = kind.facts().most_payload;
@@ -98,14 +98,14 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That a size other than the default is not what is sent.
+/// The message that a requested size is not sent exactly; `None` for the default.
 fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
     let authenticated = Authenticated::by(args.stamp_key.as_ref());
     let asked = Some(args.request_size).filter(|size| *size != super::REQUEST_SIZE)?;
     why_raised(kind, asked, sent_size(kind, asked, authenticated))
 }
 
-/// SYNs have a rate limit. Returns a sentence about the replacement where SYNs cannot be built.
+/// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
 fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
     if !kind.facts().may_alarm {
         return match args.rate_cap {
@@ -124,7 +124,7 @@ fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
     Ok((!can_build_syns()).then(|| connects.to_owned()))
 }
 
-/// Why it is not known which server answers. TCP cannot detect a STAMP reflector.
+/// Why the server is not identified. TCP cannot detect a STAMP reflector.
 fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
     let silence = discovery.silence.as_ref()?;
     (!target.kind().is_datagram()).then(|| {
@@ -136,7 +136,7 @@ fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
     })
 }
 
-/// Round trips of error pages are round trips, but mostly not those that were meant.
+/// Replies with an error status are usually not the intended measurement.
 fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
     let status = discovery.http.filter(|status| *status >= 400)?;
     target.kind().facts().has_status.then(|| {
@@ -171,7 +171,7 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
 }
 
 impl Args {
-    /// Where it is measured from; none for here.
+    /// The site; `None` for this host.
     pub(super) fn place(&self) -> Option<Place> {
         self.site.as_ref().map(Place::named)
     }
@@ -186,7 +186,7 @@ impl Args {
     }
 }
 
-/// Whom a flow goes to.
+/// The peer of a flow.
 struct Peer {
     target: Target,
     address: SocketAddr,
@@ -194,7 +194,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// One of which nothing was found out.
+    /// A peer without further information.
     fn unknown(target: Target, address: SocketAddr) -> Self {
         let discovery = Discovery::default();
         Self {
@@ -264,14 +264,15 @@ impl Peer {
     }
 }
 
-/// A bare host: the first usual protocol that answers, otherwise ICMP. Options that only streams
-/// can carry are reported, and datagrams are measured without them.
+/// For a target without a scheme: the first usual protocol that answers, otherwise ICMP. Options
+/// that only streams support are reported, and datagrams are measured without them.
 fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
     let answers = whoever_answers(args, &args.asking())?;
     let Some(best) = answers.best else {
         if args.needs_certificate() {
-            // An echo shows no certificate: it may come from another server than the intended one.
+            // ICMP echo has no certificate: the reply may come from another server than the
+            // intended one.
             return Err(Failure::Refused(answers.sentence));
         }
         found.remarks.push(format!(

@@ -1,4 +1,4 @@
-//! `neph ping`: one or more flows to a target, shown message by message and as a summary.
+//! `neph ping`: one or more flows to a target, with a line per message and a summary.
 
 mod answer;
 mod first_reply;
@@ -26,7 +26,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{format, interrupt, output, value};
 
-/// A TLS version that can be demanded.
+/// A TLS version that can be required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsChoice {
     /// TLS 1.2
@@ -38,7 +38,7 @@ pub(crate) enum TlsChoice {
 }
 
 impl TlsChoice {
-    /// What was demanded; anything where nothing was.
+    /// The required version; `None` for any.
     pub(crate) const fn version(choice: Option<Self>) -> Option<TlsVersion> {
         match choice {
             None => None,
@@ -48,17 +48,17 @@ impl TlsChoice {
     }
 }
 
-/// Payload of a request unless another is asked for.
+/// The default payload of a request.
 const REQUEST_SIZE: ByteSize = ByteSize(64);
 
-/// The schemes of the table, and what the exit status means.
+/// The schemes, and the exit status.
 fn after_help() -> String {
     let schemes: Vec<String> = SCHEMES
         .iter()
         .map(|one| format!("{}://", one.name))
         .collect();
     format!(
-        "TARGET: {}host[:port][/path], or a bare host[:port] for the first of these that answers.\n\
+        "TARGET: {}host[:port][/path]. Without a scheme: the first of these protocols that answers.\n\
          Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary).",
         schemes.join(" ")
     )
@@ -74,21 +74,21 @@ fn after_help() -> String {
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// What to measure
+    /// Target: host[:port] or URL, see below
     pub(crate) target: String,
-    /// Stop after this many messages
+    /// Number of messages to send [default: until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     pub(crate) count: Option<u64>,
-    /// Time between two messages; a bare number is seconds
+    /// Time between two messages, at least 1us; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     pub(crate) interval: Span,
-    /// Run for this duration
+    /// Run for this duration [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Request payload; udp:// sends 104 B at least, or 44 B (a bare STAMP packet, without marks)
+    /// Request payload; udp:// sends at least 104 B, or 44 B as plain STAMP without reflector timestamps
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
-    /// Reply payload to ask a neph reflector for; it sends 68 B at least over ws and tcp
+    /// Reply payload, requested from neph reflect; at least 68 B over WebSocket and TCP
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
     /// Local source port
@@ -96,53 +96,50 @@ pub(crate) struct Args {
     pub(crate) source_port: Option<u16>,
     #[command(flatten)]
     pub(crate) ip: IpChoice,
-    /// Demand this TLS version
+    /// Use only this TLS version
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Believe the certificate authorities of this file (PEM) instead of the public ones
+    /// Trust the CA certificates in this file (PEM), not the public CAs
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept only the certificate with this SHA-256 fingerprint, by any issuer; several with commas,
-    /// or repeated
+    /// Accept only certificates with these SHA-256 fingerprints (comma-separated, repeatable)
     #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
     pub(crate) pin: Vec<Fingerprint>,
-    /// A connection, and TLS if any, for each message (REST style)
+    /// Open a new connection (with TLS if the target uses it) for each message
     #[arg(long)]
     pub(crate) new_connection: bool,
-    /// Count a message lost after this long without a reply
+    /// Count a message as lost after this time without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
     pub(crate) timeout: Span,
-    /// Congestion control of our side (cubic, bbr, reno ...)
+    /// TCP congestion control of this host: cubic, bbr, reno ...
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
+    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
-    /// No ICMP echo beside the probe
+    /// Do not measure ICMP echo in addition to the probe
     #[arg(long)]
     pub(crate) no_icmp: bool,
-    /// Maximum rate of SYNs per second (syn:// only); 200 by default
+    /// Maximum SYNs per second (syn:// only) [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
-    /// HTTP statuses that count as a reply: 200, 2xx, 200-204, several with commas, or any. Others
-    /// count as errors
+    /// HTTP statuses that count as a reply: 200, 2xx, 200-204, comma-separated, or any; others are errors
     #[arg(long, value_name = "STATUS", default_value_t = ExpectedStatus::default())]
     pub(crate) expect_status: ExpectedStatus,
-    /// Follow HTTP redirects, at most 20, before the first message; the last target is measured
+    /// Follow up to 20 HTTP redirects before the first message, and measure the last target
     #[arg(long)]
     pub(crate) follow: bool,
-    /// After a stall of more than 1 s, send all overdue messages at once instead of counting them as
-    /// not sent
+    /// After a stall above 1 s, send all overdue messages at once instead of counting them as not sent
     #[arg(long)]
     pub(crate) catch_up: bool,
-    /// Spin this long before each send, and wait awake around the expected reply; 0 saves CPU and
-    /// costs 10 to 20 us of lateness and of waking
+    /// Busy-wait for this time before each send, and around the expected reply; 0 saves CPU time
+    /// and adds 10 to 20 us of lateness and wake-up delay
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "60us")]
     pub(crate) spin: Span,
-    /// Ordinary scheduling even where real-time priority is permitted
+    /// Use normal scheduling even if real-time priority is permitted
     #[arg(long)]
     pub(crate) normal_priority: bool,
     #[command(flatten)]
@@ -151,16 +148,16 @@ pub(crate) struct Args {
     user: UserChoice,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// How to write results
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
-    /// Only the summary, in any format; what goes wrong is still said on standard error
+    /// Print only the summary, in any format; errors still go to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Trace the route to this host before the start; without a host, to the target
+    /// Trace the route to this host before the start [default host: the target]
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
-    /// Measure from this site of a lab, or this network namespace
+    /// Run at this site of a lab, or in this network namespace
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
@@ -193,7 +190,7 @@ impl Args {
             Priority::Auto
         }
     }
-    /// What it keeps of the privileges that neph was started with.
+    /// The privileges that the command keeps.
     fn needs(&self) -> Needs {
         let is_reserved = self.source_port.is_some_and(|port| port < 1024);
         let is_fast = self.interval < Span::from_millis(1);
@@ -211,13 +208,13 @@ impl Args {
     pub(crate) const fn needs_certificate(&self) -> bool {
         !self.pin.is_empty() || self.ca_file.is_some()
     }
-    /// Whether it goes on until it is interrupted.
+    /// Whether the command runs until ctrl-C.
     const fn is_endless(&self) -> bool {
         self.count.is_none() && self.duration.is_none()
     }
 }
 
-/// What each flow is in metrics: endpoint and kind.
+/// The metric labels of each flow: endpoint and kind.
 fn labels(found: &PlannedFlows) -> impl Iterator<Item = (String, &'static str)> {
     found.flows.iter().map(|planned| {
         let target = &planned.spec.target;
@@ -229,7 +226,7 @@ fn labels(found: &PlannedFlows) -> impl Iterator<Item = (String, &'static str)> 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.interval < Span::from_micros(1) {
         return Err(Failure::Usage(format!(
-            "an interval of {} cannot be kept; the least is 1us",
+            "an interval of {} is too short; the minimum is 1us",
             args.interval
         )));
     }

@@ -1,4 +1,4 @@
-//! `--traceroute`: the routers on the way, before anything is measured.
+//! `--traceroute`: the routers of the path, before the measurement.
 
 use std::net::IpAddr;
 
@@ -38,7 +38,7 @@ fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
     Ok(found.address.ip())
 }
 
-/// One line per hop. Routers answer when they have time: their round trips are upper bounds.
+/// One line per hop. Routers reply with low priority: their RTTs are upper bounds.
 pub(super) fn text(route: &Traceroute) -> String {
     let mut text = format!("traceroute to {}", route.destination);
     for hop in &route.hops {

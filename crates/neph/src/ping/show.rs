@@ -1,4 +1,4 @@
-//! Shows what happens as it happens, in the format that was asked for.
+//! Shows events as they happen, in the requested format.
 
 use std::io::{self, Write};
 
@@ -28,17 +28,17 @@ pub(super) struct Show<'a> {
     out: Box<dyn Write>,
     anchor: Option<Anchor<Own>>,
     icmp: Option<Echo>,
-    /// For the JSON document, which is written at the end: a message is kept as it was measured, some
-    /// 500 bytes, and becomes JSON only while the document is written.
+    /// Data for the JSON document at the end: messages are stored as measured, about 500 bytes
+    /// each, and become JSON only while the document is written.
     kept: Vec<Kept>,
     second: Second,
 }
 
-/// What the JSON document holds besides its summary.
+/// Content of the JSON document besides its summary.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "almost all are messages")]
 enum Kept {
-    /// With both clocks as they were then.
+    /// With both clocks at that time.
     Message(Message, Option<Anchor<Own>>),
     Event(EventDocument),
 }
@@ -60,7 +60,7 @@ impl Kept {
     }
 }
 
-/// The latest echo's round trip.
+/// The RTT of the latest ICMP echo.
 #[derive(Clone, Copy, Debug)]
 struct Echo {
     at: Instant<Own>,
@@ -69,7 +69,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// Of a message that is replied to. Whether its send timestamp has arrived by then depends on the
+    /// From an ICMP echo with a reply. Whether its send timestamp is known by then depends on the
     /// kernel.
     fn of(planned: &Planned, message: &Message) -> Option<Self> {
         Some(Self {
@@ -79,8 +79,8 @@ impl Echo {
         })
     }
 
-    /// Whether it stands for the network of `message`: they went within one interval, and as much
-    /// apart as two flows' starts are.
+    /// Whether the ICMP echo represents the network RTT of `message`: both were sent within one
+    /// interval, allowing for the offset between the flows' starts.
     fn is_of(&self, message: &Message) -> bool {
         let apart = message.marks.intended - self.at;
         let most = self.every + Span::from_nanos(self.every.nanos() / 2);
@@ -102,7 +102,7 @@ impl<'a> Show<'a> {
         })
     }
 
-    /// The way to the target.
+    /// Shows the route to the target.
     pub(super) fn route(&mut self, route: &Traceroute) -> Result<(), Failure> {
         if self.args.format == Format::Ndjson && !self.args.quiet {
             let length = route.length();
@@ -110,13 +110,13 @@ impl<'a> Show<'a> {
             line(&PingLine::Traceroute { route, length }, &mut self.out)?;
             self.out.flush()?;
         } else {
-            // Where results go to a file or must stay one document, people still see the route.
+            // If results go to a file or are one document, the route is shown on standard error.
             output::report_lines(&route::text(route));
         }
         Ok(())
     }
 
-    /// What runs, before it does.
+    /// Shows the flows before they start.
     pub(super) fn begin(&mut self, found: &PlannedFlows) -> Result<(), Failure> {
         for remark in &found.remarks {
             output::say(&format!("neph: {remark}"));
@@ -141,7 +141,7 @@ impl<'a> Show<'a> {
         !self.args.quiet && self.args.interval >= LINES
     }
 
-    /// A message is finished.
+    /// Shows a completed message.
     pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
         self.echo(planned, message);
         if self.args.quiet {
@@ -166,7 +166,7 @@ impl<'a> Show<'a> {
             }
             Format::Csv => {
                 writeln!(self.out, "{}", ping::csv(planned, message))?;
-                // A reader may be watching; faster flows fill the buffer soon enough.
+                // Flush for a live reader; faster flows fill the buffer soon.
                 if self.args.interval >= LINES {
                     self.out.flush()?;
                 }
@@ -175,7 +175,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// A reply has just come.
+    /// Shows a new reply.
     pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
         self.echo(planned, message);
         let at_the_reply = self.args.interval >= PATIENCE && !self.args.quiet;
@@ -208,7 +208,7 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// Something happened.
+    /// Shows an event.
     pub(super) fn event(
         &mut self,
         planned: &Planned,
@@ -239,12 +239,12 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// Both clocks, for wall-clock times in output.
+    /// Reads both clocks, for wall-clock times in the output.
     pub(super) const fn anchor(&mut self, anchor: Anchor<Own>) {
         self.anchor = Some(anchor);
     }
 
-    /// Everything is over.
+    /// Writes the summary.
     pub(super) fn end(&mut self, found: &PlannedFlows, result: &PingResult) -> Result<(), Failure> {
         let origin = Origin {
             version: version::VERSION,

@@ -14,14 +14,14 @@ use crate::metrics::ping::PingMetrics;
 use crate::output;
 use neph_documents::ping::{FlowMeasured, PingResult, Planned, PlannedFlows};
 
-/// How often the reports of the flows are taken in.
+/// Interval at which reports of the flows are read.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Runs the flows to their end.
 ///
 /// # Errors
-/// When the main flow cannot begin: the others are of no use alone. If any other flow cannot begin,
-/// a sentence reports it.
+/// The main flow cannot start: the others are useless without it. If another flow cannot start,
+/// that is reported.
 pub(super) fn run(
     found: &PlannedFlows,
     stop: &Stop,
@@ -45,7 +45,8 @@ pub(super) fn run(
             own_stop.set();
         }
         let mut open = 0;
-        // Backwards: the companion's echo has a column in the lines of what it accompanies.
+        // In reverse order: the ICMP echo is last, and its result is a column in the lines of the
+        // main flow.
         for (index, slot) in running.iter_mut().enumerate().rev() {
             let mut taken = Taken {
                 planned: &found.flows[index],
@@ -65,7 +66,7 @@ pub(super) fn run(
                 output::say(&format!("neph: {error}"));
             }
         }
-        // The companion never outlives what it accompanies.
+        // The additional ICMP echo ends with the main flow.
         let mut asked_for = running
             .iter()
             .zip(&found.flows)
@@ -87,17 +88,17 @@ pub(super) fn run(
     Ok(everything)
 }
 
-/// A flow whose reports are taken in.
+/// A flow whose reports are read.
 struct Taken<'t> {
     planned: &'t Planned,
     measured: &'t mut FlowMeasured,
     first_reply: &'t mut FirstReply,
-    /// And which flow it is there.
+    /// The index of the flow there.
     metrics: (&'t PingMetrics, usize),
 }
 
 impl Taken<'_> {
-    /// Takes in what the flow has reported; whether it may report more.
+    /// Reads the reports of the flow. Returns whether more may follow.
     fn take(&mut self, slot: Option<&Flow>, show: &mut Show<'_>) -> Result<bool, Failure> {
         let Self {
             planned,
@@ -136,8 +137,8 @@ impl Taken<'_> {
     }
 }
 
-/// Why nothing will come of it: each flow that was asked for is to go on until it is stopped, and has
-/// only met refusals. A flow with a given number of messages sends them all.
+/// Why neph gives up: every requested endless flow has only met refusals. A flow with a given
+/// number of messages sends them all.
 fn hopeless(
     first_replies: &[FirstReply],
     found: &PlannedFlows,

@@ -1,14 +1,14 @@
-//! From paths that were given to the paths that a restricted process must be able to write.
+//! The paths that a restricted process must be able to write, from the given paths.
 
 use std::path::{Path, PathBuf};
 
-/// What has to be writable so that `file` can be written: its folder, because a file is replaced as a
+/// The path that must be writable to write `file`: its folder, because a file is replaced as a
 /// whole; a device or pipe itself. Nothing for `-`.
 pub(super) fn written(file: &Path) -> Option<PathBuf> {
     if file == Path::new("-") {
         return None;
     }
-    // /dev/stdout and the like are links, and are followed. Any other link is refused before anything is
+    // Symbolic links such as /dev/stdout are followed. Any other link is refused before anything is
     // written.
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if target.exists() && !target.is_file() && !target.is_dir() {
@@ -17,14 +17,13 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
     Some(filled(target.parent().unwrap_or_else(|| Path::new("/"))))
 }
 
-/// An existing empty file is written itself: its owner may be another user.
+/// An existing empty file is written in place: it may belong to another user.
 pub(super) fn existing(file: &Path) -> Option<PathBuf> {
     let target = file.canonicalize().ok()?;
     target.is_file().then_some(target)
 }
 
-/// What has to be writable so that `folder` can be made and filled: itself, or the nearest folder above
-/// that is there.
+/// The path that must be writable to create and fill `folder`: itself, or its nearest existing parent.
 pub(super) fn filled(folder: &Path) -> PathBuf {
     let named = folder.ancestors();
     let there = named.into_iter().find(|path| path.is_dir());
@@ -35,7 +34,7 @@ pub(super) fn filled(folder: &Path) -> PathBuf {
         .to_owned()
 }
 
-/// The files of a folder, not of those within it; none where it is not there.
+/// The files directly in a folder; none if it does not exist.
 pub(super) fn files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
@@ -54,7 +53,7 @@ mod tests {
         assert_eq!(written(&file), Some(real.clone()));
         std::fs::write(&file, "x").expect("written");
         assert_eq!(written(&file), Some(real.clone()));
-        // The code that writes refuses it: nothing behind it becomes writable.
+        // The writing code refuses such a link, so its target does not become writable.
         let link = real.join("link");
         std::os::unix::fs::symlink("deep/b.csv", &link).expect("a link");
         assert_eq!(written(&link), Some(real));

@@ -1,11 +1,11 @@
-//! The table: which command keeps which capabilities, and why.
+//! The table of capabilities that each command keeps, with reasons.
 
 use neph_sys::restrict::Capability::{
     self, CAP_BPF, CAP_IPC_LOCK, CAP_NET_ADMIN, CAP_NET_BIND_SERVICE, CAP_NET_RAW, CAP_SYS_ADMIN,
     CAP_SYS_NICE,
 };
 
-/// What name resolution, clocks and settings of the kernel are read from, and namespaces entered by.
+/// Files that are read for name resolution, clocks and kernel settings, and to enter namespaces.
 const USUAL: &[&str] = &[
     "/etc",
     "/proc",
@@ -19,10 +19,10 @@ const USUAL: &[&str] = &[
     "/dev/urandom",
     "/dev/cpu_dma_latency",
 ];
-/// What threads and allocators of the C library read.
+/// Files that threads and allocators of the C library read.
 const OWN: &[&str] = &["/proc", "/sys/devices/system/cpu"];
 
-/// A command of the table.
+/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
     /// The command.
@@ -40,9 +40,9 @@ pub(crate) struct Row {
 #[derive(Debug)]
 struct Kept {
     capability: Capability,
-    /// The option that asks for it; empty for always.
+    /// The option that needs it; empty for always.
     with: &'static str,
-    /// What it is kept for.
+    /// The reason to keep it.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the documentation's table has it")
@@ -228,13 +228,13 @@ const fn row(name: &'static str, kept: &'static [Kept], reads: &'static [&'stati
 }
 
 impl Row {
-    /// Capabilities that are kept with any options.
+    /// Capabilities that are always kept.
     pub(super) fn always(&self) -> impl Iterator<Item = Capability> {
         let always = self.kept.iter().filter(|kept| kept.with.is_empty());
         always.map(|kept| kept.capability)
     }
 
-    /// Whether it is kept with some options.
+    /// Whether the capability is kept with some options.
     pub(super) fn has(&self, capability: Capability) -> bool {
         self.kept.iter().any(|kept| kept.capability == capability)
     }

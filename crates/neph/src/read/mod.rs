@@ -1,8 +1,8 @@
-//! `neph read`: round trips of the flows in captures, without having sent a packet.
+//! `neph read`: passive RTT of the flows in captures.
 //!
-//! Joins files, the table of flows and what is shown of it. Memory is bounded by the flows at a time,
-//! not by packets: what is over is written or counted, and forgotten. One exception: for JSON in one
-//! document all exchanges that are over wait until the end.
+//! Connects captures, the table of flows and the output. The number of tracked flows bounds the
+//! memory, not the number of packets: ended flows are written or counted, then dropped. Exception:
+//! for a JSON document all ended exchanges are kept until the end.
 
 mod stdin;
 
@@ -29,16 +29,16 @@ use neph_documents::captures::Sort;
 use neph_documents::captures::{CaptureWriter, Shown};
 use neph_text::counted::counted;
 
-/// What flows are ordered by.
+/// The order of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortChoice {
-    /// The slowest path to the server first
+    /// Largest median RTT of the path to the server first
     P50,
-    /// The most bytes first
+    /// Most bytes first
     Bytes,
-    /// The most packets first
+    /// Most packets first
     Packets,
-    /// The most retransmissions first
+    /// Most retransmissions first
     Repeated,
 }
 
@@ -56,42 +56,41 @@ impl SortChoice {
 /// Writes to standard output.
 pub(crate) type Forwarder = CaptureWriter<BufWriter<output::Data>>;
 
-/// How segments and answers are matched.
+/// The method that matches segments and acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// By the last byte that an answer acknowledges
+    /// By acknowledgement number: the last byte that is acknowledged
     Acknowledgement,
-    /// By the time stamp that an answer echoes (RFC 7323)
+    /// By the echoed TCP timestamp (RFC 7323)
     Echo,
 }
 
 /// Options of `neph read`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Captures (pcap, pcapng; also packed by gzip or zstd), read in the order of their first packets;
-    /// '-' is standard input. a.pcap+b.pcap: one point's directions in two files (a TAP), merged by time
+    /// Captures (pcap or pcapng, also gzip or zstd), read in order of time; '-' is standard input.
+    /// a.pcap+b.pcap merges the two directions of a TAP
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How to write flows
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
-    /// What the lines of the table are ordered by
+    /// Order of the table
     #[arg(long, value_enum, default_value = "p50")]
     sort: SortChoice,
-    /// Lines of the table, at most; JSON has all flows
+    /// Maximum number of lines per table; JSON has all flows
     #[arg(long, value_name = "N", default_value_t = 50)]
     top: usize,
-    /// Which round trips table and sentences show; JSON has both
+    /// Method of the round trips in tables and messages; JSON has both
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: By,
-    /// Each round trip and each event too, a line each, as they are found (ndjson)
+    /// Also write every round trip and event, one line each, as they are found (needs ndjson)
     #[arg(long)]
     samples: bool,
-    /// Flows at a time: one more ends the one that was silent the longest
+    /// Maximum number of tracked flows; beyond it the least recently active flow is evicted
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
-    /// Servers at this UDP port speak QUIC, also where the handshake is not in the capture; 443 always; may
-    /// be given more than once
+    /// UDP port of QUIC servers, for flows without a captured handshake; 443 always counts; repeatable
     #[arg(long, value_name = "PORT", value_parser = value::port)]
     quic_port: Vec<u16>,
 }
@@ -178,7 +177,7 @@ fn say(sentence: &str) {
     output::say(&format!("neph read: {sentence}"));
 }
 
-/// Reads captures for a command, until `stop` is set; `say` names the command.
+/// A reader of captures that ends when `stop` is set; `say` adds the command's name.
 pub(crate) fn reader<'a>(stop: &'a Stop, say: &'a dyn Fn(&str)) -> Reader<'a> {
     Reader {
         stop,
@@ -187,8 +186,8 @@ pub(crate) fn reader<'a>(stop: &'a Stop, say: &'a dyn Fn(&str)) -> Reader<'a> {
     }
 }
 
-/// Reports for each capture, the last one read in part, what people should know. Not if the output was
-/// refused, which is reported by its own error.
+/// Reports that reading was interrupted, and which captures were not read. Not after an output
+/// error, which has a message of its own.
 fn say_stopped(files: &[File], given: usize, stop: &Stop) {
     let Some(last) = files.last().filter(|_| stop.is_set()) else {
         return;
@@ -203,7 +202,7 @@ fn say_stopped(files: &[File], given: usize, stop: &Stop) {
     ));
 }
 
-/// Reads one capture. Also returns what is wrong with one of several that were read as one.
+/// Reads one capture. Also returns the error of a part, if several files were read as one capture.
 fn read(
     path: &Path,
     reader: Reader<'_>,
@@ -226,7 +225,7 @@ fn read(
             return flow_unless(is_over(reporting));
         }
         let packet = dissect(record.link, record.bytes, record.length);
-        // Where it lies: it is large.
+        // By reference: the value is large.
         match (record.at, &packet) {
             (Some(at), Some(packet)) => {
                 times.get_or_insert_with(|| Times::from(at)).see(at);
@@ -248,7 +247,7 @@ fn read(
         flow_unless(is_over(reporting))
     });
     if stop.is_set() && !matches!(account.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
-        // It ended because it was to, within a record perhaps.
+        // Ended on request, possibly within a record.
         account.ending = Ending::Stopped;
     }
     let file = File {
@@ -270,11 +269,11 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
     }
 }
 
-/// What is wrong with a capture that has been read; a truncated one is reported and is no failure.
+/// The error of a capture; a truncated one is reported, and is not an error.
 fn failure(file: &File) -> Option<Failure> {
     match ending::printed(&file.name, &file.account) {
         Err(failure) => return Some(failure.into()),
-        // Nothing before it was read.
+        // Nothing was read.
         Ok(Some(_)) if is_of_others(file) => {}
         Ok(Some(printed)) => say(&printed),
         Ok(None) => {}
@@ -282,12 +281,12 @@ fn failure(file: &File) -> Option<Failure> {
     nothing_read(file)
 }
 
-/// Whether all that a capture holds is of a link type that is not read.
+/// Whether all packets of a capture have an unsupported link type.
 fn is_of_others(file: &File) -> bool {
     file.unread.is_some() && file.not_ip == file.account.packets
 }
 
-/// The message about a capture in which nothing can be read.
+/// The error of a capture without readable packets.
 fn nothing_read(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {

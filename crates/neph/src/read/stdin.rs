@@ -1,4 +1,4 @@
-//! Standard input as a capture: it may be silent for as long as it likes.
+//! Standard input as a capture; it may be idle for any time.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,9 +11,9 @@ use neph_sys::ppoll::{Awaited, wait};
 /// Ctrl-C is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Opens it.
+/// Opens standard input.
 pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
-    // Without a buffer: poll does not see data that lies in one.
+    // Without a buffer: poll does not detect buffered data.
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(Box::new(Patient {
         input: input.into(),
@@ -21,7 +21,7 @@ pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
     }))
 }
 
-/// Standard input, which may be silent for any time: it ends when the caller wants no more.
+/// Standard input that may be idle for any time; reading ends when the caller sets the stop flag.
 struct Patient {
     input: File,
     stop: Stop,

@@ -1,4 +1,4 @@
-//! Captures of the fuzz corpora, read whole.
+//! Reads the captures of the fuzz corpora completely.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use neph_documents::Format;
 use neph_documents::captures::Shown;
 use neph_documents::captures::Sort;
 
-/// The summary of a capture, for programs and for people; `None` where it is none.
+/// The summary of a capture as JSON and as text; `None` if the file is not a capture.
 fn summary(path: &Path) -> Option<(Value, String)> {
     let shown = Shown {
         format: Format::Text,
@@ -41,7 +41,7 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     Some((serde_json::to_value(document).expect("JSON"), text))
 }
 
-/// Packets that each of the summary's counters has.
+/// The packets in each counter of the summary.
 fn counted(summary: &Value) -> u64 {
     let number = |value: &Value| value.as_u64().expect("a number");
     let others = summary["other_packets"].as_object().expect("an object");
@@ -56,7 +56,7 @@ fn counted(summary: &Value) -> u64 {
         + of_files("packets_without_timestamp")
 }
 
-/// The files of a folder, in their order; none where it is not there.
+/// The files of a folder, in order; none if it does not exist.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -64,7 +64,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A capture of this link type, each packet of which is a file.
+/// A capture with this link type; each file becomes a packet.
 fn capture(link: u32, packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
@@ -78,8 +78,8 @@ fn capture(link: u32, packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// Those of the corpus of captures, without the byte that selects the cut for the fuzz target. Also the
-/// packets of the corpus of dissection, as each link type may have them.
+/// The corpus of captures, without the byte that selects the cut for the fuzz target, and the
+/// packets of the corpus of dissection with each link type.
 fn corpus() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let inputs = |name: &str| {
@@ -91,7 +91,7 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect();
     let packets: Vec<Vec<u8>> = inputs("dissect").collect();
     captures.extend([1, 9, 101, 113, 276].map(|link| capture(link, &packets)));
-    // Next to the checkout, where they are.
+    // Corpora next to the checkout, if they exist.
     let cases = files(&root.join("../shared/cases")).into_iter();
     captures.extend(cases.map(|path| fs::read(path).expect("a file")));
     captures

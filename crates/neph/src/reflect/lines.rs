@@ -1,4 +1,4 @@
-//! What `neph reflect` prints: where it listens, what its caps come to, and what it counted.
+//! Output of `neph reflect`: addresses, effective limits and counters.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -14,7 +14,8 @@ use neph_sys::restrict::InForce;
 use crate::exit::Failure;
 use crate::{output, privileges};
 
-/// Prints the caps that the memory, or the limit on open files, does not allow.
+/// Prints the effective limits if the memory or the limit on open files does not allow the
+/// requested ones.
 pub(super) fn report_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
     if fitting != asked {
         output::say(&format!(
@@ -25,13 +26,13 @@ pub(super) fn report_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
     }
 }
 
-/// Where a service is served, if it is.
+/// The address of a service, if it runs.
 fn at(alongside: &[Serving], service: Service) -> Option<String> {
     let found = alongside.iter().find(|one| one.service() == service);
     found.map(|one| one.address().to_string())
 }
 
-/// Shows where it listens, the certificate that its clients can pin, and which privileges it has.
+/// Shows the addresses, the certificate fingerprint for clients, and the privileges.
 pub(super) fn show_start(
     reflector: &Reflector,
     alongside: &[Serving],
@@ -80,7 +81,7 @@ pub(super) fn show_start(
     Ok(())
 }
 
-/// Why there is no reflector; where the port is the reason, with what to do.
+/// Why the reflector cannot start; for port errors with the remedy.
 pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
     let remedy = match &error {
         ProbeError::Secret(error) => return Failure::Usage(format!("--stamp-key: {error}")),
@@ -94,7 +95,7 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
                                             this one: setcap cap_net_bind_service+ep on neph"
                 .to_owned(),
             ErrorKind::AddrNotAvailable => {
-                "this host has no such address: --listen names one that it has".to_owned()
+                "this host does not have this address: give one of its own with --listen".to_owned()
             }
             _ => return error.into(),
         },
@@ -103,7 +104,7 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
     Failure::Refused(format!("{error}; {remedy}"))
 }
 
-/// Prints the counters, if they changed since the last line.
+/// Prints the counters if they changed since the last line.
 pub(super) fn report(
     reported: &mut Vec<(Counted, u64)>,
     counted: Vec<(Counted, u64)>,

@@ -1,4 +1,4 @@
-//! An experiment as the store has it.
+//! Shows a stored experiment.
 
 use neph_analysis::fleet_view;
 use neph_campaign::retention::Merged;
@@ -16,7 +16,7 @@ use neph_store::{Store, StoreError};
 use crate::exit::Failure;
 use crate::list::{self, MOST_READ};
 
-/// Everything about it.
+/// Writes all data of the experiment.
 pub(super) fn document(
     store: &dyn Store,
     campaign: &Campaign,
@@ -48,7 +48,7 @@ pub(super) fn document(
     }))
 }
 
-/// What is kept of its messages, where these were reduced.
+/// The retained data of reduced messages.
 fn reduced(store: &dyn Store, experiment: &Experiment) -> Result<Option<ReducedFacts>, Failure> {
     let Some(reduction) = store.reduction(experiment.id)? else {
         return Ok(None);
@@ -66,7 +66,7 @@ fn reduced(store: &dyn Store, experiment: &Experiment) -> Result<Option<ReducedF
     }))
 }
 
-/// The paths of its flows by the latest trace, and which of its routes are not complete.
+/// The paths of its flows by the latest trace, and incomplete routes.
 fn paths(
     store: &dyn Store,
     experiment: &Experiment,
@@ -87,8 +87,8 @@ fn paths(
     }))
 }
 
-/// The routes that were traced while the fleet ran, with the path changes as they were found then,
-/// and the latest route of each flow. Finding withdrawn changes would need the messages.
+/// The routes that were traced while the fleet ran, with the path changes as found then, and the
+/// latest route of each flow. Withdrawn changes could only be found from the messages.
 fn traced(
     store: &dyn Store,
     experiment: ExperimentId,
@@ -107,9 +107,9 @@ fn traced(
     Ok((facts, latest))
 }
 
-/// Gives paths the latest base latencies of their flows where the traces themselves say nothing: the
-/// routes of a fleet's flows end before the target on purpose. Reads the fleet's messages once, where
-/// these are not more than people wait for.
+/// Adds the latest base latencies of their flows to paths whose traces have no RTT of the target:
+/// traces of a fleet end before the target on purpose. Reads the messages of the fleet once, unless
+/// there are too many.
 pub(super) fn latencies(
     store: &dyn Store,
     experiment: &Experiment,
@@ -166,7 +166,7 @@ mod tests {
         one
     }
 
-    /// The reported times of a path whose trace ended before its target.
+    /// The times of a path whose trace ended before its target.
     fn reported(messages: u64) -> Vec<Span> {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().display().to_string();

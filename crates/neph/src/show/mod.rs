@@ -1,4 +1,4 @@
-//! `neph show`: everything that is known about a campaign or an experiment.
+//! `neph show`: all data of a campaign or an experiment.
 
 mod experiment;
 
@@ -20,12 +20,12 @@ use neph_store::find::{LAST, Subject, subject};
 /// Options of `neph show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// A campaign ('last', a name, an id or the beginning of one) or an experiment's id
+    /// Campaign (id, beginning of an id, name, or 'last') or id of an experiment
     #[arg(default_value = LAST)]
     subject: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// How to write it
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
     #[command(flatten)]
@@ -57,12 +57,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
         }
     }
-    // Dropping the buffer would swallow a refusal.
+    // Dropping the buffer would hide a write error.
     out.flush()?;
     Ok(Outcome::Done)
 }
 
-/// Everything about a campaign.
+/// Writes all data of a campaign.
 fn campaign(
     store: &dyn Store,
     campaign: &Campaign,

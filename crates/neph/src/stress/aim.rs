@@ -1,4 +1,4 @@
-//! What a load is aimed at: a reflector, `host[:port]`; and how its rate is written.
+//! Target and rate of a load: a reflector, `host[:port]`.
 
 use neph_agent::{LoadRefused, ReadyLoad};
 use neph_model::{BitRate, LoadOrder, Permit};
@@ -8,20 +8,20 @@ use super::cpu;
 use crate::exit::Failure;
 use crate::{output, resolving, value};
 
-/// What a target is.
+/// The remedy for a wrong target.
 const TARGET: &str = "write host[:port], where neph reflect answers";
 
-/// What was typed as a target, if it has no scheme.
+/// The given target; refused if it has a scheme.
 pub(super) fn target(text: &str) -> Result<String, Failure> {
     if text.contains("://") {
         return Err(Failure::Usage(format!(
-            "target '{text}': neph stress takes no scheme, flow goes over TCP and stream over UDP; {TARGET}"
+            "target '{text}': neph stress takes no scheme, flow uses TCP and stream uses UDP; {TARGET}"
         )));
     }
     Ok(text.to_owned())
 }
 
-/// The load, ready to be made: its reflector is found. Addresses that do not answer are reported.
+/// Prepares the load and finds its reflector. Addresses that do not answer are reported.
 pub(super) fn ready(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
     let ready = ReadyLoad::of(order, &Permit::ANYTHING).map_err(|refused| match refused {
         LoadRefused::Target(TargetError::Text(error)) => {
@@ -37,7 +37,7 @@ pub(super) fn ready(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
     Ok(ready)
 }
 
-/// The most that may be sent: a rate above zero, or `max` for as much as goes.
+/// The maximum rate: above zero; `None` (`max`) for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Most(pub(super) Option<BitRate>);
 
@@ -48,7 +48,7 @@ pub(super) fn most(text: &str) -> Result<Most, String> {
     some_rate(text).map(|rate| Most(Some(rate)))
 }
 
-/// A rate that a network can have.
+/// A rate from 1 kbit/s on.
 pub(super) fn some_rate(text: &str) -> Result<BitRate, String> {
     match value::rate(text)? {
         rate if rate.bits_per_second() < 1_000 => Err("write a rate from 1kbit/s".to_owned()),

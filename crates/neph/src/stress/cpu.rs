@@ -1,4 +1,4 @@
-//! `neph stress cpu`: threads that hash, each for a share of the time by its own CPU clock.
+//! `neph stress cpu`: threads that hash for a share of the time, by their CPU clocks.
 
 use std::num::NonZeroU16;
 
@@ -17,27 +17,26 @@ use neph_documents::Format;
 /// Options of `neph stress cpu`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit status: 0 the load was held within 3 points, 1 it was not, 2 usage, 130 interrupted."
+    after_help = "Exit status: 0 target reached within 3 percentage points, 1 target missed, 2 usage, 130 interrupted."
 )]
 pub(super) struct Args {
-    /// The share of the time that each core works: 25%, 80%, 98%
+    /// Share of the time that each core is busy, 1% to 100%
     #[arg(long, value_name = "SHARE", value_parser = value::cpu_share)]
     target: CpuShare,
-    /// On how many cores, wherever the kernel puts them; by default on all that may be used
+    /// Number of cores, 1 to 1024, chosen by the kernel [default: all available]
     #[arg(long, value_name = "N", value_parser = cores, conflicts_with = "cpus")]
     cores: Option<NonZeroU16>,
-    /// On these CPUs, one thread each: 0,1
+    /// Use these CPUs, one thread each: 0,1
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Stop after this long
+    /// Run for this duration
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Say on standard error when the load works: each core at its target, an answer on each
-    /// connection
+    /// Print a line on standard error when the load has reached its target
     #[arg(long)]
     announce: bool,
-    /// How to write what was held
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
@@ -45,7 +44,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// What was typed, as an order.
+    /// The options as an order.
     pub(super) fn order(&self) -> LoadOrder {
         let threads = match self.cores {
             _ if !self.cpus.is_empty() => CpuThreads::Pinned(self.cpus.clone()),
@@ -81,7 +80,7 @@ fn cores(text: &str) -> Result<NonZeroU16, String> {
     })
 }
 
-/// Other processes that want the CPU, if there are any: printed before the load begins.
+/// Other processes that use the CPU, if any; printed before the load starts.
 pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> {
     let LoadWork::Cpu { share, threads } = &order.work else {
         return None;
@@ -139,7 +138,7 @@ pub(super) fn failure(error: LoadError) -> Failure {
     }
 }
 
-/// Reports that these threads together missed the target, and why; nothing if there are none.
+/// Reports that these threads missed the target, and why; nothing for none.
 fn report_missed(missed: &[&Worked], asked: f64, why: &str) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents
@@ -159,6 +158,6 @@ fn report_missed(missed: &[&Worked], asked: f64, why: &str) {
         format!("{least:.1} to {most:.1}")
     };
     output::say(&format!(
-        "neph stress: {who} worked {worked} % of the time, {asked:.0} % was asked: {why}"
+        "neph stress: {who} used {worked} % of the CPU time, {asked:.0} % was requested: {why}"
     ));
 }

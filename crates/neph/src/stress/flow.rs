@@ -19,39 +19,36 @@ use neph_documents::Format;
 /// Options of `neph stress flow`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 all flows went to their end, 1 one was refused, broke, or got no more answers, 2 usage, 130 interrupted (with what was carried)."
+    after_help = "TARGET: a host with neph reflect, host[:port] (default port 8080).\n\
+Exit status: 0 all flows completed, 1 a flow was refused, broke or got no more replies, 2 usage, 130 interrupted (with the results so far)."
 )]
 pub(super) struct Args {
-    /// The reflector that receives it
+    /// Reflector that receives the traffic
     target: String,
-    /// The most that all flows send together; `max` for as fast as TCP goes. With --reply, requests
-    /// and replies count
+    /// Maximum rate of all flows together, requests and replies included; max: as fast as TCP allows
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
     rate: Most,
-    /// How many connections carry it
+    /// Number of TCP connections, 1 to 256
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MOST_CONNECTIONS)))]
     flows: u16,
-    /// Request and reply in turn, with replies of this size, instead of bulk
+    /// Send requests in turn, with replies of this size (up to 16MiB), instead of bulk data
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     reply: Option<ByteSize>,
-    /// Size of each request
+    /// Size of each request, up to 16MiB
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64", requires = "reply")]
     request: ByteSize,
-    /// What the link carries that all flows go through: tells how many more like these share it
-    /// (with --rate max)
+    /// Capacity of the bottleneck link: estimates how many other bulk flows share it (needs --rate max)
     #[arg(long, value_name = "RATE", value_parser = aim::some_rate, conflicts_with = "reply")]
     capacity: Option<BitRate>,
-    /// Stop after this long
+    /// Run for this duration
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Say on standard error when the load works: each core at its target, an answer on each
-    /// connection
+    /// Print a line on standard error when the load has reached its target
     #[arg(long)]
     announce: bool,
-    /// How to write what was carried
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
@@ -59,7 +56,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// What was typed, as an order.
+    /// The options as an order.
     pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
         if let (Some(_), Some(rate)) = (self.capacity, self.rate.0) {
             return Err(Failure::Usage(format!(
@@ -95,7 +92,7 @@ impl Args {
     }
 }
 
-/// Reports what was carried.
+/// Reports the results.
 pub(super) fn show(
     done: FlowDone,
     reporting: &LoadReporting,
@@ -106,7 +103,7 @@ pub(super) fn show(
         rate,
         connections,
     } = done;
-    // Where no flow began, a table of zeros is useless; a JSON document is still written.
+    // If no flow started, a table of zeros is useless; a JSON document is still written.
     let is_reported = reporting.format != Format::Text || connections.iter().any(Result::is_ok);
     let mut whole = true;
     let mut carried = Vec::with_capacity(connections.len());
@@ -135,7 +132,7 @@ pub(super) fn show(
     })
 }
 
-/// How many other flows there are, if each has as much as each of these had.
+/// Estimates the number of other flows, assuming that all flows have equal rates.
 fn others(capacity: BitRate, own: &[Carried]) -> String {
     if own.iter().any(|flow| flow.broken.is_some()) {
         return format!(

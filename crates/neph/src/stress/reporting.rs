@@ -1,5 +1,4 @@
-//! How a load reports: that it runs, for those who measure under it; its results; and rates of
-//! traffic.
+//! Reports of a load: that it is established, its results, and rates of traffic.
 
 use std::io::Write;
 
@@ -11,26 +10,26 @@ use neph_model::BitRate;
 use crate::exit::Failure;
 use crate::output;
 
-/// How a load reports.
+/// Options of reports of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadReporting {
-    /// How what it did is written.
+    /// The format of the results.
     pub(super) format: Format,
-    /// It prints when it works.
+    /// Whether to print that the load is established.
     pub(super) announce: bool,
-    /// Of TCP: the capacity that its flows share with others.
+    /// For TCP: the capacity that its flows share with others.
     pub(super) capacity: Option<BitRate>,
 }
 
 impl LoadReporting {
-    /// To the process that ordered it.
+    /// The reports for the process that ordered the load.
     pub(super) const ORDERED: Self = Self {
         format: Format::Json,
         announce: true,
         capacity: None,
     };
 
-    /// The load works, all of its threads or connections: prints so, if it is to.
+    /// Prints that the load is established, if requested.
     pub(super) fn works(&self) {
         if self.announce {
             output::say(WORKS);
@@ -38,7 +37,7 @@ impl LoadReporting {
     }
 }
 
-/// Writes what was generated.
+/// Writes the results.
 pub(super) fn write<R: Row>(rows: &[R], format: Format) -> Result<(), Failure> {
     let mut out = output::data();
     rows::write(rows, format, &mut out)?;

@@ -1,7 +1,7 @@
-//! `neph stress stream`: a constant bit-rate in UDP packets, in frames as a video has them.
+//! `neph stress stream`: a constant bit rate over UDP, in frames like a video.
 //!
-//! The packets are STAMP requests. A reflector sends each back with the number that it received:
-//! loss on the forward path and on the reverse path is distinguished.
+//! The packets are STAMP requests. The reflector returns each with the number that it received, so
+//! loss on the forward and on the reverse path is distinguished.
 
 use clap::Args as ClapArgs;
 use neph_agent::StreamDone;
@@ -18,24 +18,23 @@ use neph_documents::Format;
 /// Options of `neph stress stream`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 sent within 3 points of its rate and answered to the end, 1 not sent so or not answered, 2 usage, 130 interrupted (with what was sent)."
+    after_help = "TARGET: a host with neph reflect, host[:port] (default port 8080).\n\
+Exit status: 0 rate reached within 3 percentage points with replies to the end, 1 rate missed or no replies, 2 usage, 130 interrupted (with the results so far)."
 )]
 pub(super) struct Args {
-    /// The reflector that receives it, and sends it back
+    /// Reflector that receives the traffic and returns it
     target: String,
-    /// Payload that is sent, each way
+    /// Payload rate in each direction
     #[arg(long, value_name = "RATE", default_value = "1450kbit/s", value_parser = aim::some_rate)]
     rate: BitRate,
-    /// Stop after this long
+    /// Run for this duration
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Say on standard error when the load works: each core at its target, an answer on each
-    /// connection
+    /// Print a line on standard error when the load has reached its target
     #[arg(long)]
     announce: bool,
-    /// How to write what was sent
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
@@ -43,7 +42,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// What was typed, as an order.
+    /// The options as an order.
     pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
         let work = LoadWork::Stream {
             to: aim::target(&self.target)?,
@@ -64,7 +63,7 @@ impl Args {
     }
 }
 
-/// Reports what was sent.
+/// Reports the results.
 pub(super) fn show(
     done: &StreamDone,
     reporting: &LoadReporting,

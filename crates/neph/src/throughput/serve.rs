@@ -1,4 +1,4 @@
-//! `neph throughput serve`: the other end, until ctrl-C.
+//! `neph throughput serve`: serves throughput tests until ctrl-C.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -20,32 +20,32 @@ use crate::{format, interrupt, output, value};
 /// Options of `neph throughput serve`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Address and port to listen on, TCP and UDP; [::] is all addresses of IPv6 and IPv4
+    /// Address and port to listen on (TCP and UDP); [::] is all addresses of IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7420",
           value_parser = value::listening)]
     listen: SocketAddr,
-    /// The longest test granted
+    /// Maximum duration of a test
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]
     max_duration: Span,
-    /// Streams granted for each direction
+    /// Maximum number of streams per direction, 1 to 64
     #[arg(long, value_name = "N", default_value_t = Ask::MOST_STREAMS,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
     max_streams: u16,
-    /// The highest rate granted for each direction; `max` for as much as goes
+    /// Maximum rate per direction; max: no limit
     #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]
     max_rate: Most,
-    /// Wait this long before each read, as a busy receiver would
+    /// Wait for this time before each read, to simulate a slow receiver
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
     read_pause: Span,
-    /// Await the requests of neph rr without sleeping: each stream of UDP and TCP fills a core
+    /// Poll for requests of neph rr without sleeping; each stream (UDP, TCP) uses one CPU core
     #[arg(long)]
     busy_poll: bool,
     #[command(flatten)]
     user: UserChoice,
-    /// How to write where it listens and what it serves
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
 }
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         busy_poll: args.busy_poll,
     };
     let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
-    // No thread runs yet, and nothing more is opened but connections that come.
+    // No thread runs yet. From now on only incoming connections are opened.
     let force = Needs::of(&Row::THROUGHPUT_SERVE)
         .without_connections()
         .restrict(&args.user)?;
@@ -110,7 +110,7 @@ fn show_event(event: ServedEvent, format: Format) {
                 reason,
             },
         };
-        // A reader that went away ends no test.
+        // A closed pipe does not end tests.
         let _ = output::line(&json_line(&line));
         return;
     }
@@ -126,7 +126,7 @@ fn show_event(event: ServedEvent, format: Format) {
     output::say(&format!("neph throughput: {sentence}"));
 }
 
-/// What is asked for.
+/// The requested settings.
 fn in_words(job: &Job) -> String {
     let streams = neph_text::counted::counted(job.streams().into(), "stream");
     let duration = job.duration();
@@ -159,7 +159,7 @@ fn in_words(job: &Job) -> String {
     format!("{protocol}, {direction}, {streams}, {rate}, for {duration}")
 }
 
-/// Why there is no server; where the port is the reason, with what to do.
+/// Why the server cannot start; for port errors with the remedy.
 fn not_started(error: &ThroughputError) -> Failure {
     let remedy = match error {
         ThroughputError::Listen { source, .. } => match source.kind() {
@@ -168,7 +168,7 @@ fn not_started(error: &ThroughputError) -> Failure {
             }
             ErrorKind::PermissionDenied => "; choose a port from 1024 on with --listen",
             ErrorKind::AddrNotAvailable => {
-                "; this host has no such address: --listen names one that it has"
+                "; this host does not have this address: give one of its own with --listen"
             }
             _ => "",
         },

@@ -1,4 +1,4 @@
-//! `neph trace`: the route of each flow, and the diamond where paths part.
+//! `neph trace`: the route of each flow, and the diamonds where paths split.
 
 mod target;
 mod waiting;
@@ -24,59 +24,59 @@ use crate::{format, interrupt, output, resolving, sink, value};
 
 use waiting::Waiting;
 
-/// Clear of the ports that Linux gives out itself (from 32768 on).
+/// Below the ephemeral ports of Linux (from 32768 on).
 const FIRST_PORT: u16 = 24_000;
-/// Next hops of one router for which the rule is worked out; beyond, its last number holds. No
-/// table of routes holds more ways.
+/// Number of next hops of a router for which the stopping rule is calculated; beyond, its last
+/// number is used. No routing table has more paths.
 const NEXT_HOPS: u32 = 128;
 
 /// Options of `neph trace`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. A bare host is traced with UDP to port 33434, which is rarely open.\n\
-Exit status: 0 answered, 1 no answer, 2 usage, 130 interrupted (with what is known)."
+    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme: UDP to port 33434, which is rarely open.\n\
+Exit status: 0 at least one hop replied, 1 no reply, 2 usage, 130 interrupted (with the results so far)."
 )]
 pub(crate) struct Args {
-    /// Whom to look for
+    /// Target: host or URL, see below
     target: String,
     #[command(flatten)]
     ip: IpChoice,
-    /// Trace this many flows, instead of as many as it takes to know all paths
+    /// Number of flows to trace, 1 to 50000 [default: as many as needed to find all paths]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     flows: Option<u32>,
-    /// Trace exactly the flows with these source ports (ICMP: identifiers)
+    /// Trace the flows with these source ports (ICMP: identifiers)
     #[arg(long, value_name = "PORT[-PORT]", value_parser = target::ports, conflicts_with = "flows")]
     source_port: Option<target::Ports>,
-    /// How sure to be that no router has a further next hop
+    /// Probability that no next hop of a router is missed, 0.5 to 0.9999
     #[arg(long, value_name = "SHARE", value_parser = confidence, default_value = "0.99")]
     confidence: Confidence,
-    /// Never trace more flows than this to know all paths
+    /// Maximum number of flows to find all paths, 1 to 40000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40_000), default_value = "512")]
     most_flows: u32,
-    /// The farthest hop
+    /// Maximum hop distance (TTL), 1 to 64
     #[arg(long, short = 'm', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64), default_value = "30")]
     max_hops: u8,
-    /// Probes of each flow to each hop
+    /// Number of probes per flow and hop, 1 to 100
     #[arg(long, short = 'q', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100), default_value = "3")]
     queries: u8,
-    /// Probes a second in all
+    /// Maximum probes per second, all together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "500")]
     rate: u32,
-    /// Probes a second to each distance; where routers fall silent, fewer
+    /// Maximum probes per second to each hop distance; reduced where routers do not reply
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "50")]
     hop_rate: u32,
-    /// How long to wait for an answer
+    /// Time to wait for a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     timeout: Span,
-    /// Ordinary sockets even where raw ones are permitted: slower, and not for syn://
+    /// Use ordinary sockets even if raw sockets are permitted: slower, not for syn://
     #[arg(long, action = ArgAction::SetTrue)]
     no_raw: bool,
     #[command(flatten)]
     user: UserChoice,
-    /// Trace from this site of a lab, or this network namespace
+    /// Run at this site of a lab, or in this network namespace
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
-    /// How to write results
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     /// Write results to this file instead of standard output
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     force: Force,
 }
 
-/// A share between 0 and 1, kept as it was typed.
+/// A share between 0 and 1.
 #[derive(Clone, Copy, Debug)]
 struct Confidence(f64);
 
@@ -187,7 +187,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-/// Where this host has no way to the target, what to do about it.
+/// The remedy if this host has no route to the target.
 fn refusal(error: ProbeError, target: IpAddr) -> Failure {
     let no_route = [ErrorKind::NetworkUnreachable, ErrorKind::HostUnreachable];
     match &error {

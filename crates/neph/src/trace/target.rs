@@ -1,4 +1,4 @@
-//! Whom to trace, and from which ports, as it is typed.
+//! Parses the target and the source ports of a trace.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,12 +6,12 @@ use neph_model::{Target, TraceKind, of_many_hosts};
 
 use crate::exit::Failure;
 
-/// The first port of traditional traceroutes: it hardly ever has a listener.
+/// The first port of traditional traceroutes: it rarely has a listener.
 const NOBODYS_PORT: u16 = 33_434;
-/// More flows at once than this need more files than a process may open.
+/// More concurrent flows need more files than a process may open.
 const MOST_PORTS: u16 = 50_000;
 
-/// The kind of packets, and the target in the words of probes.
+/// The kind of packets, and the target as for probes.
 pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
     let Some((scheme, _)) = text.split_once("://") else {
         let target = Target::with_port("udp", text, NOBODYS_PORT).map_err(Failure::usage)?;
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
     Ok((kind, read.map_err(Failure::usage)?))
 }
 
-/// Refuses an address of many hosts: there is no one route to them.
+/// Refuses multicast and broadcast addresses: they have no single route.
 pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
     let Some(what) = of_many_hosts(address) else {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses a link-local address without a link.
+/// Refuses a link-local address without an interface.
 pub(super) fn with_link(destination: SocketAddr) -> Result<(), Failure> {
     match destination {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {
@@ -67,9 +67,9 @@ impl Ports {
     }
 }
 
-/// Whether packets of this kind can have these ports.
+/// Checks that packets of this kind can have these ports.
 pub(super) fn possible(kind: TraceKind, ports: Ports) -> Result<(), Failure> {
-    // The identifier of ICMP echo is its checksum, and no checksum is this.
+    // The identifier of ICMP echo is its checksum, which cannot have this value.
     if kind == TraceKind::Icmp && ports.last == u16::MAX {
         return Err(Failure::usage(
             "--source-port: an identifier of ICMP echo is at most 65534 here; leave out 65535",

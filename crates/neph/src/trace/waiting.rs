@@ -1,5 +1,5 @@
-//! A line that counts the seconds at the terminal while a trace runs: where a router or the target
-//! answers once a second, it takes many.
+//! A line that counts seconds on the terminal while a trace runs. A trace takes long if routers or
+//! the target reply once per second.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::output;
 
-/// How often the line is written again.
+/// Update interval of the line.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Counts until it is dropped, and takes its line away then.
+/// Counts until it is dropped, then clears the line.
 #[derive(Debug)]
 pub(super) struct Waiting {
     counting: Option<(Sender<()>, JoinHandle<()>)>,
@@ -35,7 +35,7 @@ impl Waiting {
             output::rewrite("");
         };
         let thread = thread::Builder::new().name("neph-waiting".to_owned());
-        // Without a thread nothing is counted.
+        // Without a thread there is no progress line.
         let counting = thread.spawn(count).ok().map(|thread| (end, thread));
         Self { counting }
     }

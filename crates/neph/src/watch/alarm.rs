@@ -1,6 +1,6 @@
-//! Which round trips of a watch an alarm counts.
+//! The round trips that an alarm of `neph watch` counts.
 //!
-//! Owns the names of the subjects. Rules and states are neph-model's, which counts in its words.
+//! Owns the names of the subjects. neph-model has rules and states.
 
 use neph_capture::{Answer, Half, Method, Sample};
 use neph_model::Span;
@@ -10,14 +10,14 @@ use neph_text::Fault;
 use crate::alarm;
 use crate::exit::Failure;
 
-/// Which round trips.
+/// The round trips of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// Between here and servers, of the path alone.
+    /// Network path between this interface and servers.
     Path,
-    /// Between here and clients, of the path alone.
+    /// Network path between this interface and clients.
     ClientPath,
-    /// Of servers that answered with data.
+    /// Answers of servers with data.
     WithData,
 }
 
@@ -37,19 +37,19 @@ impl Subject {
     }
 }
 
-/// An alarm over round trips by one method.
+/// An alarm on round trips of one method.
 #[derive(Debug)]
 pub(super) struct Alarm {
     judged: Judged<Subject>,
     method: Method,
-    /// Round trips that it counted.
+    /// Counted round trips.
     counted: u64,
-    /// Those of servers that answered with data, counted or not.
+    /// Answers of servers with data, counted or not.
     with_data: u64,
 }
 
 impl Alarm {
-    /// One that was typed so; of round trips by `method`.
+    /// Parses an alarm on round trips by `method`.
     pub(super) fn parse(text: &str, method: Method) -> Result<Self, Failure> {
         Ok(Self {
             judged: Judged::new(alarm::parse(text, &SUBJECTS, remote)?),
@@ -64,13 +64,13 @@ impl Alarm {
         self.judged.rule()
     }
 
-    /// The message at the end, where there were too few round trips for the rule.
+    /// The message at the end if there were too few round trips for the rule.
     pub(super) fn too_few(&self) -> Option<String> {
         let rule = self.rule();
         let (counted, needs) = (self.counted, rule.quantile.needs);
         let why = match rule.subject {
             Subject::Path if counted == 0 && self.with_data > 0 => {
-                "; answers that carry data say nothing of the path alone: with-data judges those"
+                "; acknowledgements that carry data include the server's time; with-data judges those"
             }
             _ => "",
         };
@@ -82,12 +82,12 @@ impl Alarm {
         })
     }
 
-    /// As the rule was typed, and whether it is raised.
+    /// The rule as given, and whether its alarm is active.
     pub(super) fn standing(&self) -> (&str, bool) {
         self.judged.standing()
     }
 
-    /// Whether it was ever raised.
+    /// Whether the alarm was ever raised.
     pub(super) const fn was_raised(&self) -> bool {
         self.judged.was_raised()
     }
@@ -101,13 +101,13 @@ impl Alarm {
         }
     }
 
-    /// It is `now`, since the watch began: returns a change of the alarm.
+    /// Evaluates the alarm at `now`, counted from the start; returns a change.
     pub(super) fn look(&mut self, now: Span) -> Option<Change> {
         self.judged.look(now)
     }
 }
 
-/// The message for a word that another command knows.
+/// The message for a subject of another command.
 fn remote(word: &str) -> Option<Fault> {
     let is_segment = word.split_whitespace().next() == Some("segment");
     is_segment.then(|| {
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Whether six of these are enough for a rule about the path.
+    /// Whether six of these suffice for a rule about the path.
     fn is_raised_by(sample: &Sample) -> bool {
         let alarm = Alarm::parse("path > 10ms p50", Method::Acknowledgement);
         let mut alarm = alarm.expect("a rule");

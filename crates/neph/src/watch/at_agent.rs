@@ -1,7 +1,7 @@
-//! `neph watch agent:ams/eth0`: captures first at an interface of an agent, then reports the packets as
-//! if they passed here.
+//! `neph watch agent:ams/eth0`: captures at an interface of an agent, then reports the packets as
+//! if they were local.
 //!
-//! Owns the replay: periods by the times of the packets. Does not own the recording (neph-listen).
+//! Owns the replay, with periods by packet timestamps. Does not own the recording (neph-listen).
 
 use std::fs::File;
 use std::io;
@@ -21,13 +21,14 @@ use super::{Args, intake, outcome};
 use crate::exit::{Failure, Outcome};
 use crate::{at_agents, interrupt, output, read, sink};
 
-/// Periods without a packet are shown one by one for this time, nanoseconds; then a clock was set.
+/// Periods without packets are shown for at most this time, nanoseconds; a longer gap means that a
+/// clock was set.
 const SILENT: i64 = 3_600_000_000_000;
 
-/// The point, where it is at an agent.
+/// The point, if it is at an agent.
 ///
 /// # Errors
-/// It begins as one and is none, or an option is not for it.
+/// The point has a syntax error, or an option does not apply.
 pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
     let point = Point::parse(&args.interface, &neph_lab::namespace)?;
     let point = point.filter(|point| point.agent().is_some());
@@ -58,7 +59,7 @@ pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
     }
 }
 
-/// Makes the agent capture, and reports the result.
+/// Captures at the agent, and reports the result.
 pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let watching = Watching::new(args)?;
@@ -120,14 +121,14 @@ fn keep(args: &Args, recorded: &Recorded) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
 }
 
-/// A capture that is replayed by the times of its packets.
+/// A capture that is replayed by packet timestamps.
 struct Replay {
     conversations: Conversations,
     watching: Watching,
     seen: Seen,
     /// Length of a period.
     every: i64,
-    /// When the period ends.
+    /// The end of the period.
     due: Option<i64>,
     is_any: bool,
 }
@@ -146,7 +147,7 @@ impl Replay {
             return Ok(());
         }
         let say = |sentence: &str| output::say(&format!("neph watch: {sentence}"));
-        // A ctrl-C has ended the recording, which is replayed now.
+        // Ctrl-C has ended the recording; the replay starts with a new flag.
         let stop = Stop::new();
         if let Some([from, _]) = recorded.listened {
             self.begin(from.unix_nanos());

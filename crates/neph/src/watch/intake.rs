@@ -1,5 +1,4 @@
-//! Where packets go: into the file of `--write`, and through the table of flows to the
-//! output.
+//! Destinations of packets: the file of `--write`, and the table of flows with its output.
 
 use neph_capture::Limits;
 use neph_model::Wall;
@@ -21,12 +20,12 @@ pub(super) struct Intake {
     conversations: Conversations,
     watching: Watching,
     writing: Option<Writing>,
-    /// Of one interface no packet comes twice.
+    /// A single interface has no duplicates.
     is_any: bool,
     way: CaptureMethod,
 }
 
-/// Of no packet yet; the first period begins.
+/// Without packets so far; starts the first period.
 pub(super) fn conversations(args: &Args) -> Conversations {
     let limits = Limits {
         flows: args.flows.max(1),
@@ -77,7 +76,7 @@ impl Intake {
         }
     }
 
-    /// A period ends; `seen` counts from the beginning.
+    /// Ends a period; `seen` counts from the start.
     pub(super) fn period(&mut self, seen: Seen) {
         let now = clock::pair();
         let wall = Wall::from_unix_nanos(now.wall.0);
@@ -89,23 +88,23 @@ impl Intake {
         }
     }
 
-    /// Something became of an interface that is watched.
+    /// Reports a change of a watched interface.
     pub(super) fn changed(&mut self, change: &Change) {
         self.watching.changed(change);
     }
 
-    /// Answers Prometheus, if it asks.
+    /// Answers a request of Prometheus, if there is one.
     pub(super) fn answer(&mut self, seen: Seen) {
         self.watching.answer(&self.conversations, seen);
     }
 
-    /// Whether the reader of the output is gone.
+    /// Whether the reader of the output has closed it.
     pub(super) const fn is_refused(&self) -> bool {
         self.watching.is_refused()
     }
 
-    /// No more packets come: reports the last period, all flows, and what was written. Returns whether an
-    /// alarm was raised, and any output error.
+    /// Ends the watch: reports the last period, all flows, and the written packets. Returns whether
+    /// an alarm was raised, and any output error.
     pub(super) fn finish(mut self, seen: Seen) -> (bool, Result<(), Failure>) {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);

@@ -1,8 +1,7 @@
-//! `neph watch`: round trips of the flows that pass an interface, while they pass, without sending a
-//! packet.
+//! `neph watch`: passive RTT of live traffic at an interface.
 //!
-//! Joins what listens, the table of flows and what is shown of it. Memory is bounded by the flows
-//! at a time. Nothing is allocated for a packet, except where its flow is new.
+//! Connects the capture, the table of flows and the output. The number of tracked flows bounds the
+//! memory. A packet allocates nothing, unless its flow is new.
 
 mod alarm;
 mod at_agent;
@@ -46,84 +45,80 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Options of `neph watch`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The interface whose packets are looked at; any: all of them; agent:AGENT/INTERFACE: that of an agent, which
-    /// captures first and sends what it has at the end
+    /// Interface; any: all interfaces; agent:AGENT/INTERFACE: capture at an agent, results at the end
     #[arg(value_name = "INTERFACE")]
     interface: String,
-    /// Where the controller of the agent is: the folder in which neph control serve runs
+    /// Use the agents of the controller in this folder, where neph control serve runs
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
-    /// How to write flows
+    /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
-    /// Length of a period: how often flows are shown
+    /// Length of a period: time between two reports
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     every: Span,
-    /// What the lines of the table are ordered by
+    /// Order of the table
     #[arg(long, value_enum, default_value = "p50")]
     sort: SortChoice,
-    /// Lines of the table, at most
+    /// Maximum number of lines per table; JSON has all flows
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Which round trips table and sentences show; JSON has both
+    /// Method of the round trips in tables and messages; JSON has both
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: By,
-    /// Each round trip and each event too, a line each, as they are found (ndjson)
+    /// Also write every round trip and event, one line each, as they are found (needs ndjson)
     #[arg(long)]
     samples: bool,
     #[command(flatten)]
     choice: PacketArgs,
-    /// End after so many packets
+    /// Stop after this many packets [default: until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
-    /// End after so long
+    /// Run for this duration [default: until ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
     #[command(flatten)]
     user: UserChoice,
-    /// Watch in this site of a lab, or this network namespace
+    /// Run at this site of a lab, or in this network namespace
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
-    /// Say when round trips are too long, and when no more: 'path > 2ms p99 for 30s'; may be given
-    /// more than once
+    /// Raise an alarm on this condition: 'path > 2ms p99 for 30s'; repeatable
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
-    /// Tell each alarm to this address too, by a POST
+    /// Also send each alarm to this URL by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     webhook: Option<Url>,
-    /// Answer Prometheus there: a port of the loopback interface, or ADDRESS:PORT
+    /// Serve Prometheus metrics at ADDRESS:PORT, or at this port of the loopback interface
     #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
-    /// Write the packets into this file too (pcap in nanoseconds); '-' is standard output, and then
-    /// nothing else is told
+    /// Also write the packets to this file (pcap with nanoseconds); '-' writes only them, to
+    /// standard output
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Bytes that are kept of each packet: its headers suffice
+    /// Bytes to capture of each packet, 64 to 262140; headers suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// How packets come; bpf costs those who are watched less, and is taken where it tells the same
+    /// Capture method [default: bpf where possible with the same results, else ring]
     #[arg(long, value_name = "WAY", value_parser = ways())]
     listen: Option<CaptureMethod>,
-    /// Memory in which packets wait to be looked at, 2MiB to 1GiB; when it is full packets are lost,
-    /// and counted
+    /// Ring buffer, 2MiB to 1GiB; when full, packets are dropped and counted
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
     ring: ByteSize,
-    /// Flows at a time: one more ends the one that was silent the longest
+    /// Maximum number of tracked flows; beyond it the least recently active flow is evicted
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
-    /// A flow that is silent for longer is over
+    /// End a flow after this time without packets
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]
     idle: Span,
-    /// Servers at this UDP port speak QUIC, also where the handshake was not seen; 443 always; may be given
-    /// more than once
+    /// UDP port of QUIC servers, for flows without a captured handshake; 443 always counts; repeatable
     #[arg(long, value_name = "PORT", value_parser = value::port)]
     quic_port: Vec<u16>,
 }
 
 impl Args {
-    /// What is listened to.
+    /// The settings of the capture.
     fn listening<'a>(&'a self, wanted: &'a Wanted) -> Result<Listening<'a>, Failure> {
         let way = match (self.listen, &self.write) {
             (Some(CaptureMethod::Bpf), Some(_)) => {
@@ -146,7 +141,7 @@ impl Args {
         })
     }
 
-    /// What it keeps of the privileges that neph was started with.
+    /// The privileges that the command keeps.
     fn needs(&self) -> Needs {
         let is_reserved = self.prometheus.is_some_and(|at| at.port() < 1024);
         Needs::of(&Row::WATCH)
@@ -156,18 +151,18 @@ impl Args {
             .writes(self.write.as_deref())
     }
 
-    /// Whether standard output is the capture's.
+    /// Whether standard output receives the capture.
     fn writes_out(&self) -> bool {
         self.write.as_deref() == Some(Path::new(OUT))
     }
 
-    /// Whether something else than the capture is asked for.
+    /// Whether other output than the capture is requested.
     const fn reports_more(&self) -> bool {
         let is_reported = self.samples || self.prometheus.is_some() || !self.alarm.is_empty();
         is_reported || matches!(self.format, Format::Ndjson)
     }
 
-    /// Whether it writes one line per report.
+    /// Whether the output has one JSON object per line.
     const fn writes_lines(&self) -> bool {
         matches!(self.format, Format::Ndjson)
     }
@@ -183,7 +178,7 @@ impl Args {
     }
 }
 
-/// How much is kept of each packet.
+/// Bytes that are captured of each packet.
 pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
     // A written packet has room for a VLAN tag: readers take no more than 262,144 bytes.
     const RANGE: RangeInclusive<u64> = 64..=262_140;
@@ -193,7 +188,7 @@ pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "64 to 262140 bytes can be kept".to_owned())
 }
 
-/// Memory of a ring: it is rounded up to whole blocks.
+/// Size of the ring buffer, rounded up to whole blocks.
 pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
     let (least, most) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
     let ByteSize(bytes) = value::size(text)?;
@@ -204,7 +199,7 @@ pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
     Err("write a size from 2MiB to 1GiB, as 32MiB".to_owned())
 }
 
-/// Carries an order for a capture out.
+/// Carries out an order for a capture.
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     recording::carry_out(order)
 }
@@ -222,7 +217,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::usage("--samples needs --format ndjson"));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    // Before anything is opened or written over: its options may be wrong.
+    // Before anything is opened or overwritten: options may be wrong.
     let watching = Watching::new(args)?;
     let choice = args.choice.choice();
     choice.check()?;
@@ -264,7 +259,7 @@ fn outcome(
     })
 }
 
-/// Takes packets until there were enough, the time is over or ctrl-C.
+/// Processes packets until the count or the duration is reached, or ctrl-C.
 fn listen(
     args: &Args,
     stop: &Stop,
@@ -303,7 +298,7 @@ fn listen(
         capture_interface.take_some(|packet, dissected| intake.packet(packet, dissected));
     }
     drop(idle_priority);
-    // That the interface is gone is known before the report that it went down.
+    // The end of the interface is known before the report that it went down.
     capture_interface
         .changes()
         .iter()
@@ -312,17 +307,14 @@ fn listen(
     fault.map_err(Failure::from)
 }
 
-/// The ways that packets come, as `--listen` names them.
+/// The capture methods of `--listen`.
 fn ways() -> impl TypedValueParser<Value = CaptureMethod> {
     let named = |way: CaptureMethod, help: &'static str| PossibleValue::new(way.name()).help(help);
     let ways = [
-        named(
-            CaptureMethod::Ring,
-            "Through a packet ring, as tcpdump has them",
-        ),
+        named(CaptureMethod::Ring, "Packet ring, as in tcpdump"),
         named(
             CaptureMethod::Bpf,
-            "Through BPF programs that copy the beginning of each packet",
+            "BPF programs that copy the start of each packet",
         ),
     ];
     PossibleValuesParser::new(ways).map(|name| {
@@ -334,9 +326,9 @@ fn ways() -> impl TypedValueParser<Value = CaptureMethod> {
     })
 }
 
-/// Begins the file that `--write` names.
+/// Creates the file of `--write`.
 fn write_into(path: &Path, force: Force, heads: (u32, u32)) -> Result<Writing, Failure> {
-    // Where standard output was closed, another file may have its number.
+    // If standard output is closed, another file may have its descriptor.
     if path == Path::new(OUT) {
         output::is_open()?;
     }

@@ -1,5 +1,5 @@
-//! An interface's packets into a capture, and nothing else: for standard output (`--write -`), and for
-//! a point of `neph hops`.
+//! Writes the packets of an interface to a capture, without analysis: for `--write -`, and for
+//! points of `neph hops`.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
     stream(&args.listening(&wanted)?, args.force, args.duration)
 }
 
-/// Carries an order out: the capture goes to standard output until it is ended.
+/// Carries out an order: writes the capture to standard output until it ends.
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     let needs = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
     needs.restrict(&UserChoice::default())?;
@@ -53,7 +53,7 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     stream(&listening, Force::default(), None)
 }
 
-/// Writes what is listened to to standard output, for so long or until it is ended.
+/// Writes captured packets to standard output, for a duration or until it ends.
 fn stream(
     listening: &Listening<'_>,
     force: Force,

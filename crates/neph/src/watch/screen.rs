@@ -1,4 +1,5 @@
-//! Shows a period to people: a line per flow and per other pair. A terminal redraws it in place.
+//! Shows a period as text: one line per flow and per other pair. On a terminal it replaces the
+//! period before.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -14,8 +15,8 @@ use unicode_width::UnicodeWidthChar;
 use super::Args;
 use crate::output;
 
-/// Lines of a period besides its flows: headings, the number of hidden flows, the sentence, and the
-/// line of the cursor.
+/// Lines of a period other than flows: headings, the number of hidden flows, the summary, and the
+/// cursor line.
 const ALONGSIDE: usize = 4;
 /// The headings of the second table, and the empty line before it.
 const SECOND: usize = 2;
@@ -24,14 +25,14 @@ pub(super) struct Screen {
     sort: Sort,
     method: Method,
     is_terminal: bool,
-    /// Lines of the period that stand on the terminal.
+    /// Displayed lines of the period.
     drawn: usize,
     rows: First,
-    /// Pairs that asked or answered outside of TCP.
+    /// Pairs with exchanges outside of TCP.
     exchanges: First,
-    /// Lines that are there for both.
+    /// Lines of the terminal for both tables.
     room: usize,
-    /// Flows of this period that are not among the rows.
+    /// Flows of this period without a row.
     hidden: u64,
 }
 
@@ -46,14 +47,14 @@ impl Screen {
             is_terminal,
             drawn: 0,
             rows: First::new(args.top.min(room)),
-            // So that flows keep most of a terminal.
+            // Flows keep most of the terminal.
             exchanges: First::new(args.top.min(room / 4)),
             room,
             hidden: 0,
         }
     }
 
-    /// A flow of the period that is to be drawn.
+    /// Adds a flow of the period.
     pub(super) fn flow(&mut self, length: Span, flow: &Flow, recent: &Recent) {
         let rank = self.sort.rank_of(
             (recent.sent(Side::Client), recent.sent(Side::Server)),
@@ -67,7 +68,7 @@ impl Screen {
         self.hidden += u64::from(!kept);
     }
 
-    /// A pair of the period that is to be drawn.
+    /// Adds a pair of the period.
     pub(super) fn exchange(&mut self, pair: &Pair, recent: &Counted) {
         if exchanges::is_worth_a_line(recent) {
             let rank = exchanges::rank(pair, recent);
@@ -76,7 +77,7 @@ impl Screen {
         }
     }
 
-    /// Draws the period, and begins the next.
+    /// Draws the period, and starts the next.
     pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
         let mut flows = self.rows.take();
         let asked = self.exchanges.take();
@@ -113,7 +114,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Leaves the drawn period, so that other output can follow below it.
+    /// Keeps the drawn period, so that other output follows below it.
     pub(super) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.is_terminal {
             writeln!(out)?;
@@ -123,7 +124,7 @@ impl Screen {
     }
 }
 
-/// As much of a line as fits: one that wraps could not be drawn over.
+/// Truncates a line to the width: a wrapped line could not be redrawn.
 fn cut(line: &str, width: usize) -> &str {
     let mut taken = 0;
     let end = line.char_indices().find(|(_, letter)| {

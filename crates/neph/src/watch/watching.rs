@@ -1,4 +1,4 @@
-//! Output while packets come: the flows of each period, and at the end the results of `neph read`.
+//! Output during the watch: the flows of each period, and at the end the results of `neph read`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,14 +38,14 @@ pub(super) struct Watching {
     alarms: Vec<Alarm>,
     webhook: Option<Webhook>,
     metrics: Option<(Metrics, MetricsServer)>,
-    /// When the first period began.
+    /// The start of the first period.
     first: RawNanos,
-    /// When the period began.
+    /// The start of the period.
     began: Pair,
     seen: Seen,
     others: Others,
     counts: Counts,
-    /// Up to now, and when the period began.
+    /// The totals now, and at the start of the period.
     repairs: [Repairs; 2],
 }
 
@@ -78,18 +78,18 @@ impl Watching {
         })
     }
 
-    /// Whether the reader of the output is gone.
+    /// Whether the reader of the output has closed it.
     pub(super) const fn is_refused(&self) -> bool {
         self.reporting.is_refused()
     }
 
-    /// The first period begins at this moment, and not now.
+    /// Sets the start of the first period.
     pub(super) const fn begin_at(&mut self, at: Pair) {
         self.first = at.raw;
         self.began = at;
     }
 
-    /// Reports the period that ends now; `seen` counts from the beginning.
+    /// Reports the period that ends now; `seen` counts from the start.
     pub(super) fn period(
         &mut self,
         all: &mut Conversations,
@@ -139,7 +139,7 @@ impl Watching {
         self.repairs[1] = self.repairs[0];
     }
 
-    /// Answers Prometheus, if it asks.
+    /// Answers a request of Prometheus, if there is one.
     pub(super) fn answer(&mut self, all: &Conversations, seen: Seen) {
         let Some((metrics, metrics_server)) = &mut self.metrics else {
             return;
@@ -157,7 +157,7 @@ impl Watching {
         });
     }
 
-    /// Reports a change of an interface: the watched one, or one of all.
+    /// Reports a change of an interface.
     pub(super) fn changed(&mut self, change: &Change) {
         let at = Wall::from_unix_nanos(clock::wall().0);
         let at_unix_ns = at;
@@ -174,15 +174,15 @@ impl Watching {
         let is_any = self.interface == ANY;
         let reported = match change {
             Change::Fallen(name) if is_any => {
-                format!("{name} went down or away; the others are watched on")
+                format!("{name} went down or was removed; the other interfaces are still watched")
             }
-            Change::Fallen(name) => format!("{name} went down or away"),
+            Change::Fallen(name) => format!("{name} went down or was removed"),
             Change::Risen(name) => format!("{name} is up; it is watched"),
         };
         output::say(&format!("{}  {reported}", when::utc(at)));
     }
 
-    /// Output between periods: a line for programs; people read it on standard error.
+    /// Output between periods: a JSON line; as text on standard error.
     fn aside(&mut self, reported: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
@@ -208,7 +208,7 @@ impl Watching {
         }
     }
 
-    /// All periods were reported. Returns whether an alarm was raised, and any output error.
+    /// Ends after all periods are reported. Returns whether an alarm was raised, and any output error.
     pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> (bool, io::Result<()>) {
         all.end(&mut self);
         if let Some(screen) = &mut self.screen {

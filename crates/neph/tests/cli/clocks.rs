@@ -65,7 +65,7 @@ fn a_line_tells_offset_and_bound_together_and_the_formula_beside_them() {
         "raw clocks  ",
         "drift",
         "wander",
-        "four stamps",
+        "four timestamps",
         "steps",
     ] {
         assert!(

@@ -83,7 +83,7 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
         let ran = place.neph(["read", name, "--format", "json"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         for reported in [
-            format!("{name} can be unpacked up to byte "),
+            format!("{name} can be decompressed up to byte "),
             format!("the {program} data is corrupt there or before; copy the file again"),
         ] {
             assert!(ran.err.contains(&reported), "{}", ran.err);

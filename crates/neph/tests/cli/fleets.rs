@@ -154,7 +154,10 @@ fn bad_input_gets_a_sentence_and_status_2() {
             vec!["syn://127.0.0.1:1", "-n", "5000"],
             "5000 SYNs a second to each target are more than 200",
         ),
-        (vec!["127.0.0.1", "::1", "-n", "1"], "a flow each at least"),
+        (
+            vec!["127.0.0.1", "::1", "-n", "1"],
+            "at least one flow each",
+        ),
         (vec!["127.0.0.1", "--site", "nonesuch"], "nonesuch"),
         (
             vec!["127.0.0.1", "-c", "1", "--output", "/nonesuch/file"],

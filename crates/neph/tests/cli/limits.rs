@@ -103,7 +103,7 @@ fn a_load_names_the_quota_that_leaves_it_a_part_of_a_cpu() {
              at most, not 90 %; --target 45% has room\n"
         );
         assert!(ran.err.starts_with(&reported), "{}", ran.err);
-        let why = format!("90 % was asked: {quota} the time of 0.45 CPUs");
+        let why = format!("90 % was requested: {quota} the time of 0.45 CPUs");
         assert!(ran.err.contains(&why), "{}", ran.err);
     }
     let ran = group.neph("stress cpu --target 5% --cores 2 -w 100ms");

@@ -183,7 +183,7 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     assert!(text.contains(&format!(": {anew}\n")), "{text}");
     let ran = place.neph(anew.split(' ').skip(1));
     assert!(
-        ran.out.contains("Clocks of here and there: one."),
+        ran.out.contains("here and there have the same clock."),
         "{}",
         ran.out
     );
@@ -372,7 +372,7 @@ fn points_that_are_none_are_refused_in_one_sentence() {
         ),
         (
             ["iface:lo", "x=iface:lo@no-such-site"],
-            "no such network namespace",
+            "network namespace does not exist",
         ),
     ] {
         let ran = place.neph(["hops", points[0], points[1], "-w", "1s"]);

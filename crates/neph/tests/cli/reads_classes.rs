@@ -68,6 +68,6 @@ fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
         (&110_000_000.into(), &2.into())
     );
     let text = place.neph(["read", "a.pcap"]).out;
-    let reported = "Set aside as delayed acknowledgements of servers";
+    let reported = "Excluded as delayed acknowledgements of servers";
     assert!(text.contains(reported), "{text}");
 }

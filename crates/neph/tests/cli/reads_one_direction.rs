@@ -118,10 +118,7 @@ fn sentences_tell_the_path_by_the_method_that_the_table_has() {
     }
     let (text, _) = read(&capture, &["--by", "echo"]);
     let (by_acknowledgement, _) = read(&capture, &[]);
-    assert!(
-        text.contains("Path to servers and back, by echo: "),
-        "{text}"
-    );
+    assert!(text.contains("Path RTT to servers, by echo: "), "{text}");
     assert!(
         !by_acknowledgement.contains("by echo"),
         "{by_acknowledgement}"

@@ -110,11 +110,11 @@ fn a_certificate_that_is_not_trusted_ends_what_has_no_end_at_once() {
 
     let ran = few(&target, &["--timeout", "200ms"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
-    let title = format!("{target} (127.0.0.1), a server whose certificate is not trusted");
+    let title = format!("{target} (127.0.0.1), a server with an untrusted certificate");
     assert!(ran.out.starts_with(&title), "{}", ran.out);
     assert!(
         ran.out.contains("3 messages, 0 replies"),
-        "what was asked for is tried: {}",
+        "the request is tried: {}",
         ran.out
     );
 }
@@ -192,7 +192,7 @@ fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
         (
             "http://127.0.0.1:9",
             &["--stamp-key", "env:PATH"],
-            "udp:// alone speaks STAMP",
+            "only udp:// uses STAMP",
         ),
         (
             "icmp://127.0.0.1",

@@ -283,7 +283,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
 #[test]
 fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
     let place = Place::empty();
-    for (name, part) in [("last", "stands for the campaign"), ("", "not empty")] {
+    for (name, part) in [("last", "means the campaign"), ("", "not empty")] {
         let ran = place.neph(["flows", "127.0.0.1", "-c", "1", "--save", name]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);

@@ -31,7 +31,7 @@ fn a_load_tells_what_each_thread_worked_by_its_own_clock() {
     // What it says and how it ends are one.
     let held = (worked - 25.0).abs() <= 3.0;
     assert_eq!(ran.status, i32::from(!held), "{}", ran.err);
-    assert_eq!(ran.err.contains("was asked"), !held, "{}", ran.err);
+    assert_eq!(ran.err.contains("was requested"), !held, "{}", ran.err);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     let many = ["stress", "cpu", "--target", "100%", "--cores", "256"];
     let ran = neph(many.into_iter().chain(["-w", "1s"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
-    assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
+    assert_eq!(ran.err.matches("was requested").count(), 1, "{}", ran.err);
     let there = thread::available_parallelism().map_or(1, usize::from);
     let reported = format!("; --cores {there} has room\n");
     let first = ran.err.lines().next().expect("a line");
@@ -248,7 +248,7 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     );
     assert!(ran.err.contains(&reported), "{}", ran.err);
     assert!(
-        ran.err.contains("was asked: there are too few CPUs"),
+        ran.err.contains("was requested: there are too few CPUs"),
         "{}",
         ran.err
     );

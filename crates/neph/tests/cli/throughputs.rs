@@ -68,7 +68,7 @@ fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
     for part in [
         "\nup: ",
         "\ndown: ",
-        "The rate that was asked for is the limit: 50 Mbit/s",
+        "The requested rate is the limit: 50 Mbit/s",
     ] {
         assert!(text.out.contains(part), "{}", text.out);
     }
@@ -95,9 +95,17 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
     ]);
     let address = there.address.as_str();
     for (words, status, why) in [
-        ("-w 6s --rate 1Mbit/s", 1, "this server grants 5"),
-        ("-w 1s --rate 1Mbit/s -n 3", 1, "this server grants 2"),
-        ("-w 1s --rate 2Gbit/s", 1, "this server grants 1 Gbit/s"),
+        ("-w 6s --rate 1Mbit/s", 1, "this server allows at most 5"),
+        (
+            "-w 1s --rate 1Mbit/s -n 3",
+            1,
+            "this server allows at most 2",
+        ),
+        (
+            "-w 1s --rate 2Gbit/s",
+            1,
+            "this server allows at most 1 Gbit/s",
+        ),
         ("-w 1s", 1, "name a rate"),
         ("-w 1ms", 2, "write 100ms to 24h"),
         ("--udp --size 31", 2, "write 32 to 65507 bytes"),

@@ -71,8 +71,8 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
     let there = Serving::start(&["--max-duration", "5s", "--max-streams", "2"]);
     let address = there.address.as_str();
     for (words, status, why) in [
-        ("-w 6s", 1, "this server grants 5"),
-        ("-w 1s -n 3", 1, "this server grants 2"),
+        ("-w 6s", 1, "this server allows at most 5"),
+        ("-w 1s -n 3", 1, "this server allows at most 2"),
         ("-w 1ms", 2, "write 100ms to 24h"),
         ("--request 15", 2, "--request 15 B: write 16 to 65507 bytes"),
         ("--reply 15", 2, "--reply 15 B: write 16 to 65507 bytes"),

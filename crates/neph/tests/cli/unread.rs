@@ -10,11 +10,11 @@ fn a_number_that_cannot_be_is_told_in_one_sentence() {
             "'-5' is no value for -n: numbers and times",
         ),
         (&["ping", "::1", "-i", "-1s"], "are not below zero"),
-        (&["flows", "::1", "-n", "2.5"], "a whole number is needed"),
-        (&["trace", "::1", "-q", "x"], "a whole number is needed"),
+        (&["flows", "::1", "-n", "2.5"], "give a whole number"),
+        (&["trace", "::1", "-q", "x"], "give a whole number"),
         (
             &["lab", "up", "x.toml", "--every", "0"],
-            "a whole number is needed, at least 1",
+            "give a whole number, at least 1",
         ),
     ];
     for (words, part) in cases {

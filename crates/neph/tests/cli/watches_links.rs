@@ -43,7 +43,7 @@ fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
             ip("link set lo down");
             let (at, reported) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(reported, "lo went down or away");
+            assert_eq!(reported, "lo went down or was removed");
             ip("link set lo up");
             let (at, reported) = next(&mut printed);
             assert!(is_time(&at), "{at}");
@@ -68,7 +68,7 @@ fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_th
         let ran = place.neph(["watch", "one"]);
         assert_eq!(ran.status, 1);
         assert!(
-            ran.err.contains("watch it again when it is up"),
+            ran.err.contains("start neph watch again when it is up"),
             "{}",
             ran.err
         );
@@ -115,15 +115,15 @@ fn one_of_all_interfaces_that_goes_down_or_away_is_told_and_the_others_are_watch
             assert_eq!(reported, expected);
         };
         ip("link set one down");
-        wording("one went down or away; the others are watched on");
+        wording("one went down or was removed; the other interfaces are still watched");
         ip("link set one up");
         wording("one is up; it is watched");
         ip("link set one down");
-        wording("one went down or away; the others are watched on");
+        wording("one went down or was removed; the other interfaces are still watched");
         // What was down already is not told again.
         ip("link delete one");
         ip("link delete two");
-        wording("two went down or away; the others are watched on");
+        wording("two went down or was removed; the other interfaces are still watched");
         exchange("127.0.0.1", 5);
         send("INT", child.id());
         let ran = Ran::from(child.wait_with_output().expect("it ends"));

@@ -312,7 +312,7 @@ fn what_cannot_be_meant_is_a_mistake_of_the_command_line_with_what_to_write_inst
         (&["trace", "::1", "-4"], "drop -4"),
         (
             &["trace", "127.0.0.1", "--site", "no-such-site"],
-            "no such network namespace",
+            "network namespace does not exist",
         ),
         (&["check", "nonesuch.toml"], "write its path"),
         (&["lab", "check", "nonesuch.toml"], "write its path"),

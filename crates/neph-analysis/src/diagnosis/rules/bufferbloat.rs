@@ -16,7 +16,7 @@ use raised::longest;
 pub(crate) const RULE: Rule = Rule {
     name: "bufferbloat",
     title: "bufferbloat",
-    limits: "The rule sees that a queue fills, not where. It compares the rate of the messages with the rate of the link to find out who fills the queue. A queue that is full during the whole experiment looks like a longer path.",
+    limits: "The rule detects that a queue fills, not where. It compares the rate of the messages with the rate of the link to find out who fills the queue. A queue that is full during the whole experiment looks like a longer path.",
     covers: &["transmission"],
     needs: &[Need::Replies(MESSAGES), Need::Network],
     look,

@@ -151,7 +151,7 @@ fn reported(runs: &[&Run<'_>]) -> Option<Found> {
         if cost.is_everybodys() {
             "it takes"
         } else {
-            "such a one takes"
+            "each of them takes"
         },
         percent(cost.paid / cost.service),
     );

@@ -85,9 +85,9 @@ impl Blocked {
     /// What delays the earlier bytes.
     fn why(&self) -> &'static str {
         if 2 * self.queued > self.waits.len() {
-            "whose bytes are still in the interface queue"
+            "with bytes still in the interface queue"
         } else {
-            "whose bytes the send window holds back"
+            "with bytes held back by the send window"
         }
     }
 

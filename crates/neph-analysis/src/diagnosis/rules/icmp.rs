@@ -145,8 +145,8 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         everywhere(seen.len()),
     );
     let found = Found::new(cause, remedy, confidence)
-        .with("quickest echo", echo, "ms")
-        .with("quickest message", message, "ms")
+        .with("fastest echo", echo, "ms")
+        .with("fastest message", message, "ms")
         .with("difference", shift, "ms")
         .seen_in(seen.iter().map(|(run, _)| *run));
     Some(found)

@@ -294,10 +294,10 @@ fn messages_that_queue_in_the_sender_are_told() {
         number(&reported, "share of messages that wait") > 0.5,
         "{reported:#?}"
     );
-    assert!(reported.cause.contains("the send window holds back"));
+    assert!(reported.cause.contains("held back by the send window"));
     // The kernel may not tell when the bytes came to the interface's queue, or they may stand there.
     for (sched, words) in [
-        (None, "the send window holds back"),
+        (None, "held back by the send window"),
         (Some(0.0), "interface queue"),
     ] {
         let world = World {

@@ -107,7 +107,7 @@ impl Compared {
             Some(Verdict::Better) => "better".to_owned(),
             Some(Verdict::Worse) => "worse".to_owned(),
             Some(Verdict::Equivalent) => {
-                format!("equivalent, as {} would matter", self.size(self.least))
+                format!("equivalent within a margin of {}", self.size(self.least))
             }
             Some(Verdict::Inconclusive) => "inconclusive".to_owned(),
             None => "no verdict".to_owned(),
@@ -123,7 +123,7 @@ impl Compared {
             return String::new();
         }
         if self.is_paired() {
-            return format!(" (of {} alone)", plural(first, "block"));
+            return format!(" (only {})", plural(first, "block"));
         }
         let of = plural(other, "experiment");
         format!(" ({of} against {}, of different blocks)", count(first))

@@ -35,7 +35,7 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
     if let Length::Duration(span) = axes.length
         && span < Measure::SECOND
     {
-        let what = format!("a transfer takes 1 s at least, and the duration is {span}");
+        let what = format!("a transfer lasts at least 1 s, and the duration is {span}");
         let fault = Fault::new(what, "write a longer duration");
         return Some((ParameterName::Measure, fault));
     }
@@ -172,7 +172,7 @@ mod tests {
             ("100Mbit/s", "", "max for as much as goes"),
             (", \"--throughput=7421\"", "", "serves no throughput tests"),
             ("--throughput=7421", "--throughput=0", "--throughput"),
-            ("\"30s\"", "\"900ms\"", "takes 1 s at least"),
+            ("\"30s\"", "\"900ms\"", "lasts at least 1 s"),
             (
                 "measure = [\"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\"]",
                 "throughput_port = 7420",

@@ -20,7 +20,7 @@ struct Trailing;
 
 impl fmt::Display for Trailing {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("something that gzip did not pack stands behind it")
+        out.write_str("it is followed by data that is not gzip")
     }
 }
 

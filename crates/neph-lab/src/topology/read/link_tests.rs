@@ -247,7 +247,7 @@ fn what_a_schedule_cannot_be_is_said_with_a_remedy() {
         ),
         ("every = \"10s\"", "every = \"1ms\"", "at least 10ms"),
         ("every = \"10s\"", "until = \"11s\"", "drop 'until'"),
-        ("reshuffle = true", "reshuffle = false", "say what it does"),
+        ("reshuffle = true", "reshuffle = false", "give an action"),
         (
             "reshuffle = true",
             "reshuffle = true\nmtu = 600",

@@ -24,7 +24,7 @@ pub(super) fn reroutes(
 ) -> Vec<Reroute> {
     let tables = fields.tables("reroute");
     if let Some(table) = tables.first().filter(|_| routing != Routing::Ecmp) {
-        let what = "there is one way to each site, so nothing can be rerouted";
+        let what = "each site has only one path, so nothing can be rerouted";
         table.fault(table.span(), what, "write routing = \"ecmp\" at the top");
     }
     if tables.len() > MOST {
@@ -121,7 +121,7 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
         if !chooses {
             let site = &topology.sites[reroute.site].name;
             let what = format!(
-                "[[reroute]] {} changes nothing: '{site}' has no equal ways there",
+                "[[reroute]] {} changes nothing: '{site}' has no equal-cost paths there",
                 number + 1
             );
             let remedy =

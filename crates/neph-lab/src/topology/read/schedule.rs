@@ -165,7 +165,7 @@ fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<W
 }
 
 fn nothing(table: &Fields<'_>) {
-    let remedy = "say what it does, such as delay = \"80ms\" or reshuffle = true";
+    let remedy = "give an action, such as delay = \"80ms\" or reshuffle = true";
     table.fault(table.span(), "this entry changes nothing", remedy);
 }
 

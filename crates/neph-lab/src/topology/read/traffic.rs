@@ -52,7 +52,7 @@ fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> 
         table.fault(every.span.clone(), what, remedy);
     }
     if from.is_some() && from == to {
-        let what = "this goes from a site to itself";
+        let what = "source and destination are the same site";
         table.fault(table.span(), what, "name two different sites");
     }
     // The routes of such a site are locked to its own.

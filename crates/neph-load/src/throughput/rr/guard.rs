@@ -157,7 +157,7 @@ impl Rate {
         let bits = u128::from(self.bytes) * 8 * u128::from(self.streams) * 1_000_000_000;
         if bits > u128::from(self.most.bits_per_second()) * u128::from(passed.unsigned_abs()) {
             return Err(io::Error::other(format!(
-                "its payload is more than the {} that this server grants",
+                "its payload is more than the {} that this server allows",
                 self.most
             )));
         }

@@ -183,7 +183,7 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
             }
             stop.set();
         });
-        let measured = measured.expect("what was measured is kept");
+        let measured = measured.expect("the results so far are kept");
         assert!(measured.is_stopped && measured.counts.transactions > 100);
         assert!(
             refusals
@@ -207,7 +207,7 @@ fn a_rate_above_what_the_server_grants_ends_the_test_and_keeps_what_was_measured
         long.ask.duration_ns = 30_000_000_000;
         let measured = measure(asked(server, &long), &Stop::new(), &mut |_| {}).expect("it began");
         let fault = measured.fault.expect("it broke off");
-        assert!(fault.contains("that this server grants"), "{fault}");
+        assert!(fault.contains("that this server allows"), "{fault}");
         assert!(measured.counts.transactions > 0);
     });
 }

@@ -54,11 +54,11 @@ impl Over {
         if any(|one| matches!(one, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band holds 90 % of the pairs."
         } else if any(|one| matches!(one, Self::Pairs(_))) {
-            " A line is the median over pairs at each point, of each pair the median over its blocks; the band goes from the lowest pair to the highest."
+            " A line is the median over pairs at each point, of each pair the median over its blocks; the band covers all pairs, lowest to highest."
         } else if any(|one| matches!(one, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
             " A line is the median over blocks at each point; the band holds 90 % of the blocks."
         } else if any(|one| matches!(one, Self::Blocks(_))) {
-            " A line is the median over blocks at each point; the band goes from the lowest block to the highest."
+            " A line is the median over blocks at each point; the band covers all blocks, lowest to highest."
         } else {
             ""
         }

@@ -118,7 +118,7 @@ pub(super) fn chosen(lines: &[Line]) -> &'static str {
     if lines.iter().all(|line| line.reported) {
         return "";
     }
-    " In colour: the pair whose flows move soonest, the one in the middle, and the last."
+    " In colour: the pairs with the shortest, the median and the longest time until a path change."
 }
 
 /// The logarithm of time that passes below a curve: sooner is smaller.

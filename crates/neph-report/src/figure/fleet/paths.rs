@@ -71,7 +71,7 @@ fn lacking(trace: &FlowTrace) -> Option<String> {
         ));
     }
     if routes().any(is_short) {
-        text.push("Paths end with the last router that answered, without the target, where it was not asked or did not answer.".to_owned());
+        text.push("Paths end with the last router that answered, and without the target if it was not probed or did not answer.".to_owned());
     }
     (!text.is_empty()).then(|| text.join(" "))
 }
@@ -79,9 +79,7 @@ fn lacking(trace: &FlowTrace) -> Option<String> {
 fn caption(layout: &Layout, paths: usize) -> String {
     let mut text = "Hops from left to right; the height of a router is its share of the flows. Ribbons are paths; those with most flows are coloured, the fastest at the bottom. Right: share of the path, median latency of its flows, and the start of its fingerprint. The latency of a flow is its last base latency if the RTT of the trace agrees with it, else the RTT of the trace. It includes the reverse path, which is not drawn.".to_owned();
     if layout.columns.iter().any(|column| column.skipped > 0) {
-        text.push_str(
-            " Hops that all flows share are left out where they stand between such; below stands how many.",
-        );
+        text.push_str(" Consecutive hops that all flows share are omitted; their number is below.");
     }
     let mut nodes = layout.columns.iter().flat_map(|column| &column.nodes);
     if nodes.any(|node| node.who == Who::Silent) {

@@ -89,7 +89,7 @@ fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
 fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
     let mut text = "Packets of all protocols. The segments are stacked in the order of the points, in both directions; white: no packet.".to_owned();
     if drawing.count() > 1 {
-        text.push_str(" Medians need not add up: the dark line is the median of the whole path, of packets that every point saw.");
+        text.push_str(" Medians need not add up: the dark line is the median of the whole path, of packets seen at every point.");
     }
     if is_lossy(ways) {
         text.push_str(" Red above a panel: packets lost in the segment of that colour, as a share of those that came to it within the step; each row's worst step fills it.");

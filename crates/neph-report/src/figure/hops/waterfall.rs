@@ -86,13 +86,13 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
         .count();
     if arrived == rows.arrived {
         text.push_str(&format!(
-            "all {} that every point saw",
+            "all {} seen at every point",
             plural(arrived, "packet")
         ));
     } else {
         let all = plural(rows.arrived, "packet");
         text.push_str(&format!(
-            "the slowest {arrived} of {all} that every point saw"
+            "the slowest {arrived} of {all} seen at every point"
         ));
     }
     let lost = rows.shown.len() - arrived;
@@ -138,9 +138,9 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
     let beyond = (shown.iter().any(is_beyond), shown.iter().any(is_line_alone));
     text.push_str(match beyond {
         (false, false) => "",
-        (true, false) => " A triangle: the row goes on beyond the axis.",
-        (false, true) => " A triangle: the row's thin line goes on beyond the axis.",
-        (true, true) => " A triangle: the row, or its thin line, goes on beyond the axis.",
+        (true, false) => " Triangle: the row continues beyond the axis.",
+        (false, true) => " Triangle: the row's thin line continues beyond the axis.",
+        (true, true) => " Triangle: the row or its thin line continues beyond the axis.",
     });
     if shown
         .iter()
@@ -151,7 +151,7 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
     if rows.unseen > 0 {
         let unseen = plural(rows.unseen, "packet");
         text.push_str(&format!(
-            " Of {unseen} the whole way is not known; they are left out."
+            " {unseen} were not seen at every point and are excluded."
         ));
     }
     if shown.iter().any(|row| row.bound > 0) {

@@ -1,7 +1,7 @@
-//! What `neph lab verify` reports about guests: whether each takes bulk traffic from its host, and no
-//! more than the ceiling of its tap.
+//! Checks of guests in `neph lab verify`: bulk traffic from the host reaches each guest, within the
+//! rate limit of its tap.
 //!
-//! Only the ceiling is judged: the rate below it depends on this machine.
+//! Only the limit is checked: the rate below it depends on this host.
 
 use std::net::SocketAddr;
 
@@ -10,18 +10,18 @@ use neph_lab::{Guest, Lab, Topology};
 use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Permit, Span, Stop, Target};
 
-/// How long bulk goes to each.
+/// Duration of the bulk traffic to each guest.
 const LASTS: Span = Span::from_secs(3);
-/// What a ceiling may be exceeded by, percent: its bucket is full in the beginning.
+/// Tolerance above the limit, percent: the token bucket is full at the start.
 const OVER: u64 = 2;
 
-/// What was found of one guest.
+/// The result of one guest.
 #[derive(Debug)]
 pub(super) struct GuestCheck {
     host: String,
     guest: String,
     ceiling: Option<BitRate>,
-    /// What it took, or why nothing.
+    /// The received traffic, or why there was none.
     took: Result<BitRate, String>,
 }
 
@@ -54,20 +54,20 @@ impl GuestCheck {
 
     fn verdict(&self) -> String {
         match &self.took {
-            Err(why) => format!("not as asked: {why}"),
+            Err(why) => format!("differs from the topology: {why}"),
             Ok(_) if self.is_ok() => "ok".to_owned(),
-            Ok(_) => "not as asked: rate".to_owned(),
+            Ok(_) => "differs from the topology: rate".to_owned(),
         }
     }
 }
 
-/// How long measuring all guests takes.
+/// The duration of the checks of all guests.
 pub(super) fn takes(topology: &Topology) -> Span {
     let count = i64::try_from(topology.guests().len()).unwrap_or(i64::MAX);
     LASTS.times(count)
 }
 
-/// Sends bulk to each guest from its host, one after the other.
+/// Sends bulk traffic from the host to each guest, in sequence.
 pub(super) fn check(lab: &Lab, stop: &Stop) -> Vec<GuestCheck> {
     let guests = lab.topology().guests();
     let guests = guests.iter().take_while(|_| !stop.is_set());
@@ -116,7 +116,7 @@ mod tests {
         assert!(check(Some(100_000), Ok(102_000)).is_ok());
         assert_eq!(
             check(Some(100_000), Ok(103_000)).verdict(),
-            "not as asked: rate"
+            "differs from the topology: rate"
         );
         assert!(!check(None, Err("nobody answers")).is_ok());
     }

@@ -1,4 +1,4 @@
-//! What commands export that measure from this process: ping, flows and hops.
+//! Metrics of commands that measure in this process: ping, flows and hops.
 
 use neph_export::Definition;
 
@@ -70,7 +70,7 @@ pub(in crate::metrics) static HOPS_ALARMS: Definition = counter(
     "How often the alarm was raised.",
 );
 
-/// All of them, in the order of their page.
+/// All metrics, in the order of their page.
 #[cfg(test)]
 pub(super) static ALL: [&Definition; 13] = [
     &PING_MESSAGES,

@@ -1,4 +1,4 @@
-//! What campaigns export.
+//! Metrics of campaigns.
 
 use neph_export::Definition;
 
@@ -56,7 +56,7 @@ pub(in crate::metrics) static ALARMS: Definition = counter(
     "How often the alarm was raised.",
 );
 
-/// All of them, in the order of their page.
+/// All metrics, in the order of their page.
 #[cfg(test)]
 pub(super) static ALL: [&Definition; 10] = [
     &PLANNED, &ENDED, &MISSED, &MESSAGES, &RESPONSE, &JITTER, &TRANSFER, &FLAGS, &ALARM, &ALARMS,

@@ -200,7 +200,7 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
         assert!(packets > 100, "{unknown}");
         let printed = format!(
             "{packets} packets of {protocol} {way} not seen at the next point; none of their hosts' passed \
-             {point}, whose capture may have been filtered, or all of them lost before it."
+             {point}, so the capture may be filtered, or all were lost before it."
         );
         assert!(text.out.contains(&printed), "{printed}: {}", text.out);
     }
@@ -360,8 +360,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
     let packets = kind["packets"].as_u64().expect("a count");
     assert!((98..=100).contains(&packets), "{unknown}");
     let reported = format!(
-        "{packets} packets of icmp forward not seen at the next point; none of their hosts' passed p1, though \
-         those of other hosts did: all of them may have been lost before it."
+        "{packets} packets of icmp forward not seen at the next point; none of their hosts' passed p1, although packets of other hosts did: all may have been lost before it."
     );
     assert!(text.contains(&reported), "{text}");
 }
@@ -378,7 +377,7 @@ fn hosts_of_which_one_direction_was_captured_are_told_what_helps() {
         fs::write(&file, filtered(&others, is_shown)).expect("a file");
     }
     let text = run(&files, &[]).out;
-    let reported = "\n200 packets excluded, of hosts with one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points.\n";
+    let reported = "\n200 packets excluded: their hosts were seen in one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points.\n";
     assert!(text.contains(reported), "{text}");
     let helped = run(&files, &["--clock", "same"]).out;
     assert!(!helped.contains("direction is unknown"), "{helped}");

@@ -29,7 +29,7 @@ fn figures_name_the_points_and_count_what_was_lost() {
     let lost = simulated.truths.iter().filter(|one| one.lost_in.is_some());
     let (lost, all) = (lost.count(), simulated.truths.len());
     let reported = format!(
-        "of {} packets that every point saw, and 20 of {lost} lost",
+        "of {} packets seen at every point, and 20 of {lost} lost",
         all - lost
     );
     assert!(drawn.contains("p0 → p1 → p2"));

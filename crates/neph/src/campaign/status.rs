@@ -1,0 +1,30 @@
+//! The status line of a campaign: complete, flagged and failed experiments.
+
+use neph_model::{Campaign, ExperimentStatus};
+use neph_store::Store;
+use neph_text::counted::counted;
+
+use crate::exit::Failure;
+
+/// The status of a campaign, and the number of flagged experiments.
+pub(super) fn line(store: &dyn Store, campaign: &Campaign) -> Result<String, Failure> {
+    let mut all = store.experiments(campaign.id)?;
+    let failed = all
+        .iter()
+        .filter(|one| one.status == ExperimentStatus::Failed);
+    let failed = match failed.count() {
+        0 => String::new(),
+        some => format!("; {} failed", counted(some as u64, "attempt")),
+    };
+    all.retain(|one| one.status == ExperimentStatus::Complete);
+    let experiments = counted(all.len() as u64, "experiment");
+    let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
+    let flagged = match flagged {
+        0 => "none flagged".to_owned(),
+        some => format!("{some} with warnings; neph list {} shows them", campaign.id),
+    };
+    let status = campaign.status.name();
+    Ok(format!(
+        "campaign {status}: {experiments}, {flagged}{failed}"
+    ))
+}
