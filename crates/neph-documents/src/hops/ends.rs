@@ -253,7 +253,7 @@ impl UnknownDirection {
         [
             (
                 self.one_direction,
-                "excluded: their hosts were seen in one direction only at two points, so the direction is unknown; capture both directions, or use NAME@HOST=FILE or --clock same if one kernel stamped both points",
+                "excluded: at two points only one direction of their hosts was seen. Capture both directions; if one kernel captured both points, use NAME@HOST=FILE or --clock same",
             ),
             (
                 self.either,
