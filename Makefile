@@ -15,7 +15,7 @@ REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%
 # Flannel's daemon, built from its Go module: two minutes of two cores the first time.
 FLANNEL = github.com/flannel-io/flannel@v0.26.7
 
-.PHONY: flannel test-flannel help demo gallery test test-fast test-system test-delivery check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo cargo-deb lab-packages test-packages
+.PHONY: flannel test-flannel help demo gallery test test-fast test-system test-delivery check deny release static image deb manifests sbom reproducible advisories fuzz truth docs api man cargo cargo-deb lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
@@ -25,7 +25,7 @@ help:
 	@echo "make test-system  the others: sockets, network namespaces, other programs; one at a time"
 	@echo "make test-delivery  package, image and units alone, after building the static binary that they need"
 	@echo "make flannel Flannel's daemon, for overlays of its kind: $(TARGET)/flannel/flanneld; make test-flannel tries it"
-	@echo "make check   formatting, lints and links of the documentation; of the fuzz targets too"
+	@echo "make check   formatting, lints, and the language and links of pages, comments and output"
 	@echo "make deny    licences, sources and advisories of dependencies"
 	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
 	@echo "make reproducible  builds it twice in two clean clones and compares"
@@ -38,7 +38,8 @@ help:
 	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each; with EXECUTIONS=N until each"
 	@echo "             has run so often, going on where it was ended"
 	@echo "make truth   how often reports are wrong, in worlds whose truth is known (some minutes)"
-	@echo "make docs    the documentation of the code"
+	@echo "make docs    the documentation as a book: $(TARGET)/book/html/index.html"
+	@echo "make api     the documentation of the code"
 	@echo "make man     man pages and completions into $(TARGET)/man and $(TARGET)/completions"
 
 cargo:
@@ -74,7 +75,7 @@ gallery: cargo lab-packages
 
 # Those that need nothing but this folder, several at a time; then those that use sockets, namespaces and
 # other programs, one at a time: many of them measure, and two that measure disturb each other.
-FAST = --lib --test architecture --test paths --test plans --test prose --test reference --test report --test schemas \
+FAST = --lib --test architecture --test docs --test paths --test plans --test prose --test reference --test report --test schemas \
 	--test supply
 SYSTEM = --test cli --test delivery --test diagnosis --test gate --test kill --test lab --test probe --test tshark
 TEST = $(CARGO) test --workspace --no-fail-fast
@@ -117,6 +118,7 @@ check: cargo
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --quiet
+	$(CARGO) test --workspace --quiet --test prose --test docs
 	@if $(CARGO) fetch --manifest-path fuzz/Cargo.toml >/dev/null 2>&1; then \
 		set -x; CFLAGS=-O0 $(CARGO) check --manifest-path fuzz/Cargo.toml; \
 	else \
@@ -188,10 +190,14 @@ else
 endif
 
 docs: cargo
+	@command -v mdbook >/dev/null || $(CARGO) install mdbook --locked --no-default-features --features search
+	tools/book $(TARGET)/book
+
+api: cargo
 	$(CARGO) doc --workspace --no-deps --document-private-items
 	@echo "open $(TARGET)/doc/neph/index.html"
 
-# A table in Markdown; docs/statistics-truth.md keeps the last one. Not part of make test: it counts over
+# A table in Markdown; docs/internals/statistics-truth.md summarises the last one. Not part of make test: it counts over
 # a thousand reports of each world.
 truth: cargo
 	$(CARGO) run --release -q -p neph-report --example truth

@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from.
+//! Gives the program the commit from which it is built.
 
 use std::path::Path;
 use std::process::Command;

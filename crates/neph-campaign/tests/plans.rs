@@ -230,3 +230,26 @@ fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
     }
     assert!(seen >= 10, "{seen} plans");
 }
+
+/// `NEPH_BLESS=1` writes the rows.
+#[test]
+fn the_page_of_plans_has_a_row_for_each_parameter() {
+    let path = folder().join("README.md");
+    let page = fs::read_to_string(&path).expect("the page");
+    let mut right = page.clone();
+    for parameter in plan::PARAMETERS {
+        let start = format!("| `{}` *list* |", parameter.name);
+        let row = format!("{start} {} | {} |", parameter.about, parameter.default);
+        let found = page.lines().find(|line| line.starts_with(&start));
+        let found = found.unwrap_or_else(|| panic!("plans/README.md has no row {start}"));
+        right = right.replace(found, &row);
+    }
+    if std::env::var_os("NEPH_BLESS").is_some() {
+        fs::write(&path, right).expect("writable");
+    } else {
+        assert!(
+            right == page,
+            "plans/README.md: NEPH_BLESS=1 cargo test -p neph-campaign --test plans"
+        );
+    }
+}

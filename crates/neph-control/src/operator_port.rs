@@ -191,7 +191,7 @@ impl OperatorPort {
         match status {
             401 => OperatorError::Refused(format!(
                 "the controller at {address} knows no operator with this certificate: it was revoked, or \
-                 another controller has enrolled it; ask for a new invitation (neph control invite --operator NAME on the \
+                 another controller has enrolled it. Ask for a new invitation (neph control invite --operator NAME on the \
                  controller's host), remove the folder of --operator, and use it with --invite-file"
             )),
             403 => OperatorError::Refused(format!(

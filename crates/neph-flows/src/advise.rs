@@ -200,7 +200,7 @@ fn too_short(chance: f64) -> String {
 
 fn does_not_hold(horizon: &Horizon) -> String {
     format!(
-        "ports do not keep their path: {} after the advice, a port was still on the low path in {:.0} % of checks (95 % interval {:.0} to {:.0}, as of {} independent checks), and a random port in {:.0} %; open several connections, keep the fastest, and check often",
+        "ports do not keep their path. {} after the advice, a port was still on the low path in {:.0} % of checks (95 % interval {:.0} to {:.0}, as of {} independent checks), and a random port in {:.0} %. Open several connections, keep the fastest, and check often",
         horizon.after.exact(),
         horizon.on_low.share * 100.0,
         horizon.on_low.low * 100.0,

@@ -29,8 +29,8 @@ pub struct Labels(BTreeMap<String, String>);
 pub enum LabelError {
     /// No key and value.
     #[error(
-        "'{0}' is no label: write KEY=VALUE; a key has 1 to 63 lower-case letters, digits and underscores, a letter \
-         first; a value has 1 to 63 letters, digits and any of . _ - / :"
+        "'{0}' is no label: write KEY=VALUE. A key has 1 to 63 lower-case letters, digits and underscores, a letter \
+         first. A value has 1 to 63 letters, digits and any of . _ - / :"
     )]
     Wrong(String),
     /// A key that exists already.

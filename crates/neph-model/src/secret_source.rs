@@ -22,7 +22,7 @@ pub enum SecretSource {
 /// repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a secret on the command line or in a plan is readable by others (ps shows arguments): write \
+    "others can read a secret on the command line or in a plan (ps shows arguments); write \
      file:PATH for a file that holds it, or env:NAME for an environment variable"
 )]
 pub struct BareSecret;

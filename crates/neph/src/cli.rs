@@ -94,3 +94,6 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Execute(execute::Args),
 }
+
+#[cfg(test)]
+mod docs_tests;

@@ -20,7 +20,7 @@ pub(crate) struct Options {
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
     /// Stop when a point has captured this many packets
-    #[arg(long, short = 'n', value_name = "N", value_parser = value::at_least_one)]
+    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
     /// Keep the captures in this folder [default: they are deleted]
     #[arg(long, value_name = "FOLDER")]

@@ -46,7 +46,7 @@ pub(crate) struct Args {
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
     streams: u16,
     /// Direction of the data
-    #[arg(long, short, value_enum, default_value_t = DirectionChoice::Up)]
+    #[arg(long, value_enum, default_value_t = DirectionChoice::Up)]
     direction: DirectionChoice,
     /// Run for this duration, 100ms to 24h
     #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",

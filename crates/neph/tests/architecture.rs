@@ -17,12 +17,15 @@ mod reached;
 mod sleeping;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
+#[path = "shared/tree.rs"]
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toml::Table;
+use tree::root;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -162,10 +165,6 @@ const LONGEST: usize = 400;
 /// line may be added to them. An entry goes when its file is short enough.
 const STILL_LONG: &[(&str, usize)] = &[];
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// The Cargo.toml of each crate, by name.
 fn manifests() -> BTreeMap<String, Table> {
     let folders = fs::read_dir(root().join("crates")).expect("the crates folder");
@@ -192,21 +191,19 @@ fn ours(manifest: &Table, section: &str) -> BTreeSet<String> {
 
 /// Every Rust file of the crates, with its path from the root.
 fn sources() -> Vec<(String, String)> {
-    let mut files = Vec::new();
-    let mut folders = vec![root().join("crates")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder of ours") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = fs::read_to_string(&path).expect("Rust is UTF-8");
-                files.push((from_root(&path), text));
-            }
-        }
-    }
+    let all = tree::files(&root().join("crates"));
+    let rust = all
+        .iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    let files: Vec<(String, String)> = rust
+        .map(|path| {
+            (
+                from_root(path),
+                fs::read_to_string(path).expect("Rust is UTF-8"),
+            )
+        })
+        .collect();
     assert!(files.len() > 100, "the crates were not found");
-    files.sort();
     files
 }
 

@@ -258,7 +258,7 @@ fn asks_in_turn(order: &ExperimentOrder) -> bool {
     matches!(order.scenario.measure(), Measure::Transactions(_))
 }
 
-/// Whether it is a transfer of as much as goes.
+/// Whether it is a transfer without a rate limit.
 fn is_without_rate(order: &ExperimentOrder) -> bool {
     let measure = order.scenario.measure();
     measure.is_transfer() && measure.asked().is_none()

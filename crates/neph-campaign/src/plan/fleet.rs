@@ -178,7 +178,7 @@ pub(crate) fn check_pairs(
     if let Some(pairs) = pairs
         && without_fleets(endpoints)
     {
-        let what = "'pairs' says how fleets take their pairs, and 'flows' is not given";
+        let what = "'pairs' sets how fleets take their pairs, and 'flows' is not given";
         let fault = Fault::new(what, "add flows = 512, or remove pairs");
         problems.add(pairs.span.clone(), fault);
     }

@@ -161,7 +161,7 @@ fn unmet(points: &[Point], segment: usize, met: &Met) -> String {
         many => format!("{} see", many.join(" and ")),
     };
     format!(
-        "no packet of {name} is in {other}; capture the same traffic at both, at the same time; with NAT between them give its rule ({}, where {who} OUTER what the others call INNER)",
+        "no packet of {name} is in {other}; capture the same traffic at both, at the same time. With NAT between them give its rule ({}, where {who} OUTER what the others call INNER)",
         unmatched::rules(side, "OUTER", "INNER")
     )
 }

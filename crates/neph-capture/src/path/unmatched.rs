@@ -75,7 +75,7 @@ fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Optio
     let is_most = here.min(there) > unmatched.met && here.max(there) / 2 <= here.min(there);
     is_most.then(|| {
         format!(
-            "{} of {name} are of hosts that {other} does not show, and {} of {other} of hosts that {name} does not show: with NAT between them give its rule (--nat \
+            "the hosts of {} of {name} are not in {other}, and the hosts of {} of {other} are not in {name}. With NAT between them give its rule (--nat \
              '{name}:OUTER=INNER', if {name} sees OUTER what the others call INNER)",
             counted(here, "packet"),
             counted(there, "packet")

@@ -50,7 +50,7 @@ pub fn backwards(file: &File) -> Option<String> {
     let back = file.times.and_then(Times::jump)?;
     let name = &file.name;
     Some(format!(
-        "the times of {name} jump back by {back}: it was merged from several captures (packets in two of them count twice), or its clock was set; give the captures one by one"
+        "the times of {name} jump back by {back}: it was merged from several captures (packets in two of them count twice), or its clock was set. Give the captures one by one"
     ))
 }
 
@@ -76,7 +76,7 @@ pub fn unordered(before: &[File], file: &File) -> Option<String> {
     let (name, other) = (&file.name, &other.name);
     Some(if times.overlaps(until) {
         format!(
-            "{name} begins before {other} ends: packets in both count twice; read captures of different times only, captures of several points with neph hops, and the two directions of a TAP as one: {other}+{name}"
+            "{name} begins before {other} ends: packets in both count twice. Read captures of different times only, captures of several points with neph hops, and the two directions of a TAP as one: {other}+{name}"
         )
     } else {
         format!(

@@ -44,8 +44,8 @@ pub fn write_nats_config(
     let path = |name: &str| folder.join(name);
     let quoted = |name: &str| format!("{:?}", path(name).display().to_string());
     let text = format!(
-        "# Written by neph control nats. After agents are enrolled or revoked, write it again, then\n\
-         # nats-server --signal reload\n\
+        "# Written by neph control nats. Write it again after agents are enrolled or revoked.\n\
+         # Then run nats-server --signal reload.\n\
          listen: {listen:?}\n\
          max_payload: {LONGEST_FRAME}\n\
          max_pending: {pending}\n\

@@ -158,7 +158,7 @@ impl Summary {
             (
                 self.one_direction,
                 "flow",
-                "with one direction only in the capture, so without a path RTT to the server; there was no answer, or the other direction takes another path (for a TAP with a file per direction give both: a.pcap+b.pcap)",
+                "with one direction only in the capture, so without a path RTT to the server. There was no answer, or the other direction takes another path (files of a TAP: give both, a.pcap+b.pcap)",
             ),
             (
                 self.unmeasured - self.one_direction,

@@ -183,7 +183,7 @@ impl Summary {
             None => Ok(()),
             Some(Drifted::Parted(rate)) => writeln!(
                 out,
-                "drift             not plausible: {} ppm, reported as steps (clocks differ by at most {most} ppm); a host was suspended, its clock was set repeatedly, or capture times were changed (replay, editcap -t)",
+                "drift             not plausible: {} ppm, reported as steps (clocks differ by at most {most} ppm). A host was suspended, its clock was set repeatedly, or capture times were changed (replay, editcap -t)",
                 signed(rate * 1e6, 0)
             ),
             Some(Drifted::Unknown(within)) => writeln!(

@@ -24,7 +24,7 @@ fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
         "flows were on the low path at the end"
     };
     let mut text = format!(
-        "the low path, the class with the lowest base latency, has {}; a flow on a random source port has {} or less in half of all cases\n\
+        "the low path (class with the lowest base latency): {}; median of a random source port: {}\n\
          {} of {} {who}: {} (95 % interval {:.1} to {:.1})\n",
         guide.low,
         guide.random,

@@ -114,7 +114,7 @@ pub(super) fn jitter(
         ("trace", file) if !file.is_empty() => trace(file).map(Jitter::Trace),
         _ => Err(Fault::new(
             format!("\"{text}\" is no jitter"),
-            "write \"none\", \"uniform 2ms\" (at most 2 ms either way), \"normal 2ms\" \
+            "write \"none\", \"uniform 2ms\" (at most 2 ms more or less), \"normal 2ms\" \
              (standard deviation 2 ms), \"pareto 2ms\" (2 ms longer in the mean) or \
              \"trace delays.csv\"",
         )),

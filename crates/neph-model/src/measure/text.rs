@@ -33,15 +33,17 @@ pub enum NoMeasure {
     #[error("{0} is less than the least rate, 1kbit/s")]
     Slow(BitRate),
     /// UDP does not adapt its rate to the path.
-    #[error("udp throughput has no rate: write one, such as 100Mbit/s, or max for as much as goes")]
+    #[error(
+        "udp throughput has no rate: write one, such as 100Mbit/s, or max for the highest possible"
+    )]
     NoRateOfUdp,
 }
 
 impl NoMeasure {
     /// What to write instead.
     pub const REMEDY: &str = "write \"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\", \
-                              \"udp rr\", \"tcp rr\", \"tcp crr\" or \"media 3 clients\"; a number of streams \
-                              such as 4 streams may follow, and of throughput up, down or both, and a rate or max";
+                              \"udp rr\", \"tcp rr\", \"tcp crr\" or \"media 3 clients\". \
+                              Optional at the end: 4 streams; for throughput also up, down or both, and a rate or max";
 }
 
 /// `messages`, `media 3 clients`, `tcp crr 4 streams`, `tcp throughput down`, `udp throughput max`.

@@ -101,7 +101,7 @@ impl Warning {
             _ => return self.advice().to_owned(),
         };
         format!(
-            "the plan generates {made}, so this is part of the measurement; if the load should not reach the prober, keep a CPU core free for neph, or use fewer or slower flows"
+            "the plan generates {made}, so this is part of the measurement. If the load should not reach the prober, keep a CPU core free for neph, or use fewer or slower flows"
         )
     }
 

@@ -113,7 +113,7 @@ impl World {
         let Some(request) = self.requests.get(usize::from(how & 7)) else {
             return;
         };
-        let request = decode_request(request, Auth::Open).expect("our own request");
+        let request = decode_request(request, Auth::Open).expect("a request of this client");
         let mut reply = Vec::new();
         let answer = claimed(request.packet.seq, steps);
         reflect(&request, &answer, Auth::Open, &mut reply);

@@ -29,7 +29,7 @@ fn not_pinned(why: &CertificateError) -> Option<&NotPinned> {
 pub(crate) fn certificate(why: &CertificateError) -> String {
     if let Some(not_pinned) = not_pinned(why) {
         return format!(
-            "the server's certificate is not the pinned one: {not_pinned}; if it was replaced on purpose, compare the new fingerprint with the server's output and pin it; else the connection may be intercepted"
+            "the server's certificate is not the pinned one: {not_pinned}. If it was replaced on purpose, compare the new fingerprint with the server's output and pin it. Otherwise the connection may be intercepted"
         );
     }
     let (what, remedy) = causes(why);

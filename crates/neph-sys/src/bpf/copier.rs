@@ -284,7 +284,7 @@ fn shape(memory: u64) -> io::Result<Shape> {
     let last = possible.trim().rsplit([',', '-']).next();
     let last: Option<u32> = last.and_then(|last| last.parse().ok());
     let Some(parts) = last.and_then(|last| last.checked_add(1)) else {
-        return unsupported("the processors are not told");
+        return unsupported("the processors are unknown");
     };
     let each = |bytes: u64| u32::try_from(bytes / u64::from(parts)).unwrap_or(u32::MAX);
     let most = each(MOST_MEMORY);

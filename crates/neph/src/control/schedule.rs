@@ -93,8 +93,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let schedule = schedule(args, plan, every)?;
     book.add(&schedule).map_err(Failure::usage)?;
     output::say(&format!(
-        "neph control: schedule {name} begins a run every {every} while a controller runs in {folder}; \
-         neph control schedule --runs {name} lists them, --remove {name} ends it; messages are kept for 30 days unless \
+        "neph control: schedule {name} begins a run every {every} while a controller runs in {folder}. \
+         neph control schedule --runs {name} lists them, --remove {name} ends it. Messages are kept for 30 days unless \
          neph control serve has another --keep-messages",
         name = schedule.name,
         every = every.exact(),

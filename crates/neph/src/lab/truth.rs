@@ -141,7 +141,7 @@ fn report_cut(path: &Path, bytes: usize) {
     if bytes > 0 {
         output::say(&format!(
             "neph lab: {} ends within a record ({bytes} bytes of it are there): its lab was killed, \
-             its disk was full, or it is still being written; the records before are complete",
+             its disk was full, or it is still being written. The records before are complete",
             path.display()
         ));
     }

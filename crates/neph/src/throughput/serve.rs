@@ -153,7 +153,7 @@ fn in_words(job: &Job) -> String {
         Direction::Both => "both directions",
     };
     let rate = ask.rate_bit_s.map_or_else(
-        || "as much as goes".to_owned(),
+        || "the highest possible".to_owned(),
         |rate| BitRate(rate).to_string(),
     );
     format!("{protocol}, {direction}, {streams}, {rate}, for {duration}")

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'm', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64), default_value = "30")]
     max_hops: u8,
     /// Number of probes per flow and hop, 1 to 100
-    #[arg(long, short = 'q', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100), default_value = "3")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100), default_value = "3")]
     queries: u8,
     /// Maximum probes per second, all together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "500")]

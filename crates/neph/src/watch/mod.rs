@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
     /// Run for this duration [default: until ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
+    #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
     #[command(flatten)]
     user: UserChoice,

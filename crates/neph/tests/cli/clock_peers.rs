@@ -52,7 +52,7 @@ fn stranger(ahead: i64, silent: Range<u32>) -> SocketAddr {
 fn a_reflector_of_somebody_else_tells_its_wall_clock() {
     let ahead = 90 * SECOND;
     let peer = format!("udp://{}", stranger(ahead, 0..0));
-    let some = ["clock", &peer, "-n", "20", "-i", "10ms"];
+    let some = ["clock", &peer, "-c", "20", "-i", "10ms"];
     let ran = neph(some.into_iter().chain(["--format", "json"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
     let wall = &document(&ran.out)["summary"]["wall"];
@@ -66,7 +66,7 @@ fn a_reflector_of_somebody_else_tells_its_wall_clock() {
 #[test]
 fn exchanges_without_an_answer_hold_up_no_line_about_those_behind_them() {
     let peer = format!("udp://{}", stranger(0, 5..10));
-    let some = ["clock", &peer, "-n", "60", "-i", "50ms", "--every", "200ms"];
+    let some = ["clock", &peer, "-c", "60", "-i", "50ms", "--every", "200ms"];
     let ran = neph(some.into_iter().chain(["--format", "ndjson"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
     let reported: Vec<Value> = ran.out.lines().map(document).collect();

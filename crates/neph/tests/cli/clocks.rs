@@ -29,7 +29,7 @@ fn real(value: &Value) -> f64 {
 fn here(more: &[&str]) -> Ran {
     let reflector = reflector();
     let peer = reflector.address().to_string();
-    let some = ["clock", &peer, "-n", "30", "-i", "10ms"];
+    let some = ["clock", &peer, "-c", "30", "-i", "10ms"];
     neph(some.into_iter().chain(more.iter().copied()))
 }
 
@@ -112,7 +112,7 @@ fn nobody_there_is_told() {
     let ran = neph([
         "clock",
         "127.0.0.1:9",
-        "-n",
+        "-c",
         "2",
         "-i",
         "10ms",
@@ -131,7 +131,7 @@ fn a_peer_that_takes_another_key_may_be_silent_for_that() {
     let some = [
         "clock",
         &peer,
-        "-n",
+        "-c",
         "1",
         "-i",
         "10ms",
@@ -159,7 +159,7 @@ fn a_figure_that_never_came_leaves_its_place_as_it_was() {
         let words = [
             "clock",
             "127.0.0.1:9",
-            "-n",
+            "-c",
             "1",
             "--force",
             "--figure",

@@ -228,7 +228,7 @@ fn enough_packets_bytes_or_time_end_all_points() {
     let [a, b] = &wire.names;
     let points = [format!("here=iface:near@{a}"), format!("iface:far@{b}")];
     for (end, printed) in [
-        (["-n", "6"], "here: 6 packets"),
+        (["-c", "6"], "here: 6 packets"),
         (["--limit", "300"], "has reached 300 B"),
         (["-w", "10ms"], "0 lost"),
     ] {

@@ -262,7 +262,7 @@ fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
                 let flows = ["flows", &target, "-n", "16", "-c", "3"];
                 measured(who().args(flows).args(more), "");
             }
-            measured(who().args(["clock", &at, "-n", "20"]).args(more), "");
+            measured(who().args(["clock", &at, "-c", "20"]).args(more), "");
             let stress = ["stress", "flow", &at, "-w", "300ms"];
             measured(who().args(stress).args(more), "");
         }

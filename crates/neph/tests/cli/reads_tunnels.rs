@@ -265,7 +265,7 @@ fn the_two_files_of_a_tap_are_read_as_one_capture() {
         assert_eq!(both["flows"], whole, "{names}");
     }
     let alone = place.neph(["read", "up.pcap"]).out;
-    assert!(alone.contains("give both: a.pcap+b.pcap"), "{alone}");
+    assert!(alone.contains("give both, a.pcap+b.pcap"), "{alone}");
     assert_eq!(place.neph(["read", "up.pcap+none.pcap"]).status, 2);
     fs::write(place.path("text.pcap"), "no capture").expect("a file");
     let ran = place.neph(["read", "up.pcap+text.pcap"]);

@@ -11,7 +11,7 @@ fn a_number_that_cannot_be_is_told_in_one_sentence() {
         ),
         (&["ping", "::1", "-i", "-1s"], "are not below zero"),
         (&["flows", "::1", "-n", "2.5"], "give a whole number"),
-        (&["trace", "::1", "-q", "x"], "give a whole number"),
+        (&["trace", "::1", "--queries", "x"], "give a whole number"),
         (
             &["lab", "up", "x.toml", "--every", "0"],
             "give a whole number, at least 1",

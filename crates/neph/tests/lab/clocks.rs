@@ -67,7 +67,7 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let lab = TwoSites::up("clock_uneven", UNEVEN);
     let reflector = lab.reflector(Span::ZERO);
     let site = lab.namespace("client");
-    let document = reported(&["10.79.0.2", "--site", &site, "-n", "150", "-i", "20ms"]);
+    let document = reported(&["10.79.0.2", "--site", &site, "-c", "150", "-i", "20ms"]);
     drop(reflector);
     let [there, back] = lab.delays(80);
     let summary = &document["summary"];
@@ -128,7 +128,7 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
         println!("SKIP a_raw_clock_that_a_time_namespace_shifts: {printed}");
         return;
     };
-    let summary = &reported(&[address, "-n", "50", "-i", "10ms"])["summary"];
+    let summary = &reported(&[address, "-c", "50", "-i", "10ms"])["summary"];
     let (raw, wall) = (&summary["raw"], &summary["wall"]);
     let off = number(&raw["offset_ns"]) - 12_345 * SECOND;
     println!("raw clocks: {off} ns off 12345 s, ± {}", raw["bound_ns"]);

@@ -47,6 +47,19 @@ fn comments(program: &str) -> Vec<Text> {
     found
 }
 
+/// Whether a string is a script, a query or a configuration of another program.
+fn is_program(text: &str) -> bool {
+    let options = text.split_whitespace().filter(|word| word.starts_with('-'));
+    let is_query = ["INSERT ", "UPDATE ", "SELECT "]
+        .iter()
+        .any(|verb| text.starts_with(verb));
+    is_query
+        || text.contains('$')
+        || text.contains("{{")
+        || text.contains(">&2")
+        || options.count() > 3
+}
+
 type Chars<'p> = std::iter::Peekable<std::str::CharIndices<'p>>;
 
 /// Strings, with `\` at the end of a line joined; of raw ones too.
@@ -65,8 +78,8 @@ fn strings(program: &str) -> Vec<Text> {
             '"' => {
                 let first = line;
                 let text = string(program, at, &mut chars, &mut line);
-                if text.split_whitespace().count() >= SENTENCE {
-                    found.extend(text.split("\n\n").map(|text| Text {
+                if text.split_whitespace().count() >= SENTENCE && !is_program(&text) {
+                    found.extend(text.split('\n').map(|text| Text {
                         line: first,
                         text: text.to_owned(),
                     }));

@@ -72,10 +72,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     (&["costliest"], "root cause, ordered by added latency"),
     (&["dear", "dearer", "cheap", "cheaper"], "adds N ms"),
     (&["lane", "lanes"], "slot"),
-    (
-        &["renewed", "renews", "renewal", "renewals"],
-        "replaced by a new flow",
-    ),
+    (&["renewed", "renews", "renewals"], "replaced by a new flow"),
     (&["breathes", "breathe", "breathing"], "fills and drains"),
     (&["idleness"], "idle period"),
     (&["drift apart", "drifts apart", "drifted apart"], "drift"),

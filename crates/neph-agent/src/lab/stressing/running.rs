@@ -113,8 +113,8 @@ impl Remote {
     fn start(mut console: Console, number: usize, order: &Order) -> Result<Self, StressError> {
         let file = format!("/tmp/stress{number}");
         let line = format!(
-            "rm -f {file}.*; mkfifo {file}.said; printf %s '{}' >{file}.order; neph execute - \
-             <{file}.order >{file}.json 2<>{file}.said & echo $!",
+            "rm -f {file}.*; mkfifo {file}.state; printf %s '{}' >{file}.order; neph execute - \
+             <{file}.order >{file}.json 2<>{file}.state & echo $!",
             quoted(order)?
         );
         let mut reported = Vec::new();
@@ -130,7 +130,7 @@ impl Remote {
         let seconds = left.div_euclid(1_000_000_000).max(0) + 1;
         let line = format!(
             "while read -r -t {seconds} line; do [ \"$line\" = '{WORKS}' ] && exit; done \
-             <>{}.said; exit 1",
+             <>{}.state; exit 1",
             self.file
         );
         let status = console.run(&line, &mut io::sink());

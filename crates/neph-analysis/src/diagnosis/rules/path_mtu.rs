@@ -105,9 +105,9 @@ fn reported(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found
         sight.name(place),
         plural(large.sent, "message"),
     );
-    let remedy = "let ICMP \"fragmentation needed\" (type 3 code 4; ICMPv6 type 2) through every firewall, \
-                  clamp the MSS to the path's MTU on the router, or lower the MTU (tracepath finds it); \
-                  net.ipv4.tcp_mtu_probing=1 works around it for TCP.";
+    let remedy = "let ICMP \"fragmentation needed\" (type 3 code 4; ICMPv6 type 2) pass every firewall. \
+                  Or clamp the MSS to the path's MTU on the router, or lower the MTU (tracepath finds it). \
+                  For TCP, net.ipv4.tcp_mtu_probing=1 works around it.";
     let (level, why) = if by_size && by_echo {
         (Level::Sure, "messages of two sizes and echoes agree")
     } else {

@@ -248,7 +248,7 @@ fn of_load(doing: Doing<'_>) -> String {
 fn remedy(who: Who, doing: Doing<'_>) -> String {
     let own = match who {
         Who::Program => {
-            "on the peer, check the CPU quota (nr_throttled in cpu.stat of its cgroup, cpu.max), the run queue (/proc/PID/schedstat), garbage collection and locks; give the server application a dedicated core or a larger quota"
+            "on the peer, check the CPU quota (nr_throttled in cpu.stat of its cgroup, cpu.max), the run queue (/proc/PID/schedstat), garbage collection and locks. Give the server application a dedicated core or a larger quota"
         }
         Who::Host => {
             "check the VM's steal time (st in vmstat) and its host: pinning, overcommitted cores, a quota of the VM's process, suspension, migration; give the VM a dedicated core"

@@ -278,9 +278,9 @@ fn reported(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) 
         )),
     );
     let remedy = if is_by_load {
-        "give neph a core that the load does not use, or CAP_SYS_NICE (real-time priority), or reduce the load; until then rely on medians and the network stage, not on high percentiles"
+        "give neph a core that the load does not use, or CAP_SYS_NICE (real-time priority), or reduce the load. Until then rely on medians and the network stage, not on high percentiles"
     } else {
-        "repeat from a host with an idle core or with CAP_SYS_NICE (real-time priority), at a longer interval or with fewer flows; until then rely on medians and the network stage, not on high percentiles"
+        "repeat from a host with an idle core or with CAP_SYS_NICE (real-time priority), at a longer interval or with fewer flows. Until then rely on medians and the network stage, not on high percentiles"
     };
     let mut found = Found::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
         .costing(paid.tail)

@@ -169,7 +169,7 @@ mod tests {
         };
         for (from, to, part) in [
             ("\"tcp throughput\"", "\"throughput\"", "names nothing"),
-            ("100Mbit/s", "", "max for as much as goes"),
+            ("100Mbit/s", "", "max for the highest possible"),
             (", \"--throughput=7421\"", "", "serves no throughput tests"),
             ("--throughput=7421", "--throughput=0", "--throughput"),
             ("\"30s\"", "\"900ms\"", "lasts at least 1 s"),

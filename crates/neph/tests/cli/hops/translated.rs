@@ -169,8 +169,8 @@ fn of_two_points_that_show_other_hosts_mostly_it_is_said() {
         .collect();
     fs::write(path_of(&files[0]), [header, all.concat()].concat()).expect("a file");
     let ran = run(&files, &["--clock", "same"]);
-    let reported = "neph hops: 200 packets of p0 are of hosts that p1 does not show, and 200 packets of p1 of \
-                hosts that p0 does not show: with NAT between them give its rule";
+    let reported = "neph hops: the hosts of 200 packets of p0 are not in p1, and the hosts of 200 packets of \
+                p1 are not in p0. With NAT between them give its rule";
     assert!(ran.err.starts_with(reported), "{}", ran.err);
     assert_eq!((ran.status, ran.err.lines().count()), (0, 1), "{}", ran.err);
 }

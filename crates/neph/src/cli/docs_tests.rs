@@ -1,0 +1,112 @@
+//! The commands that the pages show are commands of this program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use super::Cli;
+
+fn pages(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(folder).expect("a folder of ours") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            let text = fs::read_to_string(&path).expect("UTF-8");
+            found.insert(path, text);
+        }
+    }
+}
+
+/// The command lines of a page's code blocks that begin with `neph`, up to what the shell adds: a pipe, a
+/// redirection, a comment.
+fn commands(page: &str) -> Vec<(usize, Vec<String>)> {
+    let mut in_code = false;
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(page.lines()) {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        let line = line.trim();
+        let line = line.strip_prefix("$ ").unwrap_or(line);
+        let line = line.strip_prefix("sudo ").unwrap_or(line);
+        if in_code && line.starts_with("neph ") && !line.ends_with('\\') {
+            let words = words(line);
+            // Messages of the program (`neph hops: ...`) and usage lines are no commands.
+            if !words[1].ends_with(':')
+                && !["[OPTIONS]", "<COMMAND>", "..."]
+                    .iter()
+                    .any(|part| line.contains(part))
+            {
+                found.push((number, words));
+            }
+        }
+    }
+    found
+}
+
+fn words(line: &str) -> Vec<String> {
+    let ends = ["|", "#", "&&", "&", ";", ">", "2>", "2>&1", "<"];
+    let mut words = Vec::new();
+    let mut quote = None;
+    let mut word = String::new();
+    for c in line.chars().chain([' ']) {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, ' ') => {
+                if ends.contains(&word.as_str()) || word.starts_with('>') {
+                    return words;
+                }
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            _ => word.push(c),
+        }
+    }
+    words
+}
+
+/// Whether a refusal is about the words themselves, and not about what a placeholder stands for.
+fn is_wrong(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand | ErrorKind::ArgumentConflict
+    )
+}
+
+#[test]
+fn the_commands_in_the_pages_exist_with_their_options() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = BTreeMap::new();
+    pages(&root.join("docs"), &mut all);
+    let readme = fs::read_to_string(root.join("README.md")).expect("UTF-8");
+    all.insert(root.join("README.md"), readme);
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for (path, text) in &all {
+        for (line, words) in commands(text) {
+            seen += 1;
+            if let Err(error) = Cli::try_parse_from(&words)
+                && is_wrong(error.kind())
+            {
+                let first = error.to_string();
+                let first = first.lines().next().unwrap_or_default().to_owned();
+                wrong.push(format!(
+                    "{}:{line}: {}: {first}",
+                    path.display(),
+                    words.join(" ")
+                ));
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} commands were found");
+    assert!(
+        wrong.is_empty(),
+        "these are no commands:\n{}",
+        wrong.join("\n")
+    );
+}
