@@ -61,8 +61,14 @@ fn words(line: &str) -> Vec<String> {
                 if ends.contains(&word.as_str()) || word.starts_with('>') {
                     return words;
                 }
+                let is_last = word.ends_with(';');
+                let end = word.trim_end_matches(';').len();
+                word.truncate(end);
                 if !word.is_empty() {
                     words.push(std::mem::take(&mut word));
+                }
+                if is_last {
+                    return words;
                 }
             }
             _ => word.push(c),
