@@ -35,7 +35,7 @@ const TLS_12: [[u32; 2]; 2] = [[198, 611], [159, 117]];
 /// The predicted protocols, fastest first. TLS 1.3: RFC 8446, figure 1; TLS 1.2: RFC 5246, figure 1.
 pub const PROTOCOLS: &[Protocol] = &[
     Protocol {
-        name: "connection kept, or UDP, ICMP",
+        name: "established connection, or UDP, ICMP",
         opening: &[],
         is_new: false,
     },

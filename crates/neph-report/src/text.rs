@@ -54,7 +54,7 @@ pub fn text(
 }
 
 /// What was measured, the largest result besides the root causes (each alarm of the plan, if any was
-/// raised), and every kind of flag.
+/// raised), the first comparisons with a verdict, and every kind of flag.
 pub fn conclusion(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -75,11 +75,24 @@ pub fn conclusion(
         let is_alarm = first.is_some_and(|finding| finding.topic == ALARM);
         // Every kind of warning is shown: one that is left out makes the numbers look better than they are.
         let is_flagged = kind == FindingKind::Flagged;
-        let more =
-            of_kind.take_while(move |finding| is_flagged || (is_alarm && finding.topic == ALARM));
+        let mut verdicts = VERDICTS;
+        let more = of_kind.filter(move |finding| {
+            let is_shown = has_verdict(finding) && verdicts > 0;
+            verdicts -= usize::from(is_shown);
+            is_shown || is_flagged || (is_alarm && finding.topic == ALARM)
+        });
         first.into_iter().chain(more).cloned()
     })
     .collect()
+}
+
+/// Comparisons with a verdict that the terminal shows.
+const VERDICTS: usize = 3;
+
+/// Whether a comparison decided that something is slower or faster.
+fn has_verdict(finding: &Finding) -> bool {
+    let decided = |key: &str| finding.evidence.get(key).is_some_and(|count| *count > 0.0);
+    decided("slower") || decided("faster")
 }
 
 fn wrapped(text: &str, width: usize) -> String {

@@ -99,7 +99,7 @@ fn first(
     let mut text = sentence(data, worst);
     if members.len() > 1 {
         let more = plural(members.len() - 1, "more scenario");
-        text.push_str(&format!(" The same holds, less so, for {more}."));
+        text.push_str(&format!(" Also, with a smaller excess: {more}."));
     }
     let finding = Finding::new(FindingKind::StandsOut, topic, text)
         .with("network_ms", worst.network)
@@ -112,11 +112,11 @@ fn first(
 fn transmission(data: &CampaignData, one: &Beyond) -> String {
     let scenario = &data.scenarios[one.scenario];
     format!(
-        "'{}': {} of {} are transmission and queueing of {}, not distance (median of {}; the fastest ICMP echo takes {}).",
-        scenario.label(),
+        "{} of {} are transmission and queueing of {} in '{}', not distance (median of {}; the fastest ICMP echo takes {}).",
         millis(one.excess()),
         millis(one.time),
         scenario.request_size.exact(),
+        scenario.label(),
         one.set.with(Stage::SendWindow),
         millis(one.echo),
     )

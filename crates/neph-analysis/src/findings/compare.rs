@@ -178,9 +178,9 @@ impl Decided {
                 format!("{name} and {other} differ by {size}, less than the margin of {least},")
             }
             Verdict::Inconclusive if self.comparison.shift > 0.0 => {
-                format!("{name} lies {size} above {other}")
+                format!("{name} took {size} more than {other}")
             }
-            Verdict::Inconclusive => format!("{name} lies {size} below {other}"),
+            Verdict::Inconclusive => format!("{name} took {size} less than {other}"),
         }
     }
 }
@@ -370,11 +370,11 @@ pub(crate) fn certainty(decided: &[Certainty]) -> String {
     let counted = crate::words::plural(blocks, "block");
     let among = match family {
         0 | 1 => String::new(),
-        all => format!(" for {all} comparisons in one report"),
+        all => format!(" with {all} comparisons in one report"),
     };
     if blocks < needed {
         let verb = if blocks == 1 { "is" } else { "are" };
-        return format!("{counted} {verb} too few for a verdict{among}; it takes {needed}");
+        return format!("{counted} {verb} too few for a verdict{among}: {needed} are needed");
     }
     let is_sure = |one: &&Certainty| one.judgement.verdict != Verdict::Inconclusive;
     let corrected = match family {

@@ -76,39 +76,38 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
 fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Finding {
     let set = members[0].set;
     let part = if members[0].is_most() {
-        "Most"
+        ""
     } else {
-        "The largest part"
+        ", the largest part,"
     };
     members.sort_by(|a, b| b.share().total_cmp(&a.share()));
-    let (most, least) = (members[0].share(), members[members.len() - 1].share());
+    let (highest, lowest) = (members[0], members[members.len() - 1]);
+    let (most, least) = (highest.share(), lowest.share());
+    let label = |one: &Heaviest| format!("'{}'", data.scenarios[one.scenario].label());
     let text = if members.len() <= NAMED {
-        let named: Vec<String> = members
-            .iter()
-            .map(|one| {
-                format!(
-                    "'{}' ({} of {}, {})",
-                    data.scenarios[one.scenario].label(),
-                    millis(one.mean),
-                    millis(one.total),
-                    percent(one.share())
-                )
-            })
+        let named = members.iter().map(|one| {
+            let (mean, total) = (millis(one.mean), millis(one.total));
+            format!("{} ({mean} of {total})", label(one))
+        });
+        let shares = members.iter().map(|one| percent(one.share()));
+        let mut parts: Vec<String> = shares
+            .zip(named)
+            .map(|(share, named)| format!("{share} in {named}"))
             .collect();
-        format!("{part} of the mean time is {set} in {}.", named.join("; "))
+        parts[0] = parts[0].replacen(" in ", &format!(" of the mean time{part} is {set} in "), 1);
+        parts.join("; ") + "."
     } else {
-        let which = if members.len() == all { "all" } else { "of" };
-        let scenarios = if which == "all" {
+        let scenarios = if members.len() == all {
             format!("all {}", plural(all, "scenario"))
         } else {
             format!("{} of {}", members.len(), plural(all, "scenario"))
         };
         format!(
-            "{part} of the mean time is {set} in {scenarios}: from {} ('{}') to {} ('{}').",
+            "{} to {} of the mean time{part} is {set} in {scenarios} (lowest share: {}, highest: {}).",
             percent(least),
-            data.scenarios[members[members.len() - 1].scenario].label(),
             percent(most),
-            data.scenarios[members[0].scenario].label()
+            label(lowest),
+            label(highest)
         )
     };
     Finding::new(FindingKind::StandsOut, "ledger", text)

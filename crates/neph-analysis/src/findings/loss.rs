@@ -108,14 +108,19 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
         let (low, high) = (percent(interval.low), percent(interval.high));
         format!(", 95 % interval over experiments {low} to {high}")
     });
+    let among = match sent.len() {
+        1 => String::new(),
+        all => format!(
+            ", the largest share; losses in {affected} of {}",
+            plural(all, "scenario")
+        ),
+    };
     Some(format!(
-        "Messages were lost in {} of {}, most in '{}': {} of {} ({}{interval}).",
-        affected,
-        plural(sent.len(), "scenario"),
-        data.scenarios[worst.scenario].label(),
+        "{} of {} ({}{interval}) were lost in '{}'{among}.",
         worst.lost,
-        worst.sent,
+        plural(worst.sent, "message"),
         percent(worst.share()),
+        data.scenarios[worst.scenario].label(),
     ))
 }
 

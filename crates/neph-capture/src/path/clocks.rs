@@ -127,8 +127,7 @@ fn one_stamp((name, other): (&String, &String), met: &Met) -> Option<String> {
         [false, true] => "reverse",
     };
     Some(format!(
-        "all packets {directions} have the same stamp at {name} and {other}: the kernel stamped them once for both, \
-         as what comes out of a tunnel; 0 ns is not measured"
+        "all packets {directions} have equal timestamps at {name} and {other}: the kernel timestamped them only once, as on tunnels and bridges. The delay between the two points is unknown, not 0 ns"
     ))
 }
 

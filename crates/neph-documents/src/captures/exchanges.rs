@@ -12,10 +12,10 @@ use crate::cell::Cell;
 use crate::table::Heading;
 
 pub const COLUMNS: [Heading; 12] = [
-    Heading::left("ASKED"),
-    Heading::left("BY"),
-    Heading::left("OF"),
-    Heading::right("TIMES"),
+    Heading::left("PROTOCOL"),
+    Heading::left("CLIENT"),
+    Heading::left("SERVER"),
+    Heading::right("REQUESTS"),
     Heading::right("ANSWERED"),
     Heading::right("MIN"),
     Heading::right("MEAN"),

@@ -139,7 +139,7 @@ impl Summary {
             let reported = reported(&response);
             writeln!(
                 out,
-                "Request to first data of the answer, path and program: {reported}."
+                "Request to the first byte of the response (network and server): {reported}."
             )?;
         }
         left_out(seen, files, out)?;

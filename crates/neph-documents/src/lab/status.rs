@@ -88,9 +88,9 @@ crate::rows! {
         /// Time until the first reply to a small message.
         small_ns: Span => right "SMALL MESSAGE",
         /// Time until the first reply to a large message.
-        large_ns: Span => right "LARGE ONE",
+        large_ns: Span => right "LARGE MESSAGE",
         /// Size of the large message.
-        large_bytes: ByteSize => right "OF",
+        large_bytes: ByteSize => right "LARGE SIZE",
     }
 }
 

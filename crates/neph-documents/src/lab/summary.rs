@@ -145,7 +145,7 @@ fn steps(tally: &Tally) -> Table {
     let mut table = Table::new([
         Heading::left("SCHEDULE"),
         Heading::right("ENTRY"),
-        Heading::left("IT"),
+        Heading::left("EVENT"),
         Heading::right("TIMES"),
         Heading::right("FIRST AFTER THE CUE"),
     ]);

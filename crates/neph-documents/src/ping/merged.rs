@@ -82,12 +82,10 @@ fn no_peer_departure(spec: &FlowSpec) -> &'static str {
     match spec.target.kind() {
         ProbeKind::Udp if !(spec.reflector && spec.has_room_for_marks()) => BARE_STAMP,
         ProbeKind::Tcp if is_fresh => {
-            "the stamp of a reply's departure comes with the next reply on its connection, and each \
-             connection has one message"
+            "the timestamp of a reply's departure comes with the next reply on its connection, and each connection has one message"
         }
         _ => {
-            "the stamp of a reply's departure comes with the next reply, and that did not come or \
-             did not bring it"
+            "the timestamp of a reply's departure comes with the next reply, which was lost or did not have it"
         }
     }
 }
@@ -139,7 +137,7 @@ mod tests {
     #[test]
     fn only_a_later_reply_brings_the_stamp_of_a_replys_departure() {
         let lost = departure(&spec("udp://h:9"));
-        assert!(lost[0].ends_with("did not come or did not bring it"));
+        assert!(lost[0].ends_with("was lost or did not have it"));
         let mut fresh = spec("tcp://h:9");
         assert_eq!(departure(&fresh), lost);
         fresh.connection_use = ConnectionUse::PerMessage;

@@ -263,7 +263,11 @@ fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
     let clocks = if same_clock {
         "same clock".to_owned()
     } else {
-        format!("clock offset {} +- {}", offset.value(), offset.bound())
+        format!(
+            "offset of the peer's timestamps {} +- {}",
+            offset.value(),
+            offset.bound()
+        )
     };
     format!(
         "one-way delay of the last message: forward {}, reverse {} ({clocks})\n",

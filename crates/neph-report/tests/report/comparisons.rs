@@ -45,8 +45,8 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
     // Three blocks can tell nothing, however far apart the medians lie.
     let printed = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
     assert!(
-        printed.contains("continent lies 36.0")
-            && printed.contains("above metro at the median; 3 blocks are too few"),
+        printed.contains("continent took 36.0")
+            && printed.contains("more than metro at the median; 3 blocks are too few"),
         "{printed}"
     );
 }
@@ -96,12 +96,12 @@ fn verdicts_on_several_endpoints_are_one_family() {
         "{printed}"
     );
     assert!(
-        printed.contains("c lies") && printed.contains("undecided over 8 blocks"),
+        printed.contains("c took") && printed.contains("undecided over 8 blocks"),
         "{printed}"
     );
     let printed = of(6);
     assert!(
-        printed.contains("b lies 1.00 ms above a at the median; 6 blocks are too few for a verdict for 2 comparisons in one report; it takes 7"),
+        printed.contains("b took 1.00 ms more than a at the median; 6 blocks are too few for a verdict with 2 comparisons in one report: 7 are needed"),
         "{printed}"
     );
 }

@@ -59,7 +59,7 @@ fn equivalence_is_said_of_intervals_within_the_margin_only() {
     assert!(printed[0].evidence["reach_ms"] <= 0.2, "{:?}", printed[0]);
     // Too few blocks allow no interval, however alike the endpoints are.
     let few = about(&identical(5), &within(1), "no_equivalence");
-    assert!(few[0].text.contains("it takes 7"), "{}", few[0].text);
+    assert!(few[0].text.contains("7 are needed"), "{}", few[0].text);
     // Without a margin nothing is said of it.
     let unasked = about(&identical(8), &PlotSettings::default(), "equivalence");
     assert!(unasked.is_empty());

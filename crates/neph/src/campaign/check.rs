@@ -29,7 +29,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     approval::note(read.source.name(), topologies);
     output::say(&format!(
-        "neph: {} is a good plan; neph plan shows what it does",
+        "neph: {} has no mistakes; neph plan shows what it does",
         read.source.name()
     ));
     Ok(Outcome::Done)
