@@ -44,7 +44,8 @@ pub struct TracedChange {
     /// Hash of the path before; null if no route is known that belongs to that path only.
     pub before: Option<PathHash>,
     /// Whether another router answered at some distance; null if the routes could not be compared.
-    pub others: Option<bool>,
+    #[serde(alias = "others")]
+    pub other_routers: Option<bool>,
 }
 
 impl TracedRoute {

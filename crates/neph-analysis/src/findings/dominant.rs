@@ -111,7 +111,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
             data.scenarios[members[0].scenario].label()
         )
     };
-    Finding::new(FindingKind::StandsOut, "ledger", text)
+    Finding::new(FindingKind::Notable, "ledger", text)
         .about(&set.to_string())
         .with("share_least", least)
         .with("share_most", most)
