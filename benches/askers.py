@@ -88,7 +88,7 @@ class Neph:
             message = json.loads(line)
             if message["type"] != "message" or message["outcome"] != "reply":
                 continue
-            marks = message["marks"]
+            marks = message["timestamps"]
             begun = marks["app_send_ns"]
             if self.new_connection:
                 begun = marks["dialled_ns"]

@@ -274,10 +274,10 @@ def hold(neph: str, scenario: Scenario, files: list[Path]) -> Told:
     packets_told, lost, reordered = 0, 0, 0
     for line in map(json.loads, lines):
         if line["kind"] == "summary":
-            joined = line["joined"]
+            joined = line["split_or_merged"]
         if line["kind"] != "packet":
             continue
-        is_back = line["way"] == "back"
+        is_back = line["direction"] == "reverse"
         here, there = line["timestamps_unix_ns"]
         if line["lost_in"] == 0:
             lost += 1

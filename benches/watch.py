@@ -212,10 +212,10 @@ def beside(neph: str, client: str, path: tuple[str, str], many: int, folder: pat
     _, lines, _ = watching.end()
     samples = [json.loads(line) for line in lines.splitlines()]
     row(f"ping, {many}", [float(ms) for ms in re.findall(r"time=([\d.]+) ms", out)])
-    for what, port, answers in [("path", SINK, ("bare",)), ("with data", PORT, ("with_data",))]:
+    for what, port, answers in [("path", SINK, ("without_data",)), ("with data", PORT, ("with_data",))]:
         for method in ("acknowledgement", "echo"):
             trips = [one["round_trip_ns"] / 1e6 for one in samples
-                     if one["kind"] == "sample" and one["half"] == "server" and one["method"] == method
+                     if one["kind"] == "sample" and one["side"] == "server" and one["method"] == method
                      and one["answer"] in answers and one["server"].endswith(f":{port}")]
             row(f"neph watch, {many}, {what}, by {method}", trips)
 

@@ -102,7 +102,7 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
             _ => FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_nanos(round_trip),
                 read_by: ReadBy::Kernel,
-                at_peer: (how & 0x40 == 0).then_some(AtPeer {
+                peer_report: (how & 0x40 == 0).then_some(AtPeer {
                     rx: Instant::from_nanos(rx),
                     residence: Span::from_nanos(residence),
                     count: (noise & 2 == 0).then_some(*number),

@@ -61,7 +61,7 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
         interface: &order.interface,
         site: None,
         remote: "an agent there",
-        kept: order.kept,
+        kept: order.snaplen,
         ring: order.ring.min(MOST_RING),
         most: u64::MAX,
         wanted: &wanted,

@@ -198,13 +198,13 @@ impl Intake {
         if let Some(first) = self.missing.first() {
             warnings.push(Warning::EchoMissing {
                 names: self.missing.iter().map(|one| one.name.clone()).collect(),
-                why: first.why.clone(),
+                reason: first.why.clone(),
             });
         }
         if let (Some(machines), Some(apart)) = (self.backends.several(), self.backends.apart()) {
             warnings.push(Warning::SeveralBackends {
                 machines: u32::try_from(machines).unwrap_or(u32::MAX),
-                apart,
+                clock_difference: apart,
             });
         }
         let packets = self.fleet.map_or(0, |tally| tally.dropped_here);

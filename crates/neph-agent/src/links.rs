@@ -39,7 +39,7 @@ pub(crate) fn warnings(before: &[LinkCount], after: &[LinkCount]) -> Vec<Warning
         worst,
     });
     let broken: u64 = during.iter().map(|link| link.broken).sum();
-    let broken = (broken > 0).then_some(Warning::LinkBroke { packets: broken });
+    let broken = (broken > 0).then_some(Warning::LinkLostPackets { packets: broken });
     late.into_iter().chain(broken).collect()
 }
 
@@ -77,6 +77,6 @@ mod tests {
             ..IN_TIME
         };
         let reported = warnings(&[IN_TIME], &[broke]);
-        assert_eq!(reported, [Warning::LinkBroke { packets: 1 }]);
+        assert_eq!(reported, [Warning::LinkLostPackets { packets: 1 }]);
     }
 }

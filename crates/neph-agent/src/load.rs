@@ -132,7 +132,7 @@ impl ReadyLoad {
                 to,
                 rate,
                 connections,
-                turns,
+                request_reply_sizes: turns,
             } => {
                 let flows = connections.get();
                 no_more(
@@ -322,7 +322,7 @@ mod tests {
             to: ours.address().to_string(),
             rate: None,
             connections: NonZeroU16::new(2).expect("two"),
-            turns: Some(TurnSizes {
+            request_reply_sizes: Some(TurnSizes {
                 request: size,
                 reply: size,
             }),
@@ -353,7 +353,7 @@ mod tests {
             to: "127.0.0.1:1".to_owned(),
             rate: None,
             connections: NonZeroU16::new(connections).expect("some"),
-            turns: Some(TurnSizes {
+            request_reply_sizes: Some(TurnSizes {
                 request: ByteSize(64),
                 reply: ByteSize(reply),
             }),

@@ -221,7 +221,7 @@ mod tests {
         let slow = FleetReply {
             round_trip: Span::from_millis(30),
             read_by: ReadBy::Kernel,
-            at_peer: None,
+            peer_report: None,
             ttl: None,
             copies: 0,
             answer: None,

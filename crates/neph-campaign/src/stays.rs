@@ -26,7 +26,7 @@ impl Default for Stays {
 impl Stays {
     /// Takes note of a reply; without a stay if the peer does not report it.
     pub(crate) fn reply(&mut self, reply: &FleetReply) {
-        if let Some(peer) = &reply.at_peer {
+        if let Some(peer) = &reply.peer_report {
             self.0.record(peer.residence);
         }
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn reported(stays: &mut Stays, stay: Option<Span>, times: u32) {
-        let at_peer = stay.map(|residence| AtPeer {
+        let peer_report = stay.map(|residence| AtPeer {
             rx: Instant::from_nanos(5),
             residence,
             count: None,
@@ -60,7 +60,7 @@ mod tests {
         let reply = FleetReply {
             round_trip: Span::from_secs(6),
             read_by: ReadBy::Kernel,
-            at_peer,
+            peer_report,
             ttl: None,
             copies: 0,
             answer: None,

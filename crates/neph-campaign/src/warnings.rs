@@ -24,7 +24,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     }
     let percent = meter.unstamped_percent();
     if percent > limits.stamps_missing_percent {
-        warnings.push(Warning::StampsMissing { percent });
+        warnings.push(Warning::TimestampsMissing { percent });
     }
     let times = meter.connections_lost();
     if times > 0 {
@@ -48,7 +48,7 @@ fn unexpected_answers(meter: &Meter) -> Option<Warning> {
     (tally.errors > 0).then_some(Warning::UnexpectedAnswers {
         messages: tally.errors,
         of: tally.messages,
-        most: most.map(|(answer, _)| answer),
+        most_frequent: most.map(|(answer, _)| answer),
     })
 }
 

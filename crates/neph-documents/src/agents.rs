@@ -116,9 +116,9 @@ pub struct AgentDocument {
     /// When it connected; null if it is not connected.
     pub connected_unix_ns: Option<Wall>,
     /// Number of results that it had when it connected; null if it is not connected.
-    pub holds: Option<usize>,
+    pub results_pending: Option<usize>,
     /// Whether it measures for a campaign.
-    pub measures: bool,
+    pub in_campaign: bool,
     /// Policy of the agent; empty if it has not connected since the controller's start.
     pub policy: Vec<PolicyRow>,
     /// Clock offsets of the last four hours, one per five minutes, since the controller's start.
@@ -137,13 +137,13 @@ impl AgentDocument {
             .and("CERTIFICATE", self.fingerprint.clone())
             .and(
                 "MEASURES",
-                if self.measures {
+                if self.in_campaign {
                     "for a campaign"
                 } else {
                     "nothing"
                 },
             );
-        let facts = match self.holds {
+        let facts = match self.results_pending {
             Some(holds) => facts.and("RESULTS KEPT", format!("{holds} when it connected")),
             None => facts,
         };
@@ -177,7 +177,7 @@ crate::rows! {
         /// Missed runs, as far as the history is stored.
         missed: u64 => right "MISSED",
         /// Runs that were skipped because the previous run had not ended.
-        left_out: u64 => right "SKIPPED",
+        skipped: u64 => right "SKIPPED",
         /// Path of the plan.
         plan: String => left "PLAN",
         /// Workspace of its campaigns.
@@ -233,8 +233,8 @@ mod tests {
             },
             fingerprint: "ab".to_owned(),
             connected_unix_ns: Some(at),
-            holds: Some(3),
-            measures: true,
+            results_pending: Some(3),
+            in_campaign: true,
             policy: vec![PolicyRow {
                 key: "kinds".to_owned(),
                 value: "udp".to_owned(),

@@ -87,7 +87,7 @@ pub struct OfSegment {
     /// Error bound of the delays in the segment.
     pub bound_ns: i64,
     /// What was evaluated: `whole` captures, or `live` windows.
-    pub judged: &'static str,
+    pub evaluated_on: &'static str,
 }
 
 impl<W> AlarmDocument<W> {

@@ -101,7 +101,7 @@ pub struct TransferRow {
     /// Time to connect; absent if the transfer failed.
     pub connect_ns: Option<Span>,
     /// Time until the last byte, connecting included; absent if the transfer failed.
-    pub whole_ns: Option<Span>,
+    pub total_ns: Option<Span>,
     /// Why it failed; absent otherwise.
     pub failure: Option<String>,
 }
@@ -119,7 +119,7 @@ impl TransferRow {
             at_unix_ns: at,
             bytes: made.size,
             connect_ns: transfer.connect(),
-            whole_ns: transfer.whole(),
+            total_ns: transfer.total(),
             failure: transfer.failure().map(str::to_owned),
         }
     }

@@ -32,7 +32,7 @@ pub struct CircuitShare {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CircuitPair {
     /// Result: `interfere`, `independent` or `unknown`.
-    pub answer: &'static str,
+    pub verdict: &'static str,
     /// Number of further blocks that are likely to decide an unknown result; null if no number is
     /// known.
     pub more_blocks: Option<usize>,
@@ -89,13 +89,13 @@ impl CircuitShare {
 
 impl CircuitPair {
     fn of(finding: &PairFinding) -> Self {
-        let (answer, more_blocks) = match finding.answer {
+        let (verdict, more_blocks) = match finding.answer {
             Answer::Interferes => ("interfere", None),
             Answer::Independent => ("independent", None),
             Answer::Unknown { more } => ("unknown", more),
         };
         Self {
-            answer,
+            verdict,
             more_blocks,
             circuits: finding.shares.each_ref().map(CircuitShare::of),
         }
@@ -103,7 +103,7 @@ impl CircuitPair {
 
     fn sentence(&self, margin: f64) -> String {
         let [a, b] = self.circuits.each_ref().map(|one| one.circuit.as_str());
-        match self.answer {
+        match self.verdict {
             "interfere" => format!("Circuits '{a}' and '{b}' interfere."),
             "independent" => {
                 format!("Circuits '{a}' and '{b}' do not interfere (margin {margin} %).")

@@ -165,7 +165,7 @@ impl Stream {
         let reply = FleetReply {
             round_trip: Span::from_nanos(round_trip + 20_000),
             read_by: ReadBy::Kernel,
-            at_peer: Some(AtPeer {
+            peer_report: Some(AtPeer {
                 rx: Instant::from_nanos(77_000 * MS + sent + sent / 50_000 + round_trip / 2),
                 residence: Span::from_nanos(20_000),
                 count: Some(flow.answered.saturating_sub(1)),

@@ -127,7 +127,7 @@ pub fn completions_of<'a>(
 fn completion(class: usize, own: &[&PinnedTransfer]) -> Completion {
     let mut by_port: BTreeMap<u16, Port> = BTreeMap::new();
     for one in own {
-        by_port.entry(one.source_port).or_default().add(one.whole());
+        by_port.entry(one.source_port).or_default().add(one.total());
     }
     let levels: Vec<Level> = by_port.values_mut().filter_map(Port::median).collect();
     let mut medians: Vec<f64> = levels.iter().filter_map(|level| level.number()).collect();
@@ -188,7 +188,7 @@ mod tests {
     fn transfer(source_port: u16, took: Option<i64>) -> ClassTransfer {
         let done = |whole: i64| PinnedOutcome::Done {
             connect: Span::from_millis(whole / 2),
-            whole: Span::from_millis(whole),
+            total: Span::from_millis(whole),
         };
         ClassTransfer {
             endpoint: 0,

@@ -51,7 +51,7 @@ struct RawOrder {
     arrived: i64,
     /// When its request arrived at the peer, by the peer's clock, and how many requests it had answered
     /// before.
-    at_peer: Option<Request>,
+    peer_report: Option<Request>,
 }
 
 impl Dissector {
@@ -105,7 +105,7 @@ impl Dissector {
             round_trip: reply.network(),
             order: is_comparable(self.probe, reply).then(|| RawOrder {
                 arrived: (message.sent + reply.round_trip).nanos(),
-                at_peer: reply.at_peer.map(|peer| Request {
+                peer_report: reply.peer_report.map(|peer| Request {
                     at: peer.rx.nanos(),
                     count: peer.count,
                 }),
@@ -192,8 +192,8 @@ fn reordered(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
         let next = later.iter().take(AHEAD);
         next.filter_map(|raw| raw.reply?.order)
     };
-    let there = own.at_peer.is_some_and(|own| {
-        let mut others = others().filter_map(|other| other.at_peer);
+    let there = own.peer_report.is_some_and(|own| {
+        let mut others = others().filter_map(|other| other.peer_report);
         others.any(|other| is_forward(own, other))
     });
     if there {
@@ -254,7 +254,7 @@ mod tests {
             FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_millis(millis),
                 read_by: ReadBy::Kernel,
-                at_peer: Some(AtPeer {
+                peer_report: Some(AtPeer {
                     // Requests arrive in the order of the peer's counter, which restarts later.
                     rx: Instant::from_nanos(i64::from(seq / 100) * 1_000_000 + i64::from(count)),
                     residence: Span::from_nanos(0),

@@ -298,7 +298,7 @@ impl Follow {
             let followed = TracedChange {
                 at: change.at,
                 before,
-                others: printed.ok().map(|printed| printed.others),
+                other_routers: printed.ok().map(|printed| printed.others),
             };
             // The flow had left that path again, so there is no verdict.
             let followed = (!wanted.is_withdrawn && !is_left).then_some(followed);

@@ -137,9 +137,9 @@ impl Order {
         let arrival = Arrival {
             here: (sent + reply.round_trip).nanos(),
             there: reply
-                .at_peer
+                .peer_report
                 .map(|peer| (peer.rx.nanos(), (peer.rx + peer.residence).nanos())),
-            count: reply.at_peer.and_then(|peer| peer.count),
+            count: reply.peer_report.and_then(|peer| peer.count),
             is_reordered_by: Reordered::default(),
         };
         self.divide_loss(arrival.count, reply.copies, found);

@@ -36,11 +36,11 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
             .or_insert_with(|| DiamondNode {
                 address: hop.address,
                 flows: 0,
-                asked: 0,
+                probes: 0,
                 round_trips: Vec::new(),
             });
         node.flows += 1;
-        node.asked += hop.asked;
+        node.probes += hop.probes;
         node.round_trips.extend(&hop.round_trips);
     }
     // A router that answered only some probes of a flow gets a row only if it has flows of its own.
@@ -50,10 +50,10 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         };
         for (address, trips) in hop.alongside() {
             if let Some(from) = nodes.get_mut(&place(hop.address)) {
-                from.asked = from.asked.saturating_sub(count(trips.len()));
+                from.probes = from.probes.saturating_sub(count(trips.len()));
             }
             if let Some(node) = nodes.get_mut(&place(Some(address))) {
-                node.asked += count(trips.len());
+                node.probes += count(trips.len());
                 node.round_trips.extend(trips);
             }
         }
@@ -184,7 +184,7 @@ mod tests {
                 let address = (*last > 0).then(|| addr(*last));
                 let trip = address.map(|_| Span::from_millis(ttl));
                 FlowHop {
-                    asked: 2,
+                    probes: 2,
                     round_trips: trip.into_iter().collect(),
                     ..FlowHop::new(u8::try_from(ttl).expect("near"), address)
                 }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(widths, [1, 2, 1]);
         let middle = &diamond.hops[1].nodes;
         assert_eq!(
-            (middle[0].address, middle[0].flows, middle[0].asked),
+            (middle[0].address, middle[0].flows, middle[0].probes),
             (Some(addr(10)), 2, 4)
         );
         assert_eq!((middle[1].address, middle[1].flows), (Some(addr(11)), 1));
@@ -283,13 +283,14 @@ mod tests {
     #[test]
     fn round_trips_are_those_of_the_router_that_answered() {
         let mut wandered = route(1, &[1, 10, 9]);
-        wandered.hops[1].asked = 3;
-        wandered.hops[1].others = vec![addr(11), addr(12)];
-        wandered.hops[1].others_round_trips = [7, 8].map(|ms| vec![Span::from_millis(ms)]).into();
+        wandered.hops[1].probes = 3;
+        wandered.hops[1].other_addresses = vec![addr(11), addr(12)];
+        wandered.hops[1].other_addresses_round_trips =
+            [7, 8].map(|ms| vec![Span::from_millis(ms)]).into();
         let middle = &diamond(&[wandered, route(2, &[1, 11, 9])]).hops[1].nodes;
         let reported = middle
             .iter()
-            .map(|node| (node.address, node.asked, &node.round_trips[..]));
+            .map(|node| (node.address, node.probes, &node.round_trips[..]));
         let millis = Span::from_millis;
         let expected = [
             (Some(addr(10)), 1, &[millis(2)][..]),

@@ -31,7 +31,7 @@ struct Traits {
 impl Traits {
     /// From a reply; its round trip excludes the drift that all flows share.
     fn of(sent: Instant<Own>, reply: &FleetReply, drifted: Span) -> Self {
-        let peer = reply.at_peer;
+        let peer = reply.peer_report;
         let round_trip = reply.network();
         Self {
             round_trip: round_trip - drifted,

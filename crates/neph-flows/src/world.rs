@@ -154,7 +154,7 @@ impl World {
             .map(seconds)
             .filter(|restart| message.sent >= *restart);
         if let (Some(restart), FleetOutcome::Reply(reply)) = (anew, &mut message.outcome)
-            && let Some(peer) = &mut reply.at_peer
+            && let Some(peer) = &mut reply.peer_report
         {
             let before = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
             peer.count = peer
@@ -189,7 +189,7 @@ pub(crate) fn message(slot: u32, seq: u32, sent: i64, round_trip: i64) -> FleetM
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_nanos(round_trip),
             read_by: ReadBy::Kernel,
-            at_peer: Some(AtPeer {
+            peer_report: Some(AtPeer {
                 rx: Instant::from_nanos(77_000 * MS + sent + round_trip / 2),
                 residence: Span::ZERO,
                 count: Some(seq),

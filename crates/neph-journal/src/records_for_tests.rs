@@ -109,7 +109,7 @@ pub(crate) fn fleet_message(slot: u32, seq: u32, second: i64) -> FleetMessage {
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_micros(850),
             read_by: ReadBy::Kernel,
-            at_peer: Some(AtPeer {
+            peer_report: Some(AtPeer {
                 rx: Instant::from_nanos(-7),
                 residence: Span::from_micros(30),
                 count: Some(seq),
@@ -155,27 +155,33 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
         option::of(any::<u32>()),
         option::of(any::<u8>()),
     );
-    let at_peer = peer.prop_map(|([rx, residence], count, ttl)| AtPeer {
+    let peer_report = peer.prop_map(|([rx, residence], count, ttl)| AtPeer {
         rx: Instant::from_nanos(rx),
         residence: Span::from_nanos(residence),
         count,
         ttl,
     });
-    let reply = (any::<i64>(), option::of(at_peer), counts, any_syn_answer()).prop_map(
-        |(round_trip, at_peer, (copies, ttl, by_kernel), answer)| {
-            FleetOutcome::Reply(FleetReply {
-                round_trip: Span::from_nanos(round_trip),
-                read_by: if by_kernel {
-                    ReadBy::Kernel
-                } else {
-                    ReadBy::Program
-                },
-                at_peer,
-                ttl,
-                copies,
-                answer,
-            })
-        },
-    );
+    let reply = (
+        any::<i64>(),
+        option::of(peer_report),
+        counts,
+        any_syn_answer(),
+    )
+        .prop_map(
+            |(round_trip, peer_report, (copies, ttl, by_kernel), answer)| {
+                FleetOutcome::Reply(FleetReply {
+                    round_trip: Span::from_nanos(round_trip),
+                    read_by: if by_kernel {
+                        ReadBy::Kernel
+                    } else {
+                        ReadBy::Program
+                    },
+                    peer_report,
+                    ttl,
+                    copies,
+                    answer,
+                })
+            },
+        );
     prop_oneof![6 => reply, 1 => Just(FleetOutcome::Lost), 1 => Just(FleetOutcome::Failed)]
 }

@@ -102,7 +102,7 @@ fn all(
                 begun,
             };
             let outcome = match asking().and_then(|exchange| one.make(exchange, &mut driver)) {
-                Ok((connect, whole)) => PinnedOutcome::Done { connect, whole },
+                Ok((connect, total)) => PinnedOutcome::Done { connect, total },
                 Err(why) => PinnedOutcome::Failed(why),
             };
             let reported = report(PinnedTransfer {

@@ -190,8 +190,8 @@ impl Experiment {
     pub fn load_made(&self, asked: Option<&str>) -> Option<String> {
         let is_made = |one: &&str| {
             !self.warnings.iter().any(|warning| {
-                matches!(warning, Warning::LoadNotHeld { load, had_percent: Some(had), .. }
-                    if load == one && *had <= 0.0)
+                matches!(warning, Warning::LoadTargetMissed { load, achieved_percent: Some(achieved), .. }
+                    if load == one && *achieved <= 0.0)
             })
         };
         let made: Vec<&str> = asked?.split(", ").filter(is_made).collect();
@@ -218,12 +218,12 @@ mod tests {
         let asked = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
         assert_eq!(one.load_made(asked).as_deref(), asked);
         assert_eq!(one.load_made(None), None);
-        let mut not_held = |load: &str, had_percent| {
-            one.warnings.push(Warning::LoadNotHeld {
+        let mut not_held = |load: &str, achieved_percent| {
+            one.warnings.push(Warning::LoadTargetMissed {
                 load: load.to_owned(),
-                had: String::new(),
-                had_percent,
-                why: None,
+                achieved: String::new(),
+                achieved_percent,
+                reason: None,
             });
             one.load_made(asked)
         };

@@ -149,7 +149,8 @@ pub struct FleetReply {
     /// Who read the clock for the round trip.
     pub read_by: ReadBy,
     /// What the peer reported; null if it reports nothing, as in TCP handshakes.
-    pub at_peer: Option<AtPeer>,
+    #[serde(alias = "at_peer")]
+    pub peer_report: Option<AtPeer>,
     /// TTL or hop limit of the reply on arrival; null if unknown.
     pub ttl: Option<u8>,
     /// Number of duplicate replies that arrived before the message was reported.
@@ -162,7 +163,7 @@ pub struct FleetReply {
 impl FleetReply {
     /// The round trip without the time that the request spent at the peer, if the peer reports it.
     pub fn network(&self) -> Span {
-        self.at_peer
+        self.peer_report
             .map_or(self.round_trip, |peer| self.round_trip - peer.residence)
     }
 }
@@ -234,7 +235,7 @@ mod tests {
         let reply = FleetReply {
             round_trip: Span::from_micros(900),
             read_by: ReadBy::Kernel,
-            at_peer: Some(AtPeer {
+            peer_report: Some(AtPeer {
                 rx: Instant::from_nanos(5),
                 residence: Span::from_micros(100),
                 count: Some(0),

@@ -72,16 +72,22 @@ pub struct FlowHop {
     pub address: Option<IpAddr>,
     /// Other addresses that answered the same flow at this distance: the path changed during the
     /// trace, or a router balances per packet.
-    pub others: Vec<IpAddr>,
+    #[serde(alias = "others")]
+    pub other_addresses: Vec<IpAddr>,
     /// Number of probes sent.
-    pub asked: u32,
+    #[serde(alias = "asked")]
+    pub probes: u32,
     /// Round trips of the answers from `address`, nanoseconds. Routers answer with low priority:
     /// these are upper bounds.
     pub round_trips: Vec<Span>,
-    /// Round trips of the answers from each of `others`, in the same sequence, nanoseconds. Empty
-    /// without `others`, and in old data, which has them in `round_trips`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others_round_trips: Vec<Vec<Span>>,
+    /// Round trips of the answers from each of `other_addresses`, in the same sequence, nanoseconds.
+    /// Empty without `other_addresses`, and in old data, which has them in `round_trips`.
+    #[serde(
+        default,
+        alias = "others_round_trips",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub other_addresses_round_trips: Vec<Vec<Span>>,
     /// Who read the clock for the round trips: `program` if neph read it for at least one.
     pub read_by: ReadBy,
     /// MPLS labels in the answer, outermost first.
@@ -195,10 +201,10 @@ impl FlowHop {
         Self {
             ttl,
             address,
-            others: Vec::new(),
-            asked: 1,
+            other_addresses: Vec::new(),
+            probes: 1,
             round_trips: Vec::new(),
-            others_round_trips: Vec::new(),
+            other_addresses_round_trips: Vec::new(),
             read_by: ReadBy::Kernel,
             labels: Vec::new(),
         }
@@ -207,9 +213,9 @@ impl FlowHop {
     /// Other addresses that answered, besides [`Self::address`], each with its round trips if
     /// known.
     pub fn alongside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
-        let trips = self.others_round_trips.iter().map(Vec::as_slice);
+        let trips = self.other_addresses_round_trips.iter().map(Vec::as_slice);
         let trips = trips.chain(std::iter::repeat(&[][..]));
-        self.others.iter().copied().zip(trips)
+        self.other_addresses.iter().copied().zip(trips)
     }
 }
 
@@ -282,7 +288,8 @@ pub struct DiamondNode {
     /// Number of flows through it.
     pub flows: u32,
     /// Number of probes of these flows at this distance.
-    pub asked: u32,
+    #[serde(alias = "asked")]
+    pub probes: u32,
     /// Round trips, ascending, nanoseconds. Routers answer with low priority: these are upper
     /// bounds.
     pub round_trips: Vec<Span>,

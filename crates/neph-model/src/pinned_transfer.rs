@@ -27,7 +27,8 @@ pub enum PinnedOutcome {
         /// Time from the beginning until the connection was established, nanoseconds.
         connect: Span,
         /// Time from the beginning until neph had the reply's last byte, nanoseconds.
-        whole: Span,
+        #[serde(alias = "whole")]
+        total: Span,
     },
     /// The transfer failed, with the reason.
     Failed(String),
@@ -49,9 +50,9 @@ pub struct ClassTransfer {
 
 impl PinnedTransfer {
     /// Time from the beginning to the reply's last byte, connecting included.
-    pub const fn whole(&self) -> Option<Span> {
+    pub const fn total(&self) -> Option<Span> {
         match self.outcome {
-            PinnedOutcome::Done { whole, .. } => Some(whole),
+            PinnedOutcome::Done { total, .. } => Some(total),
             PinnedOutcome::Failed(_) => None,
         }
     }
@@ -75,7 +76,7 @@ impl PinnedTransfer {
     /// Time from the established connection to the reply's last byte: the time on a persistent
     /// connection.
     pub fn without_connect(&self) -> Option<Span> {
-        Some(self.whole()? - self.connect()?)
+        Some(self.total()? - self.connect()?)
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
     fn connecting_and_the_rest_are_the_whole() {
         let outcome = PinnedOutcome::Done {
             connect: Span::from_millis(10),
-            whole: Span::from_millis(21),
+            total: Span::from_millis(21),
         };
         let mut transfer = PinnedTransfer {
             source_port: 40_000,
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!(transfer.without_connect(), Some(Span::from_millis(11)));
         assert_eq!(transfer.failure(), None);
         transfer.outcome = PinnedOutcome::Failed("refused".to_owned());
-        assert_eq!((transfer.whole(), transfer.without_connect()), (None, None));
+        assert_eq!((transfer.total(), transfer.without_connect()), (None, None));
         assert_eq!(transfer.failure(), Some("refused"));
     }
 }

@@ -31,8 +31,8 @@ pub struct ReflectorSpec {
     /// Source ports from which STAMP requests are answered although a server may use them.
     pub answered_ports: Vec<u16>,
     /// Artificial delay before each reply, as in a busy server.
-    #[serde(rename = "think_ns")]
-    pub think: Span,
+    #[serde(rename = "reply_delay_ns", alias = "think_ns")]
+    pub reply_delay: Span,
     /// Port of the throughput server at the same address, TCP and UDP; null: none.
     #[serde(default)]
     pub throughput: Option<NonZeroU16>,
@@ -53,7 +53,7 @@ impl ReflectorSpec {
             tls_version: None,
             stamp_key: None,
             answered_ports: Vec::new(),
-            think: Span::ZERO,
+            reply_delay: Span::ZERO,
             throughput: None,
             media: None,
             caps: ReflectorCaps::default(),
@@ -193,20 +193,22 @@ mod tests {
         );
         let stamp = (proptest::option::of(source()), any::<Vec<u16>>());
         let several = (any::<([u8; 16], u16)>(), tls, stamp, span(), caps());
-        several.prop_map(|(address, (identity, tls_version), stamp, think, caps)| {
-            let (stamp_key, answered_ports) = stamp;
-            ReflectorSpec {
-                address: address.into(),
-                identity,
-                tls_version,
-                stamp_key,
-                answered_ports,
-                think,
-                throughput: None,
-                media: None,
-                caps,
-            }
-        })
+        several.prop_map(
+            |(address, (identity, tls_version), stamp, reply_delay, caps)| {
+                let (stamp_key, answered_ports) = stamp;
+                ReflectorSpec {
+                    address: address.into(),
+                    identity,
+                    tls_version,
+                    stamp_key,
+                    answered_ports,
+                    reply_delay,
+                    throughput: None,
+                    media: None,
+                    caps,
+                }
+            },
+        )
     }
 
     proptest::proptest! {

@@ -44,7 +44,8 @@ pub struct TracedChange {
     /// Hash of the path before; null if no route is known that belongs to that path only.
     pub before: Option<PathHash>,
     /// Whether another router answered at some distance; null if the routes could not be compared.
-    pub others: Option<bool>,
+    #[serde(alias = "others")]
+    pub other_routers: Option<bool>,
 }
 
 impl TracedRoute {
@@ -102,7 +103,25 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use crate::{FleetEndpoint, ProbeKind, Span, TraceEnd};
+    use crate::{FleetEndpoint, FlowHop, PinnedOutcome, ProbeKind, Span, TraceEnd};
+
+    #[test]
+    fn older_data_has_older_names() {
+        let change: TracedChange =
+            serde_json::from_str(r#"{"at":5,"before":null,"others":true}"#).expect("a change");
+        assert_eq!(change.other_routers, Some(true));
+        let hop: FlowHop = serde_json::from_str(
+            r#"{"ttl":1,"address":null,"others":["192.0.2.1"],"asked":3,"round_trips":[],
+                "others_round_trips":[[7]],"read_by":"kernel","labels":[]}"#,
+        )
+        .expect("a hop");
+        assert_eq!((hop.other_addresses.len(), hop.probes), (1, 3));
+        assert_eq!(hop.other_addresses_round_trips, [[Span::from_nanos(7)]]);
+        let done: PinnedOutcome =
+            serde_json::from_str(r#"{"done":{"connect":1,"whole":2}}"#).expect("an outcome");
+        let total = Span::from_nanos(2);
+        assert!(matches!(done, PinnedOutcome::Done { total: is, .. } if is == total));
+    }
 
     #[test]
     fn the_latest_route_of_each_flow_is_told_by_endpoint() {

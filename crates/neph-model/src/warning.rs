@@ -43,7 +43,8 @@ pub enum Warning {
         times: u32,
     },
     /// Many replies lack kernel timestamps, so stages are merged.
-    StampsMissing {
+    #[serde(alias = "stamps_missing")]
+    TimestampsMissing {
         /// Share of replies without a complete ledger, percent.
         percent: f64,
     },
@@ -59,7 +60,8 @@ pub enum Warning {
         /// Number of all messages.
         of: u64,
         /// The most frequent of these answers; null if the protocol has no name for it.
-        most: Option<Answer>,
+        #[serde(alias = "most")]
+        most_frequent: Option<Answer>,
     },
     /// Messages could not be sent, by a fault of the client host.
     NotSentHere {
@@ -82,7 +84,8 @@ pub enum Warning {
         /// Number of servers that their clocks distinguish.
         machines: u32,
         /// Largest difference between their clocks, nanoseconds.
-        apart: Span,
+        #[serde(alias = "apart")]
+        clock_difference: Span,
     },
     /// There are fewer replies than the percentiles of the report need.
     FewMessages {
@@ -101,7 +104,8 @@ pub enum Warning {
         /// Names of their destinations.
         names: Vec<String>,
         /// Why the first of them could not be sent.
-        why: String,
+        #[serde(alias = "why")]
+        reason: String,
     },
     /// The kernel of the client host dropped replies that neph did not read in time.
     DroppedHere {
@@ -136,22 +140,28 @@ pub enum Warning {
         packets: u64,
     },
     /// Network namespaces replaced guests of the lab, because the host cannot run them.
-    GuestsStoodIn {
+    #[serde(alias = "guests_stood_in")]
+    NamespaceFallback {
         /// Sites of these guests.
         guests: Vec<String>,
         /// Why the host cannot run them.
-        why: String,
+        #[serde(alias = "why")]
+        reason: String,
     },
     /// A background load of the plan missed its target.
-    LoadNotHeld {
+    #[serde(alias = "load_not_held")]
+    LoadTargetMissed {
         /// Site and target, as in the scenario.
         load: String,
         /// The achieved load: "worked 61.5 % of the time".
-        had: String,
+        #[serde(alias = "had")]
+        achieved: String,
         /// Share of the target, percent; null if unknown. 0: no load was generated.
-        had_percent: Option<f64>,
+        #[serde(alias = "had_percent")]
+        achieved_percent: Option<f64>,
         /// Why, as the load reports it; null if it reports no reason.
-        why: Option<String>,
+        #[serde(alias = "why")]
+        reason: Option<String>,
     },
     /// An emulated link delayed packets longer than configured.
     LinkLate {
@@ -161,7 +171,8 @@ pub enum Warning {
         worst: Span,
     },
     /// An emulated link lost packets in addition to its configured loss.
-    LinkBroke {
+    #[serde(alias = "link_broke")]
+    LinkLostPackets {
         /// Number of these packets.
         packets: u64,
     },
@@ -177,14 +188,14 @@ impl Warning {
             | Self::LinkLate { worst: span, .. } => span.nanos() as f64,
             Self::CpuStolen { percent }
             | Self::CpuSaturated { percent }
-            | Self::StampsMissing { percent } => *percent,
+            | Self::TimestampsMissing { percent } => *percent,
             Self::ClockStepped { times: count }
             | Self::Reconnected { times: count }
             | Self::SeveralBackends {
                 machines: count, ..
             } => f64::from(*count),
             Self::FewMessages { replies } => -(*replies as f64),
-            Self::LinkBroke { packets: count }
+            Self::LinkLostPackets { packets: count }
             | Self::DroppedHere { packets: count }
             | Self::ReflectorDropped { packets: count }
             | Self::MessagesRefused {
@@ -199,12 +210,12 @@ impl Warning {
             | Self::ConnectionsRefused {
                 connections: count, ..
             } => *count as f64,
-            Self::EchoMissing { names, .. } | Self::GuestsStoodIn { guests: names, .. } => {
+            Self::EchoMissing { names, .. } | Self::NamespaceFallback { guests: names, .. } => {
                 names.len() as f64
             }
-            Self::LoadNotHeld { had_percent, .. } => {
-                had_percent.map_or(0.0, |had| (100.0 - had).abs())
-            }
+            Self::LoadTargetMissed {
+                achieved_percent, ..
+            } => achieved_percent.map_or(0.0, |achieved| (100.0 - achieved).abs()),
             Self::SizesNotApplied { .. } | Self::AddressChanged { .. } => 0.0,
         }
     }

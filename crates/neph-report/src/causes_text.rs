@@ -32,7 +32,7 @@ pub fn diagnoses_in_full(reported: &Diagnoses, width: usize) -> String {
             .iter()
             .map(|number| format!("{} {}", number.name, number.in_words()))
             .collect();
-        let seen: Vec<String> = one.seen.iter().map(Seen::in_words).collect();
+        let seen: Vec<String> = one.observations.iter().map(Seen::in_words).collect();
         for (title, text) in [
             ("confidence", one.confidence.why.clone()),
             ("numbers", numbers.join(", ")),

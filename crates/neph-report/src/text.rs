@@ -64,7 +64,7 @@ pub fn conclusion(
     let found = findings_of(data, settings, &reported.causes, &statements);
     [
         FindingKind::Measured,
-        FindingKind::StandsOut,
+        FindingKind::Notable,
         FindingKind::Flagged,
     ]
     .into_iter()

@@ -65,7 +65,7 @@ fn message(number: u64, (slots, gap): (u64, i64), noise: &mut Noise) -> FleetMes
     let reply = FleetReply {
         round_trip: Span::from_nanos(there + residence + 35_000_000 + noise.below(150_000)),
         read_by: ReadBy::Kernel,
-        at_peer: Some(AtPeer {
+        peer_report: Some(AtPeer {
             rx: Instant::from_nanos(sent + there + 77_000_000_000),
             residence: Span::from_nanos(residence),
             count: Some(seq),

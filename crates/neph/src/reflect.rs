@@ -132,7 +132,7 @@ impl Args {
             tls_version: TlsChoice::version(self.tls_version),
             stamp_key: self.stamp_key.clone(),
             answered_ports: self.answer_port.clone(),
-            think: self.think,
+            reply_delay: self.think,
             throughput: self.throughput,
             media: self.media,
             caps: ReflectorCaps {

@@ -192,9 +192,9 @@ impl Ground for LabGround {
 
     fn warnings(&self) -> Vec<Warning> {
         let stand_ins = self.lab().map_or(&[][..], Lab::stand_ins);
-        let stood_in = stand_ins.first().map(|first| Warning::GuestsStoodIn {
+        let stood_in = stand_ins.first().map(|first| Warning::NamespaceFallback {
             guests: stand_ins.iter().flat_map(|one| one.sites.clone()).collect(),
-            why: first.why.clone(),
+            reason: first.why.clone(),
         });
         stood_in.into_iter().collect()
     }

@@ -208,8 +208,8 @@ impl Policy {
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
     let refused = |asked: String, most: String| Err(Refusal::Rate { asked, most });
-    if order.kept > MOST_KEPT {
-        let asked = format!("{} bytes of each packet", order.kept);
+    if order.snaplen > MOST_KEPT {
+        let asked = format!("{} bytes of each packet", order.snaplen);
         return refused(asked, MOST_KEPT.to_string());
     }
     if let Some(length) = order.duration.filter(|length| *length > LONGEST_CAPTURE) {

@@ -122,7 +122,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
     assert_eq!(judge(|_| {}), Ok(()));
     let refused: [(Change, &str, &str); 6] = [
         (
-            |order| order.kept = 1500,
+            |order| order.snaplen = 1500,
             "rate",
             "1500 bytes of each packet",
         ),

@@ -27,7 +27,7 @@ impl<'a> Verdicts<'a> {
     /// with, or whose change is no longer reported.
     pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
         for traced in routes {
-            let others = traced.change.and_then(|change| change.others);
+            let others = traced.change.and_then(|change| change.other_routers);
             let Some((id, others)) = traced.change_id().zip(others) else {
                 continue;
             };
@@ -77,7 +77,7 @@ mod tests {
             change: Some(TracedChange {
                 at: Instant::from_nanos(at),
                 before: None,
-                others,
+                other_routers: others,
             }),
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct Found {
     pub confidence: Confidence,
     pub(crate) cost: f64,
     pub evidence: Vec<Evidence>,
-    pub seen: Vec<Seen>,
+    pub observations: Vec<Seen>,
     pub scenarios: BTreeMap<usize, f64>,
     pub(crate) is_note: bool,
 }
@@ -56,7 +56,7 @@ impl Found {
             confidence,
             cost: 0.0,
             evidence: Vec::new(),
-            seen: Vec::new(),
+            observations: Vec::new(),
             scenarios: BTreeMap::new(),
             is_note: false,
         }
@@ -97,8 +97,8 @@ impl Found {
     pub(crate) fn seen_at(mut self, run: &Run<'_>, messages: &[Seq]) -> Self {
         let explained = self.scenarios.entry(run.experiment.scenario);
         explained.or_insert(f64::INFINITY);
-        if self.seen.len() < EXAMPLES {
-            self.seen.push(Seen {
+        if self.observations.len() < EXAMPLES {
+            self.observations.push(Seen {
                 experiment: run.experiment.experiment.id,
                 scenario: run.scenario.label(),
                 block: run.experiment.block(),

@@ -67,7 +67,7 @@ pub struct Diagnosis {
     /// The numbers that support it, by name with unit.
     pub evidence: Vec<Evidence>,
     /// The experiments and messages that show it best.
-    pub seen: Vec<Seen>,
+    pub observations: Vec<Seen>,
     /// The confidence, with its reason.
     pub confidence: Confidence,
     /// What to do about it.
@@ -91,7 +91,7 @@ impl Diagnosis {
             title: rule.title,
             cause: found.cause,
             evidence: found.evidence,
-            seen: found.seen,
+            observations: found.observations,
             confidence: found.confidence,
             remedy: found.remedy,
             limits: rule.limits,
@@ -120,7 +120,7 @@ pub struct Note {
     /// The numbers that support it, by name with unit.
     pub evidence: Vec<Evidence>,
     /// The experiments and messages that show it best.
-    pub seen: Vec<Seen>,
+    pub observations: Vec<Seen>,
 }
 
 /// The results of all rules for a campaign.
@@ -161,7 +161,7 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
             rule: rule.name,
             text: found.cause,
             evidence: found.evidence,
-            seen: found.seen,
+            observations: found.observations,
         }));
     }
     all.causes.sort_by(|a, b| b.added_ms.total_cmp(&a.added_ms));

@@ -81,7 +81,7 @@ fn sentence(data: &CampaignData, rule: &str, raised: &Raised<'_>) -> Finding {
         at.secs_f64(),
         experiment.block(),
     );
-    Finding::new(FindingKind::StandsOut, ALARM, text)
+    Finding::new(FindingKind::Notable, ALARM, text)
         .with("times", real(raised.times))
         .with("experiments", real(raised.experiments))
         .with("first s", at.secs_f64())

@@ -101,7 +101,7 @@ fn first(
         let more = plural(members.len() - 1, "more scenario");
         text.push_str(&format!(" Also, with a smaller excess: {more}."));
     }
-    let finding = Finding::new(FindingKind::StandsOut, topic, text)
+    let finding = Finding::new(FindingKind::Notable, topic, text)
         .with("network_ms", worst.network)
         .with("with_window_ms", worst.time)
         .with("icmp_ms", worst.echo)

@@ -38,7 +38,7 @@ fn sentence(level: &Level, judged: &Judged) -> Option<Finding> {
         faster.0,
         sureness(&decided),
     );
-    let finding = Finding::new(FindingKind::StandsOut, "crossover", text)
+    let finding = Finding::new(FindingKind::Notable, "crossover", text)
         .about(name)
         .about(other)
         .with("first_slower_ms", slower.1.comparison.shift)

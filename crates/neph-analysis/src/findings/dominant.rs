@@ -110,7 +110,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
             label(highest)
         )
     };
-    Finding::new(FindingKind::StandsOut, "ledger", text)
+    Finding::new(FindingKind::Notable, "ledger", text)
         .about(&set.to_string())
         .with("share_least", least)
         .with("share_most", most)

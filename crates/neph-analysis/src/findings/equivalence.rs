@@ -140,7 +140,7 @@ impl Held {
             "no_equivalence"
         };
         let within = |pair: &&Pair| reach(pair) < margin.width.millis_f64();
-        let mut finding = Finding::new(FindingKind::StandsOut, topic, text);
+        let mut finding = Finding::new(FindingKind::Notable, topic, text);
         for name in names(pairs) {
             finding = finding.about(name);
         }
@@ -183,7 +183,7 @@ fn unseen(layer: &Layer) -> Finding {
         "Equivalence of the {} was not evaluated: no two endpoints have it in the same block. It needs kernel timestamps, and root for some of them.",
         layer.name()
     );
-    Finding::new(FindingKind::StandsOut, "no_equivalence", text)
+    Finding::new(FindingKind::Notable, "no_equivalence", text)
 }
 
 /// The layer of the medians, if it is not the default one.

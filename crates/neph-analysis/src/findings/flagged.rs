@@ -128,7 +128,7 @@ mod tests {
     fn a_reason_that_is_a_sentence_stands_last() {
         let missing = Warning::EchoMissing {
             names: vec!["home".to_owned()],
-            why: "run this, or use another probe".to_owned(),
+            reason: "run this, or use another probe".to_owned(),
         };
         let (fact, reason) = reported(&missing);
         assert_eq!(fact, "W014 echo-missing: no ICMP echo to home");

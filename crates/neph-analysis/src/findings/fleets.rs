@@ -30,7 +30,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             percent(first.inflation.unwrap_or(0.0)),
             plural(most, "path change"),
         );
-        reported.push(Finding::new(FindingKind::StandsOut, "flows", text));
+        reported.push(Finding::new(FindingKind::Notable, "flows", text));
     }
     reported
 }
@@ -46,7 +46,7 @@ fn inflated(set: &Inflated<'_>) -> Finding {
         set.in_words()
     );
     let largest = set.pairs.last().map_or(0.0, |one| one.0);
-    Finding::new(FindingKind::StandsOut, "flows", text)
+    Finding::new(FindingKind::Notable, "flows", text)
         .with("pairs", real(set.pairs.len()))
         .with("inflation_level", set.level())
         .with("pairs_above_level", real(set.above(set.level())))
@@ -91,7 +91,7 @@ fn one(pair: &Pooled<'_>) -> Finding {
     text.push('.');
     text.push_str(&unfairness(pair));
     text.push_str(&ports(pair));
-    let finding = Finding::new(FindingKind::StandsOut, "flows", text);
+    let finding = Finding::new(FindingKind::Notable, "flows", text);
     evidence(finding.about(&pair.pair.endpoint_name()), pair)
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn findings(
             "The median also differs by 20 % or more between intervals in {}.",
             plural(more, "other combination")
         );
-        found.push(Finding::new(FindingKind::StandsOut, INTERVAL, text));
+        found.push(Finding::new(FindingKind::Notable, INTERVAL, text));
     }
     found
 }
@@ -100,7 +100,7 @@ fn no_effect(small: &[Decided]) -> Option<Finding> {
             "No median differs by 20 % or more between intervals at the same endpoint and size ({compared}, {sure} of them with enough blocks to be sure)."
         ),
     };
-    Some(Finding::new(FindingKind::StandsOut, INTERVAL, text))
+    Some(Finding::new(FindingKind::Notable, INTERVAL, text))
 }
 
 fn sentence(
@@ -129,7 +129,7 @@ fn sentence(
         sureness(&[decided]),
         why_infinite(&[decided]),
     );
-    let mut finding = Finding::new(FindingKind::StandsOut, INTERVAL, text)
+    let mut finding = Finding::new(FindingKind::Notable, INTERVAL, text)
         .about(&long)
         .about(&short)
         .with("shift_ms", compared.shift)

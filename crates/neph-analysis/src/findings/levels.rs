@@ -204,7 +204,7 @@ impl Level {
         };
         let text = format!("{how}; {}.{}", sureness(&decided), why_infinite(&decided));
         let share = |compared: &Comparison| compared.shift / compared.baseline;
-        let finding = Finding::new(FindingKind::StandsOut, topic, text)
+        let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(name)
             .about(baseline)
             .with("shift_least_ms", least.1.shift)

@@ -50,11 +50,7 @@ impl Ends {
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     if data.is_imported() {
         let text = "How many messages were lost is not known: the imported files hold replies only, so that quantiles are those of the replies.";
-        return vec![Finding::new(
-            FindingKind::StandsOut,
-            "loss",
-            text.to_owned(),
-        )];
+        return vec![Finding::new(FindingKind::Notable, "loss", text.to_owned())];
     }
     let shown = data.measured(settings).into_iter();
     let all: Vec<Ends> = shown
@@ -72,7 +68,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let affected = all.iter().filter(|ends| ends.share() > 0.0).count();
     let worst = all.iter().map(Ends::share).fold(0.0, f64::max);
     let failed = all.iter().map(|ends| ends.failed).sum();
-    let finding = Finding::new(FindingKind::StandsOut, "loss", text.join(" "))
+    let finding = Finding::new(FindingKind::Notable, "loss", text.join(" "))
         .with("scenarios_with_loss", real(affected))
         .with("worst_share", worst)
         .with("errors", real(all.iter().map(|ends| ends.errors).sum()))

@@ -48,7 +48,7 @@ pub enum FindingKind {
     /// What was measured.
     Measured,
     /// Notable results.
-    StandsOut,
+    Notable,
     /// Warnings.
     Flagged,
 }

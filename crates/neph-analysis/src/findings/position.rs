@@ -124,7 +124,7 @@ fn sentence(pair: &Pair, decided: &Decided, quickest: f64) -> Finding {
         sureness(&[*decided]),
         millis(quickest),
     );
-    Finding::new(FindingKind::StandsOut, "position", text)
+    Finding::new(FindingKind::Notable, "position", text)
         .about(&near.name)
         .about(&far.name)
         .with("shift_ms", compared.shift)

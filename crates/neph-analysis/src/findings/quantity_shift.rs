@@ -102,7 +102,7 @@ impl QuantityShift {
             self.of_several(least, most, &sure)
         };
         let text = format!("{how}; {}.", certainty(&sure));
-        let finding = Finding::new(FindingKind::StandsOut, topic, text)
+        let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(&self.name)
             .about(&self.baseline)
             .with("shift_least", least.shift)

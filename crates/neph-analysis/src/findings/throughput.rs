@@ -115,7 +115,7 @@ impl Load<'_> {
 
     fn finding(&self, printed: &str) -> Finding {
         let text = format!("'{}' {printed}", self.scenario.label());
-        Finding::new(FindingKind::StandsOut, "throughput", text)
+        Finding::new(FindingKind::Notable, "throughput", text)
             .with("needed_bit_s", self.needed)
             .with("goodput_bit_s", self.rate())
     }
@@ -153,7 +153,7 @@ fn least(checks: &[&Throughput]) -> Option<Finding> {
         if others == 1 { "" } else { "s" },
     );
     Some(
-        Finding::new(FindingKind::StandsOut, "throughput", text)
+        Finding::new(FindingKind::Notable, "throughput", text)
             .with("goodput_bit_s", own)
             .with("capacity_bit_s", capacity)
             .with("cross_flows", others as f64),

@@ -119,7 +119,7 @@ fn replied() -> FleetOutcome {
     FleetOutcome::Reply(FleetReply {
         round_trip: Span::from_millis(7),
         read_by: ReadBy::Kernel,
-        at_peer: None,
+        peer_report: None,
         ttl: None,
         copies: 0,
         answer: None,
@@ -223,7 +223,7 @@ fn traced(origin: Anchor<Own>) -> TracedRoute {
     let change = neph_model::TracedChange {
         at: origin.at + Span::from_nanos(5),
         before: None,
-        others: None,
+        other_routers: None,
     };
     TracedRoute {
         slot: Slot(0),

@@ -106,7 +106,7 @@ fn missing_stamps_lost_connections_and_few_replies_are_told() {
         text: String::new(),
     });
     let expected = [
-        Warning::StampsMissing { percent: 50.0 },
+        Warning::TimestampsMissing { percent: 50.0 },
         Warning::Reconnected { times: 1 },
         Warning::FewMessages { replies: 2 },
     ];

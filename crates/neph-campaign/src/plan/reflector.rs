@@ -78,7 +78,7 @@ const FLAGS: &[(&str, Effect)] = &[
     ),
     (
         "--think",
-        Effect::Value(|t, text| set(&mut t.spec.think, span(text))),
+        Effect::Value(|t, text| set(&mut t.spec.reply_delay, span(text))),
     ),
     (
         "--throughput",

@@ -168,7 +168,7 @@ fn a_campaign_goes_through_its_blocks_in_time() {
     assert_eq!((tally.messages, tally.replies), (10, 10));
     assert_eq!(
         experiments[0].warnings,
-        [neph_model::Warning::StampsMissing { percent: 100.0 }]
+        [neph_model::Warning::TimestampsMissing { percent: 100.0 }]
     );
     assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2));
     let diary = &lab.diary.0;

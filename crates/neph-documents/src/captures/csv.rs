@@ -37,7 +37,7 @@ const FIRST: [&str; 12] = [
     "spurious_retransmissions",
     "out_of_order",
     "segments_not_tracked",
-    "asked",
+    "requests",
     "answered",
 ];
 const QUESTIONS: [&str; 2] = ["requests_not_tracked", "responses_without_request"];

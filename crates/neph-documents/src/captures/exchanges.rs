@@ -116,7 +116,7 @@ pub struct ExchangeDocument {
     #[serde(flatten)]
     pub counted: CountedDocument,
     /// Protocol: `ping`, `dns` or `quic_spin`.
-    pub question: String,
+    pub protocol: String,
     /// Address of the client, with its port for QUIC.
     pub client: String,
     /// Address of the server, with its port for DNS and QUIC.
@@ -131,7 +131,7 @@ pub struct CountedDocument {
     /// Number of packets.
     pub packets: u64,
     /// Number of requests.
-    pub asked: u64,
+    pub requests: u64,
     /// Number of requests with an answer.
     pub answered: u64,
     /// Requests that were not matched with an answer, because too many were outstanding.
@@ -161,13 +161,13 @@ pub struct ExchangeSample {
     /// When the round trip ended.
     pub at_unix_ns: Wall,
     /// Protocol: `ping`, `dns` or `quic_spin`.
-    pub question: String,
+    pub protocol: String,
     /// Address of the client, with its port for QUIC.
     pub client: String,
     /// Address of the server, with its port for DNS and QUIC.
     pub server: String,
     /// Side of the capture point: `server` (to the server and back) or `client`.
-    pub half: &'static str,
+    pub side: &'static str,
     /// The round trip.
     pub round_trip_ns: Span,
 }
@@ -178,7 +178,7 @@ impl ExchangeDocument {
         let between = pair.between();
         Self {
             counted: counted.into(),
-            question: key(between.question),
+            protocol: key(between.question),
             client: end(between, End::Client),
             server: end(between, End::Server),
             via: travels_in(between.vlan, between.tunnel)
@@ -193,7 +193,7 @@ impl From<&Counted> for CountedDocument {
         let trips = counted.trips(Half::Server);
         Self {
             packets: counted.packets(),
-            asked: counted.asked(),
+            requests: counted.asked(),
             answered: counted.answered(),
             requests_not_tracked: counted.not_followed(),
             responses_without_request: counted.unasked(),
@@ -212,10 +212,10 @@ impl ExchangeSample {
     pub fn of(of: &Between, trip: Answered) -> Self {
         Self {
             at_unix_ns: trip.at,
-            question: key(of.question),
+            protocol: key(of.question),
             client: end(of, End::Client),
             server: end(of, End::Server),
-            half: half(trip.half),
+            side: half(trip.half),
             round_trip_ns: trip.round_trip,
         }
     }

@@ -26,7 +26,7 @@ pub struct FileDocument {
     /// Packets after a packet with a later timestamp; 0 if the clock jumped back by more than 5 s.
     pub packets_out_of_order: u64,
     /// Largest step back of the timestamps; null up to 5 s.
-    pub jump_back_ns: Option<Span>,
+    pub largest_backward_step_ns: Option<Span>,
     /// Longest time without a packet; null up to one day.
     pub silence_ns: Option<Span>,
     /// `whole`, `cut off` (the last record is incomplete), `broken` (not a capture from there on),
@@ -52,7 +52,7 @@ impl From<&File> for FileDocument {
             packets_without_timestamp: file.without_time,
             packets_lost_by_capture: file.account.dropped,
             packets_out_of_order: file.times.map_or(0, Times::out_of_turn),
-            jump_back_ns: file.times.and_then(Times::jump),
+            largest_backward_step_ns: file.times.and_then(Times::jump),
             silence_ns: file.times.and_then(Times::silence),
             ending,
         }

@@ -120,12 +120,12 @@ pub struct TripsDocument {
 /// Round trips by the kind of answer; null without one.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ByAnswerDocument {
-    /// Network path alone: `handshake` and `bare` together.
+    /// Network path alone: `handshake` and `without_data` together.
     pub path: Option<QuantilesDocument>,
     /// Handshake: SYN or SYN-ACK to its answer.
     pub handshake: Option<QuantilesDocument>,
     /// Acknowledgements without data.
-    pub bare: Option<QuantilesDocument>,
+    pub without_data: Option<QuantilesDocument>,
     /// Acknowledgements with data, which include server processing.
     pub with_data: Option<QuantilesDocument>,
     /// Acknowledgements that were probably delayed by a timer.
@@ -236,7 +236,7 @@ impl From<&Trips> for TripsDocument {
             ByAnswerDocument {
                 path: trips.path(method).map(QuantilesDocument::from),
                 handshake: of(Answer::Handshake),
-                bare: of(Answer::Bare),
+                without_data: of(Answer::Bare),
                 with_data: of(Answer::WithData),
                 delayed: of(Answer::Delayed),
             }

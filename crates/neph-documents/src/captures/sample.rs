@@ -17,10 +17,10 @@ pub struct SampleDocument {
     /// Address and port of the server.
     pub server: SocketAddr,
     /// Side of the capture point: `server` (to the server and back) or `client`.
-    pub half: &'static str,
+    pub side: &'static str,
     /// Method: `acknowledgement`, `echo` or `response`.
     pub method: &'static str,
-    /// Kind of answer: `handshake`, `bare`, `with_data` or `delayed`.
+    /// Kind of answer: `handshake`, `without_data`, `with_data` or `delayed`.
     pub answer: &'static str,
     /// The round trip.
     pub round_trip_ns: Span,
@@ -41,13 +41,13 @@ pub struct EventDocument {
     pub server: SocketAddr,
     /// Sender of the segment: `client` or `server`.
     pub sent_by: &'static str,
-    /// Kind of event: a key of `sent` in a flow, or `found_spurious` (an earlier retransmission was
-    /// spurious).
+    /// Kind of event: a key of `sent` in a flow, or `reclassified_spurious` (an earlier
+    /// retransmission was spurious).
     pub event: &'static str,
-    /// Kind under which the retransmission was reported before, for `found_spurious`; absent
-    /// otherwise.
+    /// Kind under which the retransmission was reported before, for `reclassified_spurious`;
+    /// absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub was: Option<&'static str>,
+    pub reported_before_as: Option<&'static str>,
 }
 
 impl SampleDocument {
@@ -57,7 +57,7 @@ impl SampleDocument {
             at_unix_ns: sample.at,
             client: name.client(),
             server: name.server(),
-            half: half(sample.half),
+            side: half(sample.half),
             method: method(sample.method),
             answer: answer(sample.answer),
             round_trip_ns: sample.round_trip,
@@ -85,8 +85,8 @@ impl EventDocument {
     }
 
     /// The document of a retransmission that was reported as `was` and turned out to be spurious.
-    pub fn found_spurious(sending: Sending<'_>, was: Event) -> Self {
-        Self::called(sending, "found_spurious", Some(event_name(was)))
+    pub fn reclassified_spurious(sending: Sending<'_>, was: Event) -> Self {
+        Self::called(sending, "reclassified_spurious", Some(event_name(was)))
     }
 
     fn called(sending: Sending<'_>, event: &'static str, was: Option<&'static str>) -> Self {
@@ -99,7 +99,7 @@ impl EventDocument {
                 Side::Server => "server",
             },
             event,
-            was,
+            reported_before_as: was,
         }
     }
 }
@@ -123,7 +123,7 @@ const fn event_name(event: Event) -> &'static str {
 const fn answer(answer: Answer) -> &'static str {
     match answer {
         Answer::Handshake => "handshake",
-        Answer::Bare => "bare",
+        Answer::Bare => "without_data",
         Answer::WithData => "with_data",
         Answer::Delayed => "delayed",
     }

@@ -86,7 +86,7 @@ pub struct OthersDocument {
     /// IP fragments without a transport header.
     pub fragments: u64,
     /// Packets of other protocols, or with a contradictory header.
-    pub unread: u64,
+    pub other_protocols: u64,
     /// Packets truncated within the headers.
     pub cut_off: u64,
 }
@@ -97,7 +97,7 @@ impl From<Others> for OthersDocument {
             udp: others.udp,
             icmp: others.icmp,
             fragments: others.fragments,
-            unread: others.unread,
+            other_protocols: others.unread,
             cut_off: others.cut,
         }
     }

@@ -210,7 +210,7 @@ impl<W: Write> Listener for CaptureWriter<W> {
     fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
         if self.shown.samples {
             let sending = Sending { name: of, at, side };
-            let event = EventDocument::found_spurious(sending, was);
+            let event = EventDocument::reclassified_spurious(sending, was);
             self.line(&CaptureLine::Event(event));
         }
     }

@@ -51,7 +51,7 @@ pub struct MomentDocument {
     /// Monotonic clocks, the peer's minus the local one; absent if only one kind of clock is
     /// compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw: Option<FitDocument>,
+    pub monotonic: Option<FitDocument>,
     /// Clocks of captures (second minus first), or of a peer that reports one clock only (peer's
     /// minus local); absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,15 +87,15 @@ pub struct FitDocument {
 /// A step of a clock.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct StepDocument {
-    /// The clock: `our wall clock`, `peer's wall clock`, `raw clocks` or `clocks` (one against the
-    /// other).
+    /// The clock: `local wall clock`, `peer's wall clock`, `raw clocks` or `clocks` (one against
+    /// the other).
     pub clock: &'static str,
     /// Earliest time of the step, since the start of the measurement.
     pub after_ns: i64,
     /// Latest time of the step, since the start of the measurement.
     pub before_ns: i64,
     /// Size of the step.
-    pub by_ns: i64,
+    pub size_ns: i64,
     /// Error bound of the size; null if the stepped host itself reported the step.
     pub bound_ns: Option<i64>,
 }
@@ -109,7 +109,7 @@ pub struct SummaryDocument {
     #[serde(flatten)]
     pub at: MomentDocument,
     /// The peer, or both captures.
-    pub of: String,
+    pub subject: String,
     /// Number of exchanges without a reply; null for captures.
     pub lost: Option<u64>,
     /// A drift that no clock has: a host was suspended, or the times of a capture were changed.
@@ -122,7 +122,7 @@ pub struct SummaryDocument {
     /// Steps of clocks.
     pub steps: Vec<StepDocument>,
     /// Offset by the mean of four timestamps; null if not requested.
-    pub four_stamps: Option<FourStampsDocument>,
+    pub four_timestamps: Option<FourTimestampsDocument>,
 }
 
 /// A drift with its error bound.
@@ -148,7 +148,7 @@ pub struct WanderDocument {
 /// The clock offset as the mean of T2 - T1 - RTT / 2. It has no error bound: if one direction takes
 /// d longer than the other, it is wrong by d / 2.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct FourStampsDocument {
+pub struct FourTimestampsDocument {
     /// Standard deviation.
     pub deviation_ns: f64,
     /// Always null: this method has no error bound.
@@ -160,7 +160,7 @@ pub struct FourStampsDocument {
     pub offset_ns: Option<i64>,
     /// Offset of the monotonic clocks; absent for captures.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw_offset_ns: Option<i64>,
+    pub monotonic_offset_ns: Option<i64>,
     /// Offset of the wall clocks; absent if not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_offset_ns: Option<i64>,
@@ -180,7 +180,7 @@ impl From<&Row> for MomentDocument {
         });
         Self {
             since_ns: row.since,
-            raw: wall.is_some().then_some(fit),
+            monotonic: wall.is_some().then_some(fit),
             clocks: wall.is_none().then_some(fit),
             wall,
             round_trip_min_ns: row.round_trip,
@@ -205,7 +205,7 @@ impl StepDocument {
             clock: step.clock,
             after_ns: step.after - began,
             before_ns: step.before - began,
-            by_ns: step.by,
+            size_ns: step.by,
             bound_ns: step.bound,
         }
     }
@@ -219,7 +219,7 @@ impl From<&Summary> for ClockLine {
         Self::Summary(Box::new(SummaryDocument {
             schema: Version,
             at: (&summary.row).into(),
-            of: summary.of.clone(),
+            subject: summary.of.clone(),
             lost: summary.lost,
             implausible_drift_ppm: summary.course.parted.map(ppm),
             drift: drift.map(|drift| RateDocument {
@@ -234,21 +234,21 @@ impl From<&Summary> for ClockLine {
             steps: steps
                 .map(|step| StepDocument::of(step, summary.began))
                 .collect(),
-            four_stamps: summary
+            four_timestamps: summary
                 .means
-                .map(|means| four_stamps(means, summary.clocks)),
+                .map(|means| four_timestamps(means, summary.clocks)),
         }))
     }
 }
 
-fn four_stamps(means: Means, clocks: Clocks) -> FourStampsDocument {
+fn four_timestamps(means: Means, clocks: Clocks) -> FourTimestampsDocument {
     let is_of_captures = clocks == Clocks::Captures;
-    FourStampsDocument {
+    FourTimestampsDocument {
         deviation_ns: means.deviation,
         bound_ns: None,
         n: means.n,
         offset_ns: is_of_captures.then_some(means.offset),
-        raw_offset_ns: (!is_of_captures).then_some(means.offset),
+        monotonic_offset_ns: (!is_of_captures).then_some(means.offset),
         wall_offset_ns: means.wall,
     }
 }

@@ -85,7 +85,7 @@ impl StepOf {
             clock: if step.is_peers {
                 "peer's wall clock"
             } else {
-                "our wall clock"
+                "local wall clock"
             },
             after: step.after,
             before: step.before,

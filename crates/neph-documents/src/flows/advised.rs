@@ -27,9 +27,9 @@ pub struct AdviceDocument {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GuideDocument {
     /// Base latency of the lowest class.
-    pub low_ns: Span,
+    pub lowest_class_base_ns: Span,
     /// Median base latency over flows and time: that of a random port.
-    pub random_ns: Span,
+    pub random_port_base_ns: Span,
     /// Share of flows in the lowest class at the end.
     pub lowest_class_share: ShareDocument,
     /// Share of lost messages of the lowest class; null if it or the others had no message.
@@ -42,7 +42,7 @@ pub struct GuideDocument {
     pub lowest_class_loses_more: Option<bool>,
     /// Longest time after which such advice was still significantly better than a random port; null
     /// if no ports are named.
-    pub expected_stay_ns: Option<Span>,
+    pub valid_for_ns: Option<Span>,
     /// Best of several connections on random ports, by their number.
     pub best_of: Vec<BestOfDocument>,
     /// Tests of the advice on the measurement, by time since the advice.
@@ -57,7 +57,7 @@ pub struct PortDocument {
     /// Base latency of its flow.
     pub base_ns: Span,
     /// Time since its flow has this latency.
-    pub current_for_ns: Span,
+    pub stable_for_ns: Span,
     /// Share of lost messages among its last ones; null without messages.
     pub loss: Option<ShareDocument>,
 }
@@ -81,7 +81,7 @@ pub struct HorizonDocument {
     /// Time since the advice.
     pub after_ns: Span,
     /// Share of moments at which the advised port was in the lowest class.
-    pub on_low: LooksDocument,
+    pub advised_on_lowest_class: LooksDocument,
     /// Share of flows in the lowest class, 0 to 1: the expectation for a random port.
     pub random_on_lowest_class: f64,
     /// Median base latency of advised ports; null with too few periods.
@@ -140,7 +140,7 @@ fn ports(guide: &Guide) -> Vec<PortDocument> {
     let ports = guide.ports.iter().map(|port| PortDocument {
         source_port: port.port,
         base_ns: port.base,
-        current_for_ns: port.held,
+        stable_for_ns: port.held,
         loss: port.loss.map(ShareDocument::from),
     });
     ports.collect()
@@ -156,7 +156,7 @@ impl GuideDocument {
         });
         let tested = guide.horizons.iter().map(|horizon| HorizonDocument {
             after_ns: horizon.after,
-            on_low: looks(&horizon.on_low),
+            advised_on_lowest_class: looks(&horizon.on_low),
             random_on_lowest_class: horizon.random_on_lowest_class,
             p50_advised_ns: horizon.p50.map(|p50| p50.advised),
             p50_random_ns: horizon.p50.map(|p50| p50.random),
@@ -166,13 +166,13 @@ impl GuideDocument {
             p99_gain_ns: horizon.p99.map(|p99| p99.gain()),
         });
         Self {
-            low_ns: guide.low,
-            random_ns: guide.random,
+            lowest_class_base_ns: guide.low,
+            random_port_base_ns: guide.random,
             lowest_class_share: guide.lowest_class_share.into(),
             lowest_class_loss: guide.loss.map(|loss| loss.low.into()),
             others_loss: guide.loss.map(|loss| loss.others.into()),
             lowest_class_loses_more: guide.loss.map(|loss| loss.is_more),
-            expected_stay_ns: guide.holds,
+            valid_for_ns: guide.holds,
             best_of: best_of.collect(),
             tested: tested.collect(),
         }

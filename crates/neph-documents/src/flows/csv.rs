@@ -26,7 +26,7 @@ pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own>) -> S
         outcome.to_owned(),
     ];
     let reply = message.reply();
-    let peer = reply.and_then(|reply| reply.at_peer);
+    let peer = reply.and_then(|reply| reply.peer_report);
     cells.extend([
         reported(reply.map(|reply| reply.round_trip.nanos())),
         reported(reply.map(|reply| reply.network().nanos())),
@@ -48,7 +48,7 @@ pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own>) -> S
 /// A row for each flow.
 pub fn flows(view: &FleetView) -> String {
     let mut text = "endpoint,slot,source_port,base_ns,class,changes,replies,lost,failed,\
-lost_forward,lost_reverse,copies,reordered_forward,reordered_reverse,reordered\n"
+lost_forward,lost_reverse,duplicates,reordered_forward,reordered_reverse,reordered\n"
         .to_owned();
     for flow in &view.flows {
         let last = flow.segments.last();

@@ -65,7 +65,7 @@ pub struct FlowsSummary {
     /// Warnings about the client host and the reflectors.
     pub warnings: Vec<Warning>,
     /// Why no endpoint replied, and since when endpoints stopped replying; empty if all reply.
-    pub silence: Vec<String>,
+    pub no_reply_reasons: Vec<String>,
     /// Whether ctrl-C ended the measurement.
     pub interrupted: bool,
     /// Results for each endpoint.
@@ -104,9 +104,9 @@ pub struct SenderDocument {
     /// 99th percentile of lateness; null if no message was sent.
     pub late_p99_ns: Option<Span>,
     /// Replies that the client host dropped because neph read too slowly.
-    pub dropped_here: u64,
+    pub dropped_by_client_host: u64,
     /// Messages without both kernel timestamps.
-    pub unstamped: u64,
+    pub without_kernel_timestamps: u64,
     /// Replies with impossible content, which are ignored, or impossible times, whose times are
     /// ignored.
     pub implausible_replies: u64,
@@ -143,12 +143,12 @@ pub struct FlowDocument {
     /// Outcomes of its messages.
     pub tally: TallyDocument,
     /// Periods with one base latency each.
-    pub segments: Vec<SegmentDocument>,
+    pub periods: Vec<BasePeriodDocument>,
 }
 
 /// A period in which a flow had one base latency.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct SegmentDocument {
+pub struct BasePeriodDocument {
     /// Start of the period; null if not known.
     pub from_unix_ns: Option<i64>,
     /// End of the period; null if not known.
@@ -190,7 +190,7 @@ impl FlowDocument {
     fn of(result: &FlowsResult, flow: &FlowHistory) -> Self {
         let fleet = &result.view.fleet;
         let unix = |at: Instant<Own>| result.clock.unix_nanos(at);
-        let segments = flow.segments.iter().map(|segment| SegmentDocument {
+        let periods = flow.segments.iter().map(|segment| BasePeriodDocument {
             from_unix_ns: unix(segment.from),
             until_unix_ns: unix(segment.until),
             base_ns: segment.base,
@@ -201,7 +201,7 @@ impl FlowDocument {
             slot: flow.slot.0,
             source_port: flow.source_port,
             tally: (&flow.tally).into(),
-            segments: segments.collect(),
+            periods: periods.collect(),
         }
     }
 }
@@ -231,7 +231,7 @@ impl FlowsSummary {
             reflector_residence_p99_ns: result.stay_p99,
             refused: refused(result),
             warnings: result.warnings.clone(),
-            silence: result.silence.clone(),
+            no_reply_reasons: result.silence.clone(),
             interrupted: result.interrupted,
             pairs: pairs.map(|index| PairDocument::of(result, index)).collect(),
         }
@@ -249,8 +249,8 @@ fn sender(result: &FlowsResult) -> SenderDocument {
         refused: own.refused,
         late_replies: own.late,
         late_p99_ns: result.late_p99,
-        dropped_here: own.dropped_here,
-        unstamped: own.unstamped,
+        dropped_by_client_host: own.dropped_here,
+        without_kernel_timestamps: own.unstamped,
         implausible_replies: own.implausible_replies,
         cpu_idle_disabled: result.origin.cpu_idle_disabled,
     }

@@ -45,10 +45,10 @@ pub struct PairDocument {
     /// Of `observed_ns`, the time in which queues hid path changes.
     pub hidden_ns: Span,
     /// Of `observed_ns`, the further time until the first level of each flow was known.
-    pub learning_ns: Span,
+    pub initial_detection_ns: Span,
     /// Time at lasting latencies that were attributed to queues and not to paths, sum over flows.
     pub attributed_to_queues_ns: Span,
-    /// Path changes that were reported for hidden and learning time; rates exclude them.
+    /// Path changes that were reported for hidden and initial detection time; rates exclude them.
     pub hidden_changes: u64,
     /// Slow drift of the round trips that all flows share.
     pub drift: DriftDocument,
@@ -105,9 +105,9 @@ pub struct ClassDocument {
     /// Share of its messages that were lost; null without messages.
     pub loss: Option<ShareDocument>,
     /// Path changes away from it.
-    pub left: u64,
+    pub changes_from: u64,
     /// Path changes to it.
-    pub joined: u64,
+    pub changes_to: u64,
     /// Path changes away from it per flow and hour; null if flows were too short to detect changes.
     pub changes_out_per_flow_hour: Option<f64>,
     /// Its share of all path changes away from a class; null without a change.
@@ -191,7 +191,7 @@ impl PairDocument {
             changes_per_flow_hour: pair.changes_per_flow_hour(),
             observed_ns: pair.watched,
             hidden_ns: pair.hidden.time,
-            learning_ns: pair.hidden.learning,
+            initial_detection_ns: pair.hidden.learning,
             attributed_to_queues_ns: pair.unexplained,
             hidden_changes: pair.hidden.changes,
             drift: DriftDocument {
@@ -233,8 +233,8 @@ fn class_of(class: &Class, moved: &Moved, pair: &PairView) -> ClassDocument {
         share_of_time: class.share,
         flows: class.flows,
         loss: class.loss().map(ShareDocument::from),
-        left: class.left,
-        joined: class.joined,
+        changes_from: class.left,
+        changes_to: class.joined,
         changes_out_per_flow_hour: (!pair.too_short).then_some(moved.per_flow_hour),
         share_of_moves: moved.moved.map(ShareDocument::from),
     }

@@ -20,7 +20,7 @@ pub struct TallyDocument {
     /// Of the lost messages, those known to be lost on the reverse path.
     pub lost_reverse: u64,
     /// Duplicate replies.
-    pub copies: u64,
+    pub duplicates: u64,
     /// Replies that arrived after the reply to a later request of their flow.
     pub reordered: u64,
     /// Requests that arrived after a later request of their flow (RFC 4737).
@@ -38,7 +38,7 @@ impl From<&FlowTally> for TallyDocument {
             failed: tally.failed,
             lost_forward: tally.lost_forward,
             lost_reverse: tally.lost_reverse,
-            copies: tally.copies,
+            duplicates: tally.copies,
             reordered: tally.reordered,
             reordered_forward: tally.reordered_forward,
             reordered_reverse: tally.reordered_reverse,

@@ -9,7 +9,7 @@ use neph_stats::ClockFit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ends::{EndUnknownDocument, Unknown, UnknownDirection};
+use super::ends::{LossUnknownDocument, Unknown, UnknownDirection};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
 use crate::alarm::{AlarmDocument, OfSegment};
 use crate::lazy::Lazy;
@@ -59,17 +59,17 @@ pub struct SummaryDocument {
     /// Packets that were excluded because other packets are identical.
     pub ambiguous: u64,
     /// Packets that were split or merged on the path.
-    pub joined: u64,
+    pub split_or_merged: u64,
     /// Packets that may have been lost: it is not known, by reason.
-    pub end_unknown: EndUnknownDocument,
+    pub loss_unknown: LossUnknownDocument,
     /// Packets whose direction is unknown.
-    pub one_way: u64,
+    pub direction_unknown: u64,
     /// Segments without a packet that both ends captured.
     pub segments_without_packets: Vec<String>,
     /// Order of the points according to the packets; null if it is the given order.
     pub order: Option<Vec<String>>,
     /// Reasons to doubt the result.
-    pub doubts: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// A capture point.
@@ -80,7 +80,7 @@ pub struct PointDocument {
     /// Number of packets that it captured.
     pub packets: u64,
     /// Packets that were captured too short to be identified.
-    pub cut_short: u64,
+    pub truncated: u64,
     /// Duplicates in the capture.
     pub capture_duplicates: u64,
     /// Resolution of its timestamps.
@@ -121,7 +121,7 @@ impl SummaryDocument {
             PointDocument {
                 name: name.clone(),
                 packets: point.packets,
-                cut_short: point.cut,
+                truncated: point.cut,
                 capture_duplicates: point.repeats,
                 resolution_ns: point.resolution,
             }
@@ -140,12 +140,12 @@ impl SummaryDocument {
             clocks: clocks.collect(),
             packets: followed.passages().count(),
             ambiguous: followed.identical(),
-            joined: followed.joined(),
-            end_unknown: Unknown::of(passages).document(),
-            one_way: UnknownDirection::of(passages).many(),
+            split_or_merged: followed.joined(),
+            loss_unknown: Unknown::of(passages).document(),
+            direction_unknown: UnknownDirection::of(passages).many(),
             segments_without_packets: unmet.collect(),
             order: passages.order.as_ref().map(names),
-            doubts: passages.doubts.clone(),
+            warnings: passages.doubts.clone(),
         }
     }
 }

@@ -35,19 +35,19 @@ pub(super) struct Unknown {
 
 /// The packets that may have been lost: it is not known, by reason.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct EndUnknownDocument {
+pub struct LossUnknownDocument {
     /// The next point captured no packet of their hosts, or of their kind.
     pub never_passed: u64,
     /// Of these, numbers by kind.
     pub never_passed_kinds: Vec<KindDocument>,
     /// The next point captured their flow with other addresses or ports.
-    pub renamed: u64,
+    pub address_translated: u64,
     /// The next point did not capture at that time, or no point captured the whole packet.
     pub not_captured: u64,
     /// Of these, at the end of the next point's capture.
     pub not_captured_at_end: u64,
     /// The clock offset was not known at that time.
-    pub clocks: u64,
+    pub clock_offset_unknown: u64,
 }
 
 /// A kind of packets that a point never captured.
@@ -123,7 +123,7 @@ impl Unknown {
     }
 
     /// The numbers as a document.
-    pub(super) fn document(&self) -> EndUnknownDocument {
+    pub(super) fn document(&self) -> LossUnknownDocument {
         let kinds = self.kinds.iter().map(|kind| KindDocument {
             point: kind.point.clone(),
             protocol: kind.protocol,
@@ -131,13 +131,13 @@ impl Unknown {
             packets: kind.packets,
             others_passed: kind.has_others,
         });
-        EndUnknownDocument {
+        LossUnknownDocument {
             never_passed: self.never_passed,
             never_passed_kinds: kinds.collect(),
-            renamed: self.renamed,
+            address_translated: self.renamed,
             not_captured: self.not_begun + self.over + self.torn,
             not_captured_at_end: self.over,
-            clocks: self.clocks,
+            clock_offset_unknown: self.clocks,
         }
     }
 

@@ -33,7 +33,7 @@ pub struct PacketDocument {
     /// Indexes of the segments in which it was reordered, from 0.
     pub reordered_in: Vec<usize>,
     /// Time from its first part to its last at each point; null if it was not split.
-    pub spread_ns: Option<Vec<Option<i64>>>,
+    pub first_to_last_part_ns: Option<Vec<Option<i64>>>,
 }
 
 /// A one-way delay with its error bound.
@@ -82,7 +82,7 @@ impl PacketDocument {
                 _ => None,
             },
             reordered_in: reordered,
-            spread_ns: spread.iter().any(Option::is_some).then_some(spread),
+            first_to_last_part_ns: spread.iter().any(Option::is_some).then_some(spread),
         }
     }
 }

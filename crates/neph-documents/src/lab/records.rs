@@ -25,7 +25,7 @@ crate::rows! {
         due_ns: Option<i64>,
         /// Actual departure of the packet.
         #[serde(skip_serializing_if = "Option::is_none")]
-        left_ns: Option<i64>,
+        departed_ns: Option<i64>,
         /// Time from arrival to actual departure.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_ns: Option<i64>,
@@ -48,7 +48,7 @@ crate::rows! {
         flipped_bit: Option<u16>,
         /// Whether it skipped its delay, and so was reordered.
         #[serde(skip_serializing_if = "Option::is_none")]
-        early: Option<bool>,
+        reordered: Option<bool>,
         /// Number of the IP protocol.
         #[serde(skip_serializing_if = "Option::is_none")]
         protocol: Option<u8>,
@@ -72,7 +72,7 @@ crate::rows! {
         entry: Option<u16>,
         /// What the entry did: `begins`, `ends`, `reshuffles` or `rebalances`.
         #[serde(skip_serializing_if = "Option::is_none")]
-        turn: Option<&'static str>,
+        action: Option<&'static str>,
         /// Reading of the monotonic clock at an anchor.
         #[serde(skip_serializing_if = "Option::is_none")]
         raw_ns: Option<i64>,
@@ -97,7 +97,7 @@ impl RecordRow {
                 Self {
                     verdict: Some(verdict.name()),
                     due_ns: has_left.then_some(*due),
-                    left_ns: has_left.then_some(*left),
+                    departed_ns: has_left.then_some(*left),
                     delay_ns: has_left.then(|| left.saturating_sub(passing.arrival)),
                     lateness_ns: has_left.then(|| left.saturating_sub(*due)),
                     ..row("packet", passing.arrival).passing(passing, *handling)
@@ -111,7 +111,7 @@ impl RecordRow {
             } => Self {
                 direction: Some(direction(*number)),
                 entry: Some(*entry),
-                turn: Some(turn.name()),
+                action: Some(turn.name()),
                 ..row("step", *at)
             },
             Record::Cue { at } => row("cue", *at),
@@ -131,7 +131,7 @@ impl RecordRow {
             at_ns,
             direction: None,
             due_ns: None,
-            left_ns: None,
+            departed_ns: None,
             delay_ns: None,
             lateness_ns: None,
             length_bytes: None,
@@ -139,7 +139,7 @@ impl RecordRow {
             path: None,
             copy: None,
             flipped_bit: None,
-            early: None,
+            reordered: None,
             protocol: None,
             source_port: None,
             destination_port: None,
@@ -147,7 +147,7 @@ impl RecordRow {
             ip_id: None,
             hash: None,
             entry: None,
-            turn: None,
+            action: None,
             raw_ns: None,
         }
     }
@@ -160,7 +160,7 @@ impl RecordRow {
             path: handling.path,
             copy: Some(handling.copy),
             flipped_bit: handling.flipped,
-            early: Some(handling.early),
+            reordered: Some(handling.early),
             protocol: Some(identity.protocol),
             source_port: Some(identity.source_port),
             destination_port: Some(identity.destination_port),

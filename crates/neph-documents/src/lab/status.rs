@@ -149,9 +149,9 @@ crate::rows! {
         /// Name of the link; null if the flows are reshuffled instead.
         link: Option<String> => left "LINK",
         /// Whether it is active now.
-        holds: bool => left "NOW" by |row| if row.holds { "holds" } else { "rests" }.to_owned(),
+        active: bool => left "NOW" by |row| if row.active { "holds" } else { "rests" }.to_owned(),
         /// Number of times that it began.
-        times: u64 => right "TIMES",
+        activations: u64 => right "TIMES",
         /// When it was last applied, since the cue; null before.
         last_ns: Option<Span> => right "LAST AFTER THE CUE",
         /// Number of times that the kernel refused it.
@@ -176,7 +176,7 @@ crate::rows! {
         /// Packets dropped because the queue was full.
         queue_full: Option<u64> => right "QUEUE FULL",
         /// Packets lost although not configured.
-        broken: Option<u64> => right "BROKEN",
+        lost_by_emulation: Option<u64> => right "BROKEN",
         /// Packets delivered late.
         late: Option<u64> => right "LATE",
         /// Largest lateness.
@@ -240,8 +240,8 @@ fn reroute(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
         entry,
         site: reroute.site.clone(),
         link: reroute.link.clone().filter(|link| !link.is_empty()),
-        holds: reroute.holds,
-        times: reroute.times,
+        active: reroute.holds,
+        activations: reroute.times,
         last_ns: reroute.last_ns.map(Span::from_nanos),
         refused: reroute.refused,
     }
@@ -262,7 +262,7 @@ fn link(status: &DirectionStatus) -> LinkRow {
         delivered: counts.map(|counts| counts.delivered),
         lost: counts.map(|counts| counts.lost),
         queue_full: counts.map(|counts| counts.queue_full),
-        broken: counts.map(|counts| counts.broken),
+        lost_by_emulation: counts.map(|counts| counts.broken),
         late: counts.map(|counts| counts.late),
         worst_lateness_ns: counts.map(|counts| Span::from_nanos(counts.worst_lateness_ns)),
         scheduling,

@@ -36,7 +36,7 @@ pub enum ServedLine {
         /// Packets that the server host did not send.
         refused_packets: u64,
         /// Frames that were skipped because the server was delayed by more than a second.
-        frames_left_out: u64,
+        frames_skipped: u64,
         /// Duration since the first packet.
         lasted_ns: Span,
         /// Why it ended early; null if the client ended it.
@@ -63,7 +63,7 @@ impl From<MediaServed> for ServedLine {
                 packets: sent.packets,
                 sent_bytes: sent.bytes,
                 refused_packets: sent.refused,
-                frames_left_out: sent.frames_left_out,
+                frames_skipped: sent.frames_left_out,
                 lasted_ns: sent.lasted,
                 fault,
             },

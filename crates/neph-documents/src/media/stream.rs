@@ -35,7 +35,7 @@ crate::rows! {
         /// Packets that arrived after their frame was due.
         late_packets: u64,
         /// Datagrams that do not belong to the stream.
-        foreign: u64,
+        unrelated_datagrams: u64,
         /// Of the lost packets, those that the client's socket dropped.
         socket_drops: u64,
         /// Mean interarrival jitter by RTP timestamps, over all packets (RFC 3550); null with fewer
@@ -103,7 +103,7 @@ impl StreamRow {
             reordered: figures.reordered,
             duplicates: figures.duplicates,
             late_packets: figures.late,
-            foreign: figures.foreign,
+            unrelated_datagrams: figures.foreign,
             socket_drops: figures.socket_drops,
             jitter_mean_ns: figures.jitter.map(|jitter| jitter.mean),
             jitter_max_ns: figures.jitter.map(|jitter| jitter.max),

@@ -40,7 +40,7 @@ pub struct MessageDocument {
     #[serde(flatten)]
     pub times: Option<TimesDocument>,
     /// Timestamps.
-    pub marks: MarksDocument,
+    pub timestamps: MarksDocument,
     /// Number of the connection that carried it, from 0.
     pub connection: u32,
     /// Duplicate replies.
@@ -156,7 +156,7 @@ impl MessageDocument {
             times: message
                 .ledger()
                 .map(|ledger| TimesDocument::of(&ledger, marks)),
-            marks: marks.into(),
+            timestamps: marks.into(),
             connection: message.connection,
             duplicates: message.duplicates,
             reordered: message.reordered,

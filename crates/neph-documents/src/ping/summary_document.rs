@@ -102,7 +102,7 @@ pub struct NumbersDocument {
     /// Messages of the population that have no value; they rank above all values.
     pub without_value: usize,
     /// Outcome of these messages; null if there are none.
-    pub without_value_is: Option<&'static str>,
+    pub without_value_outcome: Option<&'static str>,
     /// Whether percentiles are exact; else they are within 0.2 %.
     pub quantiles_exact: bool,
     /// Mean of the values; null if not known.
@@ -204,7 +204,7 @@ fn numbers(values: &RunningSummary, none: Unanswered) -> Option<NumbersDocument>
     Some(NumbersDocument {
         n: values.n(),
         without_value: above,
-        without_value_is: (above > 0).then(|| none.word()),
+        without_value_outcome: (above > 0).then(|| none.word()),
         quantiles_exact: values.is_exact(),
         mean: values.mean(),
         sd: values.sd(),
@@ -233,13 +233,13 @@ mod tests {
         };
         let found = numbers(&values, not_sent).expect("there are values");
         assert_eq!(found.without_value, 4);
-        assert_eq!(found.without_value_is, Some("not sent"));
+        assert_eq!(found.without_value_outcome, Some("not sent"));
         let p50 = found.p50.map(|quantile| quantile.value);
         assert!(
             p50.is_none_or(|value| value.is_none()),
             "it falls among them"
         );
         let all = numbers(&values, Unanswered::default()).expect("there are values");
-        assert_eq!(all.without_value_is, None);
+        assert_eq!(all.without_value_outcome, None);
     }
 }

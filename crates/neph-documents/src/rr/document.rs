@@ -63,7 +63,7 @@ pub struct RrDocument {
     /// Duplicate replies.
     pub duplicates: u64,
     /// Datagrams that are no reply of the stream that received them.
-    pub foreign: u64,
+    pub unrelated_datagrams: u64,
     /// CPU use of the client.
     pub client: RrEndDocument,
     /// CPU use of the server.
@@ -170,7 +170,7 @@ impl RrDocument {
             lost_wait_ns: counts.lost_wait,
             late: counts.late,
             duplicates: counts.duplicates,
-            foreign: counts.foreign,
+            unrelated_datagrams: counts.foreign,
             client: end(&measured.client),
             server_end: end(&measured.server),
             seconds,

@@ -50,7 +50,7 @@ pub struct CampaignDocument {
     /// Its experiments.
     pub experiments: Vec<ExperimentRow>,
     /// Warnings of its experiments.
-    pub flags: Vec<FlagRow>,
+    pub warnings: Vec<WarningKindRow>,
     /// Throughput checks.
     pub throughput: Vec<ThroughputRow>,
     /// Traceroutes.
@@ -139,7 +139,7 @@ crate::rows! {
 
 crate::rows! {
     /// A warning of a campaign's experiments.
-    pub struct FlagRow {
+    pub struct WarningKindRow {
         /// Number of experiments with this warning.
         experiments: u64 => right "EXPERIMENTS",
         /// Text of the warning in one of them.
@@ -209,7 +209,7 @@ impl CampaignDocument {
             campaign: facts(parts),
             scenarios: matrix(parts.scenarios),
             experiments,
-            flags: flags(parts.experiments, parts.scenarios),
+            warnings: warnings(parts.experiments, parts.scenarios),
             throughput: parts.checks.iter().map(throughput).collect(),
             traceroutes: parts.routes.iter().map(traceroute).collect(),
             pings_between: PingsRow::all(parts.pings),
@@ -224,7 +224,7 @@ impl CampaignDocument {
         sections.pairs("Campaign", &Pairs::of(&self.campaign));
         sections.table("Scenarios", &self.scenarios);
         sections.table("Experiments", &self.experiments);
-        sections.table("Flags", &self.flags);
+        sections.table("Warnings", &self.warnings);
         sections.table("Throughput checks", &self.throughput);
         sections.table("Traceroutes", &self.traceroutes);
         sections.table("Pings between blocks", &self.pings_between);
@@ -282,12 +282,12 @@ fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
 
 /// Each kind of warning once, with the number of experiments and the remedy; by load if the plan
 /// generates one and the remedy depends on it.
-fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<FlagRow> {
+fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
     let load = |one: &Experiment| {
         let scenario = scenarios.iter().find(|known| known.id == one.scenario);
         scenario.and_then(Scenario::stress)
     };
-    let mut rows: Vec<FlagRow> = Vec::new();
+    let mut rows: Vec<WarningKindRow> = Vec::new();
     for one in experiments {
         let made = one.load_made(load(one));
         for warning in &one.warnings {
@@ -295,7 +295,7 @@ fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<FlagRow> {
             let advice = warning.advice_under(made.as_deref().as_slice());
             match rows.iter_mut().find(|row| row.advice == advice) {
                 Some(row) => row.experiments += 1,
-                None => rows.push(FlagRow {
+                None => rows.push(WarningKindRow {
                     experiments: 1,
                     example: warning.to_string(),
                     advice,

@@ -94,7 +94,7 @@ pub struct ExperimentDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<RoutesFacts>,
     /// Its warnings.
-    pub flags: Vec<WarningRow>,
+    pub warnings: Vec<WarningRow>,
     /// Events that are not messages.
     pub events: Vec<EventRow>,
     /// Series of samples.
@@ -132,7 +132,7 @@ impl ExperimentDocument {
             traced: parts.traced,
             paths,
             routes: routes.flatten(),
-            flags: flags(experiment, parts.load.as_deref()),
+            warnings: warnings(experiment, parts.load.as_deref()),
             events: parts.events.iter().map(event).collect(),
             series: series(parts.samples),
             provenance: parts.provenance.map(provenance),
@@ -173,7 +173,7 @@ impl ExperimentDocument {
         if let Some(routes) = &self.routes {
             sections.pairs("Its routes", &Pairs::of(routes));
         }
-        sections.table("Flags", &self.flags);
+        sections.table("Warnings", &self.warnings);
         sections.table("Events", &self.events);
         sections.table("Series", &self.series);
         if let Some(provenance) = &self.provenance {
@@ -264,10 +264,10 @@ fn flow(flow: &Flow) -> FlowRow {
     }
 }
 
-fn flags(experiment: &Experiment, load: Option<&str>) -> Vec<WarningRow> {
+fn warnings(experiment: &Experiment, load: Option<&str>) -> Vec<WarningRow> {
     let made = experiment.load_made(load);
     let rows = experiment.warnings.iter().map(|warning| WarningRow {
-        flag: warning.clone(),
+        warning: warning.clone(),
         advice: warning.advice_under(made.as_deref().as_slice()),
     });
     rows.collect()

@@ -158,7 +158,7 @@ crate::rows! {
     /// A warning.
     pub struct WarningRow {
         /// The warning with its values.
-        flag: Warning => left "FLAG" by |row| row.flag.to_string(),
+        warning: Warning => left "WARNING" by |row| row.warning.to_string(),
         /// Remedy.
         advice: String => left "ADVICE",
     }

@@ -26,7 +26,7 @@ crate::rows! {
         /// with too few pings.
         p50_ns: Option<Span> => right "P50" by |row| row.p50.to_string(),
         /// Maximum round trip; null without a reply.
-        most_ns: Option<Span> => right "MOST",
+        max_ns: Option<Span> => right "MOST",
         /// Each ping: send time in Unix nanoseconds, and round trip in nanoseconds, null without a
         /// reply.
         pings: Vec<(Wall, Option<Span>)>,
@@ -67,7 +67,7 @@ impl PingsRow {
             lost: tally.lost,
             failed: tally.failed,
             p50_ns: p50.time(),
-            most_ns: round_trips().max(),
+            max_ns: round_trips().max(),
             pings: pings.collect(),
             p50,
         }

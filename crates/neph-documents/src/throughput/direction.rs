@@ -21,7 +21,7 @@ pub struct DirectionDocument {
     pub sent_bit_s: BitRate,
     /// Rate of the payload received.
     pub goodput_bit_s: BitRate,
-    /// What limited the rate: `sender`, `receiver`, `path`, `receive_window`, `rate_asked` or
+    /// What limited the rate: `sender`, `receiver`, `path`, `receive_window`, `target_rate` or
     /// `unknown`.
     pub limit: &'static str,
     /// The limit and its evidence, in one sentence.

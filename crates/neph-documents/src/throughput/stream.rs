@@ -91,7 +91,7 @@ pub struct ReceivedDocument {
     /// UDP: datagrams that are missing in the sequence.
     pub lost: Option<u64>,
     /// UDP: datagrams that were missing in earlier seconds and arrived in this one.
-    pub found: Option<u64>,
+    pub recovered: Option<u64>,
     /// UDP: datagrams that arrived after one with a higher sequence number (RFC 4737).
     pub reordered: Option<u64>,
     /// UDP: largest reordering extent (RFC 4737).
@@ -190,7 +190,7 @@ impl From<&ReceivedInterval> for ReceivedDocument {
             core: one.core,
             datagrams: udp.map(|udp| udp.datagrams),
             lost: udp.map(|udp| udp.lost),
-            found: udp.map(|udp| udp.found),
+            recovered: udp.map(|udp| udp.found),
             reordered: udp.map(|udp| udp.reordered),
             reordering_extent: udp.map(|udp| udp.reordering_extent),
             duplicates: udp.map(|udp| udp.duplicates),

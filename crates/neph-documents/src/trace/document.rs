@@ -105,9 +105,9 @@ crate::rows! {
         /// Address that replied most often; empty if none did.
         address: Option<IpAddr>,
         /// Other addresses that replied, separated by spaces.
-        others: String,
+        other_addresses: String,
         /// Number of probes sent.
-        asked: u32,
+        probes: u32,
         /// Number of replies from `address`.
         replies: usize,
         /// Minimum round trip; empty without a reply.
@@ -125,7 +125,11 @@ crate::rows! {
 
 impl HopRow {
     fn of(route: &FlowRoute, hop: &FlowHop) -> Self {
-        let others: Vec<String> = hop.others.iter().map(ToString::to_string).collect();
+        let others: Vec<String> = hop
+            .other_addresses
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let labels: Vec<String> = hop.labels.iter().map(|one| one.label.to_string()).collect();
         let [best_ns, median_ns, worst_ns] = three(&hop.round_trips);
         Self {
@@ -133,8 +137,8 @@ impl HopRow {
             path: route.hash.to_string(),
             ttl: hop.ttl,
             address: hop.address,
-            others: others.join(" "),
-            asked: hop.asked,
+            other_addresses: others.join(" "),
+            probes: hop.probes,
             replies: hop.round_trips.len(),
             best_ns,
             median_ns,

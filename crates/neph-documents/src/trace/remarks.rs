@@ -124,11 +124,12 @@ fn ends(routes: &[FlowRoute]) -> Vec<String> {
 
 /// Flows that met several routers at one distance.
 fn wandering(routes: &[FlowRoute]) -> Option<String> {
-    let wandered = |route: &&FlowRoute| route.hops.iter().any(|hop| !hop.others.is_empty());
+    let wandered =
+        |route: &&FlowRoute| route.hops.iter().any(|hop| !hop.other_addresses.is_empty());
     let flows = routes.iter().filter(wandered).count();
     let hops = routes.iter().flat_map(|route| &route.hops);
     let ttls: BTreeSet<u8> = hops
-        .filter(|hop| !hop.others.is_empty())
+        .filter(|hop| !hop.other_addresses.is_empty())
         .map(|hop| hop.ttl)
         .collect();
     let first = ttls.first()?;

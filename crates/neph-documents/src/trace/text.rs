@@ -115,7 +115,7 @@ fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
     let address = node
         .address
         .map_or_else(|| "*".to_owned(), |one| one.to_string());
-    let replies = format!("{}/{}", node.round_trips.len(), node.asked);
+    let replies = format!("{}/{}", node.round_trips.len(), node.probes);
     let mut cells = vec![address, share(node.flows, flows), replies];
     cells.extend(three(&node.round_trips).map(|time| time.cell()));
     cells
@@ -211,7 +211,7 @@ Routers answer with low priority: the RTT of hops before the last is an upper bo
         let mut routes: Vec<FlowRoute> = routes
             .map(|(port, middle)| route(port, &[1, middle, 9], TraceEnd::Reached))
             .to_vec();
-        routes[3].hops[1].others = vec![addr(13)];
+        routes[3].hops[1].other_addresses = vec![addr(13)];
         let reported = shown(routes, Some(false));
         let drawing = "\
 HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST

@@ -384,7 +384,7 @@ fn a_peer_whose_clock_says_anything_changes_nothing_but_the_direction() {
             if is_wild && let FleetOutcome::Reply(reply) = &mut message.outcome {
                 let printed = [i64::MIN, i64::MAX][message.seq as usize % 2];
                 let rx = Instant::from_nanos(printed);
-                reply.at_peer = reply.at_peer.map(|peer| AtPeer { rx, ..peer });
+                reply.peer_report = reply.peer_report.map(|peer| AtPeer { rx, ..peer });
             }
             digest.push(&message);
         });

@@ -117,7 +117,7 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
     let traced = reported(&mut follow);
     assert_eq!(printed(&traced[0]), Some(Err(Why::NoBefore)));
     let followed = traced[0].route.change.expect("it is of that path");
-    assert_eq!((followed.before, followed.others), (None, None));
+    assert_eq!((followed.before, followed.other_routers), (None, None));
     // The last one is not traced by the end.
     let (_, uncompared) = follow.end();
     let expected = [Why::NoBefore, Why::MovedOn, Why::Unfinished].map(|why| (why, 1));

@@ -24,7 +24,7 @@ fn run_as(
     read_by: impl Fn(usize) -> ReadBy,
 ) -> FlowTally {
     // The peer counts in the order of arrival.
-    let mut at_peer: Vec<(i64, usize)> = loss_by_base
+    let mut peer_report: Vec<(i64, usize)> = loss_by_base
         .iter()
         .enumerate()
         .filter_map(|(seq, outcome_counts)| match outcome_counts {
@@ -35,18 +35,18 @@ fn run_as(
             OutcomeCounts::LostThere => None,
         })
         .collect();
-    at_peer.sort_unstable();
+    peer_report.sort_unstable();
     let mut order = Order::default();
     for (seq, outcome_counts) in loss_by_base.iter().enumerate() {
         let sent = i64::try_from(seq).unwrap() * every;
         let outcome = match *outcome_counts {
             OutcomeCounts::LostThere | OutcomeCounts::LostBack => FleetOutcome::Lost,
             OutcomeCounts::Takes(there, back) => {
-                let count = at_peer.iter().position(|(_, who)| *who == seq).unwrap();
+                let count = peer_report.iter().position(|(_, who)| *who == seq).unwrap();
                 FleetOutcome::Reply(FleetReply {
                     round_trip: Span::from_millis(there + back),
                     read_by: read_by(seq),
-                    at_peer: Some(AtPeer {
+                    peer_report: Some(AtPeer {
                         rx: Instant::from_nanos((sent + there) * 1_000_000),
                         residence: Span::ZERO,
                         count: Some(u32::try_from(count).unwrap()),
@@ -182,7 +182,7 @@ fn reported(ways: &[Way]) -> FlowTally {
         let sent = i64::from(seq) * 200_000_000;
         let mut message = crate::world::message(0, seq, sent, 10_000_000);
         if let FleetOutcome::Reply(reply) = &mut message.outcome
-            && let Some(peer) = &mut reply.at_peer
+            && let Some(peer) = &mut reply.peer_report
         {
             peer.count = Some(own);
             reply.copies = u8::from(matches!(way, Way::DoubledThere | Way::DoubledBack));

@@ -69,7 +69,9 @@ fn over(
         let sent = message.sent.nanos();
         let ahead = 77_000_000_000_000 + sent / 1_000_000_000 * drift;
         let rx = Instant::from_nanos(sent + ahead + there);
-        reply.at_peer = reply.at_peer.map(|peer| neph_model::AtPeer { rx, ..peer });
+        reply.peer_report = reply
+            .peer_report
+            .map(|peer| neph_model::AtPeer { rx, ..peer });
     }
     message
 }

@@ -28,7 +28,7 @@ fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
             let FleetOutcome::Reply(reply) = &mut message.outcome else {
                 panic!("a reply");
             };
-            reply.at_peer.as_mut().unwrap().count = Some(count);
+            reply.peer_report.as_mut().unwrap().count = Some(count);
             digest.push(&message);
         }
         let mut view = digest.view();

@@ -18,7 +18,7 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_micros(micros.0 + micros.1 + 70),
             read_by: ReadBy::Kernel,
-            at_peer: Some(AtPeer {
+            peer_report: Some(AtPeer {
                 rx: Instant::from_nanos(sent + AHEAD + (micros.0 + second * 50) * 1000),
                 residence: Span::from_micros(70),
                 count: None,

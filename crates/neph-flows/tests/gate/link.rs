@@ -239,7 +239,7 @@ impl LevelDetection<'_> {
         FleetReply {
             round_trip: Span::from_nanos(due.0 - message.sent),
             read_by: ReadBy::Kernel,
-            at_peer: Some(AtPeer {
+            peer_report: Some(AtPeer {
                 rx: Instant::from_nanos(message.there),
                 residence: Span::ZERO,
                 count: Some(*count - 1),

@@ -22,7 +22,7 @@ const ACCEPTED: u8 = 1 << 7;
 
 pub(super) fn encode(message: &FleetMessage, out: &mut Vec<u8>) {
     let reply = message.reply();
-    let peer = reply.and_then(|reply| reply.at_peer);
+    let peer = reply.and_then(|reply| reply.peer_report);
     let time = |span: Option<Span>| span.map_or(0, Span::nanos).to_le_bytes();
     out.push(bits(message));
     out.extend(message.slot.0.to_le_bytes());
@@ -53,7 +53,7 @@ fn bits(message: &FleetMessage) -> u8 {
             Some(SynAnswer::SynAck) => ACCEPTED,
             Some(SynAnswer::Rst) => REFUSED,
         }
-        | reply.at_peer.map_or(0, |peer| {
+        | reply.peer_report.map_or(0, |peer| {
             AT_PEER | bit(peer.count.is_some(), PEER_COUNT) | bit(peer.ttl.is_some(), PEER_TTL)
         })
 }
@@ -104,7 +104,7 @@ fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
         } else {
             ReadBy::Kernel
         },
-        at_peer: has(AT_PEER).then_some(peer),
+        peer_report: has(AT_PEER).then_some(peer),
         ttl: has(TTL).then_some(ttl),
         copies,
         answer: if flags & OUTCOME == REFUSED {

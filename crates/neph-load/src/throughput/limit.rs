@@ -39,7 +39,7 @@ pub enum LimitKind {
     /// The receive window: the receiver's buffer is too small for the path's delay.
     ReceiveWindow,
     /// The requested rate.
-    RateAsked,
+    TargetRate,
     /// No counter shows it.
     Unknown,
 }
@@ -61,7 +61,7 @@ impl LimitKind {
             Self::Receiver => "The receiver is the limit",
             Self::Path => "The path is the limit",
             Self::ReceiveWindow => "The receive window is the limit",
-            Self::RateAsked => "The requested rate is the limit",
+            Self::TargetRate => "The requested rate is the limit",
             Self::Unknown => "The limit is not known",
         }
     }
@@ -73,7 +73,7 @@ impl LimitKind {
             Self::Receiver => "receiver",
             Self::Path => "path",
             Self::ReceiveWindow => "receive_window",
-            Self::RateAsked => "rate_asked",
+            Self::TargetRate => "target_rate",
             Self::Unknown => "unknown",
         }
     }
@@ -113,7 +113,7 @@ fn asked(totals: &Totals) -> Option<Limit> {
         if let Some(udp) = totals.udp.filter(|udp| udp.lost > 0) {
             evidence.push_str(&format!(" ({} of datagrams lost)", percent(udp.loss())));
         }
-        limit(LimitKind::RateAsked, &evidence)
+        limit(LimitKind::TargetRate, &evidence)
     })
 }
 

@@ -60,7 +60,7 @@ fn cases_of_a_rate() -> Vec<Case> {
                 totals.asked = Some(BitRate(1_009_000_000));
                 totals.sender = usage(1.0, 1.0, 0.0);
             }),
-            LimitKind::RateAsked,
+            LimitKind::TargetRate,
             "1.01 Gbit/s requested, 1 Gbit/s received",
         ),
         (
@@ -173,7 +173,7 @@ fn cases_of_udp() -> Vec<Case> {
                 totals.asked = Some(BitRate(1_005_000_000));
                 udp.received = 99_500;
             }),
-            LimitKind::RateAsked,
+            LimitKind::TargetRate,
             "(0.5 % of datagrams lost)",
         ),
         (

@@ -99,7 +99,7 @@ fn a_rate_that_is_asked_is_held_and_named_with_each_protocol_and_direction() {
             assert!(is_near(totals.sent, 1.0), "{protocol:?} {totals:?}");
             assert!(is_near(totals.goodput, 1.0), "{protocol:?} {totals:?}");
             let sentence = &result.limit.sentence;
-            assert_eq!(result.limit.kind, LimitKind::RateAsked, "{sentence}");
+            assert_eq!(result.limit.kind, LimitKind::TargetRate, "{sentence}");
             assert_eq!(seconds.len(), 2, "{seconds:?}");
             assert!(seconds.iter().all(|second| is_near(second.goodput, 3.0)));
             if let Some(udp) = totals.udp {

@@ -29,7 +29,8 @@ pub struct CaptureOrder {
     /// Lab site or network namespace of the interface; null for the host itself.
     pub site: Option<String>,
     /// Maximum number of bytes that are stored of each packet.
-    pub kept: u32,
+    #[serde(alias = "kept")]
+    pub snaplen: u32,
     /// Memory for packets that are not written yet.
     #[serde(rename = "ring_bytes")]
     pub ring: ByteSize,
@@ -60,11 +61,11 @@ pub struct CaptureOrder {
 
 impl CaptureOrder {
     /// A capture of all packets of an interface, without a site, until it is cancelled.
-    pub const fn of(interface: String, kept: u32, ring: ByteSize) -> Self {
+    pub const fn of(interface: String, snaplen: u32, ring: ByteSize) -> Self {
         Self {
             interface,
             site: None,
-            kept,
+            snaplen,
             ring,
             hosts: Vec::new(),
             ports: Vec::new(),

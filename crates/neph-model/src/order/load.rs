@@ -39,7 +39,8 @@ pub enum LoadWork {
         /// Number of connections, 1 to 256.
         connections: NonZeroU16,
         /// Sizes of requests and replies that alternate; null: bulk transfer.
-        turns: Option<TurnSizes>,
+        #[serde(alias = "turns")]
+        request_reply_sizes: Option<TurnSizes>,
     },
     /// UDP load to a reflector, in frames like a video.
     Stream {
@@ -102,7 +103,7 @@ impl From<LoadSpec> for LoadWork {
                 to,
                 rate,
                 connections: NonZeroU16::MIN,
-                turns: None,
+                request_reply_sizes: None,
             },
             LoadSpec::Stream { to, rate } => Self::Stream { to, rate },
         }

@@ -35,7 +35,7 @@ fn load() -> impl Strategy<Value = Order> {
             to,
             rate,
             connections,
-            turns,
+            request_reply_sizes: turns,
         }),
         (any::<String>(), rate()).prop_map(|(to, rate)| LoadWork::Stream { to, rate }),
     ];
@@ -182,7 +182,7 @@ fn capture() -> impl Strategy<Value = Order> {
         Order::Capture(CaptureOrder {
             interface,
             site,
-            kept,
+            snaplen: kept,
             ring: ByteSize(ring),
             hosts,
             ports,

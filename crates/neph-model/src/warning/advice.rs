@@ -14,7 +14,7 @@ impl Warning {
             Self::ClockStepped { .. } => {
                 "configure the clock to slew (chrony: makestep only at start); do not use wall-clock times around the step"
             }
-            Self::StampsMissing { .. } => {
+            Self::TimestampsMissing { .. } => {
                 "read merged stages as one; messages that one call reads together share a timestamp, and some interfaces have none"
             }
             Self::Reconnected { .. } => {
@@ -59,16 +59,16 @@ impl Warning {
             Self::ReflectorDropped { .. } => {
                 "send fewer messages per second, free a CPU core at the reflector, or raise net.core.rmem_max there. Part of the loss is the reflector's"
             }
-            Self::GuestsStoodIn { .. } => {
+            Self::NamespaceFallback { .. } => {
                 "remove the reason, or read the result as the cost of neighbours on one kernel, not of a guest's kernel"
             }
-            Self::LoadNotHeld { .. } => {
+            Self::LoadTargetMissed { .. } => {
                 "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result belongs to the load that was achieved"
             }
             Self::LinkLate { .. } => {
                 "reduce the packet rate through the emulated link, or free a CPU core: the emulated delay was exceeded"
             }
-            Self::LinkBroke { .. } => {
+            Self::LinkLostPackets { .. } => {
                 "reduce the packet rate through the emulated link, or free a CPU core: part of the loss is the lab's"
             }
             _ => "",

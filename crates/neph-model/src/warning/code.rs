@@ -36,7 +36,7 @@ impl Warning {
             Self::CpuStolen { .. } => WarningCode::new(2, "cpu-stolen"),
             Self::CpuSaturated { .. } => WarningCode::new(3, "cpu-saturated"),
             Self::ClockStepped { .. } => WarningCode::new(4, "clock-stepped"),
-            Self::StampsMissing { .. } => WarningCode::new(5, "timestamps-missing"),
+            Self::TimestampsMissing { .. } => WarningCode::new(5, "timestamps-missing"),
             Self::Reconnected { .. } => WarningCode::new(6, "reconnected"),
             Self::UnexpectedAnswers { .. } => WarningCode::new(7, "unexpected-answers"),
             Self::NotSentHere { .. } => WarningCode::new(8, "not-sent"),
@@ -51,9 +51,9 @@ impl Warning {
             Self::ConnectionsRefused { .. } => WarningCode::new(17, "connections-refused"),
             Self::ReflectorSlow { .. } => WarningCode::new(18, "reflector-slow"),
             Self::ReflectorDropped { .. } => WarningCode::new(19, "requests-dropped"),
-            Self::GuestsStoodIn { .. } => WarningCode::new(20, "guests-replaced"),
-            Self::LoadNotHeld { .. } => WarningCode::new(21, "load-missed-target"),
-            Self::LinkBroke { .. } => WarningCode::new(22, "lossy-link"),
+            Self::NamespaceFallback { .. } => WarningCode::new(20, "guests-replaced"),
+            Self::LoadTargetMissed { .. } => WarningCode::new(21, "load-missed-target"),
+            Self::LinkLostPackets { .. } => WarningCode::new(22, "lossy-link"),
         }
     }
 }

@@ -15,7 +15,7 @@ fn each_warning_begins_with_its_code_and_has_its_numbers() {
         },
         Warning::EchoMissing {
             names: vec!["metro".to_owned(), "dns".to_owned()],
-            why: "not permitted".to_owned(),
+            reason: "not permitted".to_owned(),
         },
         Warning::MessagesRefused {
             messages: 40,
@@ -32,7 +32,7 @@ fn each_warning_begins_with_its_code_and_has_its_numbers() {
         Warning::ReflectorDropped { packets: 1 },
         Warning::LinkLate { packets: 1, worst },
         Warning::LinkLate { packets: 2, worst },
-        Warning::LinkBroke { packets: 1 },
+        Warning::LinkLostPackets { packets: 1 },
     ];
     assert_eq!(
         reported.map(|warning| warning.to_string()),
@@ -57,11 +57,11 @@ fn each_warning_begins_with_its_code_and_has_its_numbers() {
 
 #[test]
 fn a_load_that_missed_its_target_is_reported_with_what_it_achieved() {
-    let warning = |why: Option<&str>| Warning::LoadNotHeld {
+    let warning = |why: Option<&str>| Warning::LoadTargetMissed {
         load: "vm2 80%".to_owned(),
-        had: "worked 60.0 % of the time".to_owned(),
-        had_percent: Some(75.0),
-        why: why.map(str::to_owned),
+        achieved: "worked 60.0 % of the time".to_owned(),
+        achieved_percent: Some(75.0),
+        reason: why.map(str::to_owned),
     };
     let fact = "W021 load-missed-target: background load vm2 80% missed its target (it worked 60.0 % of the time)";
     assert_eq!(warning(None).to_string(), fact);
@@ -69,4 +69,42 @@ fn a_load_that_missed_its_target_is_reported_with_what_it_achieved() {
     assert_eq!(with_why.to_string(), format!("{fact}: too few, here"));
     assert_eq!(with_why.without_why(), fact);
     assert!((with_why.magnitude() - 25.0).abs() < 1e-9);
+}
+
+#[test]
+fn older_stores_have_older_names() {
+    let read = |text: &str| serde_json::from_str::<Warning>(text).expect("a warning");
+    assert_eq!(
+        read(r#"{"warning":"stamps_missing","percent":2.0}"#),
+        Warning::TimestampsMissing { percent: 2.0 }
+    );
+    assert_eq!(
+        read(
+            r#"{"warning":"load_not_held","load":"cpu","had":"worked","had_percent":50.0,"why":null}"#
+        ),
+        Warning::LoadTargetMissed {
+            load: "cpu".to_owned(),
+            achieved: "worked".to_owned(),
+            achieved_percent: Some(50.0),
+            reason: None,
+        }
+    );
+    assert_eq!(
+        read(r#"{"warning":"guests_stood_in","guests":["a"],"why":"no /dev/kvm"}"#),
+        Warning::NamespaceFallback {
+            guests: vec!["a".to_owned()],
+            reason: "no /dev/kvm".to_owned(),
+        }
+    );
+    assert_eq!(
+        read(r#"{"warning":"link_broke","packets":1}"#),
+        Warning::LinkLostPackets { packets: 1 }
+    );
+    assert_eq!(
+        read(r#"{"warning":"several_backends","machines":2,"apart":5}"#),
+        Warning::SeveralBackends {
+            machines: 2,
+            clock_difference: Span::from_nanos(5),
+        }
+    );
 }

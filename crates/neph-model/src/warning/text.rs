@@ -21,8 +21,10 @@ impl Warning {
     /// The reason, where it is a sentence of its own.
     pub fn why(&self) -> Option<&str> {
         match self {
-            Self::LoadNotHeld { why, .. } => why.as_deref(),
-            Self::EchoMissing { why, .. } | Self::GuestsStoodIn { why, .. } => Some(why),
+            Self::LoadTargetMissed { reason, .. } => reason.as_deref(),
+            Self::EchoMissing { reason, .. } | Self::NamespaceFallback { reason, .. } => {
+                Some(reason)
+            }
             _ => None,
         }
     }
@@ -42,7 +44,7 @@ impl Warning {
                     counted((*times).into(), "time", "times")
                 )
             }
-            Self::StampsMissing { percent } => {
+            Self::TimestampsMissing { percent } => {
                 format!("{percent:.0} % of the replies lack kernel timestamps")
             }
             Self::Reconnected { times } => {
@@ -69,18 +71,22 @@ impl Warning {
             | Self::ConnectionsRefused { .. }
             | Self::ReflectorSlow { .. }
             | Self::ReflectorDropped { .. } => self.about_a_reflector(),
-            Self::GuestsStoodIn { .. }
-            | Self::LoadNotHeld { .. }
+            Self::NamespaceFallback { .. }
+            | Self::LoadTargetMissed { .. }
             | Self::LinkLate { .. }
-            | Self::LinkBroke { .. } => self.about_the_lab(),
+            | Self::LinkLostPackets { .. } => self.about_the_lab(),
         }
     }
 
     fn about_answers(&self) -> String {
         match self {
-            Self::UnexpectedAnswers { messages, of, most } => {
-                let most =
-                    most.map_or_else(String::new, |most| format!(", mostly {}", most.words()));
+            Self::UnexpectedAnswers {
+                messages,
+                of,
+                most_frequent,
+            } => {
+                let most = most_frequent
+                    .map_or_else(String::new, |most| format!(", mostly {}", most.words()));
                 format!("{messages} of {of} messages were not answered as expected{most}")
             }
             Self::NotSentHere {
@@ -91,8 +97,11 @@ impl Warning {
                 "{messages} of {of} messages were not sent ({})",
                 crate::Answer::Local(*fault).words()
             ),
-            Self::SeveralBackends { machines, apart } => format!(
-                "{machines} servers answer at the endpoint's address (their clocks differ by up to {apart})"
+            Self::SeveralBackends {
+                machines,
+                clock_difference,
+            } => format!(
+                "{machines} servers answer at the endpoint's address (their clocks differ by up to {clock_difference})"
             ),
             Self::DroppedHere { packets } => format!(
                 "the client host dropped {} that neph did not read in time",
@@ -132,20 +141,20 @@ impl Warning {
 
     fn about_the_lab(&self) -> String {
         match self {
-            Self::GuestsStoodIn { guests, .. } => {
+            Self::NamespaceFallback { guests, .. } => {
                 format!(
                     "network namespaces replaced the guests {}",
                     guests.join(", ")
                 )
             }
-            Self::LoadNotHeld { load, had, .. } => {
-                format!("background load {load} missed its target (it {had})")
+            Self::LoadTargetMissed { load, achieved, .. } => {
+                format!("background load {load} missed its target (it {achieved})")
             }
             Self::LinkLate { packets, worst } => format!(
                 "emulated link was late for {} (worst +{worst})",
                 counted(*packets, "packet", "packets")
             ),
-            Self::LinkBroke { packets } => format!(
+            Self::LinkLostPackets { packets } => format!(
                 "emulated links lost {} beyond their configured loss",
                 counted(*packets, "packet", "packets")
             ),

@@ -195,7 +195,7 @@ fn report(
         stamp,
         read,
         ttl: None,
-        at_peer: None,
+        peer_report: None,
     }));
 }
 

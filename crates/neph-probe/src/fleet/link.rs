@@ -181,7 +181,7 @@ impl Link {
                         stamp,
                         read: at,
                         ttl: None,
-                        at_peer: reply.marks.as_ref().and_then(at_peer),
+                        peer_report: reply.marks.as_ref().and_then(peer_report),
                     }));
                 }
                 Arrival::Nothing => {}
@@ -238,7 +238,7 @@ impl AsFd for Link {
 }
 
 /// Data of a neph reflector. It does not count a connection's messages, as TCP keeps their order.
-fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
+fn peer_report(marks: &PeerMarks) -> Option<AtPeer> {
     let rx = marks.rx.or(marks.app_rx)?;
     // An impossible one is discarded and counted where the round trip is known.
     let residence = Span::from_nanos(marks.app_tx?.saturating_sub(rx));

@@ -208,7 +208,7 @@ impl Session {
         pending.reply = Some(Arrival {
             at,
             by,
-            at_peer: replied.at_peer,
+            peer_report: replied.peer_report,
             ttl: replied.ttl,
             copies: 0,
             answer: replied.answer,

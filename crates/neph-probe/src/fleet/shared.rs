@@ -183,7 +183,7 @@ impl Shared {
             stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
             read,
             ttl: received.ttl,
-            at_peer: answered.at_peer,
+            peer_report: answered.peer_report,
         })
     }
 }

@@ -102,7 +102,7 @@ fn read_reply(flow: &Flow, stamp: &Stamp, clock: &StampClock, buffer: &mut [u8])
         stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
         read: now(),
         ttl: received.ttl,
-        at_peer: answered.at_peer,
+        peer_report: answered.peer_report,
     }))
 }
 

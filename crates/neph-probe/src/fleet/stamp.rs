@@ -19,7 +19,7 @@ pub(crate) struct Answered {
     pub(crate) seq: u32,
     /// The time of its request, as the reply repeats it.
     pub(crate) repeated: Option<Wall>,
-    pub(crate) at_peer: Option<AtPeer>,
+    pub(crate) peer_report: Option<AtPeer>,
 }
 
 #[derive(Debug)]
@@ -81,13 +81,13 @@ impl Stamp {
         Some(Answered {
             seq: reply.packet.sender_seq,
             repeated: Some(Wall::from_unix_nanos(unix)),
-            at_peer: at_peer(&reply),
+            peer_report: peer_report(&reply),
         })
     }
 }
 
 /// From a neph reflector its own timestamps, from any other the two timestamps of the base packet.
-pub(crate) fn at_peer(reply: &Reply) -> Option<AtPeer> {
+pub(crate) fn peer_report(reply: &Reply) -> Option<AtPeer> {
     /// Sent by a peer that could not read the TTL.
     const UNKNOWN: u8 = u8::MAX;
     let packet = &reply.packet;

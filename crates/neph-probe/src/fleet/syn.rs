@@ -213,7 +213,7 @@ impl Syns {
                     stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
                     read: now(),
                     ttl,
-                    at_peer: None,
+                    peer_report: None,
                 }));
             }
         }

@@ -12,14 +12,14 @@ use neph_wire::stamp::{Auth, decode_reply};
 use super::steps::Steps;
 use crate::fleet::rota::Rota;
 use crate::fleet::session::{Departed, Event, Known, Replied, Session, low};
-use crate::fleet::stamp::at_peer;
+use crate::fleet::stamp::peer_report;
 
 /// Between two messages of a flow.
 const INTERVAL: Span = Span::from_millis(10);
 
 /// Data of the peer from the base packet and the timestamps of a STAMP reply, if it is one.
 pub fn reported_by_peer(datagram: &[u8]) -> Option<AtPeer> {
-    at_peer(&decode_reply(datagram, Auth::Open).ok()?)
+    peer_report(&decode_reply(datagram, Auth::Open).ok()?)
 }
 
 /// Runs a small fleet whose sends, timestamps, replies and failures are taken from `bytes`. Returns its
@@ -110,7 +110,7 @@ impl World {
                         stamp: known.then_some(at),
                         read: at,
                         ttl: Some(64),
-                        at_peer: (from_peer & 2 == 0).then_some(peer),
+                        peer_report: (from_peer & 2 == 0).then_some(peer),
                     })
                 };
                 match step >> 6 {
@@ -153,7 +153,7 @@ impl World {
             self.reported.iter().filter(|one| is(&one.outcome)).count() as u64
         };
         for reply in self.reported.iter().filter_map(FleetMessage::reply) {
-            let stays = reply.at_peer.map(|peer| peer.residence);
+            let stays = reply.peer_report.map(|peer| peer.residence);
             let is_possible = |stay: Span| stay >= Span::ZERO && stay <= reply.round_trip;
             assert!(stays.is_none_or(is_possible), "{reply:?}");
         }
@@ -171,7 +171,7 @@ impl World {
             let before = latest.insert(flow, message.seq);
             assert!(before.is_none_or(|before| before < message.seq), "{flow:?}");
             if let Some(reply) = message.reply()
-                && let Some(peer) = reply.at_peer
+                && let Some(peer) = reply.peer_report
             {
                 assert!(peer.residence <= reply.round_trip, "{reply:?}");
             }

@@ -178,12 +178,12 @@ impl World {
                 .asked
                 .iter()
                 .filter(|(_, ask)| ask.port == route.source_port);
-            let reported: u32 = route.hops.iter().map(|hop| hop.asked).sum();
+            let reported: u32 = route.hops.iter().map(|hop| hop.probes).sum();
             assert!(reported as usize <= asked.count(), "{route:?}");
             assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));
             assert!(route.hops.len() <= usize::from(self.spec.max_hops));
             for hop in &route.hops {
-                assert!(hop.round_trips.len() <= hop.asked as usize, "{hop:?}");
+                assert!(hop.round_trips.len() <= hop.probes as usize, "{hop:?}");
                 assert!(hop.round_trips.iter().all(|trip| *trip >= Span::ZERO));
                 assert!(
                     hop.address.is_some() || hop.round_trips.is_empty(),

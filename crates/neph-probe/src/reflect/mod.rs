@@ -135,7 +135,7 @@ impl Reflector {
             .unwrap_or(spec.address);
         let shared = Arc::new(Shared {
             caps,
-            think: spec.think,
+            think: spec.reply_delay,
             stamp_key,
             answered_ports: spec.answered_ports.clone(),
             tls: tls.map(|tls| tls.config),

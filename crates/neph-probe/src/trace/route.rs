@@ -116,14 +116,14 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
         .filter(|first| count(first) == most)
         .or_else(|| trips.keys().find(|one| count(one) == most).copied());
     let own = address.and_then(|address| trips.remove(&address));
-    let (others, others_round_trips) = trips.into_iter().unzip();
+    let (others, other_addresses_round_trips) = trips.into_iter().unzip();
     FlowHop {
         ttl,
         address,
-        others,
-        asked: u32::try_from(probes.len()).unwrap_or(u32::MAX),
+        other_addresses: others,
+        probes: u32::try_from(probes.len()).unwrap_or(u32::MAX),
         round_trips: own.unwrap_or_default(),
-        others_round_trips,
+        other_addresses_round_trips,
         read_by: if by_program {
             ReadBy::Program
         } else {

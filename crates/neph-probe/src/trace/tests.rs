@@ -61,7 +61,7 @@ fn a_single_path_is_told_hop_by_hop_with_its_round_trips() {
         assert_eq!(addresses(&run), vec![expected.clone(), expected]);
         assert_eq!(run.routes[0].hash, run.routes[1].hash);
         for hop in &run.routes[0].hops {
-            assert_eq!((hop.asked, hop.round_trips.len()), (3, 3), "{hop:?}");
+            assert_eq!((hop.probes, hop.round_trips.len()), (3, 3), "{hop:?}");
             let expected = Span::from_millis(10 * i64::from(hop.ttl));
             assert!(hop.round_trips.iter().all(|trip| *trip == expected));
         }
@@ -82,7 +82,7 @@ fn each_flow_keeps_to_its_own_path() {
         let truth = net.path(route.source_port);
         let reported: Vec<IpAddr> = route.addresses().into_iter().flatten().collect();
         assert_eq!(reported, truth, "port {}", route.source_port);
-        assert!(route.hops.iter().all(|hop| hop.others.is_empty()));
+        assert!(route.hops.iter().all(|hop| hop.other_addresses.is_empty()));
     }
     let hashes: BTreeSet<_> = run.routes.iter().map(|route| route.hash).collect();
     assert_eq!(hashes.len(), 8, "four times two paths");
@@ -181,15 +181,15 @@ fn packets_balanced_one_by_one_are_told_from_flows() {
     assert!(
         run.routes
             .iter()
-            .all(|route| route.hops[1].others.len() == 1)
+            .all(|route| route.hops[1].other_addresses.len() == 1)
     );
     assert!(
         run.routes
             .iter()
-            .all(|route| route.hops[2].others.is_empty())
+            .all(|route| route.hops[2].other_addresses.is_empty())
     );
     for hop in run.routes.iter().map(|route| &route.hops[1]) {
-        let [theirs] = &hop.others_round_trips[..] else {
+        let [theirs] = &hop.other_addresses_round_trips[..] else {
             panic!("each has its own round trips: {hop:?}");
         };
         assert!(!theirs.is_empty() && theirs.len() <= hop.round_trips.len());
@@ -219,7 +219,7 @@ fn silent_hops_are_holes_and_cost_little() {
             Some(net::DESTINATION),
         ];
         assert!(addresses(&run).iter().all(|one| *one == expected));
-        let asked: u32 = run.routes.iter().map(|route| route.hops[1].asked).sum();
+        let asked: u32 = run.routes.iter().map(|route| route.hops[1].probes).sum();
         assert!(asked <= 40, "{asked} probes of 32 flows for nothing");
     }
 }
@@ -264,14 +264,14 @@ fn lost_probes_are_asked_again() {
             4,
             "{route:?}"
         );
-        assert!(route.hops.iter().any(|hop| hop.asked > 0));
+        assert!(route.hops.iter().any(|hop| hop.probes > 0));
     }
     let (asked, answered) = run
         .routes
         .iter()
         .flat_map(|route| &route.hops)
         .fold((0, 0), |(asked, answered), hop| {
-            (asked + hop.asked, answered + hop.round_trips.len())
+            (asked + hop.probes, answered + hop.round_trips.len())
         });
     assert!(
         answered < usize::try_from(asked).expect("few"),

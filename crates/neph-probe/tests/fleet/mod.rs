@@ -116,7 +116,7 @@ fn a_reply_tells_its_ttl_and_what_the_peer_knows() {
         let FleetOutcome::Reply(reply) = message.outcome else {
             panic!("{message:?}");
         };
-        let peer = reply.at_peer.expect("our reflector tells");
+        let peer = reply.peer_report.expect("our reflector tells");
         assert_eq!((reply.ttl, peer.ttl), (Some(64), Some(64)));
         assert_eq!(peer.count, Some(message.seq));
         assert!(peer.residence >= Span::from_millis(2), "{peer:?}");

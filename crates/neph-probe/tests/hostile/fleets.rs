@@ -22,8 +22,8 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> Reported {
 
 fn stays(reported: &Reported) -> Vec<Span> {
     let replies = reported.messages.iter().filter_map(FleetMessage::reply);
-    let at_peer = replies.filter_map(|reply| reply.at_peer);
-    at_peer.map(|peer| peer.residence).collect()
+    let peer_report = replies.filter_map(|reply| reply.peer_report);
+    peer_report.map(|peer| peer.residence).collect()
 }
 
 #[test]

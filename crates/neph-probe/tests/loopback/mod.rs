@@ -12,7 +12,7 @@ use neph_probe::{
 fn spec(think: Span) -> ReflectorSpec {
     ReflectorSpec {
         identity: Some(ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()])),
-        think,
+        reply_delay: think,
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }

@@ -54,7 +54,7 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
             let FleetOutcome::Reply(reply) = message.outcome else {
                 panic!("{message:?}");
             };
-            assert_eq!((reply.ttl, reply.at_peer), (Some(64), None));
+            assert_eq!((reply.ttl, reply.peer_report), (Some(64), None));
         }
         eventually("no half-open connection is left", || {
             pair.connections(PORT) == (0, 0)
@@ -133,7 +133,7 @@ fn established_connections_answer_every_message_with_the_reflectors_residence() 
     assert!(by_kernel(&reported) >= 150, "{}", by_kernel(&reported));
     for message in &reported.messages {
         let reply = message.reply().expect("TCP loses nothing");
-        let peer = reply.at_peer.expect("our reflector tells");
+        let peer = reply.peer_report.expect("our reflector tells");
         assert!(peer.residence >= Span::from_millis(2));
         assert!(reply.network() > Span::ZERO && reply.network() < Span::from_millis(500));
     }

@@ -93,7 +93,7 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
                 let expected = expected.map(|(net, host)| Some(family.address(net, host)));
                 assert_eq!(ends, expected);
                 assert!(
-                    route.hops.iter().all(|hop| hop.others.is_empty()),
+                    route.hops.iter().all(|hop| hop.other_addresses.is_empty()),
                     "{route:?}"
                 );
                 assert!(
@@ -138,7 +138,7 @@ fn without_privilege(net: &Diamond) {
         assert_eq!(paths(&raw), paths(&plain), "{family:?}");
         assert!(plain.iter().all(FlowRoute::reached));
         for hop in plain.iter().flat_map(|route| &route.hops) {
-            assert_eq!((hop.asked, hop.round_trips.len()), (3, 3), "{hop:?}");
+            assert_eq!((hop.probes, hop.round_trips.len()), (3, 3), "{hop:?}");
         }
     }
 }
@@ -159,7 +159,7 @@ fn echoes(net: &Diamond) {
                 assert_eq!(route.end, TraceEnd::Reached, "{sockets:?} {family:?}");
                 assert_eq!(route.hops.len(), 4);
                 assert!(
-                    route.hops.iter().all(|hop| hop.others.is_empty()),
+                    route.hops.iter().all(|hop| hop.other_addresses.is_empty()),
                     "{route:?}"
                 );
             }

@@ -63,7 +63,7 @@ fn ports_take_turns_and_each_transfer_has_its_port_again() {
             .collect();
         assert_eq!(order, expected, "{scheme}");
         for one in &made {
-            let (whole, connect) = (one.whole(), one.connect());
+            let (whole, connect) = (one.total(), one.connect());
             assert!(whole > connect && connect > Some(Span::ZERO), "{one:?}");
         }
         let gaps = made.windows(2).map(|two| two[1].begun - two[0].begun);
@@ -96,7 +96,7 @@ fn the_peer_sees_the_port_and_sends_what_it_has() {
         &Stop::new(),
     );
     let made = made.expect("a server");
-    assert!(made.iter().all(|one| one.whole().is_some()), "{made:?}");
+    assert!(made.iter().all(|one| one.total().is_some()), "{made:?}");
     let seen: Vec<u16> = ports_seen.try_iter().collect();
     assert_eq!(seen, [&ports[..], &ports, &ports].concat());
 }

@@ -40,7 +40,7 @@ fn one(cause: &Diagnosis) -> Markup {
                         @for number in &cause.evidence {
                             tr { td.words { (number.name) } td { (number.in_words()) } }
                         }
-                        @for seen in &cause.seen {
+                        @for seen in &cause.observations {
                             tr { td.words { "seen in" } td.words { (seen.in_words()) } }
                         }
                     }

@@ -113,9 +113,9 @@ fn words(findings: &[Finding]) -> Markup {
         section {
             h3 { "What was measured" }
             @for finding in of(FindingKind::Measured) { p { (finding.text) } }
-            @if of(FindingKind::StandsOut).next().is_some() {
+            @if of(FindingKind::Notable).next().is_some() {
                 h3 { "Main findings" }
-                ul { @for finding in of(FindingKind::StandsOut) { li { (finding.text) } } }
+                ul { @for finding in of(FindingKind::Notable) { li { (finding.text) } } }
             }
             @if of(FindingKind::Flagged).next().is_some() {
                 h3 { "What was flagged" }

@@ -199,7 +199,7 @@ fn route_of(change: &neph_flows::PathChange, others: Option<bool>) -> TracedRout
     let reported = TracedChange {
         at: change.at,
         before: Some(PathHash(1)),
-        others,
+        other_routers: others,
     };
     route(change.slot, change.source_port, Some(reported))
 }
@@ -246,7 +246,7 @@ fn transfers_are_a_table_of_classes() {
             begun: Instant::from_nanos(i64::from(n)),
             outcome: PinnedOutcome::Done {
                 connect: Span::from_millis(20),
-                whole: Span::from_millis(40 + i64::from(n)),
+                total: Span::from_millis(40 + i64::from(n)),
             },
         },
     };

@@ -41,7 +41,7 @@ impl Catalog {
                     ":end": json(&route.end),
                     ":change": change.map(|change| change.at.nanos()),
                     ":before": change.and_then(|change| change.before).map(String::from),
-                    ":others": change.and_then(|change| change.others),
+                    ":others": change.and_then(|change| change.other_routers),
                 })?;
             }
             Ok(())
@@ -98,7 +98,7 @@ fn traced_route(row: &Row<'_>) -> Result<TracedRoute> {
         change: change_at.map(|at| TracedChange {
             at: Instant::from_nanos(at),
             before,
-            others,
+            other_routers: others,
         }),
     })
 }

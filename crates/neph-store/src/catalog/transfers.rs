@@ -33,7 +33,7 @@ impl Catalog {
                     ":at": made.begun.nanos(),
                     ":bytes": wide(one.size.0),
                     ":connect": made.connect().map(Span::nanos),
-                    ":whole": made.whole().map(Span::nanos),
+                    ":whole": made.total().map(Span::nanos),
                     ":failure": made.failure(),
                 })?;
             }
@@ -70,7 +70,7 @@ fn transfer(row: &Row<'_>) -> Result<ClassTransfer> {
             outcome: match times {
                 Some((connect, whole)) => PinnedOutcome::Done {
                     connect: Span::from_nanos(connect),
-                    whole: Span::from_nanos(whole),
+                    total: Span::from_nanos(whole),
                 },
                 None => PinnedOutcome::Failed(failure.unwrap_or_default()),
             },

@@ -117,13 +117,13 @@ pub(crate) fn fleet_message(number: u32) -> FleetMessage {
     let mut reply = FleetReply {
         round_trip: Span::from_nanos(800_000 + i64::from(number)),
         read_by: ReadBy::Kernel,
-        at_peer: None,
+        peer_report: None,
         ttl: None,
         copies: 0,
         answer: None,
     };
     if number % 2 == 1 {
-        reply.at_peer = Some(AtPeer {
+        reply.peer_report = Some(AtPeer {
             rx: Instant::from_nanos(i64::MIN + i64::from(number)),
             residence: Span::from_nanos(i64::from(number)),
             count: Some(u32::MAX),
@@ -247,7 +247,7 @@ pub(crate) fn traced_route(n: u16) -> TracedRoute {
     let change = |before, others| TracedChange {
         at: Instant::from_nanos(at - 5),
         before,
-        others,
+        other_routers: others,
     };
     TracedRoute {
         slot: Slot(u32::from(n % 7)),
@@ -274,7 +274,7 @@ pub(crate) fn class_transfer(n: u16) -> ClassTransfer {
             outcome: match n % 2 {
                 0 => PinnedOutcome::Done {
                     connect: Span::from_micros(20_000),
-                    whole: Span::from_nanos(40_000_001),
+                    total: Span::from_nanos(40_000_001),
                 },
                 _ => PinnedOutcome::Failed("no reply in time".to_owned()),
             },
@@ -288,10 +288,10 @@ pub(crate) fn flow_trace(at: i64, kind: TraceKind, enough: Option<bool>) -> Flow
     let hop = |ttl, address| FlowHop {
         ttl,
         address,
-        others: vec![router],
-        asked: 3,
+        other_addresses: vec![router],
+        probes: 3,
         round_trips: vec![Span::from_micros(420), Span::from_nanos(1)],
-        others_round_trips: Vec::new(),
+        other_addresses_round_trips: Vec::new(),
         read_by: ReadBy::Kernel,
         labels: vec![MplsLabel {
             label: 1 << 19,

@@ -9,7 +9,7 @@ use crate::columns::{Cells, Column, Row, optional, required};
 const NO_REPLY_YET: FleetReply = FleetReply {
     round_trip: Span::from_nanos(0),
     read_by: ReadBy::Kernel,
-    at_peer: None,
+    peer_report: None,
     ttl: None,
     copies: 0,
     answer: None,
@@ -79,7 +79,7 @@ fn put(message: &mut FleetMessage, change: impl FnOnce(&mut FleetReply)) {
 
 fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut AtPeer)) {
     put(message, |reply| {
-        change(reply.at_peer.get_or_insert(AtPeer {
+        change(reply.peer_report.get_or_insert(AtPeer {
             rx: Instant::from_nanos(0),
             residence: Span::from_nanos(0),
             count: None,
@@ -88,8 +88,8 @@ fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut AtPeer)) {
     });
 }
 
-fn at_peer(message: &FleetMessage) -> Option<AtPeer> {
-    message.reply()?.at_peer
+fn peer_report(message: &FleetMessage) -> Option<AtPeer> {
+    message.reply()?.peer_report
 }
 
 /// Stored values do not exceed 255.
@@ -147,28 +147,28 @@ const COLUMNS: &[Column<FleetMessage>] = &[
     optional(
         "peer_rx_ns",
         Cells::Nanos(
-            |m| Some(at_peer(m)?.rx.nanos()),
+            |m| Some(peer_report(m)?.rx.nanos()),
             |m, nanos| put_at_peer(m, |peer| peer.rx = Instant::from_nanos(nanos)),
         ),
     ),
     optional(
         "residence_ns",
         Cells::Nanos(
-            |m| Some(at_peer(m)?.residence.nanos()),
+            |m| Some(peer_report(m)?.residence.nanos()),
             |m, nanos| put_at_peer(m, |peer| peer.residence = Span::from_nanos(nanos)),
         ),
     ),
     optional(
         "peer_count",
         Cells::Narrow(
-            |m| at_peer(m)?.count,
+            |m| peer_report(m)?.count,
             |m, value| put_at_peer(m, |peer| peer.count = Some(value)),
         ),
     ),
     optional(
         "peer_ttl",
         Cells::Narrow(
-            |m| at_peer(m)?.ttl.map(u32::from),
+            |m| peer_report(m)?.ttl.map(u32::from),
             |m, value| put_at_peer(m, |peer| peer.ttl = Some(byte(value))),
         ),
     ),

@@ -71,11 +71,11 @@ impl Watch {
     /// The displayed warnings: the reason of missing ICMP echoes only once.
     fn flag(&mut self, warning: &Warning) -> String {
         match warning {
-            Warning::EchoMissing { why, .. } if !self.without_echo.insert(why.clone()) => {
+            Warning::EchoMissing { reason, .. } if !self.without_echo.insert(reason.clone()) => {
                 format!("  ! {}: no ICMP echo, as before", warning.code())
             }
             // The reason was shown when the lab came up.
-            Warning::GuestsStoodIn { .. } => {
+            Warning::NamespaceFallback { .. } => {
                 format!("  ! {}: namespaces instead of guests", warning.code())
             }
             _ => format!("  ! {warning}"),
@@ -356,7 +356,7 @@ mod tests {
         let mut watch = Watch::new(true, Alarming::new(None));
         let missing = |name: &str, why: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
-            why: why.to_owned(),
+            reason: why.to_owned(),
         };
         let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
         assert_eq!(

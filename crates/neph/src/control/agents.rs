@@ -187,8 +187,8 @@ fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) ->
         agent: listed,
         fingerprint: enrolled.fingerprint,
         connected_unix_ns: present.map(|one| one.connected),
-        holds: present.map(|one| one.holds),
-        measures: details.has_campaign,
+        results_pending: present.map(|one| one.holds),
+        in_campaign: details.has_campaign,
         policy: seen
             .policy
             .into_iter()

@@ -196,7 +196,7 @@ fn row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
         complete: count(&complete),
         incomplete: count(&|run| is_over(run) && !complete(run)),
         missed: count(&|run| run.outcome.starts_with(MISSED)),
-        left_out: count(&|run| run.outcome.starts_with(LEFT_OUT)),
+        skipped: count(&|run| run.outcome.starts_with(LEFT_OUT)),
         every_ns: schedule.every,
         until_unix_ns: schedule.until,
         plan: schedule.plan.display().to_string(),

@@ -81,7 +81,7 @@ pub(super) fn write(
             let paths = traced.get(&change.id()).map(|(traced, after)| TracedPaths {
                 before: traced.before.map(String::from),
                 after: Some(after.to_string()),
-                others: traced.others,
+                others: traced.other_routers,
             });
             let found = Change {
                 fleet,

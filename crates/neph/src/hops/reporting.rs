@@ -160,7 +160,7 @@ pub(super) fn reporting(found: &Found, judged: &'static str) -> AlarmDocument<Of
         direction: found.direction.name(),
         since_ns: found.change.at,
         bound_ns: found.bound,
-        judged,
+        evaluated_on: judged,
     };
     AlarmDocument::of_packets(found.at, &found.change, about)
 }

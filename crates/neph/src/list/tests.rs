@@ -76,7 +76,7 @@ pub(crate) fn message(seq: u32) -> FleetMessage {
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_millis(7),
             read_by: ReadBy::Kernel,
-            at_peer: None,
+            peer_report: None,
             ttl: None,
             copies: 0,
             answer: None,

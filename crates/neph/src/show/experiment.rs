@@ -99,7 +99,7 @@ fn traced(
         latest.take(batch);
         for traced in batch {
             routes += 1;
-            changes.extend(traced.change.map(|change| change.others));
+            changes.extend(traced.change.map(|change| change.other_routers));
         }
         Ok(())
     })?;

@@ -77,7 +77,7 @@ impl Args {
                 to,
                 rate: self.rate.0,
                 connections: NonZeroU16::new(self.flows).unwrap_or(NonZeroU16::MIN),
-                turns,
+                request_reply_sizes: turns,
             },
             duration: self.duration,
         })

@@ -44,7 +44,7 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
         interface: &order.interface,
         site: site.as_deref(),
         remote: "the order's site",
-        kept: order.kept,
+        kept: order.snaplen,
         ring: order.ring,
         most: u64::MAX,
         wanted: &wanted,

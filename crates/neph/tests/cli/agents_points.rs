@@ -304,7 +304,7 @@ fn alarms_between_agents_are_raised_while_they_record() {
     // The whole captures say the same, which is not told twice.
     assert_eq!(alarms.len(), 1, "{}", reported.err);
     let alarm = alarms[0];
-    assert_eq!(alarm["judged"], "live", "{alarm}");
+    assert_eq!(alarm["evaluated_on"], "live", "{alarm}");
     assert_eq!(alarm["direction"], "forward", "{alarm}");
     let bound = alarm["bound_ns"].as_f64().expect("a bound") / 1e6;
     assert!(bound > 0.0 && bound < 3.0, "{bound}");
@@ -393,7 +393,7 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     assert!(segment(&reported, "forward").2 >= 60, "{}", reported.out);
     let alarms: Value = serde_json::from_str(&reported.out).expect("JSON");
     let alarm = &alarms["alarms"][0];
-    let of = (&alarm["judged"], &alarm["segment"]);
+    let of = (&alarm["evaluated_on"], &alarm["segment"]);
     assert_eq!(of, (&"whole".into(), &"client - host".into()), "{alarm}");
     eventually("nothing is left", SOON, || world.has_nothing_left());
 }

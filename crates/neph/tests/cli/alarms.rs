@@ -299,7 +299,7 @@ fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
     assert_eq!(reported.len(), of(lines, "alarm").count(), "{received:#?}");
     let first = &lines[0];
     assert_eq!(
-        (&first["state"], &first["judged"]),
+        (&first["state"], &first["evaluated_on"]),
         (&"raised".into(), &"live".into())
     );
     let (came, line) = reported[0];

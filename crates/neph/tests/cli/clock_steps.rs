@@ -23,13 +23,13 @@ fn a_clock_that_was_set_back_is_one_step_however_little_and_at_either_point() {
         let place = Place::empty();
         let files = exchanges(&place, |at| if at < set { at } else { at - back });
         let second = step(&files);
-        let off = number(&second["by_ns"]) + back;
+        let off = number(&second["size_ns"]) + back;
         assert!(off.abs() <= number(&second["bound_ns"]), "{second}");
         let between = number(&second["after_ns"])..=number(&second["before_ns"]);
         assert!(between.contains(&(set - START)), "{second}");
         // The other way round it is the first clock that was set back.
         let first = step(&[files[1].clone(), files[0].clone()]);
-        let off = number(&first["by_ns"]) - back;
+        let off = number(&first["size_ns"]) - back;
         assert!(off.abs() <= number(&first["bound_ns"]), "{back}: {first}");
     }
 }

@@ -159,7 +159,7 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
         let reported = ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
         assert_eq!(reported, is_reported, "{}", ran.err);
         assert_eq!(ran.err.is_empty(), !is_reported, "{}", ran.err);
-        let back = &summary(&ran.out)["files"][0]["jump_back_ns"];
+        let back = &summary(&ran.out)["files"][0]["largest_backward_step_ns"];
         assert_eq!(back.as_i64(), is_reported.then_some(9_000_000_000));
     }
 }

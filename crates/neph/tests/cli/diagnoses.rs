@@ -12,7 +12,7 @@ use crate::neph::{Place, neph};
 #[test]
 fn a_ping_ends_with_the_causes_that_its_messages_show() {
     let spec = ReflectorSpec {
-        think: Span::from_millis(40),
+        reply_delay: Span::from_millis(40),
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     };
     let reflector = Reflector::start(&spec).expect("loopback has a free port");

@@ -350,7 +350,7 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
     assert!(document["sender"]["late_p99_ns"].is_i64());
     assert!(document["warnings"].is_array());
     assert!(
-        document["silence"][0]
+        document["no_reply_reasons"][0]
             .as_str()
             .expect("why")
             .contains(&reported)

@@ -122,7 +122,7 @@ fn a_wider_margin_has_another_answer(place: &Place) {
         "{anew}"
     );
     let answers = anew["pairs"].as_array().expect("pairs").iter();
-    let mut answers = answers.map(|one| &one["answer"]);
+    let mut answers = answers.map(|one| &one["verdict"]);
     assert!(answers.all(|one| one == "independent"), "{anew}");
 }
 

@@ -60,7 +60,7 @@ fn a_server_of_gstreamer_is_measured() {
     for one in shown["streams"].as_array().expect("a list") {
         assert_eq!(one["encoding"], "H264");
         assert_eq!(
-            (&one["lost"], &one["foreign"]),
+            (&one["lost"], &one["unrelated_datagrams"]),
             (&0.into(), &0.into()),
             "{one}"
         );

@@ -57,7 +57,7 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     assert!(ran.out.contains(reported), "{}", ran.out);
     let ids = experiments(&place);
     let shown = json(&place, &["show", &ids[0]]);
-    let flags = shown["flags"].to_string();
+    let flags = shown["warnings"].to_string();
     assert!(flags.contains("several_backends"), "{flags}");
     for (arguments, part) in [
         (vec!["show", ids[0].as_str()], reported),
@@ -131,7 +131,7 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
         "{}",
         documents[1]["events"]
     );
-    let flags = documents[1]["flags"].to_string();
+    let flags = documents[1]["warnings"].to_string();
     assert!(flags.contains("address_changed"), "{flags}");
     let report = place.neph(["report", "last"]);
     for part in ["127.0.0.2", "127.0.0.3"] {

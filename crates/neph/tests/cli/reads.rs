@@ -160,7 +160,7 @@ fn json_tells_each_kind_of_answer() {
     assert_eq!(server["path"]["n"], 1);
     let response = &document["flows"][0]["round_trips"]["server"]["response"];
     assert_eq!(response["p50_ns"], 50_000_000);
-    assert!(server["bare"].is_null());
+    assert!(server["without_data"].is_null());
     assert_eq!(document["summary"]["flows"], 1);
     let ran = place.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
     let kinds: Vec<String> = ran
@@ -337,11 +337,11 @@ fn pings_in_a_capture_are_told_as_ping_tells_them() {
         .collect();
     assert_eq!(trips, [10_000_000, 20_000_000, 30_000_000]);
     assert_eq!(samples[2]["at_unix_ns"], 1_700_000_003_030_000_000_i64);
-    assert_eq!(samples[0]["question"], "ping");
+    assert_eq!(samples[0]["protocol"], "ping");
     let ran = place.neph(["read", "a.pcap", "--format", "json"]);
     let document = document(&ran.out);
     let pair = &document["exchanges"][0];
-    assert_eq!(pair["question"], "ping");
+    assert_eq!(pair["protocol"], "ping");
     assert_eq!(pair["server_deviation_ns"], 8_164_965);
     assert_eq!(document["summary"]["exchange_packets"], 7);
     assert_eq!(document["summary"]["other_packets"]["icmp"], 0);

@@ -156,7 +156,7 @@ fn a_port_of_quic_can_be_named_where_the_handshake_did_not_pass() {
     let unnamed = json(&[]);
     assert_eq!(unnamed["summary"]["other_packets"]["udp"], 400);
     let named = json(&["--quic-port", "4433"]);
-    assert_eq!(named["exchanges"][0]["question"], "quic_spin");
+    assert_eq!(named["exchanges"][0]["protocol"], "quic_spin");
     assert_eq!(
         named["exchanges"][0]["round_trips"]["server"]["p50_ns"],
         2_000_000

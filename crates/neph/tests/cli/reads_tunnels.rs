@@ -176,7 +176,7 @@ fn directions_in_different_networks_are_one_connection() {
                 panic!("{document}");
             };
             assert_eq!(
-                (&pings["asked"], &pings["answered"]),
+                (&pings["requests"], &pings["answered"]),
                 (&5.into(), &5.into())
             );
             let summary = &document["summary"];

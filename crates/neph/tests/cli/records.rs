@@ -150,7 +150,7 @@ fn every_record_is_told_to_programs_in_three_ways() {
     ] {
         assert_eq!(damaged[key], value, "{key}");
     }
-    assert!(list[12]["left_ns"].is_null() && list[12]["path"].is_null());
+    assert!(list[12]["departed_ns"].is_null() && list[12]["path"].is_null());
     assert_eq!(
         (&list[2]["kind"], &list[2]["entry"]),
         (&"step".into(), &2.into())

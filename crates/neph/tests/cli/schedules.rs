@@ -29,7 +29,7 @@ fn measures_for_it_alone(sites: &Sites) {
     );
     let shown = json(sites, &["agents", "show", "ams"]);
     assert_eq!(
-        (&shown["measures"], &shown["agent"]["connected"]),
+        (&shown["in_campaign"], &shown["agent"]["connected"]),
         (&true.into(), &true.into())
     );
     assert_eq!(shown["orders"][0]["kind"], "experiments", "{shown}");
@@ -71,7 +71,7 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
     });
     let listed = json(&sites, &["control", "schedule"]);
     let row = &listed[0];
-    let counts = ["complete", "incomplete", "missed", "left_out"].map(|key| row[key].clone());
+    let counts = ["complete", "incomplete", "missed", "skipped"].map(|key| row[key].clone());
     assert_eq!(counts, [1, 0, 0, 0].map(Value::from), "{listed}");
     let experiments = sites.experiments();
     assert_eq!(experiments.len(), BLOCKS * SITES.len(), "{experiments:?}");

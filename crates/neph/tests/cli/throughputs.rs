@@ -55,7 +55,7 @@ fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
     let one = &shown["directions"][0];
     assert_eq!(
         (&shown["schema"], &one["limit"]),
-        (&2.into(), &"rate_asked".into())
+        (&2.into(), &"target_rate".into())
     );
     assert!(
         (number(&one["goodput_bit_s"]) / 50e6 - 1.0).abs() < 0.01,

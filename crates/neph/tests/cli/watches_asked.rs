@@ -40,7 +40,7 @@ fn questions_outside_of_tcp_are_told_in_periods() {
             |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
         assert_eq!(reported(&|line| count(&line["round_trips"]["server"])), 3);
         assert_eq!(
-            reported(&|line| line["asked"].as_u64().expect("a count")),
+            reported(&|line| line["requests"].as_u64().expect("a count")),
             3
         );
         assert!(periods.iter().all(|line| line["server"] == "127.0.0.1:53"));

@@ -40,7 +40,7 @@ fn way(ran: &Ran) -> Value {
 fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
     let reported = lines(&ran.out);
     let samples = of_kind(&reported, "sample").into_iter().map(|sample| {
-        let what = ["half", "method", "answer"].map(|key| sample[key].clone());
+        let what = ["side", "method", "answer"].map(|key| sample[key].clone());
         (what, sample["round_trip_ns"].as_i64().expect("a time"))
     });
     samples.unzip()

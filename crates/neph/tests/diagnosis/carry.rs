@@ -71,7 +71,7 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
             named.disturbances.push(cause);
             continue;
         }
-        for seen in diagnosis["seen"].as_array().expect("a list") {
+        for seen in diagnosis["observations"].as_array().expect("a list") {
             let scenario = seen["scenario"].as_str().expect("a label");
             let (endpoint, _) = scenario.split_once(" · ").expect("an endpoint first");
             let place = (rule.clone(), endpoint.to_owned());

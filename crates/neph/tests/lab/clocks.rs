@@ -73,7 +73,7 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let summary = &document["summary"];
     let least = |of: &[i64]| of.iter().copied().min().expect("packets");
     let half = least(&there).midpoint(least(&back));
-    for clock in ["wall", "raw"] {
+    for clock in ["wall", "monotonic"] {
         let (offset, bound) = (
             number(&summary[clock]["offset_ns"]),
             number(&summary[clock]["bound_ns"]),
@@ -87,7 +87,7 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     }
     let mean = |of: &[i64]| of.iter().sum::<i64>() / i64::try_from(of.len()).expect("some");
     let (formula, by_link) = (
-        number(&summary["four_stamps"]["wall_offset_ns"]),
+        number(&summary["four_timestamps"]["wall_offset_ns"]),
         (mean(&there) - mean(&back)) / 2,
     );
     println!("four stamps: {formula} ns; half of what the link's ways differ by: {by_link}");
@@ -129,7 +129,7 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
         return;
     };
     let summary = &reported(&[address, "-c", "50", "-i", "10ms"])["summary"];
-    let (raw, wall) = (&summary["raw"], &summary["wall"]);
+    let (raw, wall) = (&summary["monotonic"], &summary["wall"]);
     let off = number(&raw["offset_ns"]) - 12_345 * SECOND;
     println!("raw clocks: {off} ns off 12345 s, ± {}", raw["bound_ns"]);
     assert!(off.abs() <= number(&raw["bound_ns"]), "{summary}");

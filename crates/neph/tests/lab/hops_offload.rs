@@ -139,7 +139,12 @@ fn reported(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
         if !segment.is_null() {
             let marks = [0, 1].map(|point| number(&line["timestamps_unix_ns"][point]));
             let (delay, bound) = (number(&segment["ns"]), number(&segment["bound_ns"]));
-            reported.push((marks, delay, bound, !line["spread_ns"].is_null()));
+            reported.push((
+                marks,
+                delay,
+                bound,
+                !line["first_to_last_part_ns"].is_null(),
+            ));
         }
     }
     reported

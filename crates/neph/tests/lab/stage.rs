@@ -104,7 +104,7 @@ impl TwoSites {
     pub(crate) fn reflector(&self, think: Span) -> Reflector {
         let spec = ReflectorSpec {
             identity: Some(ReflectorIdentity::SelfSigned(vec!["10.79.0.2".to_owned()])),
-            think,
+            reply_delay: think,
             ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
         };
         Reflector::start_in(&spec, &self.place("server")).expect("the reflector starts")

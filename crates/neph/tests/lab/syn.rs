@@ -144,7 +144,7 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
             let of_port: Vec<_> = made.iter().filter(|one| one.source_port == *port).collect();
             assert_eq!(of_port.len(), 4);
             let connect = of_port.iter().filter_map(|one| one.connect()).min();
-            let whole = of_port.iter().filter_map(|one| one.whole()).min();
+            let whole = of_port.iter().filter_map(|one| one.total()).min();
             let (connect, whole) = (connect.expect("it did"), whole.expect("it came"));
             println!("{scheme} port {port}: trip {trip}, connect {connect}, whole {whole}");
             // Beside the link, the program and both kernels take less than half a round trip.

@@ -90,7 +90,7 @@ fn kept(workspace: &Path, name: &str) -> Option<(Experiment, Vec<TracedRoute>)> 
 
 /// How many changes the kept routes confirm.
 fn confirmed(routes: &[TracedRoute]) -> usize {
-    let others = |one: &&TracedRoute| one.change.and_then(|it| it.others) == Some(true);
+    let others = |one: &&TracedRoute| one.change.and_then(|it| it.other_routers) == Some(true);
     routes.iter().filter(others).count()
 }
 

@@ -45,11 +45,11 @@ pub(super) fn late(asked: &SiteLoad) -> Warning {
 }
 
 fn not_held(asked: &SiteLoad, instead: Instead) -> Warning {
-    Warning::LoadNotHeld {
+    Warning::LoadTargetMissed {
         load: asked.to_string(),
-        had: instead.had,
-        had_percent: instead.percent,
-        why: instead.why,
+        achieved: instead.had,
+        achieved_percent: instead.percent,
+        reason: instead.why,
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
         let asked = parse_stress(stream).expect("a load");
         let warning = judge(&asked.loads()[0], unanswered.as_bytes()).expect("not held");
         assert!(
-            matches!(warning, Warning::LoadNotHeld { had_percent: Some(had), .. } if had == 0.0)
+            matches!(warning, Warning::LoadTargetMissed { achieved_percent: Some(percent), .. } if percent == 0.0)
         );
     }
 

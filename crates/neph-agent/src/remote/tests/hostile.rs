@@ -61,7 +61,7 @@ fn traffic(rate: Option<BitRate>) -> Order {
         to: "127.0.0.1:9".to_owned(),
         rate,
         connections: NonZeroU16::MIN,
-        turns: None,
+        request_reply_sizes: None,
     })
 }
 

@@ -39,7 +39,7 @@ impl Against {
         for limit in &self.limits {
             text.push_str(&format!(" {limit}."));
         }
-        let mut finding = Finding::new(FindingKind::StandsOut, "flows", text)
+        let mut finding = Finding::new(FindingKind::Notable, "flows", text)
             .about(&self.endpoint)
             .about(&self.level)
             .about(&self.first)

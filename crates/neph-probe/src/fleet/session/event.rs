@@ -36,7 +36,7 @@ pub(crate) struct Replied {
     /// The program's reading.
     pub(crate) read: Instant<Own>,
     pub(crate) ttl: Option<u8>,
-    pub(crate) at_peer: Option<AtPeer>,
+    pub(crate) peer_report: Option<AtPeer>,
     /// For a SYN.
     pub(crate) answer: Option<SynAnswer>,
     /// The repeated time of its request, where the protocol has one.

@@ -43,7 +43,7 @@ pub(super) enum Decision {
 pub(super) struct Arrival {
     pub(super) at: Instant<Own>,
     pub(super) by: ReadBy,
-    pub(super) at_peer: Option<AtPeer>,
+    pub(super) peer_report: Option<AtPeer>,
     pub(super) ttl: Option<u8>,
     pub(super) copies: u8,
     pub(super) answer: Option<SynAnswer>,
@@ -62,8 +62,8 @@ pub(super) fn reported(slot: Slot, pending: &Pending) -> FleetMessage {
                 (Some(_), by) => by,
                 (None, _) => ReadBy::Program,
             },
-            at_peer: arrival
-                .at_peer
+            peer_report: arrival
+                .peer_report
                 .filter(|peer| (Span::ZERO..=arrival.at - sent).contains(&peer.residence)),
             ttl: arrival.ttl,
             copies: arrival.copies,
@@ -86,8 +86,8 @@ pub(super) fn is_implausible(pending: &Pending, message: &FleetMessage) -> bool 
     let claimed = pending
         .reply
         .as_ref()
-        .is_some_and(|one| one.at_peer.is_some());
-    claimed && reply.is_some_and(|reply| reply.at_peer.is_none())
+        .is_some_and(|one| one.peer_report.is_some());
+    claimed && reply.is_some_and(|reply| reply.peer_report.is_none())
 }
 
 /// Whether a reply repeats the time of this request, within the resolution of the protocol's time format.
@@ -111,7 +111,7 @@ mod tests {
             let reply = Arrival {
                 at: Instant::from_nanos(1_000),
                 by: ReadBy::Kernel,
-                at_peer: Some(AtPeer {
+                peer_report: Some(AtPeer {
                     rx: Instant::from_nanos(7),
                     residence: Span::from_nanos(residence),
                     count: None,

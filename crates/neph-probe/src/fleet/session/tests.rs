@@ -221,7 +221,7 @@ fn reply(request: Known, arrives: i64) -> Event {
         stamp: Some(at(arrives)),
         read: at(arrives),
         ttl: Some(60),
-        at_peer: None,
+        peer_report: None,
     })
 }
 

@@ -96,7 +96,7 @@ fn two_sockets_carry_hundreds_of_flows_to_two_endpoints_of_each_version() {
             let FleetOutcome::Reply(reply) = message.outcome else {
                 panic!("{message:?}");
             };
-            let peer = reply.at_peer.expect("our reflector tells");
+            let peer = reply.peer_report.expect("our reflector tells");
             assert_eq!((reply.ttl, peer.ttl), (Some(64), Some(64)));
             assert_eq!(peer.count, Some(message.seq), "each flow is one there too");
             if reply.read_by == ReadBy::Kernel {
@@ -110,7 +110,7 @@ fn two_sockets_carry_hundreds_of_flows_to_two_endpoints_of_each_version() {
 fn renewed_flows_come_from_new_ports_and_their_late_replies_are_taken() {
     let spec_of = ReflectorSpec {
         // Longer than a flow lives.
-        think: Span::from_millis(30),
+        reply_delay: Span::from_millis(30),
         ..ReflectorSpec::at("127.0.0.1:0".parse().expect("an address"))
     };
     let reflector = Reflector::start(&spec_of).expect("a port");

@@ -89,7 +89,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     let ran = run(&files, &["--format", "ndjson", "--clock", "same"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let lines = lines(&ran);
-    let reported = &lines.last().expect("a summary")["end_unknown"];
+    let reported = &lines.last().expect("a summary")["loss_unknown"];
     let there = || simulated.truths.iter().filter(|truth| !truth.is_back);
     let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept - 1]);
     let later = there().filter(|truth| is_later(truth.at[2])).count();
@@ -106,7 +106,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     assert!(never > 100 && not_captured >= 2 * later, "{reported}");
     // Host 9's first came before anything passed the last point.
     assert_eq!(at_end + 1, not_captured, "{reported}");
-    assert_eq!(reported["clocks"], 0, "{reported}");
+    assert_eq!(reported["clock_offset_unknown"], 0, "{reported}");
     let lost = lines.iter().filter(|line| line["kind"] == "segment");
     assert!(lost.clone().count() > 0);
     assert!(lost.clone().all(|line| line["lost"] == 0));
@@ -185,7 +185,7 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
     let ran = run(&files, &ndjson);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let after = lines(&ran);
-    let unknown = &after.last().expect("a summary")["end_unknown"];
+    let unknown = &after.last().expect("a summary")["loss_unknown"];
     let text = run(&files, &["--clock", "same"]);
     let list = unknown["never_passed_kinds"].as_array().expect("a list");
     assert_eq!(list.len(), kinds.len(), "{unknown}");
@@ -229,7 +229,7 @@ fn what_a_capture_did_not_last_for_is_not_called_filtered() {
     };
     fs::write(&file, filtered(&capture, is_kept)).expect("a file");
     let reported = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
-    let unknown = &reported.last().expect("a summary")["end_unknown"];
+    let unknown = &reported.last().expect("a summary")["loss_unknown"];
     let [filtered, captured] = ["never_passed", "not_captured"].map(|of| unknown[of].as_u64());
     assert!(filtered > Some(0), "{unknown}");
     assert!(
@@ -343,7 +343,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
     }
     let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let unknown = lines(&ran).pop().expect("a summary")["end_unknown"].take();
+    let unknown = lines(&ran).pop().expect("a summary")["loss_unknown"].take();
     let [kind] = unknown["never_passed_kinds"]
         .as_array()
         .expect("a list")

@@ -38,7 +38,7 @@ fn what_is_lost_until_the_end_is_lost_where_something_else_shows_that_the_captur
             .iter()
             .filter(|line| line["direction"] == "forward");
         let told_lost: u64 = rows.map(|row| row["lost"].as_u64().expect("a count")).sum();
-        let unknown = &reported.last().expect("a summary")["end_unknown"];
+        let unknown = &reported.last().expect("a summary")["loss_unknown"];
         let at_end = unknown["not_captured_at_end"].as_u64();
         assert_eq!((told_lost, at_end), (lost, Some(later - lost)), "{unknown}");
         assert_eq!(unknown["not_captured"].as_u64(), at_end);

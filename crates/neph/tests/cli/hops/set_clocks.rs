@@ -113,7 +113,7 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
         let summary = lines.last().expect("a summary");
         let many = sets.0.len() + sets.1.len();
         assert_eq!(summary["clocks"][0]["steps"], many, "{sets:?}");
-        assert_eq!(summary["doubts"], serde_json::json!([]), "{sets:?}");
+        assert_eq!(summary["warnings"], serde_json::json!([]), "{sets:?}");
     }
 }
 

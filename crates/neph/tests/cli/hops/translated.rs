@@ -70,7 +70,7 @@ fn lost_and_renamed(out: &str) -> (u64, u64) {
     let segments = reported["segments"].as_array().expect("a list");
     let tcp = segments.iter().filter(|line| line["protocol"] == "tcp");
     let lost = tcp.map(|line| line["lost"].as_u64().expect("a count"));
-    let renamed = reported["summary"]["end_unknown"]["renamed"].as_u64();
+    let renamed = reported["summary"]["loss_unknown"]["address_translated"].as_u64();
     (lost.sum(), renamed.expect("a count"))
 }
 

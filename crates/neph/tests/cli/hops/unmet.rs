@@ -110,7 +110,7 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
     // Whoever reads the summary alone has to see it too.
     let doubt = "packets pass these points in the order p0, p1, p3, or in reverse: give them in this order; the results below are not usable";
     assert_eq!(ran.err, format!("neph hops: {doubt}\n"));
-    assert_eq!(summary["doubts"], serde_json::json!([doubt]));
+    assert_eq!(summary["warnings"], serde_json::json!([doubt]));
     let text = run(&order, &[]).out;
     assert!(text.contains(&format!("\nIn doubt: {doubt}.\n")), "{text}");
 }
@@ -137,7 +137,12 @@ fn points_that_were_given_from_the_end_that_answers_are_told_from_the_other() {
                  trip here is the time from an answer to the next question",
                 names.join(", ")
             );
-            assert_eq!(summary["doubts"], serde_json::json!([doubt]), "{}", ran.err);
+            assert_eq!(
+                summary["warnings"],
+                serde_json::json!([doubt]),
+                "{}",
+                ran.err
+            );
             assert!(ran.err.contains(&doubt), "{}", ran.err);
         }
         let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());

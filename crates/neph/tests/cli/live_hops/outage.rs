@@ -73,7 +73,7 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
     let rows = reported["segments"].as_array().expect("rows");
     let there = rows.iter().find(|row| row["direction"] == "forward");
     let lost = there.expect("a row")["lost"].as_u64().expect("a count");
-    let unknown = &reported["summary"]["end_unknown"];
+    let unknown = &reported["summary"]["loss_unknown"];
     let late = unknown["not_captured_at_end"].as_u64().expect("a count");
     // The last ones may have been on their way when the recording ended.
     assert_eq!(lost + late, LOST, "{reported:#}");

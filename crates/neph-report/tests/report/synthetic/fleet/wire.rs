@@ -23,7 +23,7 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
             let reply = FleetReply {
                 round_trip: base + jitter,
                 read_by: ReadBy::Kernel,
-                at_peer: Some(AtPeer {
+                peer_report: Some(AtPeer {
                     rx: Instant::from_nanos(sent.nanos() + base.nanos() / 2),
                     residence: Span::from_nanos(0),
                     count: None,
