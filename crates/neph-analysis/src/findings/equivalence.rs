@@ -207,7 +207,7 @@ fn farthest(pair: &Pair, family: usize) -> String {
             pair.group,
         ),
         None => format!(
-            "differ by {}, of which {blocks} allow no interval: it takes {} ({})",
+            "differ by {}, of which {blocks} allow no interval: {} are needed ({})",
             reported(pair.shift.estimate()),
             blocks_needed(family),
             pair.group,

@@ -107,7 +107,10 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
         sysctls.insert("net.ipv4.tcp_slow_start_after_idle".into(), "0".into());
     }
     let text = of_interval(&data);
-    assert!(text.contains("above") && !text.contains("window"), "{text}");
+    assert!(
+        text.contains(" more than ") && !text.contains("window"),
+        "{text}"
+    );
     // Sizes are told as the labels tell them.
     let mut data = synthetic::twelve();
     for scenario in &mut data.scenarios {

@@ -99,7 +99,7 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
         );
         assert!(
             ran.err
-                .contains(&format!("({packets} packets there were read)")),
+                .contains(&format!("({packets} packets before it were read)")),
             "{}",
             ran.err
         );

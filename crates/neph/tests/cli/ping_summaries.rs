@@ -132,12 +132,12 @@ fn merged_stages_have_the_reason_that_is_true_of_them() {
             format!("udp://{address}"),
             &["-s", "44"][..],
             "network + peer send; peer kernel + peer application: merged stages, an upper bound of \
-             each of them; a bare STAMP packet brings two of the peer's four marks",
+             each of them; a standard STAMP packet has two of the peer's four timestamps",
         ),
         (
             format!("tcp://{address}"),
             &["--new-connection"],
-            "network + peer send: merged stages, an upper bound of each of them; the stamp of a \
+            "network + peer send: merged stages, an upper bound of each of them; the timestamp of a \
              reply's departure comes with the next reply on its connection",
         ),
     ] {

@@ -112,7 +112,7 @@ a_to_b   overflow          0   0.00 %       1
 DELIVERED  PATH  PACKETS     SHARE  DELAY P50  P99  P99.9  LATE P50  P99  P99.9    WORST
 a_to_b        2        8  100.00 %    8.00 ms    -      -   3.00 ms    -      -  3.00 ms
 
-SCHEDULE  ENTRY  IT      TIMES  FIRST AFTER THE CUE
+SCHEDULE  ENTRY  EVENT   TIMES  FIRST AFTER THE CUE
 b_to_a        2  begins      1              4.00 ms
 both          -  cued        1                    -
 '-': too few packets for that quantile (p50 needs 6, p99 299, p99.9 2995)
@@ -188,7 +188,8 @@ fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
     let ran = place(&damaged).neph(["lab", "truth", "up.truth"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
-        ran.err.contains("at byte 904 stands no record"),
+        ran.err
+            .contains("byte 904 is not the beginning of a record"),
         "{}",
         ran.err
     );

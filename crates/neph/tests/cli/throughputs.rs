@@ -106,7 +106,7 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
             1,
             "this server allows at most 1 Gbit/s",
         ),
-        ("-w 1s", 1, "name a rate"),
+        ("-w 1s", 1, "give a rate"),
         ("-w 1ms", 2, "write 100ms to 24h"),
         ("--udp --size 31", 2, "write 32 to 65507 bytes"),
         (

@@ -47,7 +47,7 @@ fn a_target_with_a_part_that_means_nothing_is_refused() {
         ),
         (
             &["flows", "tcp://127.0.0.1:9", "--stamp-key", "env:PATH"],
-            "--stamp-key: tcp flows carry no STAMP",
+            "--stamp-key: tcp flows do not use STAMP",
         ),
         (
             &["flows", "127.0.0.1:9", "-n", "0"],

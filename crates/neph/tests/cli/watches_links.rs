@@ -90,7 +90,7 @@ fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_th
             assert_eq!(ran.status, 1);
             let mut sentence = String::new();
             printed.read_to_string(&mut sentence).expect("text");
-            assert!(sentence.contains("one went away"), "{sentence}");
+            assert!(sentence.contains("one was removed"), "{sentence}");
             let lines = lines(&ran.out);
             assert_eq!(turns(&lines), [("interface_down", "one")]);
             assert_eq!(lines.last().expect("a summary")["kind"], "summary");
