@@ -15,7 +15,8 @@ pub type Addresses = BTreeMap<String, Vec<IpAddr>>;
 /// reason if there is no address. `source` is the text the plan was read from.
 ///
 /// # Errors
-/// Every host without an address, at each place where the plan writes it.
+/// Every host without an address, at each place where the plan writes it. Agents resolve names on
+/// their hosts: of a plan with agents, only names of its sites need an address here.
 pub fn resolve(
     plan: &Plan,
     source: &Source,
@@ -30,9 +31,13 @@ pub fn resolve(
                 Ok(found) if found.is_empty() => Err("it has no address".to_owned()),
                 answer => answer,
             });
+        let is_site = plan.agents.iter().any(|site| site.name.value == host);
+        if !plan.agents.is_empty() && !is_site {
+            // Its agents resolve it, from their hosts.
+            continue;
+        }
         if let Err(why) = answer {
             let what = format!("host '{host}' cannot be resolved: {why}");
-            let is_site = plan.agents.iter().any(|site| site.name.value == host);
             let fault = if is_site {
                 Fault::new(what, format!("add address to [[site]] '{host}'"))
             } else {

@@ -132,7 +132,7 @@ mod tests {
         };
         for words in [
             "-w 1s",
-            "-n 5",
+            "-c 5",
             "--save a",
             "--host 10.0.0.1",
             "--port 1",

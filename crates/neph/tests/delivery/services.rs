@@ -137,7 +137,7 @@ fn a_loop_of_a_reflector_that_stands_still_is_reported_to_nobody_as_alive() {
     let arguments = ["ping", &target, "-c", "1", "--timeout", "5s", "--no-icmp"];
     let (is_good, printed) = ran(neph().args(arguments));
     assert!(is_good, "{printed}");
-    let still = "neph-stamp stands still";
+    let still = "neph-stamp is blocked";
     assert!(manager.printed().contains(still), "{}", manager.printed());
     manager.hear("WATCHDOG=1");
 }

@@ -138,7 +138,7 @@ fn what_runs_at_the_same_time_is_not_more_than_a_host_sends() {
     let in_turn = both.replace("flows", "pairs = \"in turn\"\nflows");
     parse(&Source::new("p.toml", in_turn)).expect("a good plan");
     let wrong = reported("interval = \"1s\"\npairs = \"at once\"", "udp://a");
-    assert!(wrong.contains("p.toml:5:9: 'pairs' says how"), "{wrong}");
+    assert!(wrong.contains("p.toml:5:9: 'pairs' sets how"), "{wrong}");
 }
 
 #[test]
