@@ -25,17 +25,17 @@ pub fn resolve(
     let problems = Problems::new(source);
     let mut answers: BTreeMap<String, Result<Vec<IpAddr>, String>> = BTreeMap::new();
     for (host, written_at) in hosts(plan) {
+        let is_site = plan.agents.iter().any(|site| site.name.value == host);
+        if !plan.agents.is_empty() && !is_site {
+            // Its agents resolve it, from their hosts.
+            continue;
+        }
         let answer = answers
             .entry(host.to_owned())
             .or_insert_with(|| match resolver(host) {
                 Ok(found) if found.is_empty() => Err("it has no address".to_owned()),
                 answer => answer,
             });
-        let is_site = plan.agents.iter().any(|site| site.name.value == host);
-        if !plan.agents.is_empty() && !is_site {
-            // Its agents resolve it, from their hosts.
-            continue;
-        }
         if let Err(why) = answer {
             let what = format!("host '{host}' cannot be resolved: {why}");
             let fault = if is_site {

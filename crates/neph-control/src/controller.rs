@@ -1,33 +1,25 @@
-//! The controller process: its port for agents, its socket for campaigns, and the list of connected
-//! agents.
+//! The controller process: its port for agents and its socket for campaigns.
 //!
 //! Owns the threads. Carries out nothing itself.
 
 use std::fs;
-use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
-use neph_agent::remote::read_json;
 use neph_model::Stop;
-use neph_sys::clock;
 use neph_sys::pulse::Pulse;
-use neph_text::{DiskError, Existing, FolderLock, write_whole};
+use neph_text::{DiskError, FolderLock};
 
 use crate::campaign_socket::{self, CampaignService, socket_path};
-use crate::hub::{Hub, Presence};
+use crate::hub::Hub;
 use crate::monitor::Monitor;
 use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
 use crate::turning::Turning;
-
-/// Interval at which the list of connected agents is written.
-const WRITTEN: Duration = Duration::from_secs(1);
 
 /// Why a controller could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +48,8 @@ pub struct Controller {
     /// For agents that connect over NATS.
     _bridge: Option<Bridge>,
     stop: Stop,
-    threads: Vec<JoinHandle<()>>,
+    /// Serves campaigns.
+    thread: Option<JoinHandle<()>>,
     pulses: Vec<Pulse>,
     monitor: Monitor,
     socket: PathBuf,
@@ -93,14 +86,9 @@ impl Controller {
         let socket = socket_path(folder);
         let listener = campaign_listener(&socket)?;
         let stop = Stop::new();
-        let mut threads = Vec::new();
-        let (campaigns_turn, presence_turns) = (Pulse::new("campaigns"), Pulse::new("presence"));
-        let pulses = vec![
-            server.pulse().clone(),
-            campaigns_turn.clone(),
-            presence_turns.clone(),
-        ];
-        let service = CampaignService::for_host(Arc::clone(&hub), registry);
+        let campaigns_turn = Pulse::new("campaigns");
+        let pulses = vec![server.pulse().clone(), campaigns_turn.clone()];
+        let service = CampaignService::for_host(hub, registry);
         let ended = stop.clone();
         let campaigns = move || {
             let turning = Turning {
@@ -109,26 +97,13 @@ impl Controller {
             };
             campaign_socket::serve(&listener, &service, turning);
         };
-        let (path, ended) = (presence_path(folder), stop.clone());
-        let presence = move || {
-            let turning = Turning {
-                stop: &ended,
-                pulse: &presence_turns,
-            };
-            write_presence(&hub, &path, turning);
-        };
-        for (name, work) in [
-            ("campaigns", Box::new(campaigns) as Box<dyn FnOnce() + Send>),
-            ("presence", Box::new(presence)),
-        ] {
-            let thread = Builder::new().name(name.to_owned()).spawn(work);
-            threads.push(thread.map_err(ServerError::Thread)?);
-        }
+        let thread = Builder::new().name("campaigns".to_owned()).spawn(campaigns);
+        let thread = thread.map_err(ServerError::Thread)?;
         Ok(Self {
             server,
             _bridge: bridge,
             stop,
-            threads,
+            thread: Some(thread),
             pulses,
             monitor,
             socket,
@@ -136,9 +111,8 @@ impl Controller {
         })
     }
 
-    /// Pulses of its port, its campaign socket and the writer of the list of connected agents. Each
-    /// loop turns at least once a second, unless a disk or a campaign's process blocks: that may
-    /// take 10 s.
+    /// Pulses of its port and its campaign socket. Each loop turns at least once a second, unless a
+    /// disk or a campaign's process blocks: that may take 10 s.
     pub fn pulses(&self) -> &[Pulse] {
         &self.pulses
     }
@@ -157,7 +131,7 @@ impl Controller {
 impl Drop for Controller {
     fn drop(&mut self) {
         self.stop.set();
-        for thread in self.threads.drain(..) {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
         let _ = fs::remove_file(&self.socket);
@@ -173,33 +147,10 @@ fn campaign_listener(socket: &Path) -> Result<UnixListener, DiskError> {
     Ok(listener)
 }
 
-fn presence_path(folder: &Path) -> PathBuf {
-    folder.join("connected.json")
-}
-
-fn write_presence(hub: &Hub, path: &Path, turning: Turning<'_>) {
-    let mut before = None;
-    while turning.goes_on() {
-        let now = hub.presence();
-        if before.as_ref() != Some(&now) {
-            let text = serde_json::to_vec(&now).map_err(io::Error::from);
-            if let Err(error) = text.and_then(|text| write_whole(path, &text, Existing::Replace)) {
-                tracing::warn!("cannot write {}: {error}", path.display());
-            }
-            before = Some(now);
-        }
-        clock::nap(WRITTEN);
-    }
-    let _ = fs::remove_file(path);
-}
-
-/// The connected agents of the controller in `folder`; `None` if none runs there.
+/// Whether a controller runs in `folder`.
 ///
 /// # Errors
 /// A disk operation failed.
-pub fn connected(folder: &Path) -> Result<Option<Vec<Presence>>, ControllerError> {
-    if FolderLock::take(folder)?.is_some() {
-        return Ok(None);
-    }
-    Ok(Some(read_json(&presence_path(folder))?.unwrap_or_default()))
+pub fn is_running(folder: &Path) -> Result<bool, ControllerError> {
+    Ok(FolderLock::take(folder)?.is_none())
 }

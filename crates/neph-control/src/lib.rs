@@ -30,7 +30,7 @@ pub use campaign_socket::{
     AgentsThere, CampaignSocket, CampaignSocketError, ControllerPlace, agent_details, agents_at,
 };
 pub use captures::{AgentCaptures, LONGEST_CAPTURE};
-pub use controller::{Controller, ControllerError, connected};
+pub use controller::{Controller, ControllerError, is_running};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
 pub use hub::{AgentDetails, Presence};
 pub use inbox::InboxError;

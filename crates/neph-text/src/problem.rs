@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::{Outside, Place, Source, did_you_mean};
 
-/// Further mistakes are only counted: nobody reads them, and a hostile file could have millions.
+/// Further mistakes are only counted: a reader needs no more, and a hostile file could have millions.
 const MOST: usize = 100;
 
 /// A mistake without the name of its text.

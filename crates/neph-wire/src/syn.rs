@@ -59,7 +59,7 @@ pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 }
 
 /// Appends a SYN that is forwarded like any other and that its target drops without an answer: it
-/// claims to be signed (RFC 2385), with a key that nobody has.
+/// claims to be signed (RFC 2385), with an unknown key.
 pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     let mut options = [0; 20];
     // Kind and length of the signature option; two no-ops fill the last word.

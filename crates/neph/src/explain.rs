@@ -46,14 +46,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .find(|one| one.code.eq_ignore_ascii_case(asked) || one.name == asked);
     let Some(Section { code, name, text }) = found else {
         // W12 means W012. Other numbers are not near to each other.
-        let number = |code: &str| code[1..].parse::<u32>().ok();
-        let asked_number = asked
-            .strip_prefix(['W', 'w'])
-            .and_then(|rest| rest.parse().ok());
-        let meant = sections
-            .iter()
-            .find(|one| asked_number.is_some() && number(one.code) == asked_number);
-        let meant = meant.map(|one| one.code);
+        let number = asked.strip_prefix(['W', 'w']);
+        let number = number.and_then(|number| number.parse::<u32>().ok());
+        let code = number.map(|number| format!("W{number:03}"));
+        let mut codes = sections.iter().map(|one| one.code);
+        let meant = codes.find(|one| Some(*one) == code.as_deref());
         let meant = meant.or_else(|| nearest(asked, sections.iter().map(|one| one.name)));
         let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         return Err(Failure::usage(format!(

@@ -49,7 +49,7 @@ enum Command {
     Truth(truth::Args),
     /// Calculates how the delays of a topology affect protocols
     Predict(predict::Args),
-    /// Stops a lab, whoever started it
+    /// Stops a lab, also one of another process
     Down(DownArgs),
     /// Lists the labs of this host
     List(ListArgs),

@@ -85,17 +85,20 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
     let (most, least) = (highest.share(), lowest.share());
     let label = |one: &Heaviest| format!("'{}'", data.scenarios[one.scenario].label());
     let text = if members.len() <= NAMED {
-        let named = members.iter().map(|one| {
+        let named = (0..).zip(members.iter()).map(|(place, one)| {
             let (mean, total) = (millis(one.mean), millis(one.total));
-            format!("{} ({mean} of {total})", label(one))
+            let what = if place == 0 {
+                format!(" of the mean time{part} is {set}")
+            } else {
+                String::new()
+            };
+            format!(
+                "{}{what} in {} ({mean} of {total})",
+                percent(one.share()),
+                label(one)
+            )
         });
-        let shares = members.iter().map(|one| percent(one.share()));
-        let mut parts: Vec<String> = shares
-            .zip(named)
-            .map(|(share, named)| format!("{share} in {named}"))
-            .collect();
-        parts[0] = parts[0].replacen(" in ", &format!(" of the mean time{part} is {set} in "), 1);
-        parts.join("; ") + "."
+        named.collect::<Vec<String>>().join("; ") + "."
     } else {
         let scenarios = if members.len() == all {
             format!("all {}", plural(all, "scenario"))

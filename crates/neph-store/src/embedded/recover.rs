@@ -19,7 +19,7 @@ use crate::workspace::remove_if_there;
 
 impl Embedded {
     /// Ends every experiment that has no writer; returns them. Interrupts running campaigns if this
-    /// process, which has the lock, records nothing: then nobody carries them out.
+    /// process, which has the lock, records nothing: then they are carried out by no process.
     pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
         let shared = self.recording.clone();
         let recording = shared.all();

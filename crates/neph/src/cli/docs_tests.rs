@@ -1,25 +1,14 @@
 //! The commands that the pages show are commands of this program.
 
-use std::collections::BTreeMap;
+#[path = "../../tests/shared/tree.rs"]
+mod tree;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::Cli;
-
-fn pages(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
-    for entry in fs::read_dir(folder).expect("a folder of ours") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            pages(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "md") {
-            let text = fs::read_to_string(&path).expect("UTF-8");
-            found.insert(path, text);
-        }
-    }
-}
 
 /// The command lines of a page's code blocks that begin with `neph`, up to what the shell adds: a pipe, a
 /// redirection, a comment.
@@ -87,14 +76,14 @@ fn is_wrong(kind: ErrorKind) -> bool {
 
 #[test]
 fn the_commands_in_the_pages_exist_with_their_options() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut all = BTreeMap::new();
-    pages(&root.join("docs"), &mut all);
-    let readme = fs::read_to_string(root.join("README.md")).expect("UTF-8");
-    all.insert(root.join("README.md"), readme);
+    let root = tree::root();
+    let mut pages = tree::files(&root.join("docs"));
+    pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages.push(root.join("README.md"));
     let (mut wrong, mut seen) = (Vec::new(), 0);
-    for (path, text) in &all {
-        for (line, words) in commands(text) {
+    for path in &pages {
+        let text = fs::read_to_string(path).expect("UTF-8");
+        for (line, words) in commands(&text) {
             seen += 1;
             if let Err(error) = Cli::try_parse_from(&words)
                 && is_wrong(error.kind())

@@ -7,13 +7,13 @@ use std::path::Path;
 use clap::{Args as ClapArgs, Subcommand};
 use neph_control::{
     AgentDetails, AgentsThere, ControllerPlace, EnrolledAgent, Presence, SeenOrder, SeenState,
-    agent_details, agents_at, connected,
+    agent_details, agents_at, is_running,
 };
 use neph_documents::Format;
 use neph_documents::agents::{AgentDocument, AgentOrderRow, AgentRow, ClockRow, PolicyRow};
 use neph_documents::rows;
 use neph_documents::version::Version;
-use neph_model::AgentName;
+use neph_model::{AgentName, Wall};
 
 use super::{CONTROL_FOLDER, ControlFolder, existing, holds_controller, write_document};
 use crate::exit::{Failure, Outcome};
@@ -88,13 +88,13 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
             folder.display()
         )));
     }
-    let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
-    let place = ControllerPlace::Folder(folder.clone());
-    if connected(folder).map_err(Failure::refused)?.is_some() {
+    if is_running(folder).map_err(Failure::refused)? {
+        let place = ControllerPlace::Folder(folder.clone());
         let agents = agents_at(&place).map_err(operator::failure)?;
         let place = Some(place);
         return Ok(Known { place, agents });
     }
+    let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
     Ok(Known {
         place: None,
         agents: AgentsThere {
@@ -115,10 +115,7 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
         let present = connected.iter().find(|one| one.agent == agent);
         let gone = gone.get(&agent).copied();
-        AgentRow {
-            last_seen_unix_ns: present.map(|one| one.received).or(gone),
-            ..row(agent, &enrolled, present)
-        }
+        row(agent, &enrolled, present, gone)
     };
     let rows: Vec<AgentRow> = enrolled.into_iter().map(row).collect();
     let mut out = output::data();
@@ -130,7 +127,13 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -> AgentRow {
+/// An agent that is connected (`present`), or whose last message was received at `gone`.
+fn row(
+    agent: AgentName,
+    enrolled: &EnrolledAgent,
+    present: Option<&Presence>,
+    gone: Option<Wall>,
+) -> AgentRow {
     let clock = present.and_then(|one| one.clock);
     AgentRow {
         connected: present.is_some(),
@@ -140,7 +143,7 @@ fn row(agent: AgentName, enrolled: &EnrolledAgent, present: Option<&Presence>) -
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
         refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
-        last_seen_unix_ns: None,
+        last_seen_unix_ns: present.map(|one| one.received).or(gone),
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }
@@ -179,8 +182,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 
 fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
     let present = details.presence.as_ref();
-    let mut listed = row(agent, &enrolled, present);
-    listed.last_seen_unix_ns = listed.last_seen_unix_ns.or(details.received);
+    let listed = row(agent, &enrolled, present, details.received);
     let seen = details.seen;
     AgentDocument {
         schema: Version,

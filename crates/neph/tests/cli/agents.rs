@@ -358,13 +358,8 @@ fn labels_of_an_agent_are_listed() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     sites.agents.remove("ams");
     let controller = format!("wss://127.0.0.1:{}", sites.port);
-    let mut words = vec![
-        "agent",
-        "--controller",
-        &controller,
-        "--folder",
-        "agent-ams",
-    ];
+    let mut words = vec!["agent", "--controller", &controller];
+    words.extend(["--folder", "agent-ams"]);
     words.extend(["--label", "region=eu", "--label", "cloud=aws"]);
     let (program, _) = Program::start(&sites.place, &words, "connected to");
     sites.agents.insert("ams", program);
@@ -381,6 +376,10 @@ fn labels_of_an_agent_are_listed() {
     });
     let shown = sites.neph(&["agents", "show", "ams", "--control", "control"]);
     assert!(shown.contains("cloud=aws, region=eu"), "{shown}");
+    let shown = ["agents", "show", "ams", "--control", "control", "--format"];
+    let shown = sites.neph(&[&shown[..], &["json"]].concat());
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert!(shown["agent"]["last_seen_unix_ns"].is_i64(), "{shown}");
     words.extend(["--label", "cloud=gcp"]);
     let ran = sites.place.neph(words.iter().copied());
     assert!(

@@ -16,7 +16,7 @@ use super::running::Running;
 use crate::now::now;
 use crate::{
     AgentsExecutor, CampaignSocket, Controller, ControllerPlace, OperatorPort, Registry, Sites,
-    agents_at, connected,
+    agents_at, is_running,
 };
 
 fn name(text: &str) -> AgentName {
@@ -106,7 +106,10 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     drop(there);
 
     let agent = running(address, mine, folder.path().join("ams"));
-    let present = || connected(&ours).expect("readable").expect("it runs");
+    let present = || {
+        let there = agents_at(&ControllerPlace::Folder(ours.clone()));
+        there.expect("it runs").connected
+    };
     eventually("it is connected", || {
         present().first().is_some_and(|one| one.version.is_some())
     });
@@ -118,7 +121,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     eventually("it is cut off", || present().is_empty());
     drop(agent);
     drop(here);
-    assert_eq!(connected(&ours).expect("readable"), None);
+    assert!(!is_running(&ours).expect("readable"));
 }
 
 /// Each role connects to the path of the other role.
