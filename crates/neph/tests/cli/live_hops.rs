@@ -20,6 +20,27 @@ use serde_json::Value;
 
 use crate::neph::{Place, Ran, SOON, begin, eventually, ip, send};
 
+/// Client and server on a [`Wire`].
+pub(crate) struct Sockets {
+    client: UdpSocket,
+    server: UdpSocket,
+}
+
+impl Sockets {
+    /// Datagrams from the client to the server, each answered.
+    pub(crate) fn exchange(&self, many: u8) {
+        let mut byte = [0];
+        for number in 0..many {
+            self.client
+                .send_to(&[number], "10.91.0.2:4002")
+                .expect("sent");
+            let (_, from) = self.server.recv_from(&mut byte).expect("a request");
+            self.server.send_to(&byte, from).expect("answered");
+            self.client.recv_from(&mut byte).expect("an answer");
+        }
+    }
+}
+
 /// Two namespaces with addresses 10.91.0.1 and 10.91.0.2 on interfaces `near` and `far`.
 pub(crate) struct Wire {
     names: [String; 2],
@@ -56,20 +77,22 @@ impl Wire {
 
     /// Datagrams from the first to the second, each answered.
     pub(crate) fn exchange(&self, many: u8) {
-        let open = |place: usize, address: &str| {
-            let opened = with_namespace(&self.spaces[place], || UdpSocket::bind(address));
+        self.sockets().exchange(many);
+    }
+
+    /// A socket at each end. Opened once where other threads start programs: between fork and exec a new
+    /// process holds a copy of each socket, so the port of a closed one can still be in use.
+    pub(crate) fn sockets(&self) -> Sockets {
+        let open = |end: usize, address: &str| {
+            let opened = with_namespace(&self.spaces[end], || UdpSocket::bind(address));
             let socket = opened.expect("entered").expect("a socket");
-            let patience = Some(Duration::from_secs(20));
-            socket.set_read_timeout(patience).expect("an option");
+            let timeout = Some(Duration::from_secs(20));
+            socket.set_read_timeout(timeout).expect("an option");
             socket
         };
-        let (asking, answering) = (open(0, "10.91.0.1:4001"), open(1, "10.91.0.2:4002"));
-        let mut byte = [0];
-        for number in 0..many {
-            asking.send_to(&[number], "10.91.0.2:4002").expect("sent");
-            let (_, from) = answering.recv_from(&mut byte).expect("it came");
-            answering.send_to(&byte, from).expect("answered");
-            asking.recv_from(&mut byte).expect("an answer");
+        Sockets {
+            client: open(0, "10.91.0.1:4001"),
+            server: open(1, "10.91.0.2:4002"),
         }
     }
 

@@ -75,9 +75,10 @@ impl Live {
         );
         let over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&over);
+        let sockets = wire.sockets();
         let going = thread::spawn(move || {
             while !flag.load(Ordering::Relaxed) {
-                wire.exchange(20);
+                sockets.exchange(20);
             }
             wire
         });
