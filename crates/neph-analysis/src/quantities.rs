@@ -33,7 +33,7 @@ pub struct QuantitySummary {
     pub experiments: usize,
     /// Their median.
     pub median: Level,
-    /// Its 95 % interval by order statistics, both ends; absent below six experiments.
+    /// Its 95 % confidence interval by order statistics, both ends; absent below six experiments.
     pub interval: Option<(Level, Level)>,
     /// The smallest value.
     pub least: Level,

@@ -153,7 +153,7 @@ impl InterferenceDocument {
         }
         let _ = writeln!(
             text,
-            "Measured: {}, first each circuit by itself, then both at the same time. Rate with the other circuit, as a share of the rate without it; simultaneous 95 % intervals.",
+            "Measured: {}, first each circuit by itself, then both at the same time. Rate with the other circuit, as a share of the rate without it; simultaneous 95 % confidence intervals.",
             self.measure
         );
         if self.shared_links.is_empty() {

@@ -23,7 +23,7 @@ pub struct Completion {
     /// Median over ports of each port's median, including the connection setup. `None` if half of the ports
     /// failed half of their transfers, or without transfers.
     pub median: Option<Span>,
-    /// Its 95 % interval; `None` below 6 ports, or if an end lies among the failed transfers.
+    /// Its 95 % confidence interval; `None` below 6 ports, or if an end lies among the failed transfers.
     pub interval: Option<(Span, Span)>,
     /// The median divided by that of the first class that has one.
     pub ratio: Option<f64>,

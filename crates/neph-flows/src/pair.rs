@@ -209,7 +209,7 @@ pub struct CurvePoint {
     pub at: Span,
     /// The share that lasted longer, 0 to 1.
     pub surviving: f64,
-    /// Lower end of its 95 % interval, in which simultaneous changes of many flows are one event.
+    /// Lower end of its 95 % confidence interval, in which simultaneous changes of many flows are one event.
     pub low: f64,
     /// Upper end.
     pub high: f64,

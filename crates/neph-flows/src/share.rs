@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use neph_stats::{normal_quantile, proportion, share_interval, student_quantile};
 use serde::Serialize;
 
-/// A share with its 95 % interval (Wilson) and number of cases. Simultaneous cases count as fewer cases in
-/// the interval than in `n`.
+/// A share with its 95 % confidence interval (Wilson) and number of cases. Simultaneous cases count as fewer
+/// cases in the interval than in `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
     /// Number of hits.

@@ -35,7 +35,7 @@ impl Group<'_> {
 /// Below this many groups their differences are not known well enough for an interval.
 pub const GROUPS_NEEDED: usize = 6;
 
-/// A share of messages with its 95 % interval over groups.
+/// A share of messages with its 95 % confidence interval over groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroupedShare {
     /// The share over all messages, 0 to 1.
@@ -80,12 +80,12 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
     })
 }
 
-/// A quantile over groups with its 95 % interval.
+/// A quantile over groups with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroupedQuantile {
     /// The type 7 estimate over all messages.
     pub value: Level,
-    /// Its 95 % interval.
+    /// Its 95 % confidence interval.
     pub interval: QuantileInterval,
     /// Number of independent messages with as much information; at most the number of messages.
     pub effective: f64,

@@ -32,7 +32,8 @@ pub struct Description {
     pub mean: f64,
     /// Standard deviation with divisor n - 1; absent for one value.
     pub sd: Option<f64>,
-    /// 95 % interval of the mean by Student's t; absent for one value. It assumes independent values.
+    /// 95 % confidence interval of the mean by Student's t; absent for one value. It assumes independent
+    /// values.
     pub mean_interval: Option<Interval>,
     /// Minimum, quartiles, maximum.
     pub five: FiveNumbers,

@@ -6,7 +6,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// What an interval may leave out, both sides together.
 pub(crate) const ALPHA: f64 = 0.05;
 
-/// A closed 95 % interval, in the unit of the values it was made from.
+/// A closed 95 % confidence interval, in the unit of the values it was made from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.

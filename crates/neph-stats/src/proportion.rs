@@ -5,7 +5,7 @@ use crate::error::StatsError;
 use crate::interval::{ALPHA, Interval};
 use crate::real::real;
 
-/// A share with its 95 % interval and its n. Only [`proportion`] creates it.
+/// A share with its 95 % confidence interval and its n. Only [`proportion`] creates it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proportion {
     hits: usize,
@@ -29,8 +29,8 @@ impl Proportion {
         real(self.hits) / real(self.n)
     }
 
-    /// Wilson's 95 % interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n: no observed
-    /// loss does not mean no loss.
+    /// Wilson's 95 % confidence interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n:
+    /// no observed loss does not mean no loss.
     pub fn interval(&self) -> Interval {
         self.interval
     }
@@ -52,8 +52,8 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
     Ok(Proportion { hits, n, interval })
 }
 
-/// Wilson's 95 % interval of a share from `n` independent cases, which need not be a whole number: cases that
-/// happen together count as fewer.
+/// Wilson's 95 % confidence interval of a share from `n` independent cases, which need not be a whole number:
+/// cases that happen together count as fewer.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless the share is within 0..=1 and `n` above 0.

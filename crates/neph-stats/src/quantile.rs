@@ -1,5 +1,5 @@
-//! Sample quantiles with their distribution-free 95 % intervals. Owns the rule of how many messages a
-//! quantile needs. Does not sort (see `Sorted`).
+//! Sample quantiles with their distribution-free 95 % confidence intervals. Owns the rule of how many
+//! messages a quantile needs. Does not sort (see `Sorted`).
 //!
 //! The estimate is Hyndman and Fan's type 7, the default of `numpy`. The interval consists of two order
 //! statistics. K, the number of values below the true quantile, is binomial in (n, p). The quantile lies
@@ -51,7 +51,7 @@ impl Level {
     }
 }
 
-/// A sample quantile, its 95 % interval, and its n.
+/// A sample quantile, its 95 % confidence interval, and its n.
 ///
 /// Only [`quantile`] creates it, so it always has enough messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,12 +85,12 @@ impl Quantile {
         self.value
     }
 
-    /// Lower end of the 95 % interval, a value of the sample.
+    /// Lower end of the 95 % confidence interval, a value of the sample.
     pub fn low(&self) -> Level {
         self.low
     }
 
-    /// Upper end of the 95 % interval, a value of the sample.
+    /// Upper end of the 95 % confidence interval, a value of the sample.
     pub fn high(&self) -> Level {
         self.high
     }

@@ -22,7 +22,7 @@ pub enum Basis {
 pub struct Shift {
     /// The estimate; negative when the first argument of the test was the smaller one.
     pub estimate: f64,
-    /// Its 95 % interval; absent with too few experiments.
+    /// Its 95 % confidence interval; absent with too few experiments.
     pub interval: Option<Interval>,
 }
 

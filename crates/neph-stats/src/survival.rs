@@ -74,8 +74,8 @@ impl Survival {
         Some(step.map_or(1.0, |s| s.survival))
     }
 
-    /// The 95 % interval of the share; `None` where there is no share, or nothing ended before, or nothing is
-    /// left.
+    /// The 95 % confidence interval of the share; `None` where there is no share, or nothing ended before, or
+    /// nothing is left.
     pub fn interval(&self, time: f64) -> Option<Interval> {
         self.at(time)?;
         let step = self.step(time)?;

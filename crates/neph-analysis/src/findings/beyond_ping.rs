@@ -99,7 +99,7 @@ fn first(
     let mut text = sentence(data, worst);
     if members.len() > 1 {
         let more = plural(members.len() - 1, "more scenario");
-        text.push_str(&format!(" Also, with a smaller excess: {more}."));
+        text.push_str(&format!(" The same holds for {more}, by less."));
     }
     let finding = Finding::new(FindingKind::Notable, topic, text)
         .with("network_ms", worst.network)
@@ -112,19 +112,19 @@ fn first(
 fn transmission(data: &CampaignData, one: &Beyond) -> String {
     let scenario = &data.scenarios[one.scenario];
     format!(
-        "{} of {} are transmission and queueing of {} in '{}', not distance (median of {}; the fastest ICMP echo takes {}).",
+        "{} of the median of {} ({}) are transmission and queueing of {} in '{}', not propagation: the fastest ICMP echo takes {}.",
         millis(one.excess()),
         millis(one.time),
+        one.set.with(Stage::SendWindow),
         scenario.request_size.exact(),
         scenario.label(),
-        one.set.with(Stage::SendWindow),
         millis(one.echo),
     )
 }
 
 fn undecided(data: &CampaignData, one: &Beyond) -> String {
     format!(
-        "In '{}' the median of {} is {}, the minimum ICMP RTT {}: at least {} of it is not path latency as ping measures it. It is unknown whether {} added it, because timestamps between them are missing.",
+        "In '{}' the median of the stages {} is {}, but the minimum ICMP RTT is {}: at least {} is not path latency. Timestamps between the stages are missing, so it is unknown whether {} added it.",
         data.scenarios[one.scenario].label(),
         one.set,
         millis(one.time),

@@ -156,8 +156,8 @@ impl Decided {
         self
     }
 
-    /// The size of the difference: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the interval if
-    /// there is none.
+    /// The size of the difference: `12.0 ms (95 % confidence interval 11.8 ms to 12.3 ms)`, without the
+    /// interval if there is none.
     fn size_in_words(&self) -> String {
         let shift = self.comparison.shift;
         if shift.is_infinite() {
@@ -188,8 +188,8 @@ impl Decided {
 /// The size of an infinite difference.
 pub(crate) const IMMEASURABLY: &str = "immeasurably";
 
-/// The interval of a difference, without its sign: ` (95 % interval 11.8 ms to 12.3 ms)`; empty if there is
-/// none.
+/// The interval of a difference, without its sign: ` (95 % confidence interval 11.8 ms to 12.3 ms)`; empty if
+/// there is none.
 pub(crate) fn interval_in_words(
     shift: f64,
     interval: Option<Interval>,
@@ -204,7 +204,7 @@ pub(crate) fn interval_in_words(
         interval
     };
     let (low, high) = (reported(interval.low), reported(interval.high));
-    format!(" (95 % interval {low} to {high})")
+    format!(" (95 % confidence interval {low} to {high})")
 }
 
 /// A difference, or [`IMMEASURABLY`] if it is infinite.
@@ -370,11 +370,10 @@ pub(crate) fn certainty(decided: &[Certainty]) -> String {
     let counted = crate::words::plural(blocks, "block");
     let among = match family {
         0 | 1 => String::new(),
-        all => format!(" with {all} comparisons in one report"),
+        all => format!(" for {all} comparisons in one report"),
     };
     if blocks < needed {
-        let verb = if blocks == 1 { "is" } else { "are" };
-        return format!("{counted} {verb} too few for a verdict{among}: {needed} are needed");
+        return format!("no verdict from {counted}: {needed} are needed{among}");
     }
     let is_sure = |one: &&Certainty| one.judgement.verdict != Verdict::Inconclusive;
     let corrected = match family {
@@ -383,7 +382,7 @@ pub(crate) fn certainty(decided: &[Certainty]) -> String {
     };
     match (decided.iter().filter(is_sure).count(), decided) {
         (0, [one]) => format!(
-            "undecided over {counted}: not shown to be above or below the {} that matter{corrected}",
+            "undecided over {counted}: shown to be neither above nor below {}, the smallest difference that matters{corrected}",
             one.least
         ),
         (0, _) => format!("undecided over {counted}{corrected}"),

@@ -30,7 +30,7 @@ fn sentence(level: &Level, judged: &Judged) -> Option<Finding> {
     let (slower, faster) = (most(Verdict::Worse)?, most(Verdict::Better)?);
     let (name, other) = (&level.name, &level.baseline);
     let text = format!(
-        "Which of {name} and {other} answers sooner depends on the rest: {} ({}), and {} ({}); {}.",
+        "Whether {name} or {other} is faster depends on the other parameters: {} ({}), and {} ({}); {}.",
         slower.1.in_words(name, other),
         slower.0,
         // Turned, so that both sentences are about what is slower.

@@ -88,7 +88,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
         let named = (0..).zip(members.iter()).map(|(place, one)| {
             let (mean, total) = (millis(one.mean), millis(one.total));
             let what = if place == 0 {
-                format!(" of the mean time{part} is {set}")
+                format!(" of the mean response time{part} is the stage '{set}'")
             } else {
                 String::new()
             };
@@ -106,7 +106,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
             format!("{} of {}", members.len(), plural(all, "scenario"))
         };
         format!(
-            "{} to {} of the mean time{part} is {set} in {scenarios} (lowest share: {}, highest: {}).",
+            "{} to {} of the mean response time{part} is the stage '{set}' in {scenarios} (lowest share: {}, highest: {}).",
             percent(least),
             percent(most),
             label(lowest),

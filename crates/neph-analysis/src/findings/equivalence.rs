@@ -200,18 +200,18 @@ fn farthest(pair: &Pair, family: usize) -> String {
     let blocks = plural(pair.shift.n(), "block");
     let how_far = match pair.interval(family) {
         Some(interval) => format!(
-            "differ by {}, with 95 % confidence by {} to {} ({}; {blocks})",
+            "differ by {} (95 % confidence interval {} to {}; {}; {blocks})",
             reported(pair.shift.estimate()),
             reported(interval.low),
             reported(interval.high),
             pair.group,
         ),
         None => format!(
-            "differ by {}, of which {blocks} allow no interval: {} are needed ({})",
+            "differ by {}; a confidence interval needs {needed} blocks, and there are {blocks} ({})",
             reported(pair.shift.estimate()),
             blocks_needed(family),
             pair.group,
         ),
     };
-    format!("Farthest apart may be {name} and {other}: they {how_far}")
+    format!("The largest possible difference is between {name} and {other}: they {how_far}")
 }

@@ -25,7 +25,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     if let Some(first) = rest.first() {
         let most = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
-            "{} have less: an inflation of at most {} and at most {} each. The table flow-pairs lists all of them.",
+            "{} have an inflation of at most {} and at most {} each. The table flow-pairs lists all pairs.",
             plural(rest.len(), "more pair"),
             percent(first.inflation.unwrap_or(0.0)),
             plural(most, "path change"),
@@ -60,16 +60,16 @@ fn one(pair: &Pooled<'_>) -> Finding {
     text.push_str(&classes(pair));
     let counted = plural(pair.changes, "path change");
     text.push_str(&if pair.forgotten {
-        format!(". {counted} since the oldest had to be forgotten")
+        format!(". {counted} stored; older ones were discarded")
     } else {
-        format!(". {counted} in all")
+        format!(". {counted} in total")
     });
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
-        text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
+        text.push_str(&format!(", {rate:.digits$} per flow and hour"));
         if pair.unrated > 0 {
             text.push_str(&format!(
-                " without {} of them, detected while a queue hid changes or before a flow's first base latency",
+                " (without {} that were detected while a queue hid changes, or before a flow had a base latency)",
                 count(pair.unrated)
             ));
         }
@@ -80,7 +80,7 @@ fn one(pair: &Pooled<'_>) -> Finding {
     }
     if let Some(share) = pair.left_soon {
         text.push_str(&format!(
-            "; {} of the stays in a class ended within {} s (95 % interval {} to {}, n {})",
+            "; {} of the stays in a latency class ended within {} s (95 % confidence interval {} to {}, n {})",
             percent(share.share),
             pair.soon.secs_f64(),
             percent(share.low),
@@ -102,7 +102,7 @@ fn classes(pair: &Pooled<'_>) -> String {
         return if pair.mostly_lost {
             ", without classes: more than half of the messages were lost or late"
         } else {
-            ", none of which had a stable latency"
+            "; no flow had a stable latency"
         }
         .to_owned();
     };
@@ -133,7 +133,7 @@ fn unfairness(pair: &Pooled<'_>) -> String {
         .filter(|share| *share >= HARDLY_UNFAIR)
         .map_or_else(String::new, |share| {
             format!(
-                " In bins of {} s the slowest 5 % of the flows have {} more latency than the median flow, or more.",
+                " In bins of {} s the slowest 5 % of the flows have at least {} more latency than the median flow.",
                 pair.pair.view.bin().secs_f64(),
                 percent(share)
             )

@@ -78,7 +78,7 @@ pub(crate) fn findings(
     let more = large.len().saturating_sub(REPORTED);
     if more > 0 {
         let text = format!(
-            "The median also differs by 20 % or more between intervals in {}.",
+            "The interval between messages also changes the median by 20 % or more in {}.",
             plural(more, "other combination")
         );
         found.push(Finding::new(FindingKind::Notable, INTERVAL, text));
@@ -94,10 +94,10 @@ fn no_effect(small: &[Decided]) -> Option<Finding> {
     let text = match (sure, small.len()) {
         (_, 0) => return None,
         (sure, all) if sure == all => format!(
-            "The interval makes no difference of 20 % or more at the same endpoint and size ({compared})."
+            "The interval between messages changes no median by 20 % or more at the same endpoint and size ({compared})."
         ),
         (sure, _) => format!(
-            "No median differs by 20 % or more between intervals at the same endpoint and size ({compared}, {sure} of them with enough blocks to be sure)."
+            "The interval between messages changes no median by 20 % or more at the same endpoint and size; {sure} of {compared} are significant."
         ),
     };
     Some(Finding::new(FindingKind::Notable, INTERVAL, text))
@@ -123,7 +123,7 @@ fn sentence(
         cause(data, settings, causes, effect, windows).unwrap_or_default()
     });
     let text = format!(
-        "{}: {how} (median {} there); {}.{why}{}",
+        "{}: {how} (whose median is {}); {}.{why}{}",
         effect.group,
         reported(compared.baseline),
         sureness(&[decided]),
@@ -154,16 +154,20 @@ fn cause(
     if idle * 2.0 > busy || effect.compared.shift <= 0.0 {
         return None;
     }
-    let windows =
-        format!(" The median congestion window is {idle:.0} segments against {busy:.0}: ");
+    let every = |scenario: usize| data.scenarios[scenario].interval.exact();
+    let windows = format!(
+        " The median congestion window is {idle:.0} segments at {} and {busy:.0} at {}: ",
+        every(effect.scenario),
+        every(effect.baseline),
+    );
     match Growth::of(data, settings, effect.scenario) {
         Growth::First => Some(format!(
-            "{windows}it was still growing for the first time since the connection began; a longer experiment leaves that behind."
+            "{windows}TCP was still in the slow start of a new connection. Measure for longer."
         )),
         // A root cause covers a window that grows after a reset, but not the first growth.
         Growth::Again if is_reported(causes, effect.scenario) => None,
         Growth::Again if restarts(data, settings, effect.scenario) => Some(format!(
-            "{windows}TCP begins slowly again after idling, and {} need several round trips.",
+            "{windows}TCP repeats slow start after an idle period, so {} need several round trips.",
             data.scenarios[effect.scenario].request_size.exact()
         )),
         Growth::Again => None,

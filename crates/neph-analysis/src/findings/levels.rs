@@ -192,15 +192,7 @@ impl Level {
         let how = if let [only] = decided.as_slice() {
             format!("{} at the median", only.in_words(name, baseline))
         } else {
-            format!(
-                "{} changes from {} ({}) to {} ({}) over {}",
-                counted(name, baseline, &decided),
-                reported(least.1.shift),
-                least.0,
-                reported(most.1.shift),
-                most.0,
-                plural(pairs.len(), "combination"),
-            )
+            over_combinations(name, baseline, &decided, [least, most])
         };
         let text = format!("{how}; {}.{}", sureness(&decided), why_infinite(&decided));
         let share = |compared: &Comparison| compared.shift / compared.baseline;
@@ -218,11 +210,18 @@ impl Level {
     }
 }
 
-/// `a is slower than b in 3 of 4 combinations, undecided in 1: the median shift`; without a verdict
-/// `The median shift from b to a`.
-fn counted(name: &str, baseline: &str, decided: &[Decided]) -> String {
+/// `a is slower than b in 3 of 4 combinations, undecided in 1: at the median it took 1.00 ms (x) to 2.00 ms
+/// (y) more`; without a verdict `a took 1.00 ms (x) to 2.00 ms (y) more than b at the median, over 4
+/// combinations`.
+fn over_combinations(
+    name: &str,
+    baseline: &str,
+    decided: &[Decided],
+    [least, most]: [&(String, Comparison); 2],
+) -> String {
     let of = |verdict: Verdict| count(decided, verdict);
     let all = plural(decided.len(), "combination");
+    let range = range(least, most);
     let mut parts: Vec<String> = [
         (of(Verdict::Worse), format!("slower than {baseline}")),
         (of(Verdict::Better), format!("faster than {baseline}")),
@@ -233,13 +232,28 @@ fn counted(name: &str, baseline: &str, decided: &[Decided]) -> String {
     .map(|(count, how)| format!("{how} in {count} of {all}"))
     .collect();
     if parts.is_empty() {
-        return format!("The median shift from {baseline} to {name}");
+        return format!("{name} took {range} than {baseline} at the median, over {all}");
     }
     match of(Verdict::Inconclusive) {
         0 => {}
         open => parts.push(format!("undecided in {open}")),
     }
-    format!("{name} is {}: the median shift", parts.join(", "))
+    let parts = parts.join(", ");
+    format!("{name} is {parts}: at the median it took {range}")
+}
+
+/// The smallest and the largest shift, each with the combination in which it was found.
+fn range(least: &(String, Comparison), most: &(String, Comparison)) -> String {
+    let size = |one: &(String, Comparison)| reported(one.1.shift.abs());
+    let (low, high) = (size(least), size(most));
+    let (at_low, at_high) = (&least.0, &most.0);
+    if least.1.shift >= 0.0 {
+        format!("{low} ({at_low}) to {high} ({at_high}) more")
+    } else if most.1.shift <= 0.0 {
+        format!("{high} ({at_high}) to {low} ({at_low}) less")
+    } else {
+        format!("{low} less ({at_low}) to {high} more ({at_high})")
+    }
 }
 
 fn count(decided: &[Decided], wanted: Verdict) -> usize {

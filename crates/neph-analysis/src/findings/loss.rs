@@ -13,7 +13,8 @@ struct Ends {
     scenario: usize,
     lost: usize,
     sent: usize,
-    /// The 95 % interval of the share of losses, from how much experiments differ: losses come together.
+    /// The 95 % confidence interval of the share of losses, from how much experiments differ: losses come
+    /// together.
     interval: Option<Interval>,
     errors: usize,
     failed: usize,
@@ -95,19 +96,19 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
             "messages were lost"
         };
         return Some(format!(
-            "0 of {} {which}: a loss rate of single messages is below {} (95 % confidence). Rare bursts of loss are not ruled out.",
+            "0 of {} {which}: the loss rate of single messages is below {} (95 % confidence). Rare bursts of loss are not ruled out.",
             count(total),
             percent(limit)
         ));
     }
     let interval = worst.interval.map_or_else(String::new, |interval| {
         let (low, high) = (percent(interval.low), percent(interval.high));
-        format!(", 95 % interval over experiments {low} to {high}")
+        format!(", 95 % confidence interval {low} to {high}")
     });
     let among = match sent.len() {
         1 => String::new(),
         all => format!(
-            ", the largest share; losses in {affected} of {}",
+            ", the scenario with the largest share; {affected} of {} had losses",
             plural(all, "scenario")
         ),
     };
@@ -127,7 +128,7 @@ fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let most = all.iter().rev().max_by_key(|ends| ends.errors)?;
     (errors > 0).then(|| {
         format!(
-            "{} not answered as expected (an HTTP status, a reply cut off), in {affected} of {}, most in '{}': {} of {}. They count as slower than every reply.",
+            "{} not answered as expected (an HTTP error, an incomplete reply), in {affected} of {}, most in '{}': {} of {}. They count as slower than every reply.",
             match errors {
                 1 => "1 message was".to_owned(),
                 more => format!("{} messages were", count(more)),

@@ -100,7 +100,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         format!("Nothing was measured.{}", missing(data, settings, 0))
     } else {
         format!(
-            "{}, measured in {}: {}, {}, {} of them answered{}.{}",
+            "{}, measured in {} (passes over all scenarios): {}, {}, {} of them answered{}.{}",
             matrix(&scenarios),
             plural(count.blocks.len(), "block"),
             plural(count.experiments, "experiment"),

@@ -89,8 +89,7 @@ impl Load<'_> {
         let is_full = self.is_known() && self.share() > NEARLY_FULL;
         is_full.then(|| {
             self.finding(&format!(
-                "needs {}. Its messages wait for each other: read its latency as that of a full \
-                 link.",
+                "needs {}. Its messages wait for each other, so its latency is that of a full link.",
                 self.of_link()
             ))
         })
@@ -98,7 +97,7 @@ impl Load<'_> {
 
     fn asks_most(&self) -> Finding {
         self.finding(&format!(
-            "uses the largest share of its link: {}.",
+            "uses {}. No other scenario uses a larger share of its link.",
             self.of_link()
         ))
     }
@@ -107,9 +106,9 @@ impl Load<'_> {
     fn of_link(&self) -> String {
         let (needed, all, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
         if self.is_known() {
-            format!("{needed} of the {all} that the throughput checks found ({share})")
+            format!("{share} of its link: {needed} of the {all} that the throughput checks found")
         } else {
-            format!("{needed} of at least {all} that it carries (at most {share})")
+            format!("at most {share} of its link: {needed} of at least {all}")
         }
     }
 

@@ -102,7 +102,7 @@ impl<'a> Inflated<'a> {
         let interval = proportion(above, all).map(|share| share.interval());
         if let (true, Ok(interval)) = (self.has_tail(), interval) {
             text.push_str(&format!(
-                " Above {}: {} of the pairs (95 % interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
+                " Above {}: {} of the pairs (95 % confidence interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
                 percent(SOURCE),
                 percent(real(above) / real(all)),
                 percent(interval.low),

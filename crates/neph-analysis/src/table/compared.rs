@@ -26,7 +26,7 @@ const COLUMNS: [&str; 17] = [
     "verdict",
 ];
 
-const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of the level that it is compared with. shift: level minus against (Hodges and Lehmann) with a 95 % interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
+const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of the level that it is compared with. shift: level minus against (Hodges and Lehmann) with a 95 % confidence interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
 
 /// A row for each measure of each level other than the first; empty if nothing is compared.
 pub(crate) fn table(all: &[Against]) -> Table {

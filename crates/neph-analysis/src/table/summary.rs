@@ -23,7 +23,7 @@ const MEDIAN: usize = 0;
 pub struct LossCell {
     /// The share, 0 to 1.
     pub share: f64,
-    /// Its 95 % interval; `None` if the correlation of losses is unknown.
+    /// Its 95 % confidence interval; `None` if the correlation of losses is unknown.
     pub interval: Option<Interval>,
 }
 
@@ -34,7 +34,7 @@ pub enum QuantileCell {
     Known {
         /// The estimate.
         value: Level,
-        /// Its 95 % interval; `None` with too few independent values.
+        /// Its 95 % confidence interval; `None` with too few independent values.
         interval: Option<QuantileInterval>,
     },
     /// Too few messages.

@@ -45,7 +45,8 @@ pub struct Share {
     pub blocks: usize,
     /// The centre (Hodges-Lehmann, of the logarithms); absent without any block.
     pub estimate: Option<f64>,
-    /// A simultaneous 95 % interval, together with all others of the answer; `None` with too few blocks.
+    /// A simultaneous 95 % confidence interval, together with all others of the answer; `None` with too few
+    /// blocks.
     pub interval: Option<Interval>,
     /// The median goodput alone, bit/s.
     pub alone: f64,

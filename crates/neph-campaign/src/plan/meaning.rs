@@ -310,7 +310,7 @@ pub struct Limits {
 /// 1 ms of lateness is what the issue names. Steal: this project's machines lose 2-10 ms to the hypervisor
 /// once in one or two seconds, 1 % at most, so 5 % is trouble. Busy: beyond 90 % of all cores some thread
 /// waits for one. Timestamps: a few messages around a reconnect lack them; more than 1 % is a property of
-/// the path. Replies: a median's 95 % interval exists from 6 on.
+/// the path. Replies: a median's 95 % confidence interval exists from 6 on.
 impl Default for Limits {
     fn default() -> Self {
         Self {

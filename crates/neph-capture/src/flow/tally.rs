@@ -263,7 +263,7 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// Summarizes round trips. Quantiles need the same number of samples as everywhere in Nephoscope, so that
-    /// their 95 % interval exists.
+    /// their 95 % confidence interval exists.
     pub(crate) fn of(trips: &Selection<'_>) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(trips.quantile(permille));

@@ -25,7 +25,7 @@ fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
     };
     let mut text = format!(
         "the low path (class with the lowest base latency): {}; median of a random source port: {}\n\
-         {} of {} {who}: {} (95 % interval {:.1} to {:.1})\n",
+         {} of {} {who}: {} (95 % confidence interval {:.1} to {:.1})\n",
         guide.low,
         guide.random,
         share.hits,
@@ -43,7 +43,7 @@ fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
     text.push_str(&best_of(guide));
     if let Some(loss) = guide.loss.filter(|loss| loss.is_more) {
         text.push_str(&format!(
-            "mind that the one with the lowest latency is on the path that loses {} of its messages; the others lose {}\n",
+            "caution: the connection with the lowest latency is on a path that loses {} of its messages; the other paths lose {}\n",
             percent(loss.low.share),
             percent(loss.others.share)
         ));
@@ -66,8 +66,8 @@ fn named(guide: &Guide, holds: Span, whom: &str) -> String {
     let ports: Vec<String> = guide.ports.iter().map(|one| one.port.to_string()).collect();
     let held = guide.ports.iter().map(|one| one.held).min();
     format!(
-        "{whom}: take source port {}.\n\
-         Each has been on the low path for {} at least and {}.\n{}\n",
+        "{whom}: use source port {}.\n\
+         Each advised port was on the low path for at least {} and {}.\n{}\n",
         ports.join(", "),
         lasting(held.unwrap_or_default()),
         lost(&guide.ports),
@@ -98,14 +98,14 @@ fn lost(ports: &[AdvisedPort]) -> String {
 /// The gain of a port on the low path over a random port, and the result of the test.
 fn gains(guide: &Guide, holds: Span) -> String {
     let mut text = format!(
-        "It saves {} at the median over ports ({} for {})",
+        "The median over ports is {} lower on the low path ({}) than on a random source port ({})",
         guide.random - guide.low,
         guide.low,
         guide.random
     );
     if let Some(alone) = guide.best_of.iter().find(|best| best.connections == 1) {
         text.push_str(&format!(
-            " and {} at p99 over ports ({} for {})",
+            ", and p99 over ports {} lower ({}, random port {})",
             alone.p99 - guide.low,
             guide.low,
             alone.p99
@@ -113,7 +113,7 @@ fn gains(guide: &Guide, holds: Span) -> String {
     }
     if let Some(tested) = guide.horizons.iter().find(|one| one.after == holds) {
         text.push_str(&format!(
-            "; tested on this measurement, the chosen port was still on the low path {} later in {} of {} checks (a random port: {})",
+            ". In this measurement, {} after it was chosen, the port was still on the low path in {} of {} checks; a random port was on it in {}",
             lasting(holds),
             percent(tested.on_low.share),
             tested.on_low.n,
@@ -126,7 +126,7 @@ fn gains(guide: &Guide, holds: Span) -> String {
 /// The gain of several connections, by their number.
 fn best_of(guide: &Guide) -> String {
     let mut text =
-        "\nwithout choosing ports: open some connections, keep the one with the lowest latency\n\
+        "\nwithout a chosen port: open several connections and keep the one with the lowest latency\n\
         connections   one is on the low path   latency at p50   latency at p99\n"
             .to_owned();
     for best in &guide.best_of {
@@ -146,8 +146,8 @@ fn all_tested(guide: &Guide) -> String {
     if guide.horizons.is_empty() {
         return String::new();
     }
-    let mut text = "\nthe advice, tested on the measurement: the port that was best, checked later\n\
-        checked after  still on the low path (95 % interval, n)   a random port is   saved at p50   saved at p99\n"
+    let mut text = "\ntest of the advice: the port with the lowest latency, checked later in this measurement\n\
+        checked after  still on the low path (95 % confidence interval, n)  a random port is  saved at p50  saved at p99\n"
         .to_owned();
     text.extend(guide.horizons.iter().map(tested));
     if guide
@@ -157,14 +157,16 @@ fn all_tested(guide: &Guide) -> String {
     {
         text.push_str("-: too few checks; p50 needs 6, p99 needs 299\n");
     }
-    text.push_str("checks are the consecutive intervals in the measurement; the share also uses moments between them\n");
+    text.push_str(
+        "n: number of checks, one per consecutive period; the share also uses times between them\n",
+    );
     text
 }
 
 fn tested(horizon: &Horizon) -> String {
     let low = &horizon.on_low;
     format!(
-        "{:>12}  {:>45}  {:>17}  {:>13}  {:>13}\n",
+        "{:>13}  {:>51}  {:>16}  {:>12}  {:>12}\n",
         lasting(horizon.after),
         format!(
             "{} ({:.0} to {:.0}, {})",
@@ -263,10 +265,10 @@ mod tests {
         let reported = named(&guide, Span::from_secs(60), &whom(&fleet, 0));
         assert_eq!(
             reported,
-            "For TCP from here to 192.0.2.1:443 only: take source port 30002, 30010.\n\
-             Each has been on the low path for 8 min at least and has no recent messages to estimate its loss.\n\
-             It saves 2.00 ms at the median over ports (70.00 ms for 72.00 ms) and 8.00 ms at p99 over ports \
-             (70.00 ms for 78.00 ms).\n"
+            "For TCP from here to 192.0.2.1:443 only: use source port 30002, 30010.\n\
+             Each advised port was on the low path for at least 8 min and has no recent messages to estimate its loss.\n\
+             The median over ports is 2.00 ms lower on the low path (70.00 ms) than on a random source port \
+             (72.00 ms), and p99 over ports 8.00 ms lower (70.00 ms, random port 78.00 ms).\n"
         );
     }
 }

@@ -73,7 +73,7 @@ impl TransfersFound {
             return String::new();
         }
         let mut text =
-            "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
+            "\ntransfer on class      median  95 % confidence interval   ratio     n  ports  failed\n"
                 .to_owned();
         for one in &self.by_class {
             let interval = one
@@ -81,7 +81,7 @@ impl TransfersFound {
                 .or_dash(|(low, high)| format!("{low} to {high}"));
             let ratio = one.ratio.or_dash(|ratio| format!("{ratio:.3}"));
             text.push_str(&format!(
-                "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
+                "{:>17}  {:>10}  {interval:<24}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
                 one.class + 1,
                 one.median.cell(),
                 one.n,

@@ -9,7 +9,9 @@ impl Warning {
             Self::SenderLate { .. } => {
                 "use a longer interval, free a CPU core, or give neph CAP_SYS_NICE for real-time priority"
             }
-            Self::CpuStolen { .. } => "use a machine with dedicated cores, or add blocks",
+            Self::CpuStolen { .. } => {
+                "use a machine with dedicated cores, or measure more blocks (blocks in the plan)"
+            }
             Self::CpuSaturated { .. } => "stop other programs, or use fewer or slower flows",
             Self::ClockStepped { .. } => {
                 "configure the clock to slew (chrony: makestep only at start); do not use wall-clock times around the step"
@@ -18,7 +20,7 @@ impl Warning {
                 "read merged stages as one; messages that one call reads together share a timestamp, and some interfaces have none"
             }
             Self::Reconnected { .. } => {
-                "see the events for the reason; firewalls often end long connections"
+                "neph show EXPERIMENT (its id) prints the reason; firewalls often end long connections"
             }
             Self::UnexpectedAnswers { .. } => {
                 "check what answers there; if these answers are expected, set expect_status in the plan, or --expect-status"
@@ -35,7 +37,7 @@ impl Warning {
                 "run neph reflect at the endpoint; without it ws:// carries at most 125 bytes, http:// returns its own content, and tcp:// only connects"
             }
             Self::EchoMissing { .. } => {
-                "remove the reason (see the events), or switch echo off in the plan: [companion] enabled = false"
+                "remove the reason (printed by neph show), or switch echo off in the plan: [companion] enabled = false"
             }
             Self::DroppedHere { .. } => {
                 "use fewer flows or a longer interval; without root raise net.core.rmem_default and net.core.rmem_max. Part of the loss is local"

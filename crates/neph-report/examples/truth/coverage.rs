@@ -146,7 +146,7 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
         }
     }
     Section {
-        about: "How often the 95 % intervals of a summary hold the truth: of the response time, over all \
+        about: "How often the 95 % confidence intervals of a summary hold the truth: of the response time, over all \
                 experiments that could have been made, and of loss. Those of a single experiment are held \
                 against its own process, with the losses that it had. Where an interval has no upper end \
                 it misses at its lower end alone, so more seldom than in 5 %; how many have one is in a \

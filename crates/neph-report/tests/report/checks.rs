@@ -77,8 +77,8 @@ fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
     data.throughputs
         .retain(|check| check.block == 5 && check.endpoint == "continent");
     let found = reported(&data);
-    let words = "uses the largest share of its link: 8.19 Mbit/s of at least 47 Mbit/s that it carries \
-                 (at most 17 %).";
+    let words = "uses at most 17 % of its link: 8.19 Mbit/s of at least 47 Mbit/s. No other scenario \
+                 uses a larger share of its link.";
     assert!(found[0].text.contains(words), "{found:?}");
 }
 

@@ -92,7 +92,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
     // One of 256 arrangements, both directions, two comparisons: 4 / 256.
     let printed = of(8);
     assert!(
-        printed.contains("b is 1.00 ms (95 % interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
+        printed.contains("b is 1.00 ms (95 % confidence interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
         "{printed}"
     );
     assert!(
@@ -101,7 +101,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
     );
     let printed = of(6);
     assert!(
-        printed.contains("b took 1.00 ms more than a at the median; 6 blocks are too few for a verdict with 2 comparisons in one report: 7 are needed"),
+        printed.contains("b took 1.00 ms more than a at the median; no verdict from 6 blocks: 7 are needed for 2 comparisons in one report"),
         "{printed}"
     );
 }

@@ -39,7 +39,7 @@ fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
     assert!(
         reported
             .iter()
-            .any(|one| one.text.contains("since the oldest had to be forgotten"))
+            .any(|one| one.text.contains("older ones were discarded"))
     );
 }
 

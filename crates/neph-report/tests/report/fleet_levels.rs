@@ -82,9 +82,9 @@ fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
     assert_eq!(
         found.text,
         "overseas · every 100 ms · 1 KiB: season evening against season night: path changes per \
-         flow and hour 6.00 higher (95 % interval 6.00 to 6.00): worse; latency inflation no \
-         different (95 % interval 0.0 to 0.0): equivalent within a margin of 5.0 percentage points; \
-         unfairness (p95 over p50) no different (95 % interval 0.0 to 0.0): equivalent within a margin of 5.0 \
+         flow and hour 6.00 higher (95 % confidence interval 6.00 to 6.00): worse; latency inflation no \
+         different (95 % confidence interval 0.0 to 0.0): equivalent within a margin of 5.0 percentage points; \
+         unfairness (p95 over p50) no different (95 % confidence interval 0.0 to 0.0): equivalent within a margin of 5.0 \
          percentage points. An experiment of each in 10 blocks."
     );
     assert!((found.evidence["changes_per_flow_hour_shift"] - 6.0).abs() < 1e-9);
@@ -139,7 +139,9 @@ fn a_difference_that_rounds_to_nothing_has_no_direction() {
     });
     let text = reported(&data).text;
     assert!(
-        text.contains("latency inflation no different (95 % interval 0.0 to 0.0): equivalent"),
+        text.contains(
+            "latency inflation no different (95 % confidence interval 0.0 to 0.0): equivalent"
+        ),
         "{text}"
     );
 }
@@ -305,7 +307,7 @@ fn a_season_that_loses_flows_for_good_is_immeasurably_unfair() {
     let text = reported(&data).text;
     assert!(
         text.contains(
-            "unfairness (p95 over p50) immeasurably higher (95 % interval ∞ to ∞): worse"
+            "unfairness (p95 over p50) immeasurably higher (95 % confidence interval ∞ to ∞): worse"
         ),
         "{text}"
     );
@@ -364,7 +366,7 @@ fn medians_are_of_the_blocks_that_count() {
 #[test]
 fn all_comparisons_of_a_report_are_one_family() {
     let few = reported(&seasons(7)).text;
-    let worse = "6.00 higher (95 % interval 6.00 to 6.00): worse";
+    let worse = "6.00 higher (95 % confidence interval 6.00 to 6.00): worse";
     assert!(few.contains(worse), "{few}");
     let mut data = seasons(7);
     for (index, season) in [(2, "noon"), (3, "dawn")] {

@@ -130,7 +130,7 @@ fn that_each_of_two_endpoints_is_somewhere_slower_is_one_sentence() {
     let printed = about(&from_two_sites(8), &settings, "crossover");
     assert_eq!(
         printed[0].text,
-        "Which of b and a answers sooner depends on the rest: b is 10.00 ms (95 % interval 10.00 ms to 10.00 ms) slower than a (from east), and a is 11.00 ms (95 % interval 11.00 ms to 11.00 ms) slower than b (from west); significant over 8 blocks in each, corrected for 4 comparisons."
+        "Whether b or a is faster depends on the other parameters: b is 10.00 ms (95 % confidence interval 10.00 ms to 10.00 ms) slower than a (from east), and a is 11.00 ms (95 % confidence interval 11.00 ms to 11.00 ms) slower than b (from west); significant over 8 blocks in each, corrected for 4 comparisons."
     );
     let slower = printed[0].evidence["second_slower_ms"];
     assert!((10.9..11.1).contains(&slower), "{slower}");
@@ -146,7 +146,7 @@ fn the_values_of_a_parameter_are_compared_as_endpoints_are() {
     let printed = about(&from_two_sites(8), &PlotSettings::default(), "parameter");
     assert_eq!(printed[0].about, ["from west", "from east"]);
     assert!(
-        printed[0].text.starts_with("from west is slower than from east in 1 of 2 combinations, faster than from east in 1 of 2 combinations: the median shift"),
+        printed[0].text.starts_with("from west is slower than from east in 1 of 2 combinations, faster than from east in 1 of 2 combinations: at the median it took "),
         "{}",
         printed[0].text
     );

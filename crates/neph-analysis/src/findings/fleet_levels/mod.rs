@@ -93,7 +93,7 @@ impl Compared {
         format!("{}{unit}", self.number(difference))
     }
 
-    /// `latency inflation 12.0 percentage points higher (95 % interval 11.0 to 13.0): worse`.
+    /// `latency inflation 12.0 percentage points higher (95 % confidence interval 11.0 to 13.0): worse`.
     fn in_words(&self) -> String {
         let shift = self.shift;
         let way = match shift {

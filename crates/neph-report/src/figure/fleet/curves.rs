@@ -262,7 +262,7 @@ pub(super) fn shades(lines: &[Line]) -> String {
         return format!("{explained} In brackets the same band.");
     }
     let mut reported = lines.iter().filter(|line| line.reported);
-    let brackets = " In brackets and shaded: 95 % interval";
+    let brackets = " In brackets and shaded: 95 % confidence interval";
     if reported.any(|line| !line.curve.points.iter().all(is_shown)) {
         format!("{brackets}; not shaded where it is wider than 60 points.")
     } else {
@@ -270,7 +270,7 @@ pub(super) fn shades(lines: &[Line]) -> String {
     }
 }
 
-/// The band: an area for each run of steps; of a 95 % interval only where it is narrow enough.
+/// The band: an area for each run of steps; of a 95 % confidence interval only where it is narrow enough.
 fn bands(line: &Line, shown: Shown, plot: &Plot) -> Vec<Mark> {
     let points = &line.curve.points;
     let ends = |point: &CurvePoint| match shown {

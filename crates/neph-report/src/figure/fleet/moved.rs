@@ -38,7 +38,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut sheet = Sheet::new(title, subtitle);
         sheet.legend(&[
             (Swatch::Dot(SHARE), "share of flows' time".to_owned()),
-            (Swatch::Dot(MOVED), "share of moves away, 95 % interval".to_owned()),
+            (Swatch::Dot(MOVED), "share of moves away, 95 % confidence interval".to_owned()),
         ]);
         let columns = if few.len() == 1 { 1 } else { 2 };
         for row in few.chunks(columns) {

@@ -18,7 +18,7 @@ pub(crate) struct Moved {
     pub(crate) p: f64,
     pub(crate) with: f64,
     pub(crate) without: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % confidence interval.
     pub low: f64,
     /// The share of the messages that the client host delayed.
     pub(crate) delayed: f64,
@@ -73,7 +73,7 @@ impl Moved {
         }
         if !self.is_certain() {
             return format!(
-                "This is within the uncertainty of the percentile: its 95 % interval begins at {}.",
+                "This is within the uncertainty of the percentile: its 95 % confidence interval begins at {}.",
                 millis(self.low)
             );
         }
@@ -114,7 +114,7 @@ mod tests {
                 "34 % of the messages of the scenario are affected, 50 % are needed",
             ),
             (little, "the reporting threshold (1.00 ms)"),
-            (uncertain, "its 95 % interval begins at 1.10 ms"),
+            (uncertain, "its 95 % confidence interval begins at 1.10 ms"),
         ] {
             let reported = moved.why_no_cause();
             assert!(
