@@ -247,7 +247,7 @@ impl Intake {
         }
         let why = self.so_far.unreached.map(unreached);
         let why = why.or_else(|| self.trouble.clone());
-        let why = why.unwrap_or_else(|| "nobody answers".to_owned());
+        let why = why.unwrap_or_else(|| "no answer".to_owned());
         Ending::Failed(format!(
             "no reply to {} messages: {why}",
             self.main.messages

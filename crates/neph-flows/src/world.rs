@@ -24,9 +24,9 @@ pub(crate) struct World {
     pub(crate) paths: Vec<i64>,
     /// Chances of the paths; as many.
     pub(crate) weights: Vec<f64>,
-    /// Every so many seconds each flow is drawn anew; 0: never.
+    /// Every so many seconds each flow gets a random path; 0: never.
     pub(crate) reshuffle: i64,
-    /// The share of flows that is drawn anew.
+    /// The share of flows that gets a random path then.
     pub(crate) part: f64,
     /// Uniform jitter of a round trip, microseconds, above the base.
     pub(crate) jitter: f64,
@@ -34,7 +34,7 @@ pub(crate) struct World {
     pub(crate) dead: Option<(u32, i64)>,
     /// A path that loses each message whose number, and its slot's, make a multiple of this.
     pub(crate) lossy: Option<(usize, u32)>,
-    /// The second in which the reflector is started again, and counts anew.
+    /// The second in which the reflector restarts, and its counter begins at zero.
     pub(crate) restart: Option<i64>,
     /// All round trips grow by so many nanoseconds in a second.
     pub(crate) drift: i64,

@@ -19,7 +19,7 @@ impl Default for Cue {
 }
 
 impl Cue {
-    /// Now: every schedule begins anew.
+    /// Starts every schedule from its beginning, now.
     pub fn give(&self) {
         self.0.store(clock::raw().0, Ordering::Relaxed);
     }

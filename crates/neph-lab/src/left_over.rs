@@ -16,7 +16,7 @@ pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
         .collect()
 }
 
-/// A lab to which somebody gave such a name by hand has another number than its process.
+/// A lab that a user gave such a name has another number than its process.
 fn is_dead(lab: &LabListing, purpose: &str) -> bool {
     let number = lab.name.strip_prefix(purpose).unwrap_or_default();
     let number: Option<u32> = number.parse().ok();

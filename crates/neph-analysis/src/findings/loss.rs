@@ -89,7 +89,7 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
     if affected == 0 {
         let total = sent.iter().map(|ends| ends.sent).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
-        // Whoever could not send everything has not seen what would have been lost.
+        // Messages that could not be sent might have been lost too.
         let which = if all.iter().any(|ends| ends.failed > 0) {
             "messages that were sent were lost"
         } else {

@@ -43,9 +43,9 @@ pub enum Turn {
     Begins,
     /// A change does not hold any more.
     Ends,
-    /// Flows were spread over the paths anew.
+    /// The hash got a new seed, so flows may be on other paths.
     Reshuffles,
-    /// A controller set the weights of the paths anew.
+    /// A controller set new weights of the paths.
     Rebalances,
 }
 

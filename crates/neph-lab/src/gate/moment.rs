@@ -2,7 +2,7 @@
 
 use neph_model::Span;
 
-/// A moment in nanoseconds, on the clock of whoever drives the gate.
+/// A moment in nanoseconds, on the clock of the caller of the gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub i64);
 

@@ -1,4 +1,4 @@
-//! A lab before it has a name: nobody sees its journal before it is locked and names its owner.
+//! A lab before it has a name: its journal becomes visible only when it is locked and names its owner.
 
 use std::fs;
 use std::io;

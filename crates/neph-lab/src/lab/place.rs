@@ -6,7 +6,7 @@ use neph_sys::place::Place;
 use super::{LabError, check_name, namespace_name};
 use crate::group::Homes;
 
-/// The place at `site` of the lab called `lab`, whoever brought it up.
+/// The place at `site` of the lab called `lab`, which another process may have started.
 pub(super) fn of(lab: &str, site: &str) -> Result<Place, LabError> {
     check_name(lab)?;
     let name = namespace_name(lab, site);

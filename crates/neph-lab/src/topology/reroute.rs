@@ -22,7 +22,7 @@ pub struct Reroute {
 /// What an entry does at its router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rerouted {
-    /// The kernel's hash gets a new seed: flows are spread anew.
+    /// The kernel's hash gets a new seed, so flows may change their path.
     Reshuffle,
     /// While it holds, the next hops over this link have another weight.
     Weight {

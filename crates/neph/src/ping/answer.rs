@@ -52,7 +52,7 @@ enum Rank {
 
 /// Tries the reflector's port, https and http; for a given port, with and without TLS. Waits for
 /// each at most as long as `asking` allows.
-pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
+pub(super) fn first_that_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
     for address in addresses(&typed.plain, args.ip.version())? {
@@ -68,7 +68,7 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
     let Some((rank, place)) = best(&places) else {
         return Ok(Answers {
             best: None,
-            sentence: nobody(&places),
+            sentence: no_answer(&places),
         });
     };
     let answer = typed.answer(rank, place)?;
@@ -260,8 +260,8 @@ fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
     text
 }
 
-/// `nobody answers: https://h:443: connection refused; ...`
-fn nobody(places: &[Place]) -> String {
+/// `no answer: https://h:443: connection refused; ...`
+fn no_answer(places: &[Place]) -> String {
     let each = places.iter().map(|place| {
         let printed = place
             .printed
@@ -326,7 +326,7 @@ mod tests {
             .map(|(name, printed)| place(name, printed))
             .collect();
         let Some((rank, found)) = best(&places) else {
-            return (None, nobody(&places));
+            return (None, no_answer(&places));
         };
         let answer = typed.answer(rank, found).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();

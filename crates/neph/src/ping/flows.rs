@@ -12,7 +12,7 @@ use neph_probe::{
     can_build_syns, discover, follow, stamp_suspicion,
 };
 
-use super::answer::whoever_answers;
+use super::answer::first_that_answers;
 use super::{Args, fits};
 use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
@@ -268,7 +268,7 @@ impl Peer {
 /// that only streams support are reported, and datagrams are measured without them.
 fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
-    let answers = whoever_answers(args, &args.asking())?;
+    let answers = first_that_answers(args, &args.asking())?;
     let Some(best) = answers.best else {
         if args.needs_certificate() {
             // ICMP echo has no certificate: the reply may come from another server than the

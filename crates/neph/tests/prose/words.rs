@@ -118,6 +118,10 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (&["translator", "translators"], "NAT"),
     (&["packed"], "compressed"),
+    (
+        &["nobody", "somebody", "whoever", "alike", "anew"],
+        "name who or what",
+    ),
 ];
 
 /// What is wrong.
