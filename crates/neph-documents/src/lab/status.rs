@@ -133,7 +133,7 @@ crate::rows! {
         /// Name of the traffic.
         traffic: String => left "TRAFFIC",
         /// Whether it is on now.
-        on: bool => left "NOW" by |row| if row.on { "flows" } else { "rests" }.to_owned(),
+        on: bool => left "NOW" by |row| if row.on { "on" } else { "off" }.to_owned(),
         /// Bytes received since the lab came up.
         received_bytes: ByteSize => right "RECEIVED",
     }
@@ -149,7 +149,7 @@ crate::rows! {
         /// Name of the link; null if the flows are reshuffled instead.
         link: Option<String> => left "LINK",
         /// Whether it is active now.
-        active: bool => left "NOW" by |row| if row.active { "holds" } else { "rests" }.to_owned(),
+        active: bool => left "NOW" by |row| if row.active { "active" } else { "inactive" }.to_owned(),
         /// Number of times that it began.
         activations: u64 => right "TIMES",
         /// When it was last applied, since the cue; null before.
@@ -176,11 +176,11 @@ crate::rows! {
         /// Packets dropped because the queue was full.
         queue_full: Option<u64> => right "QUEUE FULL",
         /// Packets lost although not configured.
-        lost_by_emulation: Option<u64> => right "BROKEN",
+        lost_by_emulation: Option<u64> => right "LOST BY LAB",
         /// Packets delivered late.
         late: Option<u64> => right "LATE",
         /// Largest lateness.
-        worst_lateness_ns: Option<Span> => right "WORST",
+        worst_lateness_ns: Option<Span> => right "MAX LATE",
         /// Scheduling of the link's thread: `real-time`, `real-time, memory not locked` or
         /// `ordinary priority`.
         scheduling: Option<&'static str> => left "SCHEDULING",

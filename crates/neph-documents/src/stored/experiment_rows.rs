@@ -186,9 +186,9 @@ crate::rows! {
         /// Number of samples.
         count: u64 => right "SAMPLES",
         /// The lowest value.
-        min: f64 => right "LEAST" by |row| format!("{:.1}", row.min),
+        min: f64 => right "MIN" by |row| format!("{:.1}", row.min),
         /// The highest value.
-        max: f64 => right "MOST" by |row| format!("{:.1}", row.max),
+        max: f64 => right "MAX" by |row| format!("{:.1}", row.max),
         /// Samples: nanoseconds since the experiment's start, and the value.
         values: Vec<(i64, f64)>,
     }

@@ -26,7 +26,7 @@ crate::rows! {
         /// with too few pings.
         p50_ns: Option<Span> => right "P50" by |row| row.p50.to_string(),
         /// Maximum round trip; null without a reply.
-        max_ns: Option<Span> => right "MOST",
+        max_ns: Option<Span> => right "MAX",
         /// Each ping: send time in Unix nanoseconds, and round trip in nanoseconds, null without a
         /// reply.
         pings: Vec<(Wall, Option<Span>)>,

@@ -51,7 +51,7 @@ fn answer_on(
                 if window.is_new(tag.number) {
                     reply[..RrTag::LEN].copy_from_slice(&tag.encode());
                     // A reply that cannot be sent is lost, and the client counts it.
-                    if guard.may_answer() {
+                    if guard.take_permit() {
                         let _ = socket.send(&reply);
                     }
                     guard.answered()?;

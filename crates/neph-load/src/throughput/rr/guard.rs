@@ -27,15 +27,16 @@ pub(super) struct Guard<'a> {
     pub(super) busy_poll: bool,
     permit: Permit,
     /// Payload of a request and its reply.
-    both: u64,
-    latest: RawNanos,
+    transaction_bytes: u64,
+    /// When the client must have ended the test.
+    ends_at: RawNanos,
     /// Time of the last request of this stream, or of all: any thread may accept the next
     /// connection.
-    asked: RawNanos,
-    asked_of_all: Option<&'a AtomicI64>,
+    last_request: RawNanos,
+    last_request_of_all: Option<&'a AtomicI64>,
     rate: Option<Rate>,
     /// Requests since the last reading of the clock.
-    unread: u64,
+    uncounted: u64,
 }
 
 impl<'a> Guard<'a> {
@@ -51,43 +52,43 @@ impl<'a> Guard<'a> {
             bytes: 0,
         });
         Self {
-            latest: recorder.moment(duration + ALLOWANCE),
+            ends_at: recorder.moment(duration + ALLOWANCE),
             busy_poll: spec.busy_poll,
             permit: spec.permit.clone(),
-            both: u64::from(ask.request_bytes) + u64::from(ask.reply_bytes),
-            asked: now,
-            asked_of_all: None,
+            transaction_bytes: u64::from(ask.request_bytes) + u64::from(ask.reply_bytes),
+            last_request: now,
+            last_request_of_all: None,
             rate,
-            unread: 0,
+            uncounted: 0,
             recorder,
         }
     }
 
     /// Shares the time of the last request: a request of any of these streams counts for all.
-    pub(super) const fn share(&mut self, asked: &'a AtomicI64) {
-        self.asked_of_all = Some(asked);
+    pub(super) const fn share(&mut self, last_request: &'a AtomicI64) {
+        self.last_request_of_all = Some(last_request);
     }
 
     /// Counts an answered request.
     #[inline]
     pub(super) fn answered(&mut self) -> io::Result<()> {
         self.recorder.count();
-        self.unread += 1;
-        if self.unread < READ_EVERY {
+        self.uncounted += 1;
+        if self.uncounted < READ_EVERY {
             return Ok(());
         }
         self.read(clock::raw())
     }
 
-    /// Whether the permit allows a reply; if so, the reply is deducted.
+    /// Whether the permit allows a transaction; if so, its request and its reply are deducted.
     #[inline]
-    pub(super) fn may_answer(&self) -> bool {
-        self.permit.is_unlimited() || self.permit.message(self.both, clock::raw().0)
+    pub(super) fn take_permit(&self) -> bool {
+        self.permit.is_unlimited() || self.permit.message(self.transaction_bytes, clock::raw().0)
     }
 
     /// Waits until a reply is allowed; false after a stop.
     pub(super) fn await_permit(&mut self, stop: &Stop) -> io::Result<bool> {
-        while !self.may_answer() {
+        while !self.take_permit() {
             if stop.is_set() {
                 return Ok(false);
             }
@@ -99,13 +100,13 @@ impl<'a> Guard<'a> {
 
     /// Processes the requests since the last reading of the clock.
     fn read(&mut self, now: RawNanos) -> io::Result<()> {
-        let requests = std::mem::take(&mut self.unread);
-        self.asked = now;
-        if let Some(asked) = self.asked_of_all {
-            asked.store(now.0, Ordering::Relaxed);
+        let requests = std::mem::take(&mut self.uncounted);
+        self.last_request = now;
+        if let Some(last_request) = self.last_request_of_all {
+            last_request.store(now.0, Ordering::Relaxed);
         }
         self.recorder.tick(now);
-        self.be_in_time(now)?;
+        self.check_end_time(now)?;
         let Some(rate) = &mut self.rate else {
             return Ok(());
         };
@@ -114,21 +115,21 @@ impl<'a> Guard<'a> {
 
     /// Called after a time without requests.
     pub(super) fn idle(&mut self, now: RawNanos) -> io::Result<()> {
-        if self.unread > 0 {
+        if self.uncounted > 0 {
             self.read(now)?;
         }
         self.recorder.tick(now);
-        let of_all = self.asked_of_all.map(|asked| asked.load(Ordering::Relaxed));
-        let asked = of_all.unwrap_or(self.asked.0);
-        if Span::from_nanos(now.0 - asked) >= IDLE {
+        let of_all = self.last_request_of_all.map(|shared| shared.load(Ordering::Relaxed));
+        let last_request = of_all.unwrap_or(self.last_request.0);
+        if Span::from_nanos(now.0 - last_request) >= IDLE {
             return Err(io::Error::other(format!("no request came for {IDLE}")));
         }
-        self.be_in_time(now)
+        self.check_end_time(now)
     }
 
     /// Ends a client that continues after the end of its test.
-    fn be_in_time(&self, now: RawNanos) -> io::Result<()> {
-        if now >= self.latest {
+    fn check_end_time(&self, now: RawNanos) -> io::Result<()> {
+        if now >= self.ends_at {
             let late = format!("the client did not end the test {ALLOWANCE} after its time");
             return Err(io::Error::other(late));
         }
