@@ -167,7 +167,7 @@ impl Dispatcher {
             }
             out.await_answer(now);
             if out.is_cancelled {
-                out.cancelled.get_or_insert(now);
+                out.await_end(now);
             }
             let asking = Asking {
                 id: *id,

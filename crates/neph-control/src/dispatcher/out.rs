@@ -18,6 +18,8 @@ const REPEAT_FETCH: Span = Span::from_secs(5);
 const ASK: Span = Span::from_secs(2);
 /// Time without an answer until a warning is printed.
 const MISSED: Span = Span::from_secs(5);
+/// The same after a cancellation.
+const MISSED_END: Span = Span::from_secs(2);
 
 /// Maximum time between the sending of an order and its start.
 const UNDER_WAY: Span = Span::from_secs(60);
@@ -81,6 +83,8 @@ pub(super) struct Out {
     pub(super) is_cancelled: bool,
     /// Since when the cancellation is unanswered.
     pub(super) cancelled: Option<Span>,
+    /// A message about the unanswered cancellation was printed.
+    pub(super) is_end_missed: bool,
     pub(super) is_prepared: bool,
     /// Latest end, once it is known to run.
     pub(super) until: Option<Wall>,
@@ -98,6 +102,7 @@ impl Out {
             is_missed: false,
             is_cancelled: false,
             cancelled: None,
+            is_end_missed: false,
             is_prepared: false,
             until: None,
         }
@@ -185,6 +190,20 @@ impl Out {
             tracing::warn!(
                 "agent {} does not answer; its order waits until it does",
                 self.agent
+            );
+        }
+    }
+
+    /// Reports once that the agent has not ended a cancelled order yet.
+    pub(super) fn await_end(&mut self, now: Span) {
+        let since = *self.cancelled.get_or_insert(now);
+        let is_open = !matches!(self.stage, Stage::Reported | Stage::Stored);
+        if is_open && now - since > MISSED_END && !self.is_end_missed {
+            self.is_end_missed = true;
+            tracing::warn!(
+                "agent {} has not ended its order yet; waiting for it at most {} s",
+                self.agent,
+                super::MOST_AFTER_CANCEL.nanos() / 1_000_000_000
             );
         }
     }
