@@ -98,12 +98,23 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     plan
 }
 
-/// Sizes that are not sent as the plan asks for them.
-fn raised(endpoints: &[Endpoint]) -> impl Iterator<Item = String> {
-    endpoints.iter().flat_map(|endpoint| {
-        let reported = endpoint.axes.raised.iter();
-        reported.map(|why| format!("endpoint '{}': {why}", endpoint.name))
-    })
+/// Sizes that are not sent as the plan asks for them; endpoints with the same reason share a note.
+fn raised(endpoints: &[Endpoint]) -> Vec<String> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for endpoint in endpoints {
+        for reason in &endpoint.axes.raised {
+            match notes.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(&endpoint.name),
+                None => notes.push((reason, vec![&endpoint.name])),
+            }
+        }
+    }
+    let note = |(reason, names): &(&str, Vec<&str>)| match names.as_slice() {
+        [only] => format!("endpoint '{only}': {reason}"),
+        [first, others @ ..] => format!("endpoint '{first}' and {} more: {reason}", others.len()),
+        [] => String::new(),
+    };
+    notes.iter().map(note).collect()
 }
 
 /// Blocks that the report is to show must be there.
