@@ -16,7 +16,7 @@ const REPORTED: u32 = 10;
 pub(crate) fn answer(order: &ReflectorOrder, desk: &Desk) -> Result<(), OrderFailed> {
     let operation = || format!("answer probes at {}", order.spec.address);
     let reflector = Reflecting::start(&order.spec, None, desk.permit());
-    let reflector = reflector.map_err(|why| failed(operation(), why))?;
+    let reflector = reflector.map_err(|reason| failed(operation(), reason))?;
     let began = neph_probe::now();
     let mut ticks = 0;
     loop {
@@ -86,12 +86,12 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut executor = LocalExecutor::new();
         executor.submit(order(taken.local_addr().expect("bound")));
-        let Update::Done(Err(why)) = next(&mut executor) else {
+        let Update::Done(Err(reason)) = next(&mut executor) else {
             panic!("it cannot listen")
         };
         assert!(
-            why.to_string().starts_with("answer probes at 127.0.0.1"),
-            "{why}"
+            reason.to_string().starts_with("answer probes at 127.0.0.1"),
+            "{reason}"
         );
     }
 }

@@ -67,10 +67,10 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
         wanted: &wanted,
         way: Some(CaptureMethod::Ring),
     })
-    .map_err(|why| failed(operation(), why))?;
-    let file = place.file().map_err(|why| {
+    .map_err(|reason| failed(operation(), reason))?;
+    let file = place.file().map_err(|reason| {
         let path = place.path();
-        failed(operation(), format!("write {}: {why}", path.display()))
+        failed(operation(), format!("write {}: {reason}", path.display()))
     })?;
     let captured = thread::scope(|scope| {
         let _sampled = order
@@ -111,8 +111,11 @@ fn record(
     });
     let until = until.filter(|_| !writing.is_refused());
     let (seen, packets) = (capture_interface.seen(), writing.packets());
-    let written = writing.close().map_err(|why| why.to_string());
-    let fault = recorded.map_err(|why| why.to_string()).and(written).err();
+    let written = writing.close().map_err(|reason| reason.to_string());
+    let fault = recorded
+        .map_err(|reason| reason.to_string())
+        .and(written)
+        .err();
     Captured {
         kernel: kernel(),
         packets,
@@ -156,10 +159,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let captures = folder.path().join("captures");
         let mut executor = LocalExecutor::new().with_captures(captures.clone());
-        let why = failure("no-such-one", &mut executor);
-        assert!(why.starts_with("capture at no-such-one failed: "), "{why}");
+        let reason = failure("no-such-one", &mut executor);
+        assert!(
+            reason.starts_with("capture at no-such-one failed: "),
+            "{reason}"
+        );
         assert!(!captures.exists());
-        let why = failure("lo", &mut LocalExecutor::new());
-        assert!(why.contains("a stream of bytes"), "{why}");
+        let reason = failure("lo", &mut LocalExecutor::new());
+        assert!(reason.contains("a stream of bytes"), "{reason}");
     }
 }

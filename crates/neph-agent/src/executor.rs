@@ -121,9 +121,9 @@ impl Executor for LocalExecutor {
         match thread.spawn(carry_out) {
             Ok(thread) => drop(self.running.insert(ticket, Running { stop, thread })),
             Err(error) => {
-                let why = failed("begin a thread", error);
+                let reason = failed("begin a thread", error);
                 // The thread took its desk with it.
-                Desk::new(ticket, self.sender.clone()).report(Update::Done(Err(why)));
+                Desk::new(ticket, self.sender.clone()).report(Update::Done(Err(reason)));
             }
         }
         ticket
@@ -201,11 +201,11 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
         Order::Capture(order) => return capture(order, Ticket(0), None, desk),
         Order::Load(order) => match load::make(order, desk) {
             Ok(()) => OrderResult::Load,
-            Err(why) => return desk.report(Update::Done(Err(why))),
+            Err(reason) => return desk.report(Update::Done(Err(reason))),
         },
         Order::Reflector(order) => match answering::answer(order, desk) {
             Ok(()) => OrderResult::Reflector,
-            Err(why) => return desk.report(Update::Done(Err(why))),
+            Err(reason) => return desk.report(Update::Done(Err(reason))),
         },
     };
     desk.report(Update::Done(Ok(result)));

@@ -22,19 +22,19 @@ pub(crate) fn carry_out(
     yard: &Yard,
 ) -> Each<ExperimentResult> {
     let ready = yard.enter(orders).and_then(|stay| {
-        let asked = start::reached(orders, ask_all(orders, desk, yard), desk.stop());
-        Ok((stay, allotted(asked)?))
+        let requested = start::reached(orders, ask_all(orders, desk, yard), desk.stop());
+        Ok((stay, allotted(requested)?))
     });
     let (stay, ready) = match ready {
         Ok(ready) => ready,
-        Err(why) => {
-            desk.report(Update::Prepared(vec![Err(why.clone()); orders.len()]));
-            return vec![Err(why); orders.len()];
+        Err(reason) => {
+            desk.report(Update::Prepared(vec![Err(reason.clone()); orders.len()]));
+            return vec![Err(reason); orders.len()];
         }
     };
     let prepared = ready.iter().map(|one| match one {
         Ok(ready) => Ok(prepared(ready)),
-        Err(why) => Err(why.clone()),
+        Err(reason) => Err(reason.clone()),
     });
     desk.report(Update::Prepared(prepared.collect()));
     run(orders, ready, desk, stay)
@@ -50,11 +50,11 @@ fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> 
             .iter()
             .map(|order| scope.spawn(move || ask(order, desk, yard)))
             .collect();
-        let asked = asking.into_iter().map(|one| {
-            let asked = one.join();
-            asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let requested = asking.into_iter().map(|one| {
+            let requested = one.join();
+            requested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        asked.collect()
+        requested.collect()
     })
 }
 
@@ -72,15 +72,15 @@ fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, Order
 
 /// Shares the process's open files between the fleets. All begin at the same time, for any duration of
 /// the identification of each server.
-fn allotted(mut asked: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
-    let ready = asked.iter_mut().flatten();
+fn allotted(mut requested: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
+    let ready = requested.iter_mut().flatten();
     let fleets: Vec<_> = ready.filter_map(|one| one.fleet.as_mut()).collect();
     allot_files(&mut { fleets }).map_err(|error| failed("begin the fleets", error))?;
     let origin = neph_probe::anchor();
-    for ready in asked.iter_mut().flatten() {
+    for ready in requested.iter_mut().flatten() {
         ready.origin = origin;
     }
-    Ok(asked)
+    Ok(requested)
 }
 
 fn prepared(ready: &Ready) -> Prepared {

@@ -146,9 +146,9 @@ fn polite(interval: Span) -> Result<(), OrderFailed> {
         targets: 1,
         interval,
     };
-    let least = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
+    let min = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
     schedule.check(None).map(drop).map_err(|_| {
-        let why = format!("the shortest interval of syn:// is {least}");
+        let why = format!("the shortest interval of syn:// is {min}");
         failed(format!("send a SYN every {interval}"), why)
     })
 }

@@ -55,11 +55,11 @@ impl<E: Executor> JournallingExecutor<E> {
     fn journalled(&self, experiments: &[ExperimentId]) -> Option<OrderFailed> {
         let mut paths = experiments.iter().map(|id| journal_path(&self.folder, *id));
         let path = paths.find(|path| path.exists())?;
-        let why = format!(
+        let reason = format!(
             "it was carried out before: its journal is {}",
             path.display()
         );
-        Some(failed("carry an experiment out", why))
+        Some(failed("carry an experiment out", reason))
     }
 
     /// An update under this executor's ticket, once its records are in a journal; `None` if that fails.
@@ -84,8 +84,8 @@ impl<E: Executor> JournallingExecutor<E> {
             | Update::Captured(_)
             | Update::Done(_) => Ok(()),
         };
-        if let Err(why) = kept {
-            running.refused = Some(why);
+        if let Err(reason) = kept {
+            running.refused = Some(reason);
             self.inner.cancel(inner);
             return None;
         }
@@ -196,10 +196,10 @@ mod tests {
     fn what_is_reported_is_in_the_journal_and_an_experiment_is_carried_out_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let ours = reflector();
-        let asked = order(&format!("ws://{}", ours.address()));
-        let (id, nowhere) = (asked.experiment.id, order("ws://127.0.0.1:1"));
+        let requested = order(&format!("ws://{}", ours.address()));
+        let (id, nowhere) = (requested.experiment.id, order("ws://127.0.0.1:1"));
         let mut executor = JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
-        let all = Order::Experiments(vec![nowhere.clone(), asked.clone()]);
+        let all = Order::Experiments(vec![nowhere.clone(), requested.clone()]);
         let ticket = executor.submit(all);
         let mut reported = Vec::new();
         for update in followed(&mut executor, ticket) {
@@ -221,27 +221,33 @@ mod tests {
         let none = journal_path(folder.path(), nowhere.experiment.id);
         assert!(!none.exists(), "it did not begin");
 
-        let ticket = executor.submit(Order::Experiments(vec![asked]));
+        let ticket = executor.submit(Order::Experiments(vec![requested]));
         let updates = followed(&mut executor, ticket);
-        let [Update::Done(Err(why))] = &updates[..] else {
+        let [Update::Done(Err(reason))] = &updates[..] else {
             panic!("{updates:?}")
         };
-        assert!(why.to_string().contains("carried out before"), "{why}");
+        assert!(
+            reason.to_string().contains("carried out before"),
+            "{reason}"
+        );
     }
 
     #[test]
     fn an_order_whose_journal_cannot_be_kept_fails_and_reports_nothing_that_is_not_safe() {
         let folder = tempfile::tempdir().expect("a folder");
         let ours = reflector();
-        let mut asked = order(&format!("ws://{}", ours.address()));
-        asked.scenario.messages = 100_000;
+        let mut requested = order(&format!("ws://{}", ours.address()));
+        requested.scenario.messages = 100_000;
         let gone = folder.path().join("gone");
         let mut executor = JournallingExecutor::new(LocalExecutor::new(), gone);
-        let ticket = executor.submit(Order::Experiments(vec![asked]));
+        let ticket = executor.submit(Order::Experiments(vec![requested]));
         let updates = followed(&mut executor, ticket);
-        let [Update::Done(Err(why))] = &updates[..] else {
+        let [Update::Done(Err(reason))] = &updates[..] else {
             panic!("{updates:?}")
         };
-        assert!(why.to_string().starts_with("begin a journal"), "{why}");
+        assert!(
+            reason.to_string().starts_with("begin a journal"),
+            "{reason}"
+        );
     }
 }

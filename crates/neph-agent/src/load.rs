@@ -216,11 +216,12 @@ pub(crate) fn make(order: &LoadOrder, desk: &Desk) -> Result<(), OrderFailed> {
         LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
         LoadWork::Stream { to, .. } => format!("stream to {to}"),
     };
-    let ready = ReadyLoad::of(order, desk.permit()).map_err(|why| failed(operation(), why))?;
+    let ready =
+        ReadyLoad::of(order, desk.permit()).map_err(|reason| failed(operation(), reason))?;
     let done = ready.run(&|| {}, desk.stop());
-    let done = done.map_err(|why| failed(operation(), why))?;
+    let done = done.map_err(|reason| failed(operation(), reason))?;
     let fault = done.fault().filter(|_| !desk.stop().is_set());
-    fault.map_or(Ok(()), |why| Err(failed(operation(), why)))
+    fault.map_or(Ok(()), |reason| Err(failed(operation(), reason)))
 }
 
 fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
@@ -260,8 +261,8 @@ fn fit(size: ByteSize) -> Result<usize, LoadRefused> {
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-fn no_more(asked: u64, most: u64, what: &'static str) -> Result<(), LoadRefused> {
-    if asked > most {
+fn no_more(requested: u64, most: u64, what: &'static str) -> Result<(), LoadRefused> {
+    if requested > most {
         let most = most.to_string();
         return Err(LoadRefused::TooMuch { what, most });
     }
@@ -310,7 +311,7 @@ mod tests {
             rate: Some(rate),
         };
         for load in [LoadSpec::Cpu(share), flow, LoadSpec::Stream { to, rate }] {
-            made(load.clone()).unwrap_or_else(|why| panic!("{load:?}: {why}"));
+            made(load.clone()).unwrap_or_else(|reason| panic!("{load:?}: {reason}"));
         }
     }
 
@@ -343,8 +344,11 @@ mod tests {
     #[test]
     fn a_load_that_nobody_takes_says_so() {
         let to = "127.0.0.1:1".to_owned();
-        let why = made(LoadSpec::Flow { to, rate: None }).expect_err("nobody is there");
-        assert!(why.to_string().starts_with("send to 127.0.0.1:1"), "{why}");
+        let reason = made(LoadSpec::Flow { to, rate: None }).expect_err("nobody is there");
+        assert!(
+            reason.to_string().starts_with("send to 127.0.0.1:1"),
+            "{reason}"
+        );
     }
 
     #[test]

@@ -9,8 +9,10 @@ use crate::failure::failed;
 
 /// Whether the flow can run as what was found. `expected`: it must be a reflector.
 pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), OrderFailed> {
-    let why = match &found.silence {
-        Some(why) if expected || must_answer(main.target.kind(), found.accepted) => why.as_str(),
+    let reason = match &found.silence {
+        Some(reason) if expected || must_answer(main.target.kind(), found.accepted) => {
+            reason.as_str()
+        }
         None if expected && main.target.kind().is_identified() && !found.reflector => {
             "a third-party server answers where a reflector of this campaign should be"
         }
@@ -23,7 +25,7 @@ pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
     } else {
         String::new()
     };
-    Err(failed(format!("asking {target}{at} who it is"), why))
+    Err(failed(format!("asking {target}{at} who it is"), reason))
 }
 
 /// Whether silence means that the server is unknown. A service on TCP may accept a connection and not
@@ -47,7 +49,7 @@ pub(crate) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
         || kind
             .facts()
             .longest_echo
-            .is_some_and(|most| request <= most && response == request);
+            .is_some_and(|max| request <= max && response == request);
     (!applied).then_some(Warning::SizesNotApplied { request, response })
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn begin<'scope>(
     let over = Stop::new();
     let until = over.clone();
     let thread = thread::Builder::new().name("neph-samples".to_owned());
-    if let Err(why) = thread.spawn_scoped(scope, move || report(path, desk, &until)) {
-        tracing::warn!("no samples of a capture: {why}");
+    if let Err(reason) = thread.spawn_scoped(scope, move || report(path, desk, &until)) {
+        tracing::warn!("no samples of a capture: {reason}");
     }
     Sampled(over)
 }
@@ -60,9 +60,9 @@ fn report(path: PathBuf, desk: &Desk, over: &Stop) {
                 clock: None,
                 pcap,
             })),
-            Err(why) => {
+            Err(reason) => {
                 // The whole capture is judged in any case.
-                tracing::warn!("no more samples of a capture: {why}");
+                tracing::warn!("no more samples of a capture: {reason}");
                 return;
             }
         }

@@ -35,8 +35,8 @@ pub(crate) fn routes(
     let traced = neph_probe::trace(&spec, ready.site.as_ref(), stop);
     match traced {
         Ok(traced) => {
-            for why in &traced.left_out {
-                intake.untraced("the route of a flow is not known", why);
+            for reason in &traced.left_out {
+                intake.untraced("the route of a flow is not known", reason);
             }
             // Cut short, it would lack routers.
             Some(traced.trace).filter(|_| !stop.is_set())

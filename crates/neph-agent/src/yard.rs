@@ -109,15 +109,15 @@ impl Yard {
         };
         let wanted = State::of(first);
         if shared.users > 0 && shared.state != wanted {
-            let why = "another order needs it in another season or under another load";
-            return Err(failed("use the lab", why));
+            let reason = "another order needs it in another season or under another load";
+            return Err(failed("use the lab", reason));
         }
         if shared.users == 0 {
             let entered = shared.ground.enter(wanted.season.as_deref());
-            entered.map_err(|why| failed("bring the season's lab up", why))?;
+            entered.map_err(|reason| failed("bring the season's lab up", reason))?;
             // What ended here had nothing measured during it.
             let stressed = shared.ground.stress(&wanted.loads).map(drop);
-            stressed.map_err(|why| failed("load the lab's sites", why))?;
+            stressed.map_err(|reason| failed("load the lab's sites", reason))?;
             shared.state = wanted;
         }
         shared.users += 1;
@@ -183,8 +183,8 @@ impl<'a> Stay<'a> {
         if shared.users > 0 {
             return LoadsDone::default();
         }
-        shared.ground.stress(&[]).unwrap_or_else(|why| {
-            tracing::warn!("{why}");
+        shared.ground.stress(&[]).unwrap_or_else(|reason| {
+            tracing::warn!("{reason}");
             LoadsDone::default()
         })
     }

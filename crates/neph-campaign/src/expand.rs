@@ -190,9 +190,9 @@ impl Combination<'_> {
     }
 
     /// Whether it sends what one of these sizes becomes.
-    fn is_of_size(&self, asked: &[ByteSize]) -> bool {
+    fn is_of_size(&self, requested: &[ByteSize]) -> bool {
         let becomes = |size: &ByteSize| self.endpoint.sent(*size) == self.request_size;
-        asked.is_empty() || asked.iter().any(becomes)
+        requested.is_empty() || requested.iter().any(becomes)
     }
 
     fn scenario(&self, plan: &Plan) -> Scenario {

@@ -111,7 +111,7 @@ pub fn circuit_name(circuit: &PlannedCircuit) -> String {
 ///
 /// # Errors
 /// Nothing can be measured, or more than is allowed.
-pub fn design(plan: &Plan, asked: &Asked) -> Result<Design, NoDesign> {
+pub fn design(plan: &Plan, requested: &Asked) -> Result<Design, NoDesign> {
     if plan.agents.is_empty() {
         return Err(NoDesign::NoAgents);
     }
@@ -131,11 +131,11 @@ pub fn design(plan: &Plan, asked: &Asked) -> Result<Design, NoDesign> {
         more if more > MOST_PAIRS => return Err(NoDesign::TooMany(more)),
         _ => {}
     }
-    let least = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;
-    let blocks = asked
+    let min = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;
+    let blocks = requested
         .blocks
-        .unwrap_or_else(|| u32::try_from(least).unwrap_or(u32::MAX));
-    let bytes = bytes(asked, Runs::of(&pairs, blocks))?;
+        .unwrap_or_else(|| u32::try_from(min).unwrap_or(u32::MAX));
+    let bytes = bytes(requested, Runs::of(&pairs, blocks))?;
     let mut found = Design {
         circuits: all,
         pairs,
@@ -144,7 +144,7 @@ pub fn design(plan: &Plan, asked: &Asked) -> Result<Design, NoDesign> {
         bytes,
         text: String::new(),
     };
-    found.text = design_text::text(plan, &found, asked)?;
+    found.text = design_text::text(plan, &found, requested)?;
     Ok(found)
 }
 
@@ -161,17 +161,17 @@ impl Runs {
 }
 
 /// The payload of all transfers, unless it is more than is allowed.
-fn bytes(asked: &Asked, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
-    let millis = u64::try_from(asked.duration.nanos() / 1_000_000).unwrap_or(0);
-    let each = u128::from(asked.rate.bits_per_second()) * u128::from(millis) / 8000;
+fn bytes(requested: &Asked, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
+    let millis = u64::try_from(requested.duration.nanos() / 1_000_000).unwrap_or(0);
+    let each = u128::from(requested.rate.bits_per_second()) * u128::from(millis) / 8000;
     let bytes = u64::try_from(each * u128::from(runs)).unwrap_or(u64::MAX);
-    if bytes > asked.bytes.0 {
+    if bytes > requested.bytes.0 {
         return Err(NoDesign::TooManyBytes {
             runs,
-            duration: asked.duration.exact(),
-            rate: asked.rate.exact(),
+            duration: requested.duration.exact(),
+            rate: requested.rate.exact(),
             bytes: ByteSize(bytes),
-            most: asked.bytes,
+            most: requested.bytes,
         });
     }
     Ok(ByteSize(bytes))

@@ -36,8 +36,8 @@ pub fn resolve(
                 Ok(found) if found.is_empty() => Err("it has no address".to_owned()),
                 answer => answer,
             });
-        if let Err(why) = answer {
-            let what = format!("host '{host}' cannot be resolved: {why}");
+        if let Err(reason) = answer {
+            let what = format!("host '{host}' cannot be resolved: {reason}");
             let fault = if is_site {
                 Fault::new(what, format!("add address to [[site]] '{host}'"))
             } else {

@@ -68,10 +68,10 @@ const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\"
 
 /// A name stands for one load only, and a load has one name: else two labels would be one, or one load two
 /// scenarios.
-pub(crate) fn check_names(asked: &[Placed<Stress>], problems: &Problems<'_>) {
-    for (index, one) in asked.iter().enumerate() {
+pub(crate) fn check_names(requested: &[Placed<Stress>], problems: &Problems<'_>) {
+    for (index, one) in requested.iter().enumerate() {
         let own = &one.value;
-        let clash = asked[..index]
+        let clash = requested[..index]
             .iter()
             .map(|other| &other.value)
             .find(|known| {

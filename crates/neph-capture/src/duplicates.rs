@@ -99,26 +99,26 @@ impl DuplicateFilter {
             at,
         };
         let one = self.one(packet);
-        let mut seen = self.set(hash).iter_mut().flatten();
-        let found = seen.find(|seen| seen.is_identical(hash, this.layers));
-        let Some(seen) = found else {
+        let mut observed = self.set(hash).iter_mut().flatten();
+        let found = observed.find(|observed| observed.is_identical(hash, this.layers));
+        let Some(observed) = found else {
             self.remember(this);
             self.mirrored.once(one);
             return Shown::First;
         };
-        let later = seen.later(at);
+        let later = observed.later(at);
         if later >= SOON {
-            *seen = this;
+            *observed = this;
             self.mirrored.once(one);
             return Shown::First;
         }
-        if seen.interface != interface || seen.layers != this.layers {
+        if observed.interface != interface || observed.layers != this.layers {
             self.copies += 1;
             return Shown::Elsewhere;
         }
         if later >= MIRRORED {
             // A retransmission: the next packet may be its copy.
-            seen.at = at;
+            observed.at = at;
         }
         if self.mirrored.repeats(one, later) {
             self.copies += 1;
@@ -179,9 +179,9 @@ impl DuplicateFilter {
         loop {
             let is_full_grown = self.places.len() >= SETS.end() * WAYS;
             let set = self.set(this.hash).iter_mut();
-            let oldest = set.min_by_key(|place| place.map(|seen| seen.at));
+            let oldest = set.min_by_key(|place| place.map(|observed| observed.at));
             let Some(place) = oldest else { return };
-            if is_full_grown || !place.is_some_and(|seen| seen.later(this.at) < SOON) {
+            if is_full_grown || !place.is_some_and(|observed| observed.later(this.at) < SOON) {
                 *place = Some(this);
                 return;
             }
@@ -193,10 +193,13 @@ impl DuplicateFilter {
     fn grow(&mut self) {
         let more = vec![None; self.places.len() * 2];
         let before = std::mem::replace(&mut self.places, more);
-        for seen in before.into_iter().flatten() {
-            let empty = self.set(seen.hash).iter_mut().find(|place| place.is_none());
+        for observed in before.into_iter().flatten() {
+            let empty = self
+                .set(observed.hash)
+                .iter_mut()
+                .find(|place| place.is_none());
             if let Some(place) = empty {
-                *place = Some(seen);
+                *place = Some(observed);
             }
         }
     }

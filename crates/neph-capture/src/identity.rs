@@ -216,8 +216,8 @@ mod tests {
         tagged.extend([0x81, 0, 0, 42, 8, 0]);
         tagged.extend(&packet);
         let length = u32::try_from(tagged.len()).unwrap();
-        let seen = dissect(Link::Ethernet, &tagged, length).unwrap();
-        assert_eq!(Identity::of(&seen), of(&packet));
+        let observed = dissect(Link::Ethernet, &tagged, length).unwrap();
+        assert_eq!(Identity::of(&observed), of(&packet));
     }
 
     #[test]

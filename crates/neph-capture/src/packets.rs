@@ -31,18 +31,18 @@ pub(crate) fn body(protocol: u8, nth: u8, bytes: u16) -> Vec<u8> {
     body
 }
 
-/// The packets that carry it from host 1 to host 2, none with more than `most` bytes of it.
+/// The packets that carry it from host 1 to host 2, none with more than `max` bytes of it.
 pub(crate) fn packets(
     is_six: bool,
     protocol: u8,
     number: u8,
     body: &[u8],
-    most: usize,
+    max: usize,
 ) -> Vec<Vec<u8>> {
-    let pieces = body.chunks(most);
+    let pieces = body.chunks(max);
     let last = pieces.len() - 1;
     let packet = |(nth, piece): (usize, &[u8])| {
-        let at = u16::try_from(nth * most).unwrap();
+        let at = u16::try_from(nth * max).unwrap();
         let (more, is_fragment) = (nth < last, last > 0);
         let mut packet = if is_six {
             let extension = if is_fragment { 8 } else { 0 };

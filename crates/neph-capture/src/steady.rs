@@ -66,10 +66,10 @@ impl Steady {
     /// The steady time of a record that is no packet. `None` where it does not show how long the capture ran.
     pub(crate) fn alongside(&self, stamp: i64) -> Option<i64> {
         let at = stamp.saturating_add(self.added());
-        let least = self
+        let min = self
             .latest
             .map_or(i64::MIN, |latest| latest.saturating_sub(DISORDER));
-        (self.falls.is_empty() || at >= least).then_some(at)
+        (self.falls.is_empty() || at >= min).then_some(at)
     }
 
     /// All falls, in order.

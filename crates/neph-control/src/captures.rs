@@ -99,11 +99,11 @@ struct Open {
 }
 
 /// Why there is no capture, as a sentence.
-fn reported(why: &OrderFailed) -> String {
-    if why.operation == REFUSED {
-        format!("the agent refuses: {}", why.reason)
+fn reported(reason: &OrderFailed) -> String {
+    if reason.operation == REFUSED {
+        format!("the agent refuses: {}", reason.reason)
     } else {
-        why.to_string()
+        reason.to_string()
     }
 }
 
@@ -145,11 +145,11 @@ impl<B: Bus> Agents for AgentCaptures<B> {
             }
             let updates = match self.executor.poll(PATIENCE) {
                 Ok(updates) => updates,
-                Err(why) => {
+                Err(reason) => {
                     // A capture is never continued.
-                    let why = why.0.strip_suffix(LATER).unwrap_or(&why.0);
+                    let reason = reason.0.strip_suffix(LATER).unwrap_or(&reason.0);
                     for one in open.values() {
-                        course.ended(one.place, Err(why.to_owned()));
+                        course.ended(one.place, Err(reason.to_owned()));
                     }
                     break;
                 }

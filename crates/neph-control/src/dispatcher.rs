@@ -323,8 +323,10 @@ impl Dispatcher {
             return Ok(Vec::new());
         }
         if part.bytes.is_empty() || here + part.bytes.len() as u64 > wanted.bytes {
-            let why = "its files are not as long as the agent reported";
-            let lost = self.of(agent, part.id).map(|out| (part.id, out.lost(why)));
+            let reason = "its files are not as long as the agent reported";
+            let lost = self
+                .of(agent, part.id)
+                .map(|out| (part.id, out.lost(reason)));
             return Ok(lost.into_iter().collect());
         }
         self.inbox.append(part.id, wanted.file, &part.bytes)?;

@@ -333,15 +333,15 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                     self.dispatcher.disconnected(&agent);
                     continue;
                 }
-                FromBus::Refused(why) => return Err(ExecutorLost(why)),
+                FromBus::Refused(reason) => return Err(ExecutorLost(reason)),
             };
             for (id, update) in self.dispatcher.received(&agent, message)? {
                 updates.extend(self.note(id, update)?);
             }
         }
         self.send_due()?;
-        if let Some(why) = self.standing.refused() {
-            return Err(ExecutorLost(why.to_owned()));
+        if let Some(reason) = self.standing.refused() {
+            return Err(ExecutorLost(reason.to_owned()));
         }
         // Reports come first.
         let silent = self.dispatcher.unanswered((self.elapsed.0)());

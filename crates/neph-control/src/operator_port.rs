@@ -271,8 +271,8 @@ mod tests {
         let wrong = clock.now().unix_nanos() - (now() + ahead).unix_nanos();
         assert!(wrong.abs() < 1_000_000_000, "{wrong}");
         assert!(!clock.read(b"") && !clock.read(b"hello"));
-        for most in [i64::MIN, i64::MAX] {
-            assert!(clock.read(&most.to_le_bytes()));
+        for max in [i64::MIN, i64::MAX] {
+            assert!(clock.read(&max.to_le_bytes()));
             assert!(clock.now() != now(), "it is bounded");
         }
     }

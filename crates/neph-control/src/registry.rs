@@ -224,8 +224,12 @@ impl Registry {
     ///
     /// # Errors
     /// The invitation is void, the key is invalid, the name is in use, or a disk operation failed.
-    pub fn enrol(&self, asked: &Enrolment, now: Wall) -> Result<(Holder, String), RegistryError> {
-        let path = self.invitation_path(&asked.secret);
+    pub fn enrol(
+        &self,
+        requested: &Enrolment,
+        now: Wall,
+    ) -> Result<(Holder, String), RegistryError> {
+        let path = self.invitation_path(&requested.secret);
         let open: Option<Open> = read_json(&path).ok().flatten();
         let open = open.ok_or(RegistryError::Void)?;
         // Of two concurrent requests only one can remove it.
@@ -238,7 +242,7 @@ impl Registry {
         if self.path_of(&holder).exists() {
             return Err(RegistryError::NameTaken(role, holder.name));
         }
-        let key = BASE64_STANDARD.decode(&asked.public_key);
+        let key = BASE64_STANDARD.decode(&requested.public_key);
         let key = key.map_err(|error| AuthorityError::Wrong(error.to_string()))?;
         let bus_user = match role {
             Role::Agent => format!("{}{BUS_END}", &hex(&Sha256::digest(&key))[..32]),

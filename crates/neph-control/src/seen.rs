@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_clock_is_kept_every_five_minutes_and_for_four_hours() {
-        let mut seen = Seen::default();
+        let mut observed = Seen::default();
         for second in (0..6 * 3600).step_by(5) {
             let clock = ClockApart {
                 offset: Span::from_nanos(second),
@@ -194,9 +194,13 @@ mod tests {
                 clock: Some(clock),
                 refusals: BTreeMap::new(),
             };
-            seen.received(&FromAgent::Beat(beat), at(second));
+            observed.received(&FromAgent::Beat(beat), at(second));
         }
-        let readings: Vec<i64> = seen.clocks.iter().map(|one| one.at.unix_nanos()).collect();
+        let readings: Vec<i64> = observed
+            .clocks
+            .iter()
+            .map(|one| one.at.unix_nanos())
+            .collect();
         assert_eq!(readings.len(), CLOCKS);
         let steps = readings.windows(2).map(|pair| pair[1] - pair[0]);
         assert!(steps.into_iter().all(|step| step == CLOCK_EVERY.nanos()));
@@ -205,8 +209,8 @@ mod tests {
     #[test]
     fn an_order_is_followed_from_its_sending_until_it_is_stored() {
         let id = OrderId::new();
-        let mut seen = Seen::default();
-        seen.orders.push_back(order(id));
+        let mut observed = Seen::default();
+        observed.orders.push_back(order(id));
         let running = OrderState::Running { prepared: None };
         let failed = OrderState::Ended(Box::new(Ended {
             prepared: None,
@@ -219,9 +223,9 @@ mod tests {
             let other = OrderId::new();
             for id in [other, id] {
                 let state = state.clone();
-                seen.received(&FromAgent::State { id, state }, at(second));
+                observed.received(&FromAgent::State { id, state }, at(second));
             }
-            let one = &seen.orders[0];
+            let one = &observed.orders[0];
             states.push((one.changed, one.state.clone()));
         }
         let reason = "begin failed: no".to_owned();
@@ -235,6 +239,6 @@ mod tests {
             (at(4), SeenState::StoredFailure { reason }),
         ];
         assert_eq!(states, expected);
-        assert_eq!(seen.orders.len(), 1);
+        assert_eq!(observed.orders.len(), 1);
     }
 }

@@ -257,12 +257,12 @@ async fn agent(
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let Some(proved) = proved else {
-        let why = "your certificate is of no agent that is enrolled here";
-        return (StatusCode::UNAUTHORIZED, CLOSE, why).into_response();
+        let reason = "your certificate is of no agent that is enrolled here";
+        return (StatusCode::UNAUTHORIZED, CLOSE, reason).into_response();
     };
     if proved.holder.role != Role::Agent {
-        let why = "your certificate is not an agent's";
-        return (StatusCode::FORBIDDEN, CLOSE, why).into_response();
+        let reason = "your certificate is not an agent's";
+        return (StatusCode::FORBIDDEN, CLOSE, reason).into_response();
     }
     upgrade
         .max_message_size(LONGEST_FRAME)
@@ -355,7 +355,7 @@ async fn redeem(mut socket: WebSocket, shared: Shared) {
         return;
     };
     let enrolled = match serde_json::from_str(&text) {
-        Ok(asked) => shared.registry.enrol(&asked, now()),
+        Ok(requested) => shared.registry.enrol(&requested, now()),
         Err(error) => Err(AuthorityError::Wrong(error.to_string()).into()),
     };
     let answer = match enrolled {

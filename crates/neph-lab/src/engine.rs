@@ -262,11 +262,11 @@ impl Engine {
         })?;
         let slept = Span::from_nanos(clock::raw().0 - before);
         self.lead.slept(slept);
-        let asked = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
-        if let Some(asked) = asked.filter(|asked| *asked > 0)
+        let requested = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
+        if let Some(requested) = requested.filter(|requested| *requested > 0)
             && !awaited.iter().any(Awaited::has_something)
         {
-            self.lead.woke(slept - Span::from_nanos(asked));
+            self.lead.woke(slept - Span::from_nanos(requested));
         }
         let [a, b, stop] = &awaited;
         Ok(match () {

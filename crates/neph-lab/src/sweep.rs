@@ -48,14 +48,14 @@ fn until_gone(
     patience: Duration,
 ) -> io::Result<bool> {
     let deadline = Deadline::after(patience);
-    let mut asked = BTreeSet::new();
+    let mut requested = BTreeSet::new();
     loop {
         let inside = inside(wanted)?;
         if inside.is_empty() {
             return Ok(true);
         }
         for pid in inside {
-            if asked.insert(pid) {
+            if requested.insert(pid) {
                 ask(pid, wanted, request)?;
             }
         }

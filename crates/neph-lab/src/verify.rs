@@ -82,9 +82,9 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError>
 /// # Panics
 /// There is no link with this index.
 pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verified, LabError> {
-    let asked = &lab.topology().links[number];
-    let first = measure_link(lab, asked, number, stop)?;
-    let wanted = [&asked.a_to_b, &asked.b_to_a];
+    let requested = &lab.topology().links[number];
+    let first = measure_link(lab, requested, number, stop)?;
+    let wanted = [&requested.a_to_b, &requested.b_to_a];
     let wanted = wanted
         .iter()
         .filter(|shape| exchange::can_stream(shape))
@@ -94,12 +94,12 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
     if first.checks.iter().all(fine) && reported.count() >= wanted {
         return Ok(first);
     }
-    let second = measure_link(lab, asked, number, stop)?;
+    let second = measure_link(lab, requested, number, stop)?;
     let is_whole = second.checks.len() == first.checks.len();
     Ok(if is_whole { second } else { first })
 }
 
-/// Measures both directions of the link with index `number` once and compares them with `asked` instead of
+/// Measures both directions of the link with index `number` once and compares them with `requested` instead of
 /// the lab's topology.
 ///
 /// # Errors
@@ -107,18 +107,22 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
 ///
 /// # Panics
 /// There is no link with this index.
-pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<Vec<LinkCheck>, LabError> {
-    Ok(measure_link(lab, asked, number, &AtomicBool::new(false))?.checks)
+pub fn verify_against(
+    lab: &Lab,
+    requested: &Link,
+    number: usize,
+) -> Result<Vec<LinkCheck>, LabError> {
+    Ok(measure_link(lab, requested, number, &AtomicBool::new(false))?.checks)
 }
 
 fn measure_link(
     lab: &Lab,
-    asked: &Link,
+    requested: &Link,
     number: usize,
     stop: &AtomicBool,
 ) -> Result<Verified, LabError> {
-    let shapes = [asked.a_to_b.clone(), asked.b_to_a.clone()];
-    let gates = both_ways(&shapes, &asked.schedule, lab.link_seed(number));
+    let shapes = [requested.a_to_b.clone(), requested.b_to_a.clone()];
+    let gates = both_ways(&shapes, &requested.schedule, lab.link_seed(number));
     let mut ends = End::both(lab, number)?;
     let ports = [0, 1].map(|side| ports::of_paths(&mut ends[side], &gates[side]));
     let turns = ports.iter().map(BTreeMap::len).max();
@@ -136,11 +140,11 @@ fn measure_link(
             let port = ports[side].get(turn).or_else(|| ports[side].last());
             port.and_then(|port| ends[side].send_from(*port))
         });
-        let asked = [0, 1].map(|side| Asked {
+        let requested = [0, 1].map(|side| Asked {
             shape: &shapes[side],
             gate: gates[side].clone(),
             flow: flows[side],
-            scheduled: asked.schedule.iter().any(|change| {
+            scheduled: requested.schedule.iter().any(|change| {
                 let directions = Direction::BOTH.map(Direction::index);
                 change
                     .direction
@@ -148,7 +152,8 @@ fn measure_link(
             }),
             cue: 0,
         });
-        let Some(measured) = measure(Measured { lab, number, stop }, &mut ends, asked, turn) else {
+        let Some(measured) = measure(Measured { lab, number, stop }, &mut ends, requested, turn)
+        else {
             break;
         };
         let theirs = ports.iter().map(|ports| turn < ports.len());
@@ -175,14 +180,14 @@ struct Measured<'a> {
 fn measure(
     of: Measured<'_>,
     ends: &mut [End; 2],
-    mut asked: [Asked<'_>; 2],
+    mut requested: [Asked<'_>; 2],
     turn: usize,
 ) -> Option<[LinkCheck; 2]> {
     let Measured { lab, number, stop } = of;
-    let shapes = [asked[0].shape, asked[1].shape];
-    let wires = [0, 1].map(|side| asked[side].wire().clone());
+    let shapes = [requested[0].shape, requested[1].shape];
+    let wires = [0, 1].map(|side| requested[side].wire().clone());
     let before = counts(lab, number);
-    let scheduled = asked.iter().any(|asked| asked.scheduled);
+    let scheduled = requested.iter().any(|requested| requested.scheduled);
     let patience = Patience {
         span: patience(scheduled),
         stop,
@@ -210,19 +215,19 @@ fn measure(
     let checks = Direction::BOTH.map(|direction| {
         let at = direction.index();
         let [from, to] = sites_of(lab, number, direction);
-        let asked = &mut asked[at];
-        asked.cue = cues[0];
+        let requested = &mut requested[at];
+        requested.cue = cues[0];
         let (delay, loss) = (
-            delay::check(&small[at], asked),
-            loss::check(&small[at], asked),
+            delay::check(&small[at], requested),
+            loss::check(&small[at], requested),
         );
-        let path = asked.shape.paths.get(asked.path());
+        let path = requested.shape.paths.get(requested.path());
         let path = path.map(|path| path.name.clone());
         let stream = large[at].as_ref().and_then(|(cue, stream)| {
-            asked.cue = *cue;
+            requested.cue = *cue;
             stream.as_ref()
         });
-        let (rate, queue) = stream.map_or((None, None), |stream| rate::checks(stream, asked));
+        let (rate, queue) = stream.map_or((None, None), |stream| rate::checks(stream, requested));
         LinkCheck {
             link: lab.topology().links[number].name.clone(),
             from,

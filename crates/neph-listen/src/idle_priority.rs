@@ -54,12 +54,12 @@ impl IdlePriority {
             is_over: AtomicBool::new(false),
         });
         let reader = Thread::this();
-        let seen = Arc::clone(&shared);
+        let observed = Arc::clone(&shared);
         let guard = thread::Builder::new().name("neph-guard".to_owned());
         // A thread with another policy keeps it. Without a guard, idle priority is not safe.
         let guard = (reader.is_normal()).then(|| {
             guard
-                .spawn(move || stand_guard(reader, lag, filled, &seen))
+                .spawn(move || stand_guard(reader, lag, filled, &observed))
                 .ok()
         });
         Self {
@@ -85,7 +85,7 @@ impl Drop for IdlePriority {
     }
 }
 
-fn stand_guard(reader: Thread, most: Span, filled: impl Fn() -> f64, shared: &Shared) {
+fn stand_guard(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &Shared) {
     // Tests on the guard thread whether the return to normal priority is permitted.
     let own = Thread::this();
     if own.use_idle().and_then(|()| own.use_normal()).is_err() {
@@ -94,7 +94,7 @@ fn stand_guard(reader: Thread, most: Span, filled: impl Fn() -> f64, shared: &Sh
     let mut is_back = false;
     while !shared.is_over.load(Ordering::Relaxed) {
         let lag = clock::raw().0 - shared.caught_up.load(Ordering::Relaxed);
-        let keeps_up = lag < most.nanos() && filled() < FILLED;
+        let keeps_up = lag < max.nanos() && filled() < FILLED;
         if keeps_up != is_back {
             let changed = if keeps_up {
                 reader.use_idle()

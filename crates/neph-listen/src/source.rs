@@ -85,17 +85,17 @@ impl Source {
         }
     }
 
-    /// Waits for packets for at most `most`. Returns the fault of the interface, if there is one.
-    pub(crate) fn wait(&self, most: Duration) -> Result<Option<std::io::Error>, ListenError> {
+    /// Waits for packets for at most `max`. Returns the fault of the interface, if there is one.
+    pub(crate) fn wait(&self, max: Duration) -> Result<Option<std::io::Error>, ListenError> {
         match self {
             Self::Ring(ring) => {
                 let mut awaited = [Awaited::readable(std::os::fd::AsFd::as_fd(ring))];
-                wait(&mut awaited, Some(most)).map_err(ListenError::refused)?;
+                wait(&mut awaited, Some(max)).map_err(ListenError::refused)?;
                 Ok((awaited[0].has_notice()).then(|| ring.fault()).flatten())
             }
             Self::Copier { pace, .. } if pace.is_zero() => Ok(None),
             Self::Copier { copier, pace, .. } => {
-                clock::nap((*pace).min(most));
+                clock::nap((*pace).min(max));
                 Ok(copier.fault())
             }
         }

@@ -147,8 +147,8 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
         return Err(refusal.to_string());
     }
     if subject.request > answer.max_request as usize {
-        let most = answer.max_request;
-        return Err(format!("it takes no message of more than {most} bytes"));
+        let max = answer.max_request;
+        return Err(format!("it takes no message of more than {max} bytes"));
     }
     stream.set_nonblocking(true).map_err(|e| e.to_string())
 }

@@ -76,8 +76,8 @@ impl Overcommit {
         };
         let limits = cpus.into_iter().chain(room.quota.map(Limit::Quota));
         let limit = limits.min_by_key(|limit| limit.time())?;
-        let asked = work.each.0.saturating_mul(work.threads);
-        (asked > limit.time().0).then_some(Self { work, limit })
+        let requested = work.each.0.saturating_mul(work.threads);
+        (requested > limit.time().0).then_some(Self { work, limit })
     }
 
     /// Why threads worked less than their target; `worked` is their total, in percent of a CPU.
@@ -187,21 +187,21 @@ mod tests {
                  75.0 % of the time at most, not 100 %; --cores 1 has room"
             )
         );
-        let remedy = |asked, on, quota| {
-            let reported = reported(asked, on, Some(quota)).expect("an overcommit");
+        let remedy = |requested, on, quota| {
+            let reported = reported(requested, on, Some(quota)).expect("an overcommit");
             reported
                 .split_once("; ")
                 .map(|(_, remedy)| remedy.to_owned())
         };
         let pinned = remedy((2, 1.0), Place::Pinned, 1_500_000);
         assert_eq!(pinned.as_deref(), Some("one of these --cpus has room"));
-        let least = remedy((2, 1.0), Place::Anywhere, 500_000);
-        assert_eq!(least.as_deref(), Some("--cores 1 --target 50% has room"));
-        let least = remedy((1, 1.0), Place::Anywhere, 500_000);
-        assert_eq!(least.as_deref(), Some("--target 50% has room"));
-        let least = remedy((2, 0.8), Place::Pinned, 500_000);
+        let min = remedy((2, 1.0), Place::Anywhere, 500_000);
+        assert_eq!(min.as_deref(), Some("--cores 1 --target 50% has room"));
+        let min = remedy((1, 1.0), Place::Anywhere, 500_000);
+        assert_eq!(min.as_deref(), Some("--target 50% has room"));
+        let min = remedy((2, 0.8), Place::Pinned, 500_000);
         assert_eq!(
-            least.as_deref(),
+            min.as_deref(),
             Some("one of these --cpus has room, with --target 50%")
         );
     }

@@ -145,12 +145,12 @@ impl One<'_> {
         stream
             .set_nonblocking(true)
             .map_err(|error| format!("wait on the socket: {error}"))?;
-        let mut asked = Asked::new(exchange, self.spec.timeout);
+        let mut requested = Asked::new(exchange, self.spec.timeout);
         // A started transfer is not stopped: its timeout is short.
         driver
-            .drive(&mut stream, &mut asked, self.begun, &Stop::new())
+            .drive(&mut stream, &mut requested, self.begun, &Stop::new())
             .map_err(|broken| why(&broken))?;
-        let whole = asked.whole.ok_or(LATE)?;
+        let whole = requested.whole.ok_or(LATE)?;
         Ok((connect, whole))
     }
 }

@@ -108,13 +108,13 @@ impl PlannedTransfer {
         let (server, permit) = (self.server, &self.permit);
         match &self.engine {
             Engine::Throughput(ask) => {
-                let asked = Asked {
+                let requested = Asked {
                     server,
                     ask,
                     permit,
                 };
                 let mut each = |second: &throughput::Second| on_second(second.quantities());
-                let measured = throughput::measure(asked, stop, &mut each)?;
+                let measured = throughput::measure(requested, stop, &mut each)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,
@@ -133,13 +133,13 @@ impl PlannedTransfer {
                 })
             }
             Engine::Transactions(spec) => {
-                let asked = RrAsked {
+                let requested = RrAsked {
                     server,
                     spec,
                     permit,
                 };
                 let mut each = |second: &rr::RrSecond| on_second(second.quantities());
-                let measured = rr::measure(asked, stop, &mut each)?;
+                let measured = rr::measure(requested, stop, &mut each)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,

@@ -91,8 +91,8 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         let below = below.unwrap_or_else(|_| Path::new(""));
         let own = Path::new(mount.at).join(below);
         let above = own.ancestors();
-        let seen = above.take_while(|folder| folder.starts_with(mount.at));
-        all.extend(seen.map(Path::to_owned));
+        let observed = above.take_while(|folder| folder.starts_with(mount.at));
+        all.extend(observed.map(Path::to_owned));
     }
     all
 }
@@ -161,8 +161,11 @@ mod tests {
         );
         // A container sees its group at another mount point than that of all groups.
         let inside = "30 20 0:24 /docker/7 /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
-        let seen = folders("0::/docker/7/web\n", inside);
-        assert_eq!(reported(&seen), ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]);
+        let observed = folders("0::/docker/7/web\n", inside);
+        assert_eq!(
+            reported(&observed),
+            ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]
+        );
         assert!(folders("", inside).is_empty() && folders(groups, "").is_empty());
     }
 

@@ -257,15 +257,15 @@ impl Stream<'_> {
     }
 
     /// Reads returned packets; waits at most this long.
-    fn hear(&mut self, most: Span) -> io::Result<()> {
-        let mut most = most;
+    fn hear(&mut self, max: Span) -> io::Result<()> {
+        let mut max = max;
         loop {
             let mut awaited = [Awaited::readable(self.socket.as_fd())];
-            ppoll::wait(&mut awaited, Some(most.to_duration()))?;
+            ppoll::wait(&mut awaited, Some(max.to_duration()))?;
             if !awaited[0].has_something() {
                 return Ok(());
             }
-            most = Span::ZERO;
+            max = Span::ZERO;
             match self.socket.recv(&mut self.buffer) {
                 Ok(length) => self.take(length),
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}

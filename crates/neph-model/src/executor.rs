@@ -59,9 +59,9 @@ impl OrderResult {
             return None;
         };
         all.iter().find_map(|one| match one {
-            Err(why) => Some(why.to_string()),
+            Err(reason) => Some(reason.to_string()),
             Ok(result) => match &result.ending {
-                Ending::Failed(why) => Some(why.clone()),
+                Ending::Failed(reason) => Some(reason.clone()),
                 Ending::Complete | Ending::Interrupted => None,
             },
         })

@@ -185,16 +185,16 @@ impl Experiment {
         }
     }
 
-    /// The part of the load `asked` by the plan that was generated: without loads that did nothing,
+    /// The part of the load `requested` by the plan that was generated: without loads that did nothing,
     /// according to a warning. `None` if nothing is left.
-    pub fn load_made(&self, asked: Option<&str>) -> Option<String> {
+    pub fn load_made(&self, requested: Option<&str>) -> Option<String> {
         let is_made = |one: &&str| {
             !self.warnings.iter().any(|warning| {
                 matches!(warning, Warning::LoadTargetMissed { load, achieved_percent: Some(achieved), .. }
                     if load == one && *achieved <= 0.0)
             })
         };
-        let made: Vec<&str> = asked?.split(", ").filter(is_made).collect();
+        let made: Vec<&str> = requested?.split(", ").filter(is_made).collect();
         (!made.is_empty()).then(|| made.join(", "))
     }
 
@@ -215,8 +215,8 @@ mod tests {
     fn a_load_that_did_nothing_was_not_made() {
         let (campaign, scenario) = (CampaignId::new(), ScenarioId(1));
         let mut one = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
-        let asked = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
-        assert_eq!(one.load_made(asked).as_deref(), asked);
+        let requested = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
+        assert_eq!(one.load_made(requested).as_deref(), requested);
         assert_eq!(one.load_made(None), None);
         let mut not_held = |load: &str, achieved_percent| {
             one.warnings.push(Warning::LoadTargetMissed {
@@ -225,7 +225,7 @@ mod tests {
                 achieved_percent,
                 reason: None,
             });
-            one.load_made(asked)
+            one.load_made(requested)
         };
         let made = not_held("vm2 stream h:80 2Mbit/s", Some(0.0));
         assert_eq!(made.as_deref(), Some("vm1 80%"));

@@ -181,7 +181,7 @@ impl Permit {
         let spent = limits.spent_today.load(Ordering::Relaxed);
         let by_day = limits
             .day_bytes
-            .map_or(u64::MAX, |most| most.saturating_sub(spent));
+            .map_or(u64::MAX, |max| max.saturating_sub(spent));
         if by_day < WORTH_SENDING {
             limits.is_day_over.store(true, Ordering::Relaxed);
         }
@@ -233,7 +233,7 @@ impl Limits {
     fn has_in_day(&self, bytes: u64) -> bool {
         let spent = self.spent_today.load(Ordering::Relaxed);
         self.day_bytes
-            .is_none_or(|most| spent.saturating_add(bytes) <= most)
+            .is_none_or(|max| spent.saturating_add(bytes) <= max)
     }
 }
 

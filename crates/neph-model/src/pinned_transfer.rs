@@ -69,7 +69,7 @@ impl PinnedTransfer {
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome {
             PinnedOutcome::Done { .. } => None,
-            PinnedOutcome::Failed(why) => Some(why),
+            PinnedOutcome::Failed(reason) => Some(reason),
         }
     }
 

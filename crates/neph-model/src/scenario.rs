@@ -41,8 +41,8 @@ impl Scenario {
 
     /// The text of the load that the plan itself generates meanwhile; `None` without one.
     pub fn stress(&self) -> Option<&str> {
-        let asked = self.parameters.stress();
-        let made = asked.filter(|stress| !stress.loads().is_empty());
+        let requested = self.parameters.stress();
+        let made = requested.filter(|stress| !stress.loads().is_empty());
         made.map(Stress::title)
     }
 

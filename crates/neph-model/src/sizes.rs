@@ -48,19 +48,19 @@ impl Authenticated {
     }
 }
 
-/// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes:
+/// The payload of each request: `requested`, raised to what the kind needs. STAMP has two least sizes:
 /// the bare packet, if exactly that is requested, and the packet with room for a reflector's
 /// timestamps. 0 where the protocol decides.
-pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated) -> ByteSize {
+pub fn sent_size(kind: ProbeKind, requested: ByteSize, authenticated: Authenticated) -> ByteSize {
     let bytes = match kind.facts().request_size {
-        RequestSize::AtLeast(least) => asked.bytes().max(least),
+        RequestSize::AtLeast(min) => requested.bytes().max(min),
         RequestSize::Fixed(_) => 0,
         RequestSize::Stamp => {
             let StampSizes { bare, with_marks } = stamp_sizes(authenticated);
-            if asked.bytes() == bare {
+            if requested.bytes() == bare {
                 bare
             } else {
-                asked.bytes().max(with_marks)
+                requested.bytes().max(with_marks)
             }
         }
     };
@@ -76,55 +76,55 @@ pub const fn stamp_sizes(authenticated: Authenticated) -> StampSizes {
 }
 
 /// Why a requested size is not sent, in a sentence; `None` if it is.
-pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<String> {
-    if asked == sent {
+pub fn why_raised(kind: ProbeKind, requested: ByteSize, sent: ByteSize) -> Option<String> {
+    if requested == sent {
         return None;
     }
-    let (asked, sent) = (asked.exact(), sent.exact());
+    let (requested, sent) = (requested.exact(), sent.exact());
     Some(match kind.facts().request_size {
-        RequestSize::Fixed(why) => why.to_owned(),
+        RequestSize::Fixed(reason) => reason.to_owned(),
         RequestSize::Stamp => {
             let StampSizes { bare, .. } = stamp_sizes(Authenticated::No);
             format!(
-                "udp: {asked} is raised to {sent}, the size of a reflector's timestamps; {bare} B is a standard \
+                "udp: {requested} is raised to {sent}, the size of a reflector's timestamps; {bare} B is a standard \
                  STAMP packet without them"
             )
         }
         RequestSize::AtLeast(_) => {
-            format!("{kind}: {asked} is raised to {sent}, the size of its sequence number")
+            format!("{kind}: {requested} is raised to {sent}, the size of its sequence number")
         }
     })
 }
 
-/// The payload of each reply of a neph reflector: `asked`, raised if timestamps in the payload need
+/// The payload of each reply of a neph reflector: `requested`, raised if timestamps in the payload need
 /// more. HTTP has them in a header, and datagrams are returned with the length of the request.
-pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
-    let least = if kind.facts().has_marks_in_payload {
+pub fn reply_size(kind: ProbeKind, requested: ByteSize) -> ByteSize {
+    let min = if kind.facts().has_marks_in_payload {
         LEAST_REPLY
     } else {
         0
     };
-    ByteSize(asked.bytes().max(least))
+    ByteSize(requested.bytes().max(min))
 }
 
 /// The text of a reply's payload for tables and labels, not rounded: the requested size, and that
 /// of a neph reflector if larger. Third-party servers choose their own, so both are named.
-pub fn reply_size_in_words(kind: ProbeKind, asked: ByteSize) -> String {
-    let sent = reply_size(kind, asked);
-    if sent == asked {
-        return asked.exact();
+pub fn reply_size_in_words(kind: ProbeKind, requested: ByteSize) -> String {
+    let sent = reply_size(kind, requested);
+    if sent == requested {
+        return requested.exact();
     }
-    format!("{} (neph reflector: {})", asked.exact(), sent.exact())
+    format!("{} (neph reflector: {})", requested.exact(), sent.exact())
 }
 
 /// Why replies of a neph reflector are longer than requested, in a sentence; `None` if they are
 /// not. Datagrams are returned with the length of the request.
-pub fn why_replies_are_raised(kind: ProbeKind, asked: ByteSize) -> Option<String> {
-    let sent = reply_size(kind, asked);
-    (sent != asked).then(|| {
+pub fn why_replies_are_raised(kind: ProbeKind, requested: ByteSize) -> Option<String> {
+    let sent = reply_size(kind, requested);
+    (sent != requested).then(|| {
         format!(
             "{kind}: replies of {} are raised to {}, the size of a reflector's timestamps",
-            asked.exact(),
+            requested.exact(),
             sent.exact()
         )
     })
@@ -136,24 +136,26 @@ mod tests {
 
     #[test]
     fn a_stamp_packet_is_bare_or_has_room_for_marks() {
-        let sent = |asked| sent_size(ProbeKind::Udp, ByteSize(asked), Authenticated::No).bytes();
+        let sent =
+            |requested| sent_size(ProbeKind::Udp, ByteSize(requested), Authenticated::No).bytes();
         assert_eq!(
             [16, 43, 44, 45, 64, 103, 104, 1472].map(sent),
             [104, 104, 44, 104, 104, 104, 104, 1472]
         );
-        let keyed = |asked| sent_size(ProbeKind::Udp, ByteSize(asked), Authenticated::Yes).bytes();
+        let keyed =
+            |requested| sent_size(ProbeKind::Udp, ByteSize(requested), Authenticated::Yes).bytes();
         assert_eq!([44, 112, 113, 1472].map(keyed), [192, 112, 192, 1472]);
-        let why = why_raised(ProbeKind::Udp, ByteSize(64), ByteSize(104)).expect("it is raised");
+        let reason = why_raised(ProbeKind::Udp, ByteSize(64), ByteSize(104)).expect("it is raised");
         assert!(
-            why.contains("64 B is raised to 104 B") && why.contains("44 B"),
-            "{why}"
+            reason.contains("64 B is raised to 104 B") && reason.contains("44 B"),
+            "{reason}"
         );
         assert_eq!(why_raised(ProbeKind::Udp, ByteSize(44), ByteSize(44)), None);
     }
 
     #[test]
     fn a_reply_that_needs_more_than_was_asked_for_has_both_sizes() {
-        let words = |kind, asked| reply_size_in_words(kind, ByteSize(asked));
+        let words = |kind, requested| reply_size_in_words(kind, ByteSize(requested));
         for kind in [ProbeKind::Ws, ProbeKind::Tcp] {
             assert_eq!(words(kind, 64), "64 B (neph reflector: 68 B)");
             assert_eq!(words(kind, 68), "68 B");
@@ -168,8 +170,8 @@ mod tests {
         let kinds = [ProbeKind::Ws, ProbeKind::Icmp, ProbeKind::Syn];
         let (stream, icmp) = (12_u64, 12_u64);
         assert_eq!(kinds.map(sent), [stream, icmp, 0]);
-        let why = why_replies_are_raised(ProbeKind::Ws, ByteSize(9)).expect("it is raised");
-        assert!(why.contains("9 B are raised to"), "{why}");
+        let reason = why_replies_are_raised(ProbeKind::Ws, ByteSize(9)).expect("it is raised");
+        assert!(reason.contains("9 B are raised to"), "{reason}");
         assert_eq!(why_replies_are_raised(ProbeKind::Ws, ByteSize(1024)), None);
         assert_eq!(why_replies_are_raised(ProbeKind::Icmp, ByteSize(9)), None);
     }

@@ -116,10 +116,10 @@ impl Backends {
     pub fn apart(&self) -> Option<Span> {
         self.several()?;
         let middle = |clock: &Clock| i128::midpoint(clock.low.into(), clock.high.into());
-        let most = self.known.iter().map(middle).max()?;
-        let least = self.known.iter().map(middle).min()?;
+        let max = self.known.iter().map(middle).max()?;
+        let min = self.known.iter().map(middle).min()?;
         Some(Span::from_nanos(
-            i64::try_from(most - least).unwrap_or(i64::MAX),
+            i64::try_from(max - min).unwrap_or(i64::MAX),
         ))
     }
 }

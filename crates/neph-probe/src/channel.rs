@@ -60,8 +60,8 @@ pub(crate) enum ChannelError {
 impl From<rustls::Error> for ChannelError {
     fn from(error: rustls::Error) -> Self {
         match error {
-            rustls::Error::InvalidCertificate(why) => Self::Untrusted(why),
-            rustls::Error::InvalidMessage(why) => Self::NotTls(why),
+            rustls::Error::InvalidCertificate(reason) => Self::Untrusted(reason),
+            rustls::Error::InvalidMessage(reason) => Self::NotTls(reason),
             other => Self::Tls(other),
         }
     }
@@ -260,16 +260,16 @@ mod tests {
         .concat();
         let ends = [7, 12, 12 + 261];
         for size in 1..=stream.len() {
-            let (mut records, mut at, mut seen) = (Records::default(), 0, Vec::new());
+            let (mut records, mut at, mut observed) = (Records::default(), 0, Vec::new());
             for mut piece in stream.chunks(size) {
                 while !piece.is_empty() {
                     let (count, ended) = records.pass(piece);
                     at += count;
-                    seen.extend(ended.then_some(at));
+                    observed.extend(ended.then_some(at));
                     piece = &piece[count..];
                 }
             }
-            assert_eq!(seen, ends, "pieces of {size}");
+            assert_eq!(observed, ends, "pieces of {size}");
         }
     }
 }

@@ -174,7 +174,7 @@ fn exchange(
 ) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut reply = Vec::new();
-    let mut asked = false;
+    let mut requested = false;
     let mut buffer = [0; 4096];
     channel.speak(&mut out).map_err(io::Error::other)?;
     loop {
@@ -184,9 +184,9 @@ fn exchange(
         }
         stream.set_read_timeout(Some(left.to_duration()))?;
         stream.set_write_timeout(Some(left.to_duration()))?;
-        if !asked && channel.is_ready() {
+        if !requested && channel.is_ready() {
             channel.seal(request, &mut out).map_err(io::Error::other)?;
-            asked = true;
+            requested = true;
         }
         stream.write_all(&out)?;
         out.clear();
@@ -268,9 +268,9 @@ mod tests {
             let mut open = Vec::new();
             let mut methods = Vec::new();
             for mut stream in listener.incoming().take(2).flatten() {
-                let mut asked = [0; 512];
-                let count = stream.read(&mut asked).expect("a request");
-                let is_get = asked[..count].starts_with(b"GET ");
+                let mut requested = [0; 512];
+                let count = stream.read(&mut requested).expect("a request");
+                let is_get = requested[..count].starts_with(b"GET ");
                 methods.push(is_get);
                 if is_get {
                     let reply = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";

@@ -164,8 +164,8 @@ mod tests {
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate().take(count + 1) {
                 let mut stream = stream;
-                let mut asked = [0; 512];
-                let _ = stream.read(&mut asked);
+                let mut requested = [0; 512];
+                let _ = stream.read(&mut requested);
                 let reply = if number == count {
                     last
                 } else {

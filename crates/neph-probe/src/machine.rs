@@ -30,12 +30,12 @@ fn believed(status: &clock::SyncStatus) -> String {
     } else {
         "not synchronised"
     };
-    let [estimated, most] = [status.estimated_error_us, status.max_error_us];
+    let [estimated, max] = [status.estimated_error_us, status.max_error_us];
     if estimated >= UNKNOWN_US {
         return format!("{is}, error unknown");
     }
-    let [estimated, most] = [estimated, most].map(|micros| Span::from_micros(micros).exact());
-    format!("{is}, estimated error {estimated}, at most {most}")
+    let [estimated, max] = [estimated, max].map(|micros| Span::from_micros(micros).exact());
+    format!("{is}, estimated error {estimated}, at most {max}")
 }
 
 /// The permitted wake-up time of a core, as a setting with its name; `None` where it cannot be read.

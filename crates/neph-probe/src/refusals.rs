@@ -76,11 +76,11 @@ impl RefusalWatch {
             patience: PATIENCE,
             stop: stop.clone(),
         };
-        let asked = endpoints.clone();
+        let requested = endpoints.clone();
         // Without a thread nothing is asked and nothing is reported.
         let _ = thread::Builder::new()
             .name("neph-refusals".to_owned())
-            .spawn(move || teller.send(asking.ask_all(&asked)));
+            .spawn(move || teller.send(asking.ask_all(&requested)));
         let before = match reported.recv_timeout(HEAD_START.to_duration()) {
             Ok(known) => Before::Known(known),
             Err(_) => Before::Asked(reported, stop),

@@ -25,9 +25,9 @@ impl fmt::Display for Refusals {
     /// The header's form: five numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (messages, rate) = (self.messages, self.messages_per_second);
-        let (connections, most) = (self.connections, self.connections_per_peer);
+        let (connections, max) = (self.connections, self.connections_per_peer);
         let dropped = self.dropped;
-        write!(f, "{messages} {rate} {connections} {most} {dropped}")
+        write!(f, "{messages} {rate} {connections} {max} {dropped}")
     }
 }
 

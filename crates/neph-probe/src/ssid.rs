@@ -11,8 +11,8 @@ pub(crate) fn new_ssid() -> u16 {
 
 /// Whether a reply with this identifier belongs to the session with that one. A reflector of RFC 8762 alone
 /// leaves the field zero (RFC 8972, 3).
-pub(crate) const fn is_of_session(replied: u16, asked: u16) -> bool {
-    replied == asked || replied == 0
+pub(crate) const fn is_of_session(replied: u16, requested: u16) -> bool {
+    replied == requested || replied == 0
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ mod tests {
             targets,
             interval: Span::from_millis(millis),
         };
-        schedule.check(allowed).map_err(|why| why.to_string())
+        schedule.check(allowed).map_err(|reason| reason.to_string())
     }
 
     #[test]

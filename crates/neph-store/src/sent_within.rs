@@ -23,9 +23,9 @@ impl SentWithin {
             && self.until.is_none_or(|until| message.sent < until)
     }
 
-    /// Whether messages sent between `least` and `most` nanoseconds can be in this range.
-    pub(crate) fn meets(&self, (least, most): (i64, i64)) -> bool {
-        self.from.is_none_or(|from| most >= from.nanos())
-            && self.until.is_none_or(|until| least < until.nanos())
+    /// Whether messages sent between `min` and `max` nanoseconds can be in this range.
+    pub(crate) fn meets(&self, (min, max): (i64, i64)) -> bool {
+        self.from.is_none_or(|from| max >= from.nanos())
+            && self.until.is_none_or(|until| min < until.nanos())
     }
 }

@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_fact_ends_the_wait_and_the_deadline_ends_it_without_one() {
-        let mut asked = 0;
+        let mut requested = 0;
         let mut third = || {
-            asked += 1;
-            asked == 3
+            requested += 1;
+            requested == 3
         };
         assert!(wait_until(Duration::from_mins(1), &mut third));
         assert!(!wait_until(Duration::ZERO, || false));

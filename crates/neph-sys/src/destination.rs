@@ -212,23 +212,23 @@ mod tests {
     use super::*;
     use crate::stamp::{self, Batch, Carrier, Notice};
 
-    /// Asks `asked` of a socket that listens on `all`; returns the answering address.
-    fn answers(all: &str, asked: &str, family: Family) -> io::Result<IpAddr> {
+    /// Asks `requested` of a socket that listens on `all`; returns the answering address.
+    fn answers(all: &str, requested: &str, family: Family) -> io::Result<IpAddr> {
         let theirs = UdpSocket::bind((all, 0))?;
         enable(theirs.as_fd(), family)?;
         let port = theirs.local_addr()?.port();
-        let asked: IpAddr = asked.parse().expect("an address");
-        let here: IpAddr = match asked {
+        let requested: IpAddr = requested.parse().expect("an address");
+        let here: IpAddr = match requested {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
         let ours = UdpSocket::bind((here, 0))?;
         ours.set_read_timeout(Some(Duration::from_secs(2)))?;
-        ours.send_to(b"hello", (asked, port))?;
+        ours.send_to(b"hello", (requested, port))?;
         let mut buffer = [0; 16];
         let received = stamp::receive(theirs.as_fd(), &mut buffer)?;
         let (from, to) = (received.from.expect("told"), received.to);
-        assert_eq!(to.map(|ip| ip.to_canonical()), Some(asked));
+        assert_eq!(to.map(|ip| ip.to_canonical()), Some(requested));
         let sent = send(theirs.as_fd(), b"world!", to, from, Stamping::Never);
         assert_eq!(sent?, 6);
         let (len, answered) = ours.recv_from(&mut buffer)?;
@@ -238,17 +238,17 @@ mod tests {
 
     #[test]
     fn a_reply_leaves_from_the_address_that_was_asked() {
-        for asked in ["127.0.0.1", "127.0.0.2"] {
-            let answered = answers("0.0.0.0", asked, Family::V4).expect("loopback");
-            assert_eq!(answered.to_string(), asked);
+        for requested in ["127.0.0.1", "127.0.0.2"] {
+            let answered = answers("0.0.0.0", requested, Family::V4).expect("loopback");
+            assert_eq!(answered.to_string(), requested);
         }
         if UdpSocket::bind("[::1]:0").is_err() {
             // A machine without IPv6 has no such peers either.
             return;
         }
-        for asked in ["127.0.0.2", "::1"] {
-            let answered = answers("::", asked, Family::V6).expect("loopback");
-            assert_eq!(answered.to_string(), asked);
+        for requested in ["127.0.0.2", "::1"] {
+            let answered = answers("::", requested, Family::V6).expect("loopback");
+            assert_eq!(answered.to_string(), requested);
         }
     }
 

@@ -64,8 +64,8 @@ impl ServiceManager {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
             [b'/', ..] => SocketAddr::from_pathname(path)?,
             _ => {
-                let why = "a path or a name behind @ is expected";
-                return Err(io::Error::new(ErrorKind::InvalidInput, why));
+                let reason = "a path or a name behind @ is expected";
+                return Err(io::Error::new(ErrorKind::InvalidInput, reason));
             }
         };
         let socket = UnixDatagram::unbound()?;

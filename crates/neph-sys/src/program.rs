@@ -27,9 +27,9 @@ impl Code {
 
     /// In this line of /proc/self/maps, if it is there: private, and not writable.
     fn of(line: &str, program: &str) -> Option<Self> {
-        let mut words = line.split_whitespace();
-        let (range, mode) = (words.next()?, words.next()?);
-        let is_code = mode == "r-xp" && words.nth(3) == Some(program);
+        let mut text = line.split_whitespace();
+        let (range, mode) = (text.next()?, text.next()?);
+        let is_code = mode == "r-xp" && text.nth(3) == Some(program);
         let (from, until) = range.split_once('-').filter(|_| is_code)?;
         let address = |digits| usize::from_str_radix(digits, 16).ok();
         Some(Self(address(from)?..address(until)?))

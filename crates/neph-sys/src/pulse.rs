@@ -49,11 +49,11 @@ mod tests {
     #[test]
     fn a_loop_that_stands_still_is_silent_until_it_turns() {
         let pulse = Pulse::new("loop");
-        let seen = pulse.clone();
+        let observed = pulse.clone();
         let long = Duration::from_millis(20);
-        assert!(wait_until(Duration::from_secs(20), || seen.silence() > long));
+        assert!(wait_until(Duration::from_secs(20), || observed.silence() > long));
         pulse.beat();
-        assert!(seen.silence() < Duration::from_secs(10));
-        assert_eq!(seen.name(), "loop");
+        assert!(observed.silence() < Duration::from_secs(10));
+        assert_eq!(observed.name(), "loop");
     }
 }

@@ -144,9 +144,9 @@ mod tests {
             stamp::enable_port(socket.as_fd(), family).expect("ports");
             let peer = UdpSocket::bind((here, 0)).expect("a port");
             let stranger = UdpSocket::bind((here, 0)).expect("a port");
-            let asked = peer.local_addr().expect("bound").port();
+            let requested = peer.local_addr().expect("bound").port();
             let (first, second, other) = (free(), free(), free());
-            let mut steering = match Steering::new(socket.as_fd(), &[9, asked]) {
+            let mut steering = match Steering::new(socket.as_fd(), &[9, requested]) {
                 Ok(steering) => steering,
                 Err(error) => {
                     println!("SKIP only_chosen_ports_and_peers_are_steered: {error}");

@@ -69,8 +69,8 @@ pub fn did_you_mean(given: &str, known: &[&str]) -> String {
 
 /// Each name once: all of them if they fit, else the nearest first, and the number of others.
 fn listed(given: &str, known: &[&str]) -> String {
-    let mut seen = HashSet::new();
-    let once = known.iter().filter(|name| seen.insert(**name));
+    let mut observed = HashSet::new();
+    let once = known.iter().filter(|name| observed.insert(**name));
     let mut names: Vec<&str> = once.copied().collect();
     let all = names.join(", ");
     if all.len() <= LISTED {

@@ -262,8 +262,8 @@ mod tests {
             create_output(path, existing).expect_err("kept"),
             write_whole(path, b"mine", existing).expect_err("kept"),
         ];
-        let whys = whys.map(|why| Kept::of(&why));
-        assert!(whys.iter().all(|why| *why == whys[0]), "{whys:?}");
+        let whys = whys.map(|reason| Kept::of(&reason));
+        assert!(whys.iter().all(|reason| *reason == whys[0]), "{whys:?}");
         whys[0]
     }
 

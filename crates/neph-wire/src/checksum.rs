@@ -7,8 +7,8 @@ use std::net::IpAddr;
 pub fn internet_checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {
-        let (words, tail) = part.as_chunks::<2>();
-        sum += words
+        let (text, tail) = part.as_chunks::<2>();
+        sum += text
             .iter()
             .map(|word| u64::from(u16::from_be_bytes(*word)))
             .sum::<u64>();

@@ -236,16 +236,16 @@ mod tests {
 
     #[test]
     fn what_is_no_response_is_refused() {
-        let asked = question("example.org");
-        let whole = answered(&asked, 7, TC);
+        let requested = question("example.org");
+        let whole = answered(&requested, 7, TC);
         assert!(parse_response(&whole).is_ok_and(|response| response.is_truncated));
         for cut in 0..whole.len() {
             assert_eq!(parse_response(&whole[..cut]), Err(DnsError::Short), "{cut}");
         }
         let mut query = Vec::new();
-        asked.encode_query(7, &mut query);
+        requested.encode_query(7, &mut query);
         assert_eq!(parse_response(&query), Err(DnsError::NotResponse));
-        let update = answered(&asked, 7, 5 << 11);
+        let update = answered(&requested, 7, 5 << 11);
         assert_eq!(parse_response(&update), Err(DnsError::NotResponse));
         let mut many = whole.clone();
         many[4..6].copy_from_slice(&[0xff, 0xff]);
@@ -262,17 +262,17 @@ mod tests {
             (record, id, rcode) in (any::<u16>(), any::<u16>(), 0_u8..16),
             cut in 0_usize..40,
         ) {
-            let asked = Question::new(&name, record).expect("a name");
-            let message = answered(&asked, id, u16::from(rcode));
+            let requested = Question::new(&name, record).expect("a name");
+            let message = answered(&requested, id, u16::from(rcode));
             let response = parse_response(&message).expect("a response");
-            prop_assert!(response.repeats(&asked));
+            prop_assert!(response.repeats(&requested));
             prop_assert_eq!((response.id, response.rcode), (id, rcode));
             let mut stream = Vec::new();
-            encode_framed_query(&asked, id, &mut stream);
+            encode_framed_query(&requested, id, &mut stream);
             let part = &stream[..cut.min(stream.len() - 1)];
             prop_assert_eq!(next_message(part), None);
             let (taken, framed) = next_message(&stream).expect("it is whole");
-            prop_assert_eq!((taken, framed.len()), (stream.len(), asked.query_len()));
+            prop_assert_eq!((taken, framed.len()), (stream.len(), requested.query_len()));
         }
 
         #[test]

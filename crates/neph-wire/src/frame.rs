@@ -183,8 +183,8 @@ impl Status {
 impl Hello {
     /// Appends the [`HELLO_LEN`] bytes of this hello.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let words = [self.reply_size, self.duration_ms];
-        encode(HELLO_MAGIC, self.mode as u8, words, out);
+        let text = [self.reply_size, self.duration_ms];
+        encode(HELLO_MAGIC, self.mode as u8, text, out);
     }
 
     /// Reads a hello from the first [`HELLO_LEN`] bytes.
@@ -204,8 +204,8 @@ impl Hello {
 impl HelloReply {
     /// Appends the [`HELLO_LEN`] bytes of this reply.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let words = [self.reply_size, self.max_request];
-        encode(REPLY_MAGIC, self.status.code(), words, out);
+        let text = [self.reply_size, self.max_request];
+        encode(REPLY_MAGIC, self.status.code(), text, out);
     }
 
     /// Reads a reply from the first [`HELLO_LEN`] bytes.
@@ -222,11 +222,11 @@ impl HelloReply {
     }
 }
 
-fn encode(magic: [u8; 4], code: u8, words: [u32; 2], out: &mut Vec<u8>) {
+fn encode(magic: [u8; 4], code: u8, text: [u32; 2], out: &mut Vec<u8>) {
     out.extend_from_slice(&magic);
     out.extend_from_slice(&[VERSION, code, 0, 0]);
-    out.extend_from_slice(&words[0].to_be_bytes());
-    out.extend_from_slice(&words[1].to_be_bytes());
+    out.extend_from_slice(&text[0].to_be_bytes());
+    out.extend_from_slice(&text[1].to_be_bytes());
 }
 
 fn decode(magic: [u8; 4], bytes: &[u8]) -> Result<(u8, [u32; 2]), FrameError> {

@@ -117,10 +117,10 @@ impl<'a> Packet<'a> {
         out.extend(header.ssrc.to_be_bytes());
         out.extend(&self.sources[..count * 4]);
         if let Some(extension) = self.extension {
-            let words = u16::try_from(extension.data.len() / 4).unwrap_or(u16::MAX);
+            let text = u16::try_from(extension.data.len() / 4).unwrap_or(u16::MAX);
             out.extend(extension.profile.to_be_bytes());
-            out.extend(words.to_be_bytes());
-            out.extend(&extension.data[..usize::from(words) * 4]);
+            out.extend(text.to_be_bytes());
+            out.extend(&extension.data[..usize::from(text) * 4]);
         }
         out.extend(self.payload);
     }
@@ -138,8 +138,8 @@ impl<'a> Extension<'a> {
     fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (head, rest) = bytes.split_first_chunk::<4>()?;
         let profile = u16::from_be_bytes([head[0], head[1]]);
-        let words = u16::from_be_bytes([head[2], head[3]]);
-        let (data, rest) = rest.split_at_checked(usize::from(words) * 4)?;
+        let text = u16::from_be_bytes([head[2], head[3]]);
+        let (data, rest) = rest.split_at_checked(usize::from(text) * 4)?;
         Some((Self { profile, data }, rest))
     }
 
@@ -312,11 +312,11 @@ mod tests {
         #[test]
         fn what_is_written_is_read(
             payload_type in 0u8..128, is_marked: bool, sequence: u16, timestamp: u32, ssrc: u32,
-            sources in vec(any::<[u8; 4]>(), 0..16), words in vec(any::<[u8; 4]>(), 0..5),
+            sources in vec(any::<[u8; 4]>(), 0..16), text in vec(any::<[u8; 4]>(), 0..5),
             profile: u16, has_extension: bool, payload in vec(any::<u8>(), 0..64),
         ) {
             let header = Header { payload_type, is_marked, sequence, timestamp, ssrc };
-            let (sources, data) = (sources.concat(), words.concat());
+            let (sources, data) = (sources.concat(), text.concat());
             let extension = has_extension.then_some(Extension { profile, data: &data });
             let packet = Packet { header, sources: &sources, extension, payload: &payload };
             let mut bytes = Vec::new();

@@ -38,9 +38,9 @@ pub(crate) fn agents(
         }
         (None, None) => return Ok(None),
     };
-    if let Some(asked) = duration.filter(|asked| *asked > LONGEST_CAPTURE) {
+    if let Some(requested) = duration.filter(|requested| *requested > LONGEST_CAPTURE) {
         return Err(Failure::usage(format!(
-            "an agent captures {LONGEST_CAPTURE} at most, and {asked} was requested"
+            "an agent captures {LONGEST_CAPTURE} at most, and {requested} was requested"
         )));
     }
     let registry = crate::control::existing(folder)?;

@@ -75,9 +75,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             let plan = keep(&args.folder.join(PLAN_FILE), &plan).map_err(refused)?;
             campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)
         }
-        Err(why) => {
+        Err(reason) => {
             output::say(&format!(
-                "neph: no lab: {why}. Measuring over loopback instead: the round trips are \
+                "neph: no lab: {reason}. Measuring over loopback instead: the round trips are \
                  microseconds, and metro, continent and home do not differ"
             ));
             over_loopback(args, &settings)

@@ -256,10 +256,10 @@ fn before(argument: &str) -> Option<String> {
 /// A replacement for clap's message about a number out of range, `0 is not in 1..=50000`.
 fn within(clap: &str) -> Option<String> {
     let (_, range) = clap.split_once(" is not in ")?;
-    let (least, most) = range.split_once("..")?;
-    match most.strip_prefix('=') {
-        Some(most) => Some(format!("write a number from {least} to {most}")),
-        None if most.is_empty() => Some(format!("write a number, at least {least}")),
+    let (min, max) = range.split_once("..")?;
+    match max.strip_prefix('=') {
+        Some(max) => Some(format!("write a number from {min} to {max}")),
+        None if max.is_empty() => Some(format!("write a number, at least {min}")),
         None => None,
     }
 }

@@ -30,7 +30,7 @@ struct Section {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let sections: Vec<Section> = sections().collect();
-    let Some(asked) = &args.code else {
+    let Some(requested) = &args.code else {
         for Section { code, name, text } in sections {
             let first = text.lines().next().unwrap_or(text);
             let first = first.split(". ").next().unwrap_or(first);
@@ -43,18 +43,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let found = sections
         .iter()
-        .find(|one| one.code.eq_ignore_ascii_case(asked) || one.name == asked);
+        .find(|one| one.code.eq_ignore_ascii_case(requested) || one.name == requested);
     let Some(Section { code, name, text }) = found else {
         // W12 means W012. Other numbers are not near to each other.
-        let number = asked.strip_prefix(['W', 'w']);
+        let number = requested.strip_prefix(['W', 'w']);
         let number = number.and_then(|number| number.parse::<u32>().ok());
         let code = number.map(|number| format!("W{number:03}"));
         let mut codes = sections.iter().map(|one| one.code);
         let meant = codes.find(|one| Some(*one) == code.as_deref());
-        let meant = meant.or_else(|| nearest(asked, sections.iter().map(|one| one.name)));
+        let meant = meant.or_else(|| nearest(requested, sections.iter().map(|one| one.name)));
         let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         return Err(Failure::usage(format!(
-            "there is no warning '{asked}': {meant}neph explain lists all"
+            "there is no warning '{requested}': {meant}neph explain lists all"
         )));
     };
     output::line(&format!("{code} {name}\n\n{}", plain(text)))?;

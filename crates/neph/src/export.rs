@@ -173,7 +173,7 @@ impl Args {
 
     fn check_format(&self) -> Result<(), Failure> {
         let Wanted { format, of } = self.what();
-        let why = match (format, of) {
+        let reason = match (format, of) {
             (FileFormat::LatencyTester, Of::Fleets) => {
                 "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
             }
@@ -191,7 +191,7 @@ impl Args {
             }
             _ => return Ok(()),
         };
-        Err(Failure::usage(why))
+        Err(Failure::usage(reason))
     }
 
     /// Rows of the Latency Tester have no experiment, so each experiment needs a separate file.

@@ -52,8 +52,8 @@ pub(crate) struct Args {
 /// Lists the entries, or runs one or all.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.name.is_some() || args.all {
-        demo::whether_in_a_lab().map_err(|why| {
-            Failure::refused(format!("no lab, and so no gallery: {why}; be root"))
+        demo::whether_in_a_lab().map_err(|reason| {
+            Failure::refused(format!("no lab, and so no gallery: {reason}; be root"))
         })?;
     }
     let gallery = Gallery {
@@ -126,8 +126,8 @@ fn all(gallery: &Gallery, which: Which) -> Result<Outcome, Failure> {
             }
             Ok(Ended::Unfinished(_)) => is_whole = false,
             // A program that is missing here, such as HAProxy.
-            Err(Failure::Refused(why)) => {
-                output::say(&format!("neph: {}{}: {why}", entry.name, side.suffix()));
+            Err(Failure::Refused(reason)) => {
+                output::say(&format!("neph: {}{}: {reason}", entry.name, side.suffix()));
                 is_whole = false;
             }
             Err(failure) => return Err(failure),

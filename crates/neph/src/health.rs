@@ -134,13 +134,13 @@ mod tests {
 
     #[test]
     fn a_url_is_asked_as_it_is_written() {
-        for (typed, asked) in [
+        for (typed, requested) in [
             ("http://h:1", "http://h:1/health"),
             ("wss://h:7443", "https://h:7443/health"),
             ("ws://h/", "http://h/health"),
             ("https://h/up?x=1", "https://h/up?x=1"),
         ] {
-            assert_eq!(written(typed), [asked], "{typed}");
+            assert_eq!(written(typed), [requested], "{typed}");
         }
         for wrong in ["udp://h:1", "http://", "h:0", "h:port"] {
             assert!(matches!(targets(wrong), Err(Failure::Usage(_))), "{wrong}");

@@ -23,14 +23,14 @@ pub(crate) struct LastWords(Arc<Mutex<Option<String>>>);
 
 impl LastWords {
     /// Sets the message, or removes it.
-    pub(crate) fn are(&self, words: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    pub(crate) fn are(&self, text: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
     fn say(&self) {
-        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(words) = &*words {
-            output::say(words);
+        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = &*text {
+            output::say(text);
         }
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
 }
 
 /// As above; on the second signal neph prints its final message before it exits.
-pub(crate) fn stop_on_ctrl_c_saying(words: &LastWords) -> Result<Stop, Failure> {
+pub(crate) fn stop_on_ctrl_c_saying(text: &LastWords) -> Result<Stop, Failure> {
     let stop = Stop::new();
     let (mut signals, handler) = UnixStream::pair()
         .map_err(|error| Failure::refused(format!("listen for signals: {error}")))?;
@@ -59,11 +59,11 @@ pub(crate) fn stop_on_ctrl_c_saying(words: &LastWords) -> Result<Stop, Failure> 
             .map_err(refused(signal))?;
     }
     stop_when_terminal_closes(&stop)?;
-    let words = words.clone();
+    let text = text.clone();
     // A signal handler must not print: each signal writes a byte to this pipe.
     thread::spawn(move || {
         if signals.read_exact(&mut [0; 2]).is_ok() {
-            words.say();
+            text.say();
             low_level::exit(INTERRUPTED);
         }
     });

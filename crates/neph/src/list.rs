@@ -146,7 +146,7 @@ pub(crate) fn experiments(
     let row = |one: &Experiment| {
         let mut warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
         warnings.extend(removed(store, one)?);
-        let seen = Seen::of(store, one, &mut unread)?;
+        let observed = Seen::of(store, one, &mut unread)?;
         let unknown = || [one.scenario.to_string(), one.scenario.to_string()];
         let label = labels.get(&one.scenario).cloned();
         let [scenario, scenario_shown] = label.unwrap_or_else(unknown);
@@ -157,14 +157,14 @@ pub(crate) fn experiments(
             attempt: one.attempt,
             scenario,
             status: experiment_status(store, one)?.to_owned(),
-            messages: seen.messages,
-            lost: seen.lost,
-            response_p50_ns: seen.p50.time(),
+            messages: observed.messages,
+            lost: observed.lost,
+            response_p50_ns: observed.p50.time(),
             warnings: warnings.join("; "),
             id_length,
             offset,
             scenario_shown,
-            p50: seen.p50,
+            p50: observed.p50,
             is_transfer: transfers.contains(&one.scenario),
         })
     };

@@ -34,17 +34,17 @@ pub(crate) fn report_coloured(text: &str) {
 }
 
 /// Prints why clap refused a command line. The message contains the user's input.
-pub(crate) fn report_clap(why: &StyledStr) {
+pub(crate) fn report_clap(reason: &StyledStr) {
     // A line break in the user's input is not from clap: then all text becomes one line.
     if std::env::args_os().any(|typed| typed.as_encoded_bytes().contains(&b'\n')) {
-        say(why.to_string().trim_end());
+        say(reason.to_string().trim_end());
         return;
     }
     let has_colours = is_lively() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     if has_colours {
-        report_coloured(why.ansi().to_string().trim_end());
+        report_coloured(reason.ansi().to_string().trim_end());
     } else {
-        report_lines(why.to_string().trim_end());
+        report_lines(reason.to_string().trim_end());
     }
 }
 

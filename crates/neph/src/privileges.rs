@@ -207,7 +207,7 @@ pub(crate) fn sentence(force: &InForce) -> String {
 fn state(force: &Force) -> String {
     match force {
         Force::On => "on".to_owned(),
-        Force::Off(why) => format!("off ({why})"),
+        Force::Off(reason) => format!("off ({reason})"),
     }
 }
 

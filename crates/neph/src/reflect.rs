@@ -163,12 +163,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.user.find()?;
     memory::return_large_blocks();
     let mut service = Service::find("reflect");
-    let asked = spec.caps;
+    let requested = spec.caps;
     // More connections than file descriptors would leave none for new connections.
     if let Ok(files) = files::raise_limit() {
-        let most = files.saturating_sub(FILES_KEPT).max(1);
-        let most = u32::try_from(most).unwrap_or(u32::MAX);
-        spec.caps.connections = spec.caps.connections.min(most);
+        let max = files.saturating_sub(FILES_KEPT).max(1);
+        let max = u32::try_from(max).unwrap_or(u32::MAX);
+        spec.caps.connections = spec.caps.connections.min(max);
     }
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
     let alongside = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
@@ -184,7 +184,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let alongside = alongside.map_err(Failure::refused)?;
     if !args.quiet {
         show_start(&reflector, &alongside, &force, args.format)?;
-        report_what_fits(&asked, &fitting_caps(spec.caps));
+        report_what_fits(&requested, &fitting_caps(spec.caps));
     }
     service.ready(
         &format!("answers at {}", reflector.address()),
@@ -277,28 +277,26 @@ mod tests {
         &["nonsense"],
     ];
 
-    fn here(words: &[&str]) -> Option<ReflectorSpec> {
-        let words = std::iter::once("neph").chain(words.iter().copied());
-        Line::try_parse_from(words)
-            .ok()
-            .map(|line| line.args.spec())
+    fn here(text: &[&str]) -> Option<ReflectorSpec> {
+        let text = std::iter::once("neph").chain(text.iter().copied());
+        Line::try_parse_from(text).ok().map(|line| line.args.spec())
     }
 
-    fn in_a_plan(words: &[&str]) -> Option<ReflectorSpec> {
-        neph_campaign::plan::reflector(words.iter().copied()).ok()
+    fn in_a_plan(text: &[&str]) -> Option<ReflectorSpec> {
+        neph_campaign::plan::reflector(text.iter().copied()).ok()
     }
 
     #[test]
     fn a_plan_reads_the_flags_of_a_reflector_as_the_command_line_does() {
         let none: &[&str] = &[];
-        let all = SAMPLES.iter().map(|(_, words)| *words).chain([none]);
-        for words in all {
-            let spec = here(words);
-            assert!(spec.is_some(), "{words:?}");
-            assert_eq!(in_a_plan(words), spec, "{words:?}");
+        let all = SAMPLES.iter().map(|(_, text)| *text).chain([none]);
+        for text in all {
+            let spec = here(text);
+            assert!(spec.is_some(), "{text:?}");
+            assert_eq!(in_a_plan(text), spec, "{text:?}");
         }
-        for words in REFUSED {
-            assert_eq!((here(words), in_a_plan(words)), (None, None), "{words:?}");
+        for text in REFUSED {
+            assert_eq!((here(text), in_a_plan(text)), (None, None), "{text:?}");
         }
         let command = Args::augment_args(Line::command());
         let known: Vec<&str> = SAMPLES

@@ -101,12 +101,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let found = resolving::find(&target, args.version.version(), None)?;
     let mut writer = Writer::begin(args.format)?;
-    let asked = RrAsked {
+    let requested = RrAsked {
         server: found.address,
         spec: &spec,
         permit: &Permit::ANYTHING,
     };
-    let measured = measure(asked, &stop, &mut |second| {
+    let measured = measure(requested, &stop, &mut |second| {
         writer.second(second);
     });
     let measured = measured.map_err(failure)?;

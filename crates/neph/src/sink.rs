@@ -91,7 +91,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
 
 /// A failed write: a usage error if another name would help, otherwise a failure.
 pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
-    let why = unwritable(path, error);
+    let reason = unwritable(path, error);
     match error.kind() {
         ErrorKind::NotFound
         | ErrorKind::IsADirectory
@@ -99,8 +99,8 @@ pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
         | ErrorKind::AlreadyExists
         | ErrorKind::InvalidFilename
         | ErrorKind::PermissionDenied
-        | ErrorKind::ReadOnlyFilesystem => Failure::Usage(why),
-        _ => Failure::Refused(why),
+        | ErrorKind::ReadOnlyFilesystem => Failure::Usage(reason),
+        _ => Failure::Refused(reason),
     }
 }
 

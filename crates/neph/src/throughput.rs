@@ -141,8 +141,8 @@ impl Args {
                 "--size {size}: write 32 to {most} bytes"
             )));
         }
-        let (least, most) = (Ask::SHORTEST_NS, Ask::LONGEST_NS);
-        if !(least..=most).contains(&ask.duration_ns) {
+        let (min, most) = (Ask::SHORTEST_NS, Ask::LONGEST_NS);
+        if !(min..=most).contains(&ask.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(
                 "--duration {duration}: write 100ms to 24h"
@@ -173,12 +173,12 @@ impl Args {
         let version: Option<IpVersion> = self.version.version();
         let found = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
-        let asked = Asked {
+        let requested = Asked {
             server: found.address,
             ask: &ask,
             permit: &Permit::ANYTHING,
         };
-        let measured = measure(asked, &stop, &mut |second| {
+        let measured = measure(requested, &stop, &mut |second| {
             writer.second(second);
         });
         let measured = measured.map_err(failure)?;

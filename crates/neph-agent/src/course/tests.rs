@@ -71,8 +71,8 @@ fn given_up(mut order: ExperimentOrder, expected: &str) {
     let ended = course
         .expect("it began")
         .end(&Around::default(), Vec::new());
-    let Ending::Failed(why) = ended.ending else {
+    let Ending::Failed(reason) = ended.ending else {
         panic!("nobody answered");
     };
-    assert!(why.ends_with(expected), "{why}");
+    assert!(reason.ends_with(expected), "{reason}");
 }

@@ -226,7 +226,7 @@ fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_fa
     order.timeout = Span::from_millis(50);
     let ran = carry_out(&mut executor, &[order], &|_| false);
     assert!(
-        matches!(&ran.result().ending, Ending::Failed(why) if why.contains("320 messages")),
+        matches!(&ran.result().ending, Ending::Failed(reason) if reason.contains("320 messages")),
         "{:?}",
         ran.result()
     );

@@ -21,8 +21,8 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
         return ready;
     };
     if stop.is_set() {
-        let why = |_| Err(failed("begin an experiment", "it was cancelled before"));
-        return ready.into_iter().map(|one| one.and_then(why)).collect();
+        let reason = |_| Err(failed("begin an experiment", "it was cancelled before"));
+        return ready.into_iter().map(|one| one.and_then(reason)).collect();
     }
     if let Some(late) = lateness(start, now()) {
         let missed = |_| Err(missed(late));
@@ -92,13 +92,13 @@ mod tests {
         let missed = begun(Some(start)).remove(0).expect_err("it is late");
         assert!(missed.to_string().contains("it was ready 2"), "{missed}");
         // Another reason stays.
-        let why = failed("ask who answers", "no answer");
+        let reason = failed("ask who answers", "no answer");
         let failed = reached(
             &at(Some(start)),
-            vec![Err::<(), _>(why.clone())],
+            vec![Err::<(), _>(reason.clone())],
             &Stop::new(),
         );
-        assert_eq!(failed, vec![Err(why)]);
+        assert_eq!(failed, vec![Err(reason)]);
     }
 
     #[test]

@@ -76,11 +76,11 @@ impl Intake {
                     text: format!("the wall clock stepped by {by}"),
                 });
             }
-            FleetReport::NotSent(why) => self.events.push(Event {
+            FleetReport::NotSent(reason) => self.events.push(Event {
                 flow: FlowIndex(0),
                 at: (neph_probe::now() - self.origin.at).nanos(),
                 kind: EventKind::FlowFailed,
-                text: format!("a message could not be sent: {why}"),
+                text: format!("a message could not be sent: {reason}"),
             }),
             FleetReport::Ended(tally) => {
                 self.main = Tally {

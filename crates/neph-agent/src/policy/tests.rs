@@ -117,7 +117,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
         change(&mut order);
         let now = Wall::from_unix_nanos(0);
         let judged = policy.judge(&Order::Capture(order), &Permit::ANYTHING, now);
-        judged.map_err(|why| (why.code(), why.to_string()))
+        judged.map_err(|reason| (reason.code(), reason.to_string()))
     };
     assert_eq!(judge(|_| {}), Ok(()));
     let refused: [(Change, &str, &str); 6] = [
@@ -145,7 +145,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
         ),
     ];
     for (change, code, part) in refused {
-        let (found, why) = judge(change).expect_err(part);
-        assert!(found == code && why.contains(part), "{found}: {why}");
+        let (found, reason) = judge(change).expect_err(part);
+        assert!(found == code && reason.contains(part), "{found}: {reason}");
     }
 }

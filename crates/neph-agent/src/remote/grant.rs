@@ -229,8 +229,8 @@ mod tests {
         let verifier = Verifier::of(&authority).expect("a certificate");
         let signer = Signer::from_pem(&key.serialize_pem()).expect("a key");
         let latest = |_: &Order| now() + Span::from_secs(60);
-        for (asked, has) in [(30, 30), (60, 60), (100_000, 60)] {
-            let wanted = granted(Span::from_secs(asked));
+        for (requested, has) in [(30, 30), (60, 60), (100_000, 60)] {
+            let wanted = granted(Span::from_secs(requested));
             let unsigned = Signer::without_key()
                 .sign(&wanted)
                 .expect("it needs no key");

@@ -211,8 +211,8 @@ impl Guard {
             self.count(refusal.code());
             return Admission::Refused(order, refusal);
         }
-        let most = order.longest(now.wall).min(self.policy.longest) + LEASE_AROUND;
-        let until = RawNanos(now.raw.0.saturating_add(left.min(most).nanos()));
+        let max = order.longest(now.wall).min(self.policy.longest) + LEASE_AROUND;
+        let until = RawNanos(now.raw.0.saturating_add(left.min(max).nanos()));
         let lease = Lease { until, is_capture };
         self.leases.insert(id, lease);
         Admission::Granted(order, clock)

@@ -246,15 +246,15 @@ impl Shelf {
         id: OrderId,
         file: u32,
         from: u64,
-        most: u32,
+        max: u32,
     ) -> Result<Option<Part>, ShelfError> {
         let ended = self.kept.get(&id).and_then(|kept| kept.ended.as_ref());
         let Some(found) = ended.and_then(|ended| ended.files.get(file as usize)) else {
             return Ok(None);
         };
         let path = found.file.path(&self.journals(), &self.folder_of(id));
-        let most = u64::from(most.min(PART_BYTES));
-        let left = found.bytes.saturating_sub(from).min(most);
+        let max = u64::from(max.min(PART_BYTES));
+        let left = found.bytes.saturating_sub(from).min(max);
         let read = || -> io::Result<Vec<u8>> {
             let mut opened = File::open(&path)?;
             opened.seek(SeekFrom::Start(from))?;
@@ -311,8 +311,8 @@ fn sendable(result: OrderResult) -> Result<OrderResult, OrderFailed> {
     if length <= LONGEST_RESULT {
         return Ok(result);
     }
-    let why = format!("it has {length} bytes, and {LONGEST_RESULT} fit into a message");
-    Err(OrderFailed::new("send a result", why))
+    let reason = format!("it has {length} bytes, and {LONGEST_RESULT} fit into a message");
+    Err(OrderFailed::new("send a result", reason))
 }
 
 fn journals_in(folder: &Path) -> PathBuf {

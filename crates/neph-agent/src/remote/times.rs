@@ -29,7 +29,7 @@ pub(super) fn by_controllers_clock(update: Update, apart: ClockApart) -> Update 
             Update::Pinged(pings)
         }
         Update::Done(Ok(result)) => Update::Done(Ok(times.of_result(result, apart))),
-        Update::Done(Err(why)) => Update::Done(Err(why)),
+        Update::Done(Err(reason)) => Update::Done(Err(reason)),
         // They have no time of day, or that of packets.
         same @ (Update::Progress(_)
         | Update::Recorded(..)

@@ -67,7 +67,7 @@ impl fmt::Debug for WebSocketLink {
 }
 
 fn lost(what: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
-    move |why| LinkLost::new(format!("{what}: {why}"))
+    move |reason| LinkLost::new(format!("{what}: {reason}"))
 }
 
 /// Why a connection is over. rustls' own text for a peer that just closes ends in the address of a web page.
@@ -148,21 +148,21 @@ pub fn enrol(
     folder: &Path,
 ) -> Result<Identity, EnrolError> {
     let key = rcgen::KeyPair::generate().map_err(|error| EnrolError::Refused(error.to_string()))?;
-    let asked = Enrolment {
+    let requested = Enrolment {
         secret: invitation.secret.clone(),
         public_key: BASE64_STANDARD.encode(key.public_key_raw()),
     };
     let tls = tls_without_certificate(&invitation.authority)?;
     let mut socket = dial(address, "/enrol", &tls)?;
     let failed = lost("enrol");
-    let text = serde_json::to_string(&asked).map_err(|error| failed(&error))?;
+    let text = serde_json::to_string(&requested).map_err(|error| failed(&error))?;
     socket
         .send(Message::text(text))
         .map_err(|error| lost_by("enrol", &error))?;
     let answer = socket.read().map_err(|error| lost_by("enrol", &error))?;
     let answer = answer.into_text().map_err(|error| failed(&error))?;
     match serde_json::from_str(&answer).map_err(|error| failed(&error))? {
-        Enrolled::Refused(why) => Err(EnrolError::Refused(why)),
+        Enrolled::Refused(reason) => Err(EnrolError::Refused(reason)),
         Enrolled::Certificate(certificate) => {
             let authority = invitation.authority.clone();
             let identity = Identity::new(key.serialize_pem(), certificate, authority);

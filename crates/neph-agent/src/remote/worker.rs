@@ -192,9 +192,9 @@ impl<E: Executor> Worker<E> {
         }
         match self.guard.admit(id, grant, Moment::now()) {
             Admission::Granted(order, apart) => {
-                if let Err(why) = self.shelf.add(id, order.clone()) {
+                if let Err(reason) = self.shelf.add(id, order.clone()) {
                     // The controller asks a second time: perhaps there is room then.
-                    tracing::warn!("an order cannot be kept: {why}");
+                    tracing::warn!("an order cannot be kept: {reason}");
                     self.guard.count("disk");
                     self.guard.ended(id);
                     return false;
@@ -207,18 +207,18 @@ impl<E: Executor> Worker<E> {
                 let ticket = self.executor.submit(order);
                 self.running.insert(ticket, running);
             }
-            Admission::Refused(order, why) => {
-                tracing::warn!("an order is refused: {why}");
-                let why = failed(REFUSED, &why).permanent_if(why.is_permanent());
+            Admission::Refused(order, reason) => {
+                tracing::warn!("an order is refused: {reason}");
+                let reason = failed(REFUSED, &reason).permanent_if(reason.is_permanent());
                 let kept = self.shelf.add(id, order);
-                if let Err(why) = kept.and_then(|()| self.shelf.end(id, Err(why))) {
-                    tracing::warn!("a refusal cannot be kept: {why}");
+                if let Err(reason) = kept.and_then(|()| self.shelf.end(id, Err(reason))) {
+                    tracing::warn!("a refusal cannot be kept: {reason}");
                     self.guard.count("disk");
                     return false;
                 }
             }
-            Admission::Ignored(why) => {
-                tracing::warn!("an order is ignored: {why}");
+            Admission::Ignored(reason) => {
+                tracing::warn!("an order is ignored: {reason}");
                 return false;
             }
         }
@@ -240,8 +240,8 @@ impl<E: Executor> Worker<E> {
     /// Ends what may not go on, and writes down what was spent.
     fn watch(&mut self) -> Result<(), ShelfError> {
         let now = Moment::now();
-        for (id, why) in self.guard.lapsed(now) {
-            tracing::warn!("an order is ended early: {why}");
+        for (id, reason) in self.guard.lapsed(now) {
+            tracing::warn!("an order is ended early: {reason}");
             self.cancel(id);
         }
         Ok(self.guard.keep(now)?)
@@ -305,8 +305,8 @@ impl<E: Executor> Worker<E> {
                     }
                     if let Ok(OrderResult::Experiments(all)) = &result {
                         let refused = all.iter().filter_map(|one| one.as_ref().err());
-                        for why in refused.filter(|why| why.is_permanent) {
-                            tracing::warn!("an experiment is refused: {why}");
+                        for reason in refused.filter(|reason| reason.is_permanent) {
+                            tracing::warn!("an experiment is refused: {reason}");
                         }
                     }
                     self.guard.ended(id);
@@ -337,18 +337,18 @@ fn cut_off(
     prepared: Option<&[Result<Prepared, OrderFailed>]>,
     now: Wall,
 ) -> Result<OrderResult, OrderFailed> {
-    let why = "the agent was ended while it carried this out";
+    let reason = "the agent was ended while it carried this out";
     match (order, prepared) {
         (Order::Experiments(_), Some(prepared)) => {
             let each = prepared.iter().map(|one| {
                 let one = one.as_ref().map_err(Clone::clone)?;
-                let ending = Ending::Failed(why.to_owned());
+                let ending = Ending::Failed(reason.to_owned());
                 let ended = now.max(one.started);
                 Ok(ExperimentResult::of_end(ending, ended, one.flows.clone()))
             });
             Ok(OrderResult::Experiments(each.collect()))
         }
         (Order::Pings(_), _) => Ok(OrderResult::Pings),
-        _ => Err(failed("carry an order out", why)),
+        _ => Err(failed("carry an order out", reason)),
     }
 }

@@ -152,8 +152,8 @@ fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
     let ids = |all: &[Scenario]| all.iter().map(|one| one.id).collect::<Vec<_>>();
     assert_eq!(ids(&of_named), ids(&of_plain));
     let kept = of_named[1].parameters.stress().expect("a load");
-    let asked = crate::stress::parse("vm1 80%, vm2 9%").expect("a load");
-    assert_eq!(kept.loads(), asked.loads());
+    let requested = crate::stress::parse("vm1 80%, vm2 9%").expect("a load");
+    assert_eq!(kept.loads(), requested.loads());
 }
 
 #[test]

@@ -20,7 +20,7 @@ struct Part {
     side: Option<(usize, bool)>,
 }
 
-pub(super) fn text(plan: &Plan, design: &Design, asked: &Asked) -> Result<String, NoDesign> {
+pub(super) fn text(plan: &Plan, design: &Design, requested: &Asked) -> Result<String, NoDesign> {
     let wrong = |error: toml::de::Error| NoDesign::Text(error.message().to_owned());
     let mut written: Table = plan.text.parse().map_err(wrong)?;
     let parts = parts(design);
@@ -29,11 +29,11 @@ pub(super) fn text(plan: &Plan, design: &Design, asked: &Asked) -> Result<String
     add("version", Value::Integer(1));
     add("name", Value::from(format!("{NAME} {}", plan.name)));
     add("blocks", Value::Integer(design.blocks.into()));
-    add("duration", Value::from(asked.duration.exact()));
+    add("duration", Value::from(requested.duration.exact()));
     add("interval", Value::from("1s"));
     add(
         "measure",
-        Value::from(format!("tcp throughput {}", asked.rate.exact())),
+        Value::from(format!("tcp throughput {}", requested.rate.exact())),
     );
     let companion = [("enabled".to_owned(), Value::Boolean(false))];
     add("companion", Value::Table(companion.into_iter().collect()));

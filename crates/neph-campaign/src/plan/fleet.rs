@@ -47,9 +47,9 @@ pub(crate) fn flows(node: &Node) -> Result<Parameter, Fault> {
     })
 }
 
-/// A number from 1 to `most`.
-fn count(node: &Node, most: u32) -> Option<NonZeroU32> {
-    let count = u32::take(node).ok().filter(|count| *count <= most);
+/// A number from 1 to `max`.
+fn count(node: &Node, max: u32) -> Option<NonZeroU32> {
+    let count = u32::take(node).ok().filter(|count| *count <= max);
     count.and_then(NonZeroU32::new)
 }
 
@@ -84,9 +84,9 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
             (lifetime, fault)
         });
     };
-    for (name, why) in NOT_FOR_FLEETS {
+    for (name, reason) in NOT_FOR_FLEETS {
         if axes.parameters.contains_key(&name) {
-            let what = format!("a fleet has no '{name}': {why}");
+            let what = format!("a fleet has no '{name}': {reason}");
             return Some((name, Fault::new(what, format!("remove {name} or flows"))));
         }
     }
@@ -100,8 +100,8 @@ fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
     let left = i64::from(u16::MAX - first) + 1;
     (flows > left).then(|| {
         let what = format!("only {left} ports are left from {first} on, for {flows} flows");
-        let most = i64::from(u16::MAX) + 1 - flows;
-        Fault::new(what, format!("write at most {most}, or fewer flows"))
+        let max = i64::from(u16::MAX) + 1 - flows;
+        Fault::new(what, format!("write at most {max}, or fewer flows"))
     })
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
 
 /// Why a fleet's shortest interval is too short for its flows, and what to do.
 pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
-    let most = most_flows(axes)?;
+    let max = most_flows(axes)?;
     let shortest = axes.intervals.iter().min()?;
-    let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
+    let rate = max.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
     let allowed = axes.values(Parameter::rate_cap);
     let allowed = allowed.map(|cap| i64::from(cap.get()));
     let may_alarm = target.kind().facts().may_alarm;
@@ -144,7 +144,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     };
     if rate > cap && may_alarm {
         let what = format!(
-            "{most} flows every {} are {rate} SYNs a second, which may be taken for an attack",
+            "{max} flows every {} are {rate} SYNs a second, which may be taken for an attack",
             shortest.exact()
         );
         let remedy = format!(
@@ -154,7 +154,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     }
     (rate > cap).then(|| {
         let what = format!(
-            "{most} flows every {} are {rate} messages a second",
+            "{max} flows every {} are {rate} messages a second",
             shortest.exact()
         );
         let remedy =
@@ -211,11 +211,11 @@ pub(crate) fn check_trace(sections: &Sections, endpoints: &[Endpoint], problems:
         .filter_map(|one| most_flows(&one.axes))
         .max();
     let wanted = trace.value.flows;
-    if let Some((most, written)) = greatest.zip(sections.traced_span.as_ref())
-        && i64::from(wanted) > most
+    if let Some((max, written)) = greatest.zip(sections.traced_span.as_ref())
+        && i64::from(wanted) > max
     {
-        let what = format!("{wanted} flows are to be traced, and no fleet has more than {most}");
-        let remedy = format!("write at most {most}");
+        let what = format!("{wanted} flows are to be traced, and no fleet has more than {max}");
+        let remedy = format!("write at most {max}");
         problems.add(written.clone(), Fault::new(what, remedy));
     }
 }

@@ -169,9 +169,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// What a request carries where `asked` is asked for.
-    pub(crate) fn sent(&self, asked: ByteSize) -> ByteSize {
-        sent_size(self.target.kind(), asked, self.axes.authenticated())
+    /// What a request carries where `requested` is asked for.
+    pub(crate) fn sent(&self, requested: ByteSize) -> ByteSize {
+        sent_size(self.target.kind(), requested, self.axes.authenticated())
     }
 }
 

@@ -173,7 +173,7 @@ pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Reflect
             }
             (Effect::Optional(apply), joined) => {
                 let applied = apply(&mut typed, joined);
-                applied.map_err(|why| refused(&format!("{name}: {why}")))?;
+                applied.map_err(|reason| refused(&format!("{name}: {reason}")))?;
                 continue;
             }
             (Effect::Switch(_), Some(_)) => {
@@ -184,7 +184,7 @@ pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Reflect
         let own = || words.next_if(|next| *next == "-" || !next.starts_with('-'));
         let value = joined.or_else(own);
         let value = value.ok_or_else(|| refused(&format!("{name} needs a value")))?;
-        apply(&mut typed, value).map_err(|why| refused(&format!("{name}: {why}")))?;
+        apply(&mut typed, value).map_err(|reason| refused(&format!("{name}: {reason}")))?;
     }
     typed.finish()
 }
@@ -219,9 +219,9 @@ impl Typed {
     }
 }
 
-fn refused(why: &str) -> Fault {
+fn refused(reason: &str) -> Fault {
     Fault::new(
-        format!("neph reflect does not accept these flags: {why}"),
+        format!("neph reflect does not accept these flags: {reason}"),
         "neph reflect --help shows which there are",
     )
 }

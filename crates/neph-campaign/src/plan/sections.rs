@@ -222,13 +222,13 @@ fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTraceOrder>>, Option
     (plan, written)
 }
 
-/// A number from 1 to `most`.
-fn small(node: &Node, most: u8) -> Result<u8, Fault> {
+/// A number from 1 to `max`.
+fn small(node: &Node, max: u8) -> Result<u8, Fault> {
     let number = u16::take(node).ok().and_then(|n| u8::try_from(n).ok());
-    number.filter(|n| (1..=most).contains(n)).ok_or_else(|| {
+    number.filter(|n| (1..=max).contains(n)).ok_or_else(|| {
         Fault::new(
             "this is out of range",
-            format!("write a number from 1 to {most}"),
+            format!("write a number from 1 to {max}"),
         )
     })
 }

@@ -11,7 +11,7 @@ fn plan(top: &str, rest: &str) -> (Plan, Vec<Scenario>) {
         "version = 1\nname = \"p\"\ninterval = \"1s\"\nduration = \"1min\"\npause = \"1s\"\n{top}\n\
          {sites}{rest}"
     );
-    let plan = parse(&Source::new("p.toml", text)).unwrap_or_else(|why| panic!("{why:?}"));
+    let plan = parse(&Source::new("p.toml", text)).unwrap_or_else(|reason| panic!("{reason:?}"));
     let matrix = scenarios(&plan);
     (plan, matrix)
 }

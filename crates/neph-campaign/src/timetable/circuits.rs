@@ -20,19 +20,18 @@ const MOST_PAIRS: usize = 64;
 /// The search for rounds always begins here, so that the same input has the same timetable.
 const SEED: u64 = 0x6e65_7068;
 
-/// Rounds in which no end occurs twice, each with the indices of its circuits; `least` is what there
+/// Rounds in which no end occurs twice, each with the indices of its circuits; `min` is what there
 /// must be at least, no fewer than circuits at one end. `None` where there are too many of both.
-pub(super) fn rounds(circuits: &[Circuit], ends: usize, least: usize) -> Option<Vec<Vec<usize>>> {
+pub(super) fn rounds(circuits: &[Circuit], ends: usize, min: usize) -> Option<Vec<Vec<usize>>> {
     if let Some(rounds) = mesh::rounds(circuits, ends) {
         return Some(rounds);
     }
-    let least = least.max(1);
-    if ends.saturating_mul(least) > MOST_PLACES {
+    let min = min.max(1);
+    if ends.saturating_mul(min) > MOST_PLACES {
         return None;
     }
     // With twice as many colours as circuits at one end, any two ends have a free one in common.
-    (least..=least.saturating_mul(2))
-        .find_map(|colours| Colouring::new(circuits, ends, colours).all())
+    (min..=min.saturating_mul(2)).find_map(|colours| Colouring::new(circuits, ends, colours).all())
 }
 
 /// Edges with their colours so far.

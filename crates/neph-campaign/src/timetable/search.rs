@@ -65,10 +65,10 @@ pub(super) fn rounds(demand: &Demand<'_>, tasks: &[usize]) -> Vec<Vec<usize>> {
             .collect(),
         slots: vec![slot; tasks.len()],
     };
-    let least = bound::of(&part).span.nanos() / slot.nanos().max(1);
-    let least = usize::try_from(least).unwrap_or(usize::MAX).max(1);
+    let min = bound::of(&part).span.nanos() / slot.nanos().max(1);
+    let min = usize::try_from(min).unwrap_or(usize::MAX).max(1);
     let mut looks = LOOKS;
-    while best.len() > least {
+    while best.len() > min {
         let wanted = best.len() - 1;
         let found = Search::new(&part, wanted).and_then(|search| search.run(&mut looks));
         let Some(found) = found else { break };

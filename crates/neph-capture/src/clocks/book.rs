@@ -110,7 +110,7 @@ impl Book {
         self.exchanges += 1;
         self.latest = self.latest.max(Some(stamps.sent));
         let trip = stamps.round_trip();
-        self.shortest = Some(self.shortest.map_or(trip, |least| least.min(trip)));
+        self.shortest = Some(self.shortest.map_or(trip, |min| min.min(trip)));
         let raw = stamps.offset();
         self.raw_mean.push(raw);
         self.raw_dots.push(stamps.sent, raw);

@@ -24,7 +24,7 @@ impl Formula {
             formula.mean.push(exchange.offset());
             formula.dots.push(exchange.sent, exchange.offset());
             let trip = exchange.round_trip();
-            let shortest = formula.shortest.map_or(trip, |least| least.min(trip));
+            let shortest = formula.shortest.map_or(trip, |min| min.min(trip));
             formula.shortest = Some(shortest);
         }
         formula

@@ -28,8 +28,8 @@ pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
     } else {
         0
     };
-    let most = i64::try_from(MOST).unwrap_or(i64::MAX);
-    let mut kept = KeptLimits::each(STRETCH.max(long / most));
+    let max = i64::try_from(MOST).unwrap_or(i64::MAX);
+    let mut kept = KeptLimits::each(STRETCH.max(long / max));
     for limit in above {
         kept.at_most(limit);
     }
@@ -44,10 +44,10 @@ pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
 /// # Errors
 /// More than half of the packets of one point lack headers.
 pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
-    let most = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
+    let max = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
     points
         .into_iter()
-        .find(most)
+        .find(max)
         .map_or(Ok(()), |(name, point)| {
             Err(ReadError::wrong(format!(
                 "{} of {} are cut within their headers, and cannot be known again; {}",

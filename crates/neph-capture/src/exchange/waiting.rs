@@ -136,9 +136,9 @@ impl Questions {
             self.left_out += (before - self.open.len()) as u64;
         }
         // Even if the numbers are equal.
-        let most = self.open.len().min(MOST);
-        self.left_out += (self.open.len() - most) as u64;
-        self.open.truncate(most);
+        let max = self.open.len().min(MOST);
+        self.left_out += (self.open.len() - max) as u64;
+        self.open.truncate(max);
     }
 }
 

@@ -54,9 +54,13 @@ impl End {
 impl Key {
     /// The key of a packet between these ports, and the end that sent it.
     #[inline]
-    pub(super) fn of(seen: &Dissected<'_>, source_port: u16, destination_port: u16) -> (Self, End) {
-        let from = (number(seen.ip.source), source_port);
-        let to = (number(seen.ip.destination), destination_port);
+    pub(super) fn of(
+        observed: &Dissected<'_>,
+        source_port: u16,
+        destination_port: u16,
+    ) -> (Self, End) {
+        let from = (number(observed.ip.source), source_port);
+        let to = (number(observed.ip.destination), destination_port);
         let (sender, lower, upper) = if from <= to {
             (End::Lower, from, to)
         } else {
@@ -65,10 +69,10 @@ impl Key {
         let key = Self {
             addresses: [lower.0, upper.0],
             ports: [lower.1, upper.1],
-            is_v4: seen.ip.source.is_ipv4(),
-            protocol: seen.ip.protocol,
-            vlan: seen.vlan,
-            tunnel: seen.tunnel,
+            is_v4: observed.ip.source.is_ipv4(),
+            protocol: observed.ip.protocol,
+            vlan: observed.vlan,
+            tunnel: observed.tunnel,
         };
         (key, sender)
     }

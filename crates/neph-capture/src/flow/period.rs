@@ -152,9 +152,9 @@ mod tests {
     }
 
     fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut Whole) {
-        let seen = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
+        let observed = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
         let at = Wall::from_unix_nanos(millis * 1_000_000);
-        table.see(at, &seen.expect("a packet"), reported);
+        table.see(at, &observed.expect("a packet"), reported);
         table.flush(reported);
     }
 

@@ -257,13 +257,13 @@ proptest! {
         flows in 0_usize..5,
     ) {
         let mut scene = Scene::new(Limits { flows, ..Limits::default() });
-        let seen = packets.len() as u64;
+        let observed = packets.len() as u64;
         for (up, port, flags, seq, ack, payload, at) in packets {
             let side = if up { Client } else { Server };
             scene.see(i64::from(at), Plain { payload, ..segment(side, port, flags, seq % 4096, ack % 4096) });
             prop_assert!(scene.table.len() <= flows.max(1));
         }
         let counted: u64 = scene.end().ended.iter().map(|flow| flow.2 + flow.3).sum();
-        prop_assert_eq!(counted, seen);
+        prop_assert_eq!(counted, observed);
     }
 }

@@ -115,7 +115,7 @@ pub(super) fn by_ports(flow: Flowing) -> Option<Direction> {
     let (near, far) = (flow.source.port(), flow.destination.port());
     [SERVICES, LENT]
         .into_iter()
-        .find_map(|least| match (near < least, far < least) {
+        .find_map(|min| match (near < min, far < min) {
             (true, false) => Some(Direction::Reverse),
             (false, true) => Some(Direction::Forward),
             _ => None,

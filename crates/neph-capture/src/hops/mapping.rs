@@ -42,12 +42,12 @@ pub enum MappingError {
 impl Mapping {
     /// The address at the other points. Unchanged if the rule does not match.
     #[must_use]
-    pub fn apply(&self, seen: SocketAddr) -> SocketAddr {
-        let is_meant = self.outer.port.is_none_or(|port| port == seen.port());
-        let Some(ip) = moved(seen.ip(), self.outer, self.inner).filter(|_| is_meant) else {
-            return seen;
+    pub fn apply(&self, observed: SocketAddr) -> SocketAddr {
+        let is_meant = self.outer.port.is_none_or(|port| port == observed.port());
+        let Some(ip) = moved(observed.ip(), self.outer, self.inner).filter(|_| is_meant) else {
+            return observed;
         };
-        SocketAddr::new(ip, self.inner.port.unwrap_or_else(|| seen.port()))
+        SocketAddr::new(ip, self.inner.port.unwrap_or_else(|| observed.port()))
     }
 }
 
@@ -119,9 +119,10 @@ fn place(text: &str) -> Result<Place, MappingError> {
 mod tests {
     use super::*;
 
-    fn maps(rule: &str, seen: &str) -> String {
+    fn maps(rule: &str, observed: &str) -> String {
         let rule: Mapping = rule.parse().expect("a rule");
-        rule.apply(seen.parse().expect("an address")).to_string()
+        rule.apply(observed.parse().expect("an address"))
+            .to_string()
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_no_rule_is_refused_with_the_reason() {
-        for (text, why) in [
+        for (text, reason) in [
             ("10.0.0.1", "'='"),
             ("10.0.0.1=host", "'host' is no address"),
             ("10.0.0.0/33=10.0.0.0/33", "no address"),
@@ -148,7 +149,7 @@ mod tests {
             ("10.0.0.1=fd00::1", "differ in form"),
         ] {
             let error = text.parse::<Mapping>().expect_err("refused").to_string();
-            assert!(error.contains(why), "{text}: {error}");
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
 }

@@ -32,7 +32,7 @@ impl Met {
                 0
             }
         };
-        let (mut most, mut least) = (Vec::new(), Vec::new());
+        let (mut max, mut min) = (Vec::new(), Vec::new());
         // Moment at which the first point had received what the second one sent next.
         let mut received = None::<&Crossing>;
         for crossing in self.crossings.iter().rev() {
@@ -41,7 +41,7 @@ impl Met {
             } else if let Some(received) =
                 received.filter(|received| self.is_steady(crossing, received))
             {
-                most.push(OffsetLimit {
+                max.push(OffsetLimit {
                     at: crossing.here,
                     within: received.here.saturating_sub(crossing.here),
                     offset: (crossing.there.saturating_sub(crossing.here))
@@ -57,7 +57,7 @@ impl Met {
             } else if let Some(printed) =
                 printed.filter(|printed| self.is_steady(printed, crossing))
             {
-                least.push(OffsetLimit {
+                min.push(OffsetLimit {
                     at: printed.here,
                     within: crossing.here.saturating_sub(printed.here),
                     offset: (crossing.there.saturating_sub(crossing.here))
@@ -65,12 +65,12 @@ impl Met {
                 });
             }
         }
-        for limits in [&mut most, &mut least] {
+        for limits in [&mut max, &mut min] {
             // A clock was set between these.
             limits.retain(|limit| limit.within >= 0);
             limits.sort_by_key(|limit| limit.at);
         }
-        (most, least)
+        (max, min)
     }
 
     /// Each forward packet with the next reverse one between the same hosts, if no forward one came in

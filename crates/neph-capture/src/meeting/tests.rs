@@ -70,10 +70,10 @@ fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> Met {
 
 /// What each capture shows of 20 exchanges, 1 s apart: requests in fragments of so many bytes that follow
 /// each other by 10 us, replies whole.
-fn fragmented(most: usize, [sent, replied]: [i64; 2]) -> Vec<(i64, Vec<u8>)> {
+fn fragmented(max: usize, [sent, replied]: [i64; 2]) -> Vec<(i64, Vec<u8>)> {
     let exchange = |nth: u8| {
         let at = i64::from(nth) * SECOND;
-        let request = packets(false, UDP, nth, &body(UDP, nth, 3_000), most);
+        let request = packets(false, UDP, nth, &body(UDP, nth, 3_000), max);
         let times = (0..).map(move |part| at + sent + part * 10_000);
         let reply = (at + replied, datagram(u16::from(nth), 2, 1));
         times.zip(request).chain([reply])
@@ -252,14 +252,14 @@ proptest! {
     fn the_truth_lies_within_the_bound(
         offset in -10 * SECOND..10 * SECOND,
         ppm in -100..100_i64,
-        least in prop::array::uniform2(0..5_000_000_i64),
+        min in prop::array::uniform2(0..5_000_000_i64),
         spread in prop::collection::vec(0..2_000_000_i64, 40),
         resolution in prop::sample::select(vec![1, 1_000_i64]),
     ) {
         let mut at = 0;
         let packets = exchanges(60, SECOND / 4, |direction| {
             at = (at + 1) % spread.len();
-            spread[at] + least[usize::from(direction == Direction::Reverse)]
+            spread[at] + min[usize::from(direction == Direction::Reverse)]
         });
         let shows = |at: i64| at + offset + at / 1_000_000 * ppm;
         let coarse = |at: i64| at.div_euclid(resolution) * resolution;
@@ -268,8 +268,8 @@ proptest! {
             Direction::Reverse => Packet { came: coarse(packet.came), ..*packet },
         }).collect();
         let met = meet(&rounded, |at| coarse(shows(at)));
-        let (most, least) = met.limits();
-        let limits = OffsetLimits { at_most: &most, at_least: &least };
+        let (max, min) = met.limits();
+        let limits = OffsetLimits { at_most: &max, at_least: &min };
         for second in [0, 7, 14] {
             let fit = clock_fit(limits, second * SECOND, ClockNature::default()).unwrap().unwrap();
             let off = fit.offset - (shows(second * SECOND) - second * SECOND);

@@ -38,11 +38,11 @@ fn merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, Account) {
 }
 
 /// A capture of pcap with this link and these packets, as seconds and lengths.
-fn pcap(link: u8, seen: &[(u32, u8)]) -> Vec<u8> {
+fn pcap(link: u8, observed: &[(u32, u8)]) -> Vec<u8> {
     let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
     file.extend([link, 0, 0, 0]);
-    for &(second, length) in seen {
+    for &(second, length) in observed {
         for field in [second, 7, length.into(), u32::from(length) + 3] {
             file.extend(field.to_le_bytes());
         }
@@ -86,12 +86,12 @@ fn timeless(link: u8, lengths: &[u8]) -> Vec<u8> {
 
 fn capture() -> impl Strategy<Value = Vec<u8>> {
     let link = prop_oneof![Just(1_u8), Just(101)];
-    let seen = prop::collection::vec((0..100_u32, any::<u8>()), 0..12);
+    let observed = prop::collection::vec((0..100_u32, any::<u8>()), 0..12);
     let lengths = prop::collection::vec(any::<u8>(), 0..6);
     prop_oneof![
-        4 => (link.clone(), seen).prop_map(|(link, mut seen)| {
-            seen.sort_unstable();
-            pcap(link, &seen)
+        4 => (link.clone(), observed).prop_map(|(link, mut observed)| {
+            observed.sort_unstable();
+            pcap(link, &observed)
         }),
         1 => (link, lengths).prop_map(|(link, lengths)| timeless(link, &lengths)),
     ]
@@ -103,11 +103,11 @@ fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
         &pcap(1, &[(5, 10), (6, 20)]),
         &pcap(101, &[(5, 30), (7, 40)]),
     ]);
-    let seen: Vec<(u32, u32)> = found
+    let observed: Vec<(u32, u32)> = found
         .iter()
         .map(|(packet, number)| (packet.2, *number))
         .collect();
-    assert_eq!(seen, [(13, 0), (33, 1), (23, 0), (43, 1)]);
+    assert_eq!(observed, [(13, 0), (33, 1), (23, 0), (43, 1)]);
     assert_eq!(account.packets, 4);
     assert!(matches!(account.ending, Ending::Whole));
 }

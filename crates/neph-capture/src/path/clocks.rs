@@ -40,10 +40,10 @@ pub struct Asked<'a> {
 pub fn clocks(
     points: &[Point],
     followed: &Followed,
-    asked: &Asked<'_>,
+    requested: &Asked<'_>,
     say: &dyn Fn(&str),
 ) -> Result<(Vec<Offsets>, Vec<String>), ReadError> {
-    let Asked { nature, one_clock } = *asked;
+    let Asked { nature, one_clock } = *requested;
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), unmatched::hints(&names, followed));
@@ -55,13 +55,13 @@ pub fn clocks(
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
-            let why = unmatched::identical(&names, segment, followed).unwrap_or_else(|| {
+            let reason = unmatched::identical(&names, segment, followed).unwrap_or_else(|| {
                 unmet(points, segment, &met) + &unmatched::renamed(&names, segment, followed)
             });
             if !is_any_met {
-                return Err(ReadError::Wrong(why));
+                return Err(ReadError::Wrong(reason));
             }
-            say(&format!("{name} - {other} has no result: {why}"));
+            say(&format!("{name} - {other} has no result: {reason}"));
         }
         clocks.push(if *is_one {
             doubts.extend(not_one_clock((name, other), &met));
@@ -98,7 +98,7 @@ fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String>
             "directions of packets are unknown by the one clock of {name} and {other}: if they have two clocks, {remedy}"
         ));
     }
-    let (many, most) = if there.0 > back.0 { there } else { back };
+    let (many, max) = if there.0 > back.0 { there } else { back };
     if many == 0 || there.0.min(back.0) > 0 {
         return None;
     }
@@ -106,7 +106,7 @@ fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String>
         "{} arrived up to {} before they left by the one clock of {name} and {other}: their clocks are two; \
          {remedy}",
         counted(many as u64, "packet"),
-        words::up(most)
+        words::up(max)
     ))
 }
 

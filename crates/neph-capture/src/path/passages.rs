@@ -181,10 +181,10 @@ impl Passages {
 
     fn since(&self, passage: &Passage, direction: Direction) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
-        let seen = |point: &usize| passage.mark(*point).is_some();
+        let observed = |point: &usize| passage.mark(*point).is_some();
         let first = match direction {
-            Direction::Forward => points.find(seen),
-            Direction::Reverse => points.rfind(seen),
+            Direction::Forward => points.find(observed),
+            Direction::Reverse => points.rfind(observed),
         };
         self.passed(passage, first?)
     }

@@ -22,11 +22,11 @@ pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
 pub fn capture_duplicates(names: &[String], followed: &Followed) -> Vec<(u64, String)> {
     let points = names.iter().enumerate();
     let reported = points.map(|(at, name)| {
-        let why = format!(
+        let reason = format!(
             "of {name} stand there again (a mirror of both directions, or several interfaces): the first \
              of each counts"
         );
-        (followed.point(at).repeats, why)
+        (followed.point(at).repeats, reason)
     });
     reported.collect()
 }

@@ -112,8 +112,8 @@ pub(super) fn take_turns(
     if segment.length == 0 || matches!(placed, Some(Event::KeepAlive | Event::WindowProbe)) {
         return;
     }
-    let asked = std::mem::take(&mut receiver.turn);
-    let answers_all = asked == Turn::Asked && segment.ack == receiver.mark(Mark::Next);
+    let requested = std::mem::take(&mut receiver.turn);
+    let answers_all = requested == Turn::Asked && segment.ack == receiver.mark(Mark::Next);
     if placed.is_none()
         && answers_all
         && let Some(nanos) = receiver.next_at.wall().and_then(|last| elapsed(last, at))

@@ -104,8 +104,8 @@ impl CampaignSocket {
                     self.connection = connection;
                     None
                 }
-                Ok(Err(CampaignSocketError::Port(OperatorError::Refused(why)))) => {
-                    return Some(why);
+                Ok(Err(CampaignSocketError::Port(OperatorError::Refused(reason)))) => {
+                    return Some(reason);
                 }
                 Ok(Err(_)) => Some(Retry::At(due)),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -161,9 +161,9 @@ fn ask(place: &ControllerPlace, request: &SocketRequest) -> Result<Asked, Campai
     match stream.read(&mut first) {
         Ok(1) if first == [READY] => {}
         Ok(1) if first == [REFUSED] => {
-            let why = read_block(stream).map_err(silent)?;
-            let why = String::from_utf8_lossy(&why).into_owned();
-            return Err(CampaignSocketError::Refused(why));
+            let reason = read_block(stream).map_err(silent)?;
+            let reason = String::from_utf8_lossy(&reason).into_owned();
+            return Err(CampaignSocketError::Refused(reason));
         }
         _ => return Err(place.silent()),
     }

@@ -132,10 +132,10 @@ pub(crate) fn answer(
             }
             Err(busy) => {
                 stream.write_all(&[REFUSED])?;
-                let why = format!(
+                let reason = format!(
                     "agent {busy} measures for another campaign, or captures for another command; wait until that has ended"
                 );
-                write_block(&mut stream, why.as_bytes())
+                write_block(&mut stream, reason.as_bytes())
             }
         },
     }
@@ -210,7 +210,7 @@ fn signed(
 fn pass_on(stream: &mut UnixStream, one: FromBus) -> io::Result<()> {
     match one {
         FromBus::Gone(agent) => write_frame(stream, &agent, &[]),
-        FromBus::Refused(why) => Err(io::Error::other(why)),
+        FromBus::Refused(reason) => Err(io::Error::other(reason)),
         FromBus::Message(agent, message) => match encode_from_agent(&message) {
             Ok(bytes) => write_frame(stream, &agent, &bytes),
             Err(error) => Err(io::Error::other(error)),

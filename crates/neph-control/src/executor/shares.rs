@@ -56,11 +56,11 @@ impl Running {
         self.is_prepared = true;
         let mut all: BTreeMap<usize, Result<Prepared, OrderFailed>> = BTreeMap::new();
         for share in &self.shares {
-            let why = match &share.result {
-                Some(Err(why)) => why.clone(),
+            let reason = match &share.result {
+                Some(Err(reason)) => reason.clone(),
                 _ => OrderFailed::another_result("prepare an experiment"),
             };
-            let failed = vec![Err(why); share.places.len()];
+            let failed = vec![Err(reason); share.places.len()];
             let mut prepared = share.prepared.clone().unwrap_or(failed);
             let missing = OrderFailed::another_result("prepare an experiment");
             prepared.resize(share.places.len(), Err(missing));
@@ -87,8 +87,9 @@ impl Running {
                 if let Some(Ok(one)) = results.get_mut(*place)
                     && one.ending == Ending::Complete
                 {
-                    let why = format!("the reflector at agent {agent} ended while it was measured");
-                    one.ending = Ending::Failed(why);
+                    let reason =
+                        format!("the reflector at agent {agent} ended while it was measured");
+                    one.ending = Ending::Failed(reason);
                 }
             }
         }
@@ -110,7 +111,7 @@ impl Running {
                     Err(OrderFailed::another_result("carry experiments out"));
                     share.places.len()
                 ],
-                Err(why) => vec![Err(why); share.places.len()],
+                Err(reason) => vec![Err(reason); share.places.len()],
             };
             all.extend(share.places.iter().copied().zip(results));
         }

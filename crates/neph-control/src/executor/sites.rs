@@ -25,11 +25,11 @@ impl Sites {
             None => self.default.as_ref(),
         };
         found.cloned().ok_or_else(|| {
-            let why = match site {
+            let reason = match site {
                 Some(site) => format!("site '{site}' has no agent"),
                 None => "it names no site, and no agent is the default".to_owned(),
             };
-            OrderFailed::new("send an order", why)
+            OrderFailed::new("send an order", reason)
         })
     }
 }

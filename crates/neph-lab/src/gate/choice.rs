@@ -73,10 +73,10 @@ mod tests {
             for weights in [&[1, 1][..], &[3, 1], &[1, 2, 5], &[0, 1]] {
                 let total: u32 = weights.iter().sum();
                 for (count, weight) in spread(kind, 99, weights).into_iter().zip(weights) {
-                    let asked = f64::from(*weight) / f64::from(total);
+                    let requested = f64::from(*weight) / f64::from(total);
                     let share = f64::from(count) / 65_536.0;
                     // Five standard deviations of the binomial.
-                    assert!((share - asked).abs() <= 0.0098, "{weights:?}: {share}");
+                    assert!((share - requested).abs() <= 0.0098, "{weights:?}: {share}");
                 }
             }
         }
@@ -95,8 +95,8 @@ mod tests {
             let ports = 0..=u16::MAX;
             let moved = ports.filter(|port| chosen(0, *port) != chosen(1, *port));
             let moved = f64::from(u32::try_from(moved.count()).expect("few")) / 65_536.0;
-            let asked = 1.0 - 1.0 / f64::from(count);
-            assert!((moved - asked).abs() < 0.01, "{count} paths: {moved}");
+            let requested = 1.0 - 1.0 / f64::from(count);
+            assert!((moved - requested).abs() < 0.01, "{count} paths: {moved}");
         }
     }
 

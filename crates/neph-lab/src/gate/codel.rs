@@ -47,29 +47,29 @@ pub(super) struct Taken {
 
 impl Controller {
     /// The packet that is sent from `now` on.
-    pub(super) fn dequeue(&mut self, queue: &mut Fifo, now: Moment, asked: CoDel) -> Taken {
+    pub(super) fn dequeue(&mut self, queue: &mut Fifo, now: Moment, requested: CoDel) -> Taken {
         let mut dropped = 0;
-        let (mut packet, mut ok_to_drop) = self.dodequeue(queue, now, asked);
+        let (mut packet, mut ok_to_drop) = self.dodequeue(queue, now, requested);
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
                 dropped += 1;
                 self.count += 1;
-                (packet, ok_to_drop) = self.dodequeue(queue, now, asked);
+                (packet, ok_to_drop) = self.dodequeue(queue, now, requested);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
-                    self.drop_next = control_law(self.drop_next, self.count, asked);
+                    self.drop_next = control_law(self.drop_next, self.count, requested);
                 }
             }
         } else if ok_to_drop {
             dropped += 1;
-            (packet, _) = self.dodequeue(queue, now, asked);
+            (packet, _) = self.dodequeue(queue, now, requested);
             self.dropping = true;
             // If it dropped recently, it continues at about the rate that controlled the queue then.
             let delta = self.count.saturating_sub(self.lastcount);
-            let recent = now - self.drop_next < asked.interval.times(16);
+            let recent = now - self.drop_next < requested.interval.times(16);
             self.count = if delta > 1 && recent { delta } else { 1 };
-            self.drop_next = control_law(now, self.count, asked);
+            self.drop_next = control_law(now, self.count, requested);
             self.lastcount = self.count;
         }
         Taken { dropped, packet }
@@ -80,20 +80,20 @@ impl Controller {
         &mut self,
         queue: &mut Fifo,
         now: Moment,
-        asked: CoDel,
+        requested: CoDel,
     ) -> (Option<Arrival>, bool) {
         let Some(packet) = queue.pop() else {
             self.first_above_time = None;
             return (None, false);
         };
         let sojourn = now - packet.at;
-        if sojourn < asked.target || queue.bytes() <= u64::from(FULL_FRAME) {
+        if sojourn < requested.target || queue.bytes() <= u64::from(FULL_FRAME) {
             self.first_above_time = None;
             return (Some(packet), false);
         }
         match self.first_above_time {
             None => {
-                self.first_above_time = Some(now + asked.interval);
+                self.first_above_time = Some(now + requested.interval);
                 (Some(packet), false)
             }
             Some(first_above_time) => (Some(packet), now >= first_above_time),
@@ -107,8 +107,8 @@ impl Controller {
     clippy::cast_possible_truncation,
     reason = "a square root of a small number needs no last nanosecond"
 )]
-fn control_law(t: Moment, count: u32, asked: CoDel) -> Moment {
-    let step = asked.interval.nanos() as f64 / f64::from(count.max(1)).sqrt();
+fn control_law(t: Moment, count: u32, requested: CoDel) -> Moment {
+    let step = requested.interval.nanos() as f64 / f64::from(count.max(1)).sqrt();
     t + Span::from_nanos(step as i64)
 }
 

@@ -152,17 +152,17 @@ mod tests {
     #[test]
     fn the_room_of_a_path_follows_from_seed_and_moment_and_stays_within_the_swing() {
         let engineering = high();
-        let mut least = [f64::MAX; 4];
+        let mut min = [f64::MAX; 4];
         for second in 0..20_000 {
             let room = weights(&engineering, 3, second, [1; 4]);
-            for (least, room) in least.iter_mut().zip(&room) {
-                *least = least.min(*room);
+            for (min, room) in min.iter_mut().zip(&room) {
+                *min = min.min(*room);
                 assert!(*room <= 1.0, "{room}");
             }
         }
-        for (least, delay) in least.iter().zip([30.0, 40.0, 55.0, 80.0_f64]) {
+        for (min, delay) in min.iter().zip([30.0, 40.0, 55.0, 80.0_f64]) {
             let asked = 1.0 - 0.7 * (30.0 / delay).powi(2);
-            assert!((asked..asked + 0.01).contains(least), "{least} {asked}");
+            assert!((asked..asked + 0.01).contains(min), "{min} {asked}");
         }
         let anew = weights(&engineering, 3, 777, [1; 4]);
         assert_eq!(anew, weights(&engineering, 3, 777, [1; 4]));

@@ -151,8 +151,8 @@ mod tests {
         ] {
             let model = model(numbers);
             let (loss, burst) = long_run(model, 2_000_000);
-            let (asked, length) = (model.stationary_loss(), model.mean_burst());
-            assert!((loss / asked - 1.0).abs() < 0.03, "{numbers:?}: {loss}");
+            let (requested, length) = (model.stationary_loss(), model.mean_burst());
+            assert!((loss / requested - 1.0).abs() < 0.03, "{numbers:?}: {loss}");
             assert!((burst / length - 1.0).abs() < 0.03, "{numbers:?}: {burst}");
         }
     }

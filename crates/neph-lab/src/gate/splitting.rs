@@ -133,11 +133,11 @@ mod tests {
         assert_eq!(kept, 14);
         assert!(near(moved(&modulo), 0.75), "{modulo:?}");
         // Only what the first loses moves, and to all others equally.
-        let least = moves(Splitting::Rendezvous, &before, &after);
-        assert!(near(moved(&least), 1.0 / 4.0 - 1.0 / 7.0), "{least:?}");
+        let min = moves(Splitting::Rendezvous, &before, &after);
+        assert!(near(moved(&min), 1.0 / 4.0 - 1.0 / 7.0), "{min:?}");
         for to in 1..4 {
-            assert!(near(least[0][to], 1.0 / 28.0), "{least:?}");
-            assert!(near(least[to][to], 0.25), "{least:?}");
+            assert!(near(min[0][to], 1.0 / 28.0), "{min:?}");
+            assert!(near(min[to][to], 0.25), "{min:?}");
         }
     }
 }

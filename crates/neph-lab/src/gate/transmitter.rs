@@ -65,7 +65,9 @@ impl Transmitter {
                 dropped: 0,
                 packet: self.queue.pop(),
             },
-            Discipline::CoDel(asked) => self.controller.dequeue(&mut self.queue, start, asked),
+            Discipline::CoDel(requested) => {
+                self.controller.dequeue(&mut self.queue, start, requested)
+            }
         }
     }
 

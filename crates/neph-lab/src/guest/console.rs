@@ -162,8 +162,8 @@ impl Console {
             }
             waited += silence;
             if patience.is_some_and(|patience| waited >= patience) {
-                let why = format!("no output of the guest for {} s", waited.as_secs());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                let reason = format!("no output of the guest for {} s", waited.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
             }
             // A full pipe contains lines already.
             let _ = self.into.write(b"\n");

@@ -33,12 +33,14 @@ impl Engines<'_> {
         let link = &links[number];
         let mut pace = self.options.pace;
         pace.ring_blocks = pace.ring_blocks.min(ring_blocks(links.len()));
-        let asked = self.options.truth.as_ref();
-        let truth = asked.zip(self.scribe).map(|(asked, scribe)| TruthConfig {
-            path: asked.file(&link.name),
-            every: asked.every,
-            scribe: scribe.clone(),
-        });
+        let requested = self.options.truth.as_ref();
+        let truth = requested
+            .zip(self.scribe)
+            .map(|(requested, scribe)| TruthConfig {
+                path: requested.file(&link.name),
+                every: requested.every,
+                scribe: scribe.clone(),
+            });
         Some(EngineConfig {
             link: link.name.clone(),
             interfaces: kind.engine_ends(number)?,

@@ -22,8 +22,8 @@ pub(super) fn explained(error: ProgramError) -> LabError {
         return error.into();
     };
     let after = |word: &str| {
-        let mut words = command.split_whitespace();
-        words.find(|one| *one == word).and_then(|_| words.next())
+        let mut text = command.split_whitespace();
+        text.find(|one| *one == word).and_then(|_| text.next())
     };
     if complaint.contains("Unknown tcp congestion algorithm") {
         // `congctl lock NAME`

@@ -87,7 +87,7 @@ impl Running {
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
         let (report, reported) = std::sync::mpsc::channel();
-        let (own, seen) = (service.clone(), Arc::clone(&state));
+        let (own, observed) = (service.clone(), Arc::clone(&state));
         let work = move || {
             let spawned = spawn(&own, &place, writer);
             match spawned {
@@ -95,7 +95,7 @@ impl Running {
                 Ok(child) => {
                     // There is no receiver only if the starter has ended, and its pipe with it.
                     let _ = report.send(Ok(place));
-                    watch::watch(child, &stopped, own.grace, output, &seen);
+                    watch::watch(child, &stopped, own.grace, output, &observed);
                 }
             }
         };

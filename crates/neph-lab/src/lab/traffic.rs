@@ -133,8 +133,8 @@ impl Flowing {
             stop: Some(stop),
             threads: Vec::new(),
         };
-        let (own, seen) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
-        flowing.thread(to, move || receive(&listener, &own, &received, &seen))?;
+        let (own, observed) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
+        flowing.thread(to, move || receive(&listener, &own, &received, &observed))?;
         let traffic = traffic.clone();
         flowing.thread(from, move || send(&traffic, target, &window, &stopped))?;
         Ok(flowing)

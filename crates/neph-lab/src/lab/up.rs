@@ -122,7 +122,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
-    let mut words = Vec::new();
+    let mut text = Vec::new();
     let scribe = options.truth.as_ref().map(start_scribe).transpose()?;
     let engines = Engines {
         topology: &topology,
@@ -135,11 +135,11 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         if let Some(config) = engines.config(*kind, number) {
             let (carrier, word) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
-            words.push(word);
+            text.push(word);
         }
     }
     // All are started before waiting for any: the kernel takes time to open each socket.
-    words.into_iter().try_for_each(Word::wait)?;
+    text.into_iter().try_for_each(Word::wait)?;
     note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
     start_services(lab, &plan, options)?;
@@ -338,9 +338,9 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-fn start_scribe(asked: &Recording) -> Result<Scribe, LabError> {
+fn start_scribe(requested: &Recording) -> Result<Scribe, LabError> {
     Scribe::start().map_err(|source| LabError::File {
-        file: asked.folder.clone(),
+        file: requested.folder.clone(),
         source,
     })
 }

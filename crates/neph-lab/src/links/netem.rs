@@ -61,7 +61,7 @@ impl LinkKind for Netem {
             (paths, ("path", "have several paths")),
             (!link.schedule.is_empty(), ("schedule", "change in time")),
         ];
-        let refused = refused.into_iter().filter(|(asked, _)| *asked);
+        let refused = refused.into_iter().filter(|(requested, _)| *requested);
         refused.map(|(_, refused)| refused).collect()
     }
 }
@@ -90,8 +90,8 @@ fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
         bytes.bytes()
     ));
     let inner = match (shape.discipline, shape.queue) {
-        (Discipline::CoDel(asked), queue) => {
-            let [target, interval] = [asked.target, asked.interval].map(micros);
+        (Discipline::CoDel(requested), queue) => {
+            let [target, interval] = [requested.target, requested.interval].map(micros);
             let frames = u64::from(FULL_FRAME);
             let packets = match queue {
                 QueueLimit::Packets(packets) => u64::from(packets),

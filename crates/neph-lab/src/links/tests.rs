@@ -63,11 +63,11 @@ fn a_container_that_does_not_run_is_made_anew() {
         .iter()
         .find(|line| line.starts_with("cat > o.swarm.sh"));
     let script = script.expect("it is written");
-    let asked = script.find("inspect -f '{{.State.Running}}' p");
+    let requested = script.find("inspect -f '{{.State.Running}}' p");
     let thrown_away = script.find("rm -f p ");
     let made = script.find("run -d --name p ");
     assert!(
-        asked.is_some() && asked < thrown_away && thrown_away < made,
+        requested.is_some() && requested < thrown_away && thrown_away < made,
         "{script}"
     );
     assert!(script.contains("command -v busybox"), "{script}");

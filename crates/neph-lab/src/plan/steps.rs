@@ -155,14 +155,14 @@ fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
 }
 
 fn awaited(ready: &Ready) -> String {
-    let asked = match &ready.check {
+    let requested = match &ready.check {
         ReadyCheck::Tcp(port) => format!("port {port} takes a connection"),
         ReadyCheck::Command(words) => {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             format!("this ends with status 0: {}", words.join(" "))
         }
     };
-    format!("neph: wait, at most {}, until {asked}", ready.timeout)
+    format!("neph: wait, at most {}, until {requested}", ready.timeout)
 }
 
 fn started(service: &Service) -> String {

@@ -97,7 +97,7 @@ pub(super) fn trickle(
     patience: Patience<'_>,
 ) -> [Vec<Sighting>; 2] {
     let (gap, count) = small_packets(shapes, wires);
-    let mut seen = [
+    let mut observed = [
         vec![Sighting::default(); count],
         vec![Sighting::default(); count],
     ];
@@ -106,22 +106,22 @@ pub(super) fn trickle(
         let due = start + gap.times(i64::from(number)).nanos();
         patience.sleep_until(due);
         if patience.is_over() {
-            return seen;
+            return observed;
         }
-        for (end, seen) in ends.iter().zip(&mut seen) {
-            send(end, seen, (number, PROBE_BYTES));
+        for (end, observed) in ends.iter().zip(&mut observed) {
+            send(end, observed, (number, PROBE_BYTES));
         }
-        watch(ends, &mut seen);
+        watch(ends, &mut observed);
     }
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
     // On a slow link the transmission of the last packet exceeds all other waits.
     let sent = slowest(shapes).unwrap_or_default().times(2);
     let deadline = clock::raw().0 + (longest + sent + patience.span).nanos();
-    while clock::raw().0 < deadline && !all_came(&seen) && !patience.is_over() {
+    while clock::raw().0 < deadline && !all_came(&observed) && !patience.is_over() {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
-        watch(ends, &mut seen);
+        watch(ends, &mut observed);
     }
-    seen
+    observed
 }
 
 /// Interval and number of the packets of a trickle.
@@ -148,14 +148,14 @@ fn slowest(shapes: [&Shape; 2]) -> Option<Span> {
 
 fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let lossy = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
-    let least = Span::from_micros(if lossy { 250 } else { 1_000 });
+    let min = Span::from_micros(if lossy { 250 } else { 1_000 });
     // A delayed packet must have departed before the next one arrives.
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
     let apart = wires
         .iter()
         .map(|wire| wire.jitter.reach().times(2).min(SPARSE));
     let longest = transmitted.into_iter().chain(apart).max();
-    longest.unwrap_or_default().max(least)
+    longest.unwrap_or_default().max(min)
 }
 
 /// The frames of a stream.
@@ -241,8 +241,8 @@ pub(super) fn stream(
         burst,
         count,
     } = Frames::of(shape)?;
-    let mut seen: [Vec<Sighting>; 2] = Default::default();
-    seen[side] = vec![Sighting::default(); usize::try_from(count).expect("positive")];
+    let mut observed: [Vec<Sighting>; 2] = Default::default();
+    observed[side] = vec![Sighting::default(); usize::try_from(count).expect("positive")];
     let start = clock::raw().0;
     let mut next = 0;
     while next < count && !patience.is_over() {
@@ -251,17 +251,17 @@ pub(super) fn stream(
         let until = due.min(next + LOOK);
         for number in next..until {
             let number = u32::try_from(number).expect("at most MOST");
-            send(&ends[side], &mut seen[side], (number, bytes));
+            send(&ends[side], &mut observed[side], (number, bytes));
         }
         next = until;
-        watch(ends, &mut seen);
+        watch(ends, &mut observed);
         if next == due && next < count {
             patience.sleep_until(start + (next - burst + 1) * gap);
         }
     }
-    let drained = drain(ends, &mut seen, wire, frame, patience);
+    let drained = drain(ends, &mut observed, wire, frame, patience);
     Some(Stream {
-        sightings: std::mem::take(&mut seen[side]),
+        sightings: std::mem::take(&mut observed[side]),
         bytes,
         drained,
     })
@@ -270,7 +270,7 @@ pub(super) fn stream(
 /// Waits until arrivals stop: for longer than the interval of a stream's frames.
 fn drain(
     ends: &mut [End; 2],
-    seen: &mut [Vec<Sighting>; 2],
+    observed: &mut [Vec<Sighting>; 2],
     wire: &Wire,
     frame: Span,
     patience: Patience<'_>,
@@ -279,7 +279,7 @@ fn drain(
     let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
     let mut last = clock::raw().0;
     while clock::raw().0 < deadline && clock::raw().0 - last < silence && !patience.is_over() {
-        if watch(ends, seen) {
+        if watch(ends, observed) {
             last = clock::raw().0;
         }
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
@@ -288,9 +288,9 @@ fn drain(
 }
 
 /// Sends a packet and stores its departure, if its end provides it.
-fn send(end: &End, seen: &mut [Sighting], (number, bytes): (u32, u32)) {
+fn send(end: &End, observed: &mut [Sighting], (number, bytes): (u32, u32)) {
     let left = end.send(number, bytes);
-    if let Some(sighting) = seen.get_mut(number as usize)
+    if let Some(sighting) = observed.get_mut(number as usize)
         && left.is_some()
     {
         sighting.left = left;
@@ -298,13 +298,13 @@ fn send(end: &End, seen: &mut [Sighting], (number, bytes): (u32, u32)) {
 }
 
 /// Reads the new packets at both ends; returns whether there were any.
-fn watch(ends: &mut [End; 2], seen: &mut [Vec<Sighting>; 2]) -> bool {
+fn watch(ends: &mut [End; 2], observed: &mut [Vec<Sighting>; 2]) -> bool {
     let mut any = false;
     for (side, end) in ends.iter_mut().enumerate() {
         while let Some(packet) = end.next_seen() {
             any = true;
             let from = if packet.own { side } else { 1 - side };
-            let Some(sighting) = seen[from].get_mut(packet.number as usize) else {
+            let Some(sighting) = observed[from].get_mut(packet.number as usize) else {
                 continue;
             };
             let place = if packet.own {
@@ -318,8 +318,9 @@ fn watch(ends: &mut [End; 2], seen: &mut [Vec<Sighting>; 2]) -> bool {
     any
 }
 
-fn all_came(seen: &[Vec<Sighting>; 2]) -> bool {
-    seen.iter()
+fn all_came(observed: &[Vec<Sighting>; 2]) -> bool {
+    observed
+        .iter()
         .flatten()
         .all(|sighting| sighting.came.is_some())
 }

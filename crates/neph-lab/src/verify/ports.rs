@@ -34,9 +34,9 @@ fn found(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, 
 pub(super) fn not_met(
     lab: &Lab,
     number: usize,
-    asked: [(&Shape, &BTreeMap<usize, u16>); 2],
+    requested: [(&Shape, &BTreeMap<usize, u16>); 2],
 ) -> Vec<NotMet> {
-    let directions = Direction::BOTH.into_iter().zip(asked);
+    let directions = Direction::BOTH.into_iter().zip(requested);
     let paths = directions.flat_map(|(direction, (shape, ports))| {
         let paths = shape.paths.iter().enumerate();
         paths
@@ -78,23 +78,23 @@ mod tests {
 
     /// The paths found, and how many ports it took.
     fn looked(gate: &Gate) -> (Vec<usize>, u32) {
-        let mut asked = 0;
+        let mut requested = 0;
         let ports = found(gate, |port| {
-            asked += 1;
+            requested += 1;
             gate.path_of(Some(Flow {
                 number: u64::from(port) << 17,
                 protocol: Some(Reserved::Udp),
             }))
         });
-        (ports.into_keys().collect(), asked)
+        (ports.into_keys().collect(), requested)
     }
 
     #[test]
     fn no_port_is_tried_after_the_last_path_is_found() {
         assert_eq!(looked(&gate(&[])), (vec![0], 1));
         assert_eq!(looked(&gate(&[(1, None)])), (vec![0], 1));
-        let (paths, asked) = looked(&gate(&[(1, None), (0, None), (1, None)]));
-        assert!(paths == [0, 2] && asked < 40, "{paths:?} {asked}");
+        let (paths, requested) = looked(&gate(&[(1, None), (0, None), (1, None)]));
+        assert!(paths == [0, 2] && requested < 40, "{paths:?} {requested}");
         let for_ping = [(1, Some(Reserved::Icmp)), (1, None)];
         assert_eq!(looked(&gate(&for_ping)), (vec![1], 1));
         let for_udp = [(1, None), (1, Some(Reserved::Udp))];

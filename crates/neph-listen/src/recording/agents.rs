@@ -133,20 +133,25 @@ impl<'a> AtAgents<'a> {
         let ahead = *moved.or_insert_with(|| first.unwrap_or(Span::ZERO));
         // The counts during the capture are replaced.
         let whole = Tally::new(tally.most(), self.shared.options.limit.0);
-        let relayed = File::open(path).map_err(|why| why.to_string());
+        let relayed = File::open(path).map_err(|reason| reason.to_string());
         let relayed = relayed.and_then(|mut source| {
             let relayed = relay_moved(&mut source, &mut file, &whole, -ahead);
-            relayed.map_err(|why| why.to_string())
+            relayed.map_err(|reason| reason.to_string())
         });
         file.flush();
         let packets = file.packets();
         let refused = file.close().err();
         let fault = match (relayed.err().or(captured.fault), refused) {
-            (Some(why), _) => {
-                let (name, why) = (&point.name, Outside::text(&why));
-                Some(ListenError::refused(format!("{name}: {why}")))
+            (Some(reason), _) => {
+                let (name, reason) = (&point.name, Outside::text(&reason));
+                Some(ListenError::refused(format!("{name}: {reason}")))
             }
-            (None, Some(why)) => Some(unwritten(&point.name, packets, &why, self.shared.options)),
+            (None, Some(reason)) => Some(unwritten(
+                &point.name,
+                packets,
+                &reason,
+                self.shared.options,
+            )),
             (None, None) => None,
         };
         let all = packets >= captured.packets && fault.is_none();
@@ -217,7 +222,7 @@ impl AgentsCourse for AtAgents<'_> {
         let tally = begun.tally;
         let outcome = match captured {
             Ok((captured, path)) => self.take(begun, captured, path),
-            Err(why) => Outcome {
+            Err(reason) => Outcome {
                 recorded: Recorded {
                     name: begun.point.name.clone(),
                     file: begun.path,
@@ -231,7 +236,7 @@ impl AgentsCourse for AtAgents<'_> {
                     "{} ({}): {}",
                     begun.point.name,
                     begun.point.reported(),
-                    Outside::text(&why)
+                    Outside::text(&reason)
                 ))),
             },
         };

@@ -222,9 +222,9 @@ impl<T: AlarmListener> Judge<T> {
                 _ => Source::Samples(Samples::of(place.point)),
             };
             let sources: Vec<Source> = self.places.iter().map(source).collect();
-            if let Err(why) = self.follow(sources, packets) {
+            if let Err(reason) = self.follow(sources, packets) {
                 (self.say)(&format!(
-                    "neph hops: {why}; alarms are judged when the recording is over, and metrics stay as they are"
+                    "neph hops: {reason}; alarms are judged when the recording is over, and metrics stay as they are"
                 ));
             }
         }
@@ -267,13 +267,13 @@ impl<T: AlarmListener> Judge<T> {
         let mut places = self.places.iter().zip(sources);
         let of_point = places.find(|(place, _)| place.point == point);
         if let Some((place, Source::Samples(samples))) = of_point
-            && let Err(why) = samples.take(&sample, &mut self.clocks)
+            && let Err(reason) = samples.take(&sample, &mut self.clocks)
         {
             (self.say)(&format!(
                 "neph hops: {}: {}; alarms on its segments are judged when the recording is over, and their \
                  metrics stay as they are",
                 place.name,
-                Outside::text(&why)
+                Outside::text(&reason)
             ));
         }
     }

@@ -29,8 +29,8 @@ pub(super) fn run(
     agents: Option<Box<dyn Agents>>,
     received: Received<'_>,
 ) -> Result<(Ending, Vec<Outcome>), ListenError> {
-    let most = options.count.unwrap_or(u64::MAX);
-    let tally = |_| Tally::new(most, options.limit.0);
+    let max = options.count.unwrap_or(u64::MAX);
+    let tally = |_| Tally::new(max, options.limit.0);
     let tallies: Vec<Tally> = points.iter().map(tally).collect();
     let is_over = AtomicBool::new(false);
     let shared = Shared {
@@ -44,12 +44,14 @@ pub(super) fn run(
     let begun = begin_all(points, &tallies, folder)?;
     scope(|scope| {
         let mut started = Started::with(agents);
-        if let Err(why) = started.start(scope, begun, capture_interface, shared) {
+        if let Err(reason) = started.start(scope, begun, capture_interface, shared) {
             // The other points end because of this one, without an error of their own.
             is_over.store(true, Ordering::Relaxed);
             started.called.clear();
             let ended = started.join().into_iter();
-            return Err(why.unwrap_or_else(|| first(ended.filter_map(|one| one.fault).collect())));
+            return Err(
+                reason.unwrap_or_else(|| first(ended.filter_map(|one| one.fault).collect()))
+            );
         }
         report_begun(points, received);
         let ending = wait_for_end(points, &tallies, options, received);

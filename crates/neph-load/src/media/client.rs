@@ -128,7 +128,7 @@ impl Client<'_> {
     }
 
     /// Waits for data and processes it.
-    fn turn(&mut self, most: Span) -> Result<(), MediaError> {
+    fn turn(&mut self, max: Span) -> Result<(), MediaError> {
         let mut awaited = Vec::with_capacity(self.receivers.len() * 2);
         for receiver in &self.receivers {
             awaited.push(Awaited::readable(receiver.pair.rtp.as_fd()));
@@ -136,7 +136,7 @@ impl Client<'_> {
                 awaited.push(Awaited::readable(receiver.stream.as_fd()));
             }
         }
-        let waited = ppoll::wait(&mut awaited, Some(most.to_duration()));
+        let waited = ppoll::wait(&mut awaited, Some(max.to_duration()));
         if let (Err(source), Some(receiver)) = (waited, self.receivers.first()) {
             return Err(MediaError::socket("wait for", receiver.peer)(source));
         }

@@ -170,8 +170,8 @@ impl<'a> Connection<'a> {
             self.received = self.now();
             match self.session.answer(&request) {
                 Answer::Reply(response) => self.reply(&response)?,
-                Answer::Setup(asked) => {
-                    let response = self.set_up(&asked);
+                Answer::Setup(requested) => {
+                    let response = self.set_up(&requested);
                     self.reply(&response)?;
                 }
                 Answer::Play(response) => {
@@ -193,10 +193,10 @@ impl<'a> Connection<'a> {
         written.map_err(|error| format!("write to the client: {error}"))
     }
 
-    fn set_up(&mut self, asked: &Asked) -> Response {
+    fn set_up(&mut self, requested: &Asked) -> Response {
         // The place is reserved before ports are opened; `end_stream` releases it.
         let granted = self.served.take_place().and_then(|()| {
-            let opened = self.open(asked);
+            let opened = self.open(requested);
             opened.map_err(|error| {
                 self.served.free_place();
                 format!("open UDP ports for it: {error}")
@@ -204,26 +204,26 @@ impl<'a> Connection<'a> {
         });
         match granted {
             Ok(sending) => {
-                let response = self.session.granted(asked, sending.pair.ports);
+                let response = self.session.granted(requested, sending.pair.ports);
                 self.sending = Some(sending);
                 response
             }
             Err(reason) => {
                 let peer = self.peer;
                 (self.served.event)(MediaServed::Refused { peer, reason });
-                Session::refused(asked)
+                Session::refused(requested)
             }
         }
     }
 
     /// Opens ports that are connected to the client's, so that the kernel sends to no other
     /// address.
-    fn open(&self, asked: &Asked) -> io::Result<Sending<'a>> {
+    fn open(&self, requested: &Asked) -> io::Result<Sending<'a>> {
         let pair = ports::open(ports::plain(self.stream.local_addr()?))?;
         let mut to = self.peer;
-        to.set_port(asked.ports.rtp);
+        to.set_port(requested.ports.rtp);
         pair.rtp.connect(to)?;
-        if let Some(rtcp) = asked.ports.rtcp {
+        if let Some(rtcp) = requested.ports.rtcp {
             to.set_port(rtcp);
             pair.rtcp.connect(to)?;
         }
@@ -265,10 +265,10 @@ impl<'a> Connection<'a> {
             return Ok(());
         };
         let since = now - began;
-        let most = self.served.spec.caps.duration;
-        if since >= most {
+        let max = self.served.spec.caps.duration;
+        if since >= max {
             return Err(format!(
-                "the longest time that this server grants is over: {most}"
+                "the longest time that this server grants is over: {max}"
             ));
         }
         sending.send(since)

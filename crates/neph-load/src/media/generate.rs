@@ -74,6 +74,6 @@ fn the_animation_is_what_its_formula_makes() {
             sizes.sum::<u64>() * 8 / 1_000
         })
         .collect();
-    let (least, most) = (seconds.iter().min(), seconds.iter().max());
-    assert_eq!((least, most), (Some(&110), Some(&1_853)));
+    let (min, max) = (seconds.iter().min(), seconds.iter().max());
+    assert_eq!((min, max), (Some(&110), Some(&1_853)));
 }

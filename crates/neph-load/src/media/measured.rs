@@ -37,9 +37,9 @@ impl MediaAsk {
     pub fn check(&self) -> Result<(), MediaError> {
         let streams = self.streams;
         if !(1..=Self::MOST_STREAMS).contains(&streams) {
-            let most = Self::MOST_STREAMS;
+            let max = Self::MOST_STREAMS;
             return Err(MediaError::Ask(format!(
-                "{streams} streams: ask for 1 to {most}"
+                "{streams} streams: ask for 1 to {max}"
             )));
         }
         if !(Span::from_secs(1)..=Self::LONGEST).contains(&self.duration) {

@@ -78,15 +78,15 @@ impl ServerCaps {
     /// The reason of the refusal.
     pub(super) fn admit(&self, others: u16, rate: BitRate) -> Result<(), String> {
         if others >= self.streams {
-            let most = self.streams;
+            let max = self.streams;
             return Err(format!(
-                "all {most} streams that this server allows are in use"
+                "all {max} streams that this server allows are in use"
             ));
         }
         let all = rate.bits_per_second().saturating_mul(u64::from(others) + 1);
         match self.rate {
-            Some(most) if all > most.bits_per_second() => Err(format!(
-                "{} would be sent, this server grants {most}",
+            Some(max) if all > max.bits_per_second() => Err(format!(
+                "{} would be sent, this server grants {max}",
                 BitRate(all)
             )),
             _ => Ok(()),

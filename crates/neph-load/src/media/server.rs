@@ -57,7 +57,7 @@ impl Server {
     pub fn run(&self, stop: &Stop, event: &(dyn Fn(MediaServed) + Sync)) -> Result<(), MediaError> {
         let served = Served::new(&self.spec, event);
         let (served, count) = (&served, &AtomicUsize::new(0));
-        let most = usize::from(self.spec.caps.streams) + SPARE;
+        let max = usize::from(self.spec.caps.streams) + SPARE;
         let ended = thread::scope(|scope| {
             while !stop.is_set() {
                 let mut awaited = [Awaited::readable(self.listener.as_fd())];
@@ -68,7 +68,7 @@ impl Server {
                 let Ok((stream, peer)) = self.listener.accept() else {
                     continue;
                 };
-                if count.fetch_add(1, Ordering::AcqRel) >= most {
+                if count.fetch_add(1, Ordering::AcqRel) >= max {
                     count.fetch_sub(1, Ordering::AcqRel);
                     continue;
                 }

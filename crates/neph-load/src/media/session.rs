@@ -165,13 +165,13 @@ impl Session {
     }
 
     /// The response for a granted stream, which is sent from these ports.
-    pub(super) fn granted(&mut self, asked: &Asked, ports: PortPair) -> Response {
+    pub(super) fn granted(&mut self, requested: &Asked, ports: PortPair) -> Response {
         self.state = State::Ready;
-        let mut response = reply(&asked.cseq, 200, "OK");
+        let mut response = reply(&requested.cseq, 200, "OK");
         let transport = Transport {
             is_udp: true,
             is_unicast: true,
-            client_port: Some(asked.ports),
+            client_port: Some(requested.ports),
             server_port: Some(ports),
             ssrc: Some(self.first.ssrc),
             ..Transport::default()
@@ -186,8 +186,8 @@ impl Session {
     }
 
     /// The response for a refused stream.
-    pub(super) fn refused(asked: &Asked) -> Response {
-        reply(&asked.cseq, 453, "Not Enough Bandwidth")
+    pub(super) fn refused(requested: &Asked) -> Response {
+        reply(&requested.cseq, 453, "Not Enough Bandwidth")
     }
 
     fn play(&mut self, cseq: &str, url: &str) -> Answer {

@@ -47,15 +47,15 @@ fn a_stream_is_described_set_up_played_and_ended() {
     let base = described.headers.get("Content-Base");
     assert_eq!(base, Some("rtsp://10.0.0.2:8554/video/"));
     let setup = session.answer(&request(Method::Setup, "/video/track0", &[UDP]));
-    let Answer::Setup(asked) = setup else {
+    let Answer::Setup(requested) = setup else {
         panic!("{setup:?}")
     };
-    assert_eq!(asked.ports.rtp, 5_000);
+    assert_eq!(requested.ports.rtp, 5_000);
     let ports = PortPair {
         rtp: 6_000,
         rtcp: Some(6_001),
     };
-    let granted = session.granted(&asked, ports);
+    let granted = session.granted(&requested, ports);
     assert_eq!(granted.headers.cseq(), Some(7));
     assert_eq!(granted.headers.get("Session"), Some("5e55;timeout=10"));
     let played = session.answer(&request(Method::Play, "/video/", &[OURS]));

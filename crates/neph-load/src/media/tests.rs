@@ -177,9 +177,9 @@ fn raw(server: SocketAddr, requests: &str) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(server).expect("it listens");
     stream.write_all(requests.as_bytes()).expect("it is sent");
     let mut text = String::new();
-    let asked = requests.matches("CSeq").count();
+    let requested = requests.matches("CSeq").count();
     let mut buffer = [0; 4096];
-    while text.matches("CSeq").count() < asked {
+    while text.matches("CSeq").count() < requested {
         let count = stream.read(&mut buffer).expect("it answers");
         assert!(count > 0, "{text}");
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));

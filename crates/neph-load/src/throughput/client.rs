@@ -32,7 +32,7 @@ pub struct Asked<'a> {
 /// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
 /// fault the result has the counts so far and the fault ([`Measured::fault`]).
 pub fn measure(
-    asked: Asked<'_>,
+    requested: Asked<'_>,
     stop: &Stop,
     on_second: &mut dyn FnMut(&Second),
 ) -> Result<Measured, ThroughputError> {
@@ -40,7 +40,7 @@ pub fn measure(
         server,
         ask,
         permit,
-    } = asked;
+    } = requested;
     ask.check()?;
     let job = Job::Throughput(ask.clone());
     let Started {

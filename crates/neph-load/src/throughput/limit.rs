@@ -244,8 +244,8 @@ fn path(sender: &Usage, tcp: &TcpTotals) -> String {
     evidence
 }
 
-fn is_full(end: &Usage, least: f64) -> bool {
-    end.core_busy.is_some_and(|busy| busy >= least)
+fn is_full(end: &Usage, min: f64) -> bool {
+    end.core_busy.is_some_and(|busy| busy >= min)
 }
 
 /// Whether this test causes a large part of its core's load; other programs may use the core too.

@@ -55,9 +55,9 @@ impl Measured {
 
     /// The directions in which data flowed.
     pub fn directions(&self) -> impl Iterator<Item = Direction> + use<> {
-        let asked = self.ask.direction;
-        let up = asked.has_up().then_some(Direction::Up);
-        let down = asked.has_down().then_some(Direction::Down);
+        let requested = self.ask.direction;
+        let up = requested.has_up().then_some(Direction::Up);
+        let down = requested.has_down().then_some(Direction::Down);
         up.into_iter().chain(down)
     }
 

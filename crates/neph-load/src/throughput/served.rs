@@ -22,28 +22,28 @@ impl ServerCaps {
     pub(super) fn admit(&self, job: &Job) -> Result<(), String> {
         let duration = job.duration();
         if duration > self.duration {
-            let most = self.duration;
+            let max = self.duration;
             return Err(format!(
-                "{duration} was requested, this server allows at most {most}"
+                "{duration} was requested, this server allows at most {max}"
             ));
         }
         if job.streams() > self.streams {
-            let (asked, most) = (job.streams(), self.streams);
+            let (requested, max) = (job.streams(), self.streams);
             return Err(format!(
-                "{asked} streams were requested, this server allows at most {most}"
+                "{requested} streams were requested, this server allows at most {max}"
             ));
         }
         // A request/response test requests no rate: the cap is checked during the test.
-        let (Some(most), Job::Throughput(ask)) = (self.rate, job) else {
+        let (Some(max), Job::Throughput(ask)) = (self.rate, job) else {
             return Ok(());
         };
         match ask.rate_bit_s.map(BitRate) {
-            Some(rate) if rate <= most => Ok(()),
+            Some(rate) if rate <= max => Ok(()),
             Some(rate) => Err(format!(
-                "{rate} was requested, this server allows at most {most}"
+                "{rate} was requested, this server allows at most {max}"
             )),
             None => Err(format!(
-                "the maximum rate was requested, this server allows at most {most}: give a rate"
+                "the maximum rate was requested, this server allows at most {max}: give a rate"
             )),
         }
     }
@@ -127,8 +127,8 @@ mod tests {
                 .ends_with(&format!("this server allows at most {}", caps.duration))
         );
         assert!(refused(|ask| ask.streams = 5).ends_with("this server allows at most 4"));
-        let most = "this server allows at most 1 Gbit/s";
-        assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(most));
+        let max = "this server allows at most 1 Gbit/s";
+        assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(max));
         assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": give a rate"));
         let free = ServerCaps { rate: None, ..caps };
         let all = Ask {

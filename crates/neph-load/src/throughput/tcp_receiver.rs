@@ -45,8 +45,8 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let until = end.min(course.due()).min(now + TICK);
-                let most = (until - now).to_duration();
-                ppoll::wait(&mut [Awaited::readable(stream.as_fd())], Some(most))?;
+                let max = (until - now).to_duration();
+                ppoll::wait(&mut [Awaited::readable(stream.as_fd())], Some(max))?;
                 course.waited_since(now);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -162,7 +162,7 @@ pub(super) fn prepare(stream: &TcpStream, congestion: Option<&str>) -> io::Resul
         return Ok(());
     };
     tcp::set_congestion_control(stream.as_fd(), name).map_err(|error| {
-        let why = format!("congestion control {name}: {error}");
-        io::Error::new(error.kind(), why)
+        let reason = format!("congestion control {name}: {error}");
+        io::Error::new(error.kind(), reason)
     })
 }

@@ -141,11 +141,11 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
 fn a_receiver_that_reads_slowly_is_named() {
     let slow = spec(Span::from_millis(100));
     for protocol in [Protocol::Tcp, Protocol::Udp] {
-        let most = Ask {
+        let max = Ask {
             rate_bit_s: None,
             ..ask(protocol, Direction::Up)
         };
-        let (measured, _) = measured(&most, &slow);
+        let (measured, _) = measured(&max, &slow);
         let limit = &measured.results()[0].limit;
         assert_eq!(limit.kind, LimitKind::Receiver, "{}", limit.sentence);
     }

@@ -185,13 +185,13 @@ fn tcp(sent: &[SentInterval]) -> TcpTotals {
     let window = sum(|one| u64::from(one.cwnd_segments) * u64::from(one.mss_bytes));
     let longest = all.iter().map(|(_, one)| one.srtt_us).max().unwrap_or(0);
     let rtts = all.iter().map(|(_, one)| one.min_rtt_us);
-    let least = rtts.filter(|rtt| *rtt < u32::MAX).min().unwrap_or(0);
+    let min = rtts.filter(|rtt| *rtt < u32::MAX).min().unwrap_or(0);
     TcpTotals {
         segments: sum(|one| one.segments),
         retransmissions: sum(|one| one.retransmissions),
         srtt_mean: micros(sum(|one| one.srtt_us.into()) / count.max(1)),
         srtt_max: micros(longest.into()),
-        min_rtt: micros(least.into()),
+        min_rtt: micros(min.into()),
         cwnd_mean_bytes: window / seconds.unwrap_or(1).clamp(1, count.max(1)),
         rwnd_limited: ratio(sum(|one| one.rwnd_limited_us), busy),
         sndbuf_limited: ratio(sum(|one| one.sndbuf_limited_us), busy),

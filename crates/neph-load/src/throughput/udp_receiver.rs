@@ -142,8 +142,8 @@ impl Receiver<'_> {
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let most = (until - now).to_duration();
-                ppoll::wait(&mut [Awaited::readable(self.socket.as_fd())], Some(most))?;
+                let max = (until - now).to_duration();
+                ppoll::wait(&mut [Awaited::readable(self.socket.as_fd())], Some(max))?;
                 self.course.waited_since(now);
                 Ok(false)
             }

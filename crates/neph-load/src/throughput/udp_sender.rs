@@ -58,12 +58,12 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
 
 /// Number of datagrams per call.
 fn burst(rate: Option<BitRate>, size: usize) -> usize {
-    let most = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MOST_SEGMENTS);
-    let Some(rate) = rate else { return most };
+    let max = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MOST_SEGMENTS);
+    let Some(rate) = rate else { return max };
     let bits = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs());
     let bytes = bits / 8_000_000_000;
     let count = usize::try_from(bytes).unwrap_or(usize::MAX) / size.max(1);
-    count.clamp(1, most)
+    count.clamp(1, max)
 }
 
 struct Sender<'a> {

@@ -138,7 +138,7 @@ impl Driver {
                     Err(error) => return Err(Broken::during(During::Writing)(error)),
                 },
             };
-            let most = (until - elapsed()).clamp(Span::ZERO, Stop::PATIENCE);
+            let max = (until - elapsed()).clamp(Span::ZERO, Stop::PATIENCE);
             let socket = stream.as_fd();
             let mut awaited = match (is_open, is_writing) {
                 (true, true) => Some(Awaited::readable_or_writable(socket)),
@@ -146,7 +146,7 @@ impl Driver {
                 (false, true) => Some(Awaited::writable(socket)),
                 (false, false) => None,
             };
-            ppoll::wait(awaited.as_mut_slice(), Some(most.to_duration())).map_err(&other)?;
+            ppoll::wait(awaited.as_mut_slice(), Some(max.to_duration())).map_err(&other)?;
         }
     }
 
@@ -260,13 +260,13 @@ mod tests {
     }
 
     /// Runs it with a peer that echoes this many bytes.
-    fn drive(traffic: &mut Echoed, most: u64, stop: &Stop) -> Result<(), Broken> {
+    fn drive(traffic: &mut Echoed, max: u64, stop: &Stop) -> Result<(), Broken> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
             let reading = stream.try_clone()?;
-            io::copy(&mut reading.take(most), &mut stream)
+            io::copy(&mut reading.take(max), &mut stream)
         });
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.set_nonblocking(true).expect("a socket");

@@ -97,7 +97,7 @@ impl Reported {
     fn endings(&self) -> Vec<Ending> {
         let each = self.results().iter().map(|one| match one {
             Ok(result) => result.ending.clone(),
-            Err(why) => Ending::Failed(why.to_string()),
+            Err(reason) => Ending::Failed(reason.to_string()),
         });
         each.collect()
     }
@@ -114,9 +114,9 @@ impl Reported {
             }
             _ => return self.updates.push(update),
         };
-        let seen = self.messages.entry(experiment).or_default();
+        let observed = self.messages.entry(experiment).or_default();
         for message in messages {
-            assert!(seen.insert(message), "{message:?} is reported twice");
+            assert!(observed.insert(message), "{message:?} is reported twice");
         }
         self.updates.push(update);
     }

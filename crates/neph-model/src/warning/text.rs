@@ -85,9 +85,9 @@ impl Warning {
                 of,
                 most_frequent,
             } => {
-                let most = most_frequent
-                    .map_or_else(String::new, |most| format!(", mostly {}", most.words()));
-                format!("{messages} of {of} messages were not answered as expected{most}")
+                let max = most_frequent
+                    .map_or_else(String::new, |max| format!(", mostly {}", max.words()));
+                format!("{messages} of {of} messages were not answered as expected{max}")
             }
             Self::NotSentHere {
                 messages,

@@ -28,10 +28,10 @@ impl Queries {
     const MOST: usize = 1 << 15;
 
     pub(crate) fn new(spec: &FlowSpec) -> Self {
-        let asked = DnsQuestion::parse(spec.target.path());
-        let asked = asked.expect("it was checked when the target was read");
+        let requested = DnsQuestion::parse(spec.target.path());
+        let requested = requested.expect("it was checked when the target was read");
         Self {
-            question: Question::new(&asked.name, asked.record.number)
+            question: Question::new(&requested.name, requested.record.number)
                 .expect("the name was checked when the target was read"),
             messages: HashMap::new(),
             numbers: VecDeque::new(),

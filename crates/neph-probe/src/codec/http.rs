@@ -81,23 +81,26 @@ impl Http {
         let status = head.status();
         let answer = Some(Answer::HttpStatus(status));
         if self.reflector && status != 200 {
-            let why = format!("the reflector answered with HTTP status {status}");
+            let reason = format!("the reflector answered with HTTP status {status}");
             return Ok(Step::Took(
                 taken,
-                Arrival::Refused(Parting::new(why, answer)),
+                Arrival::Refused(Parting::new(reason, answer)),
             ));
         }
         if status == REQUEST_TIMEOUT && (self.served > 0 || self.asked == self.served) {
-            let why = "the server ended the idle connection (HTTP status 408)";
+            let reason = "the server ended the idle connection (HTTP status 408)";
             return Ok(Step::Took(
                 taken,
-                Arrival::Closed(Parting::new(why, Some(Answer::Closed))),
+                Arrival::Closed(Parting::new(reason, Some(Answer::Closed))),
             ));
         }
         if self.asked == self.served {
-            let why =
+            let reason =
                 format!("the server sent a response without a request (HTTP status {status})");
-            return Ok(Step::Took(taken, Arrival::Closed(Parting::new(why, None))));
+            return Ok(Step::Took(
+                taken,
+                Arrival::Closed(Parting::new(reason, None)),
+            ));
         }
         self.can_go_on = head.keep_alive(self.method());
         let reader = BodyReader::new(head.body(self.method()), MAX_BODY)

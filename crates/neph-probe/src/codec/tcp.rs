@@ -29,11 +29,11 @@ impl Framed {
         let reply = HelloReply::decode(bytes).map_err(|error| error.to_string())?;
         let arrival = match reply.status {
             Status::Granted if self.request_size > reply.max_request as usize => {
-                let why = format!(
+                let reason = format!(
                     "requests of {} bytes exceed the reflector's cap of {}",
                     self.request_size, reply.max_request
                 );
-                Arrival::Refused(Parting::new(why, None))
+                Arrival::Refused(Parting::new(reason, None))
             }
             Status::Granted => {
                 self.open = true;

@@ -51,8 +51,8 @@ impl Ws {
         let size = if spec.reflector {
             spec.request_size
         } else {
-            let most = usize::try_from(LONGEST_WS_PING.bytes()).expect("it is small");
-            spec.request_size.min(most)
+            let max = usize::try_from(LONGEST_WS_PING.bytes()).expect("it is small");
+            spec.request_size.min(max)
         };
         Self {
             host: spec.target.host_header(),

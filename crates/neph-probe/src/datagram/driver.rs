@@ -170,8 +170,8 @@ impl Driver {
     }
 
     fn send(&mut self, due: Instant<Own>) {
-        if let Some(why) = self.gate.refusal(due, self.session.end(), now()) {
-            self.session.skip(why, now());
+        if let Some(reason) = self.gate.refusal(due, self.session.end(), now()) {
+            self.session.skip(reason, now());
         } else {
             self.send_now(due);
         }
@@ -250,12 +250,12 @@ impl Driver {
         }
         self.refresh();
         if awaited.is_readable() {
-            let most = match notices {
+            let max = match notices {
                 Notices::Now => BATCH,
                 Notices::Later => 1,
             };
             let mut read = 0;
-            while read < most && self.read() {
+            while read < max && self.read() {
                 read += 1;
             }
         }
@@ -285,8 +285,8 @@ impl Driver {
             Err(error) => {
                 if error.kind() != io::ErrorKind::WouldBlock {
                     let answer = fault::answer_of_datagram(&error, Known::Later);
-                    let why = fault::sentence("receive", &error, answer);
-                    self.session.refused_by(&why);
+                    let reason = fault::sentence("receive", &error, answer);
+                    self.session.refused_by(&reason);
                 }
                 false
             }

@@ -73,18 +73,18 @@ impl Session {
     }
 
     /// The kernel did not accept the message.
-    pub(crate) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
-        let answer = fault::answer_of_datagram(why, Known::AtOnce);
+    pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<Own>) {
+        let answer = fault::answer_of_datagram(reason, Known::AtOnce);
         self.book.failed(seq, answer, at);
-        self.refused_by(&fault::sentence("send", why, answer));
+        self.refused_by(&fault::sentence("send", reason, answer));
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
-    pub(crate) fn skip(&mut self, why: LocalFault, at: Instant<Own>) {
+    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Own>) {
         if let Some(due) = self.next_due() {
             let seq = self.book.enter(due);
             self.entered += 1;
-            self.book.failed(seq, Some(Answer::Local(why)), at);
+            self.book.failed(seq, Some(Answer::Local(reason)), at);
         }
     }
 
@@ -148,11 +148,11 @@ impl Session {
     }
 
     /// The network or this host refused a message. Noted once per flow.
-    pub(crate) fn refused_by(&mut self, why: &str) {
+    pub(crate) fn refused_by(&mut self, reason: &str) {
         if !self.refused {
             self.refused = true;
             self.notes
-                .push(Note::Event(EventKind::Refused, why.to_owned()));
+                .push(Note::Event(EventKind::Refused, reason.to_owned()));
         }
     }
 

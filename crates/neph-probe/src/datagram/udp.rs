@@ -93,8 +93,8 @@ pub(super) fn connected(spec: &FlowSpec) -> Result<Socket, ProbeError> {
 impl FlowSpec {
     /// Whether replies have room for the timestamps of a neph reflector; a base STAMP packet has none.
     pub fn has_room_for_marks(&self) -> bool {
-        let least = stamp_sizes(Authenticated::by(self.key.as_ref())).with_marks;
-        self.target.kind() != ProbeKind::Udp || self.request_size as u64 >= least
+        let min = stamp_sizes(Authenticated::by(self.key.as_ref())).with_marks;
+        self.target.kind() != ProbeKind::Udp || self.request_size as u64 >= min
     }
 
     /// Size of its STAMP requests and replies: as requested, but with room for a reflector's timestamps, and
@@ -107,8 +107,8 @@ impl FlowSpec {
 /// The codec of this flow's datagrams.
 pub(crate) fn codec(spec: &FlowSpec) -> Udp {
     let key = spec.key.as_ref().map(Secret::key);
-    let asked = ByteSize(spec.request_size as u64);
-    let size = sent_size(ProbeKind::Udp, asked, Authenticated::by(key.as_ref()));
+    let requested = ByteSize(spec.request_size as u64);
+    let size = sent_size(ProbeKind::Udp, requested, Authenticated::by(key.as_ref()));
     Udp {
         key,
         size: usize::try_from(size.bytes()).unwrap_or(usize::MAX),

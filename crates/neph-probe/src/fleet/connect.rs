@@ -118,9 +118,9 @@ impl Connects {
         match self.attempts.get(latest) {
             Some(attempt) if attempt.request.port == port => {
                 if now() - attempt.begun < RETRANSMITTED {
-                    let why = "the SYN before it is not answered yet, and a port has one connection \
+                    let reason = "the SYN before it is not answered yet, and a port has one connection \
                                at a time: the interval is too short for the way";
-                    return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
+                    return Err(io::Error::new(io::ErrorKind::AddrInUse, reason));
                 }
                 self.attempts.take(latest);
             }

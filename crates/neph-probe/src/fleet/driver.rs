@@ -215,10 +215,11 @@ impl Driver {
     }
 
     /// Reports why a message could not be sent, for the first one only.
-    fn refused(&mut self, why: &dyn std::fmt::Display) {
+    fn refused(&mut self, reason: &dyn std::fmt::Display) {
         if !self.is_refused {
             self.is_refused = true;
-            self.reports.report(FleetReport::NotSent(why.to_string()));
+            self.reports
+                .report(FleetReport::NotSent(reason.to_string()));
         }
     }
 

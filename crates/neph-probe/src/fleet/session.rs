@@ -235,15 +235,15 @@ impl Session {
     /// A reply to a message that is no longer recorded.
     fn replied_after_all(&mut self, number: u64) {
         let back = usize::try_from(self.first - number).unwrap_or(usize::MAX);
-        let seen = self
+        let observed = self
             .past
             .len()
             .checked_sub(back)
             .and_then(|at| self.past.get_mut(at));
-        match seen {
+        match observed {
             Some(true) => self.tally.copies += 1,
-            Some(seen) => {
-                *seen = true;
+            Some(observed) => {
+                *observed = true;
                 self.tally.late += 1;
             }
             None => self.tally.late += 1,

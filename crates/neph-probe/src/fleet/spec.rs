@@ -50,9 +50,9 @@ impl FleetSpec {
 
     /// The actual payload of each request.
     pub fn sent_size(&self) -> ByteSize {
-        let asked = ByteSize(self.request_size as u64);
+        let requested = ByteSize(self.request_size as u64);
         let authenticated = Authenticated::by(self.key.as_ref());
-        sent_size(self.fleet.probe, asked, authenticated)
+        sent_size(self.fleet.probe, requested, authenticated)
     }
 
     /// The requested payload of each reply; for a datagram it equals the request's.

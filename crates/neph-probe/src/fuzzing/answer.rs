@@ -52,8 +52,8 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     }
     let replies = answerer.replies();
     assert!(replies <= u64::from(MESSAGES), "{replies} replies");
-    let most = BYTES + REPLY + (MESSAGES as usize + 2) * AROUND;
-    assert!(written.len() <= most, "{} bytes", written.len());
+    let max = BYTES + REPLY + (MESSAGES as usize + 2) * AROUND;
+    assert!(written.len() <= max, "{} bytes", written.len());
     Answered {
         written,
         replies,

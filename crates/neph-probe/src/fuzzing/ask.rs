@@ -84,8 +84,8 @@ fn read(codec: &mut dyn Codec, inbox: &mut Vec<u8>, understood: &mut Vec<String>
         let (taken, arrival) = match codec.step(inbox) {
             Ok(Step::More) => return true,
             Ok(Step::Took(taken, arrival)) => (taken, arrival),
-            Err(why) => {
-                understood.push(why);
+            Err(reason) => {
+                understood.push(reason);
                 return false;
             }
         };

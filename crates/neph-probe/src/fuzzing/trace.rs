@@ -159,16 +159,16 @@ impl World {
 
     fn check(&self) {
         let gaps = self.asked.windows(2);
-        let least = Span::from_nanos(1_000_000_000 / i64::from(self.spec.rate));
-        assert!(gaps.into_iter().all(|pair| pair[1].0 - pair[0].0 >= least));
-        let least = Span::from_nanos(1_000_000_000 / i64::from(self.spec.hop_rate));
+        let min = Span::from_nanos(1_000_000_000 / i64::from(self.spec.rate));
+        assert!(gaps.into_iter().all(|pair| pair[1].0 - pair[0].0 >= min));
+        let min = Span::from_nanos(1_000_000_000 / i64::from(self.spec.hop_rate));
         for ttl in 1..=self.spec.max_hops {
             let to_it: Vec<_> = self
                 .asked
                 .iter()
                 .filter(|(_, ask)| ask.ttl == ttl)
                 .collect();
-            let kept = to_it.windows(2).all(|pair| pair[1].0 - pair[0].0 >= least);
+            let kept = to_it.windows(2).all(|pair| pair[1].0 - pair[0].0 >= min);
             assert!(kept, "{ttl}: faster than a router may be asked");
         }
         let beyond = |(_, ask): &(_, Ask)| !(1..=self.spec.max_hops).contains(&ask.ttl);

@@ -226,11 +226,11 @@ impl Answerer {
                     self.protocol =
                         Protocol::WebSocket(websocket::WebSocket::new(reply_size, self.line.caps));
                 }
-                Ok(Step::Asked(asked)) => {
+                Ok(Step::Asked(requested)) => {
                     let whole = self.channel.as_ref().is_some_and(Channel::ends_whole);
-                    let last = whole && taken + asked.taken == self.inbox.len();
-                    taken += asked.taken;
-                    if let Err(end) = self.reply(&asked, arrived, last, times) {
+                    let last = whole && taken + requested.taken == self.inbox.len();
+                    taken += requested.taken;
+                    if let Err(end) = self.reply(&requested, arrived, last, times) {
                         break Err(end);
                     }
                 }
@@ -246,7 +246,7 @@ impl Answerer {
 
     fn reply(
         &mut self,
-        asked: &Asked,
+        requested: &Asked,
         mut arrived: Arrived,
         last: bool,
         times: &mut dyn Times,
@@ -255,7 +255,7 @@ impl Answerer {
             arrived.rx = None;
         }
         self.line.whole += 1;
-        if let Err(counted) = self.line.grant(asked.reply_size) {
+        if let Err(counted) = self.line.grant(requested.reply_size) {
             self.protocol.refuse(counted, &mut self.line);
             return Err(End::Refused(counted));
         }
@@ -270,13 +270,13 @@ impl Answerer {
             self.line.take_departed(),
         );
         let end = match &mut self.protocol {
-            Protocol::Http(http) => http.reply(asked, &marks, &mut self.line),
+            Protocol::Http(http) => http.reply(requested, &marks, &mut self.line),
             Protocol::WebSocket(_) => {
-                websocket::reply(asked, &marks, &mut self.line);
+                websocket::reply(requested, &marks, &mut self.line);
                 Ok(())
             }
             Protocol::Framed(_) => {
-                framed::reply(asked, &marks, &mut self.line);
+                framed::reply(requested, &marks, &mut self.line);
                 Ok(())
             }
             Protocol::Unknown => Ok(()),

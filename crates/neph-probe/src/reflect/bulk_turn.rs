@@ -165,8 +165,8 @@ impl Holder {
         self.window = (now, bytes);
         // The silence of a longer window is checked above.
         let seconds = PACE_WINDOW.nanos().cast_unsigned() / 1_000_000_000;
-        let least = LEAST_BYTES_PER_SECOND * seconds;
-        (bytes - from < least).then_some(Counted::BulkStalled)
+        let min = LEAST_BYTES_PER_SECOND * seconds;
+        (bytes - from < min).then_some(Counted::BulkStalled)
     }
 }
 

@@ -84,8 +84,8 @@ impl State {
         if self.count < MOST {
             return;
         }
-        let most = self.peers.values_mut().max_by_key(|waiting| waiting.len());
-        if let Some(waiting) = most {
+        let max = self.peers.values_mut().max_by_key(|waiting| waiting.len());
+        if let Some(waiting) = max {
             let half = waiting.len().div_ceil(2);
             waiting.drain(..half);
             self.count -= half;

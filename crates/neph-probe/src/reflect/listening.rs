@@ -25,38 +25,38 @@ pub(super) struct Pair {
     pub(super) datagrams: UdpSocket,
 }
 
-/// Listens at `asked`. At `[::]` also for IPv4, and only for IPv4 where the host has no IPv6.
+/// Listens at `requested`. At `[::]` also for IPv4, and only for IPv4 where the host has no IPv6.
 ///
 /// # Errors
 /// The address is in use, or not one of this host.
-pub(super) fn listen(asked: SocketAddr) -> Result<(Vec<Pair>, KeepAwake), ProbeError> {
+pub(super) fn listen(requested: SocketAddr) -> Result<(Vec<Pair>, KeepAwake), ProbeError> {
     let fault = |source| ProbeError::Socket {
         operation: "listen on",
-        address: asked,
+        address: requested,
         source,
     };
-    let pairs = pairs(asked).map_err(fault)?;
+    let pairs = pairs(requested).map_err(fault)?;
     let awake = KeepAwake::new().map_err(fault)?;
     Ok((pairs, awake))
 }
 
-fn pairs(asked: SocketAddr) -> io::Result<Vec<Pair>> {
-    let of_all = asked.is_ipv6() && asked.ip().is_unspecified();
+fn pairs(requested: SocketAddr) -> io::Result<Vec<Pair>> {
+    let of_all = requested.is_ipv6() && requested.ip().is_unspecified();
     if !of_all {
-        return Ok(vec![pair(asked)?]);
+        return Ok(vec![pair(requested)?]);
     }
     let of_v4 = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     let mut tries = 0;
     loop {
-        let first = match pair(asked) {
-            Err(error) if has_no_ipv6(&error) => return Ok(vec![pair(of_v4(asked.port()))?]),
+        let first = match pair(requested) {
+            Err(error) if has_no_ipv6(&error) => return Ok(vec![pair(of_v4(requested.port()))?]),
             other => other?,
         };
         tries += 1;
         match pair(of_v4(first.listener.local_addr()?.port())) {
             Ok(second) => return Ok(vec![first, second]),
             Err(error)
-                if asked.port() == 0
+                if requested.port() == 0
                     && error.kind() == io::ErrorKind::AddrInUse
                     && tries < TRIES => {}
             Err(error) => return Err(error),
@@ -69,10 +69,10 @@ fn has_no_ipv6(error: &io::Error) -> bool {
 }
 
 /// Binds TCP and UDP to the same port.
-fn pair(asked: SocketAddr) -> io::Result<Pair> {
-    let tcp = open(asked, Type::STREAM, Protocol::TCP)?;
+fn pair(requested: SocketAddr) -> io::Result<Pair> {
+    let tcp = open(requested, Type::STREAM, Protocol::TCP)?;
     tcp.set_reuse_address(true)?;
-    tcp.bind(&asked.into())?;
+    tcp.bind(&requested.into())?;
     tcp.listen(BACKLOG)?;
     let listener = TcpListener::from(tcp);
     listener.set_nonblocking(true)?;

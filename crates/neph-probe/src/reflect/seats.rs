@@ -95,9 +95,9 @@ impl Seats {
             return Reception::Refused;
         }
         let all = state.seated.len() + state.leaving as usize;
-        let most = self.caps.connections;
-        let is_full = state.seated.len() >= most as usize;
-        if is_full && (all >= (most + self.caps.leaving()) as usize || !state.end_one(&networks)) {
+        let max = self.caps.connections;
+        let is_full = state.seated.len() >= max as usize;
+        if is_full && (all >= (max + self.caps.leaving()) as usize || !state.end_one(&networks)) {
             return Reception::Refused;
         }
         let received = Arc::new(AtomicI64::new(now.nanos()));
@@ -132,9 +132,9 @@ impl Seats {
 
     /// How long a connection may be idle: less and less when more than half of the places are taken.
     pub(super) fn idle(&self) -> Span {
-        let (taken, most) = (self.taken.load(Ordering::Relaxed), self.caps.connections);
-        let left = i64::from(most.saturating_sub(taken));
-        let half = i64::from((most / 2).max(1));
+        let (taken, max) = (self.taken.load(Ordering::Relaxed), self.caps.connections);
+        let left = i64::from(max.saturating_sub(taken));
+        let half = i64::from((max / 2).max(1));
         let idle = self.caps.idle;
         if left >= half {
             return idle;

@@ -283,8 +283,8 @@ impl Server<'_> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),
             }
-            if let Some(why) = self.answerer.sank(bytes, now()) {
-                return Err(Ending::Refused(why));
+            if let Some(reason) = self.answerer.sank(bytes, now()) {
+                return Err(Ending::Refused(reason));
             }
         }
         Ok(())

@@ -65,12 +65,12 @@ impl Session {
 
     pub(crate) fn answer(
         &mut self,
-        asked: &Asked<'_>,
+        requested: &Asked<'_>,
         app_tx: Instant<Own>,
         wall: Anchor<Own>,
         error: ErrorEstimate,
     ) -> Answer {
-        let arrived = asked.arrived;
+        let arrived = requested.arrived;
         let time = |at: Instant<Own>| {
             Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
         };
@@ -83,7 +83,7 @@ impl Session {
             receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
             timestamp: time(app_tx),
             error,
-            sender_ttl: asked.ttl,
+            sender_ttl: requested.ttl,
             marks: marks(arrived, app_tx, wall.offset().nanos(), previous),
             follow_up,
         }

@@ -123,13 +123,13 @@ impl Answerer {
                     continue;
                 };
                 let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
-                let asked = Asked {
+                let requested = Asked {
                     bytes,
                     ttl: received.ttl.unwrap_or(u8::MAX),
                     from,
                     arrived: Arrived { rx, app_rx },
                 };
-                match self.answer(&asked, &mut reply) {
+                match self.answer(&requested, &mut reply) {
                     Ok(seq) => {
                         let between = Between {
                             from: received.to,
@@ -155,28 +155,28 @@ impl Answerer {
     }
 
     /// Replaces `reply` by the answer. Returns the number of the request.
-    fn answer(&mut self, asked: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
-        let arrived = asked.arrived;
+    fn answer(&mut self, requested: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
+        let arrived = requested.arrived;
         let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
-        if self.ports.may_answer(asked.from.port()) {
+        if self.ports.may_answer(requested.from.port()) {
             return Err(Counted::RefusedPorts);
         }
-        let request = decode_request(asked.bytes, auth).map_err(|error| match error {
+        let request = decode_request(requested.bytes, auth).map_err(|error| match error {
             StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
             StampError::Answer => Counted::RefusedAnswers,
             // Well formed, without the authentication that the key requires.
-            _ if self.key.is_some() && decode_request(asked.bytes, Auth::Open).is_ok() => {
+            _ if self.key.is_some() && decode_request(requested.bytes, Auth::Open).is_ok() => {
                 Counted::RefusedKey
             }
             _ => Counted::RefusedMalformed,
         })?;
         // Only now: any packet with any source address costs a budget.
-        let (peer, bytes) = (asked.from.ip(), asked.bytes.len() as u64);
+        let (peer, bytes) = (requested.from.ip(), requested.bytes.len() as u64);
         if !spend(&mut self.budget, &self.shared, peer, bytes, arrived.app_rx) {
             return Err(Counted::RefusedRate);
         }
         let seq = request.packet.seq;
-        let session = self.sessions.of(asked.from, seq, arrived.app_rx);
+        let session = self.sessions.of(requested.from, seq, arrived.app_rx);
         if !session.repeats.admit(seq, arrived.app_rx) {
             return Err(Counted::RefusedRepeats);
         }
@@ -186,7 +186,7 @@ impl Answerer {
         }
         let app_tx = now();
         let error = self.synchrony.estimate();
-        let answer = session.answer(asked, app_tx, self.clock.anchor(), error);
+        let answer = session.answer(requested, app_tx, self.clock.anchor(), error);
         session.hear(seq);
         reply.clear();
         reflect(&request, &answer, auth, reply);

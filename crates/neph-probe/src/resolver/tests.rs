@@ -40,8 +40,8 @@ fn refusing(error: io::ErrorKind) -> io::Result<()> {
 #[test]
 fn the_next_address_is_tried_at_once_after_a_refusal() {
     let addresses = all(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counting = Arc::clone(&asked);
+    let requested = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&requested);
     let found = race(&addresses, &Resolving::here(None), move |at| {
         counting.fetch_add(1, Ordering::SeqCst);
         if at.is_ipv6() {
@@ -52,7 +52,11 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
     });
     assert_eq!((found.address, found.answered), (addresses[1], Some(true)));
     assert_eq!(found.silent.len(), 1);
-    assert_eq!(asked.load(Ordering::SeqCst), 2, "the third is not asked");
+    assert_eq!(
+        requested.load(Ordering::SeqCst),
+        2,
+        "the third is not asked"
+    );
 }
 
 #[test]

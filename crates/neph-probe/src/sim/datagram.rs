@@ -168,7 +168,7 @@ impl World {
         let seq = u64::from(request.packet.seq);
         let app_rx = self.now + self.random.up_to(self.net.kernel);
         let app_tx = app_rx + self.net.think;
-        let asked = Asked {
+        let requested = Asked {
             bytes,
             ttl: 64,
             from: ([192, 0, 2, 9], 9).into(),
@@ -184,7 +184,7 @@ impl World {
         let error = ErrorEstimate::from_nanos(1_000, Format::Ntp);
         let answer = self
             .peer
-            .answer(&asked, at(app_tx + PEER_AHEAD), wall, error);
+            .answer(&requested, at(app_tx + PEER_AHEAD), wall, error);
         let mut reply = Vec::new();
         reflect(&request, &answer, auth, &mut reply);
         assert_eq!(reply.len(), bytes.len(), "never larger than the request");

@@ -48,9 +48,9 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// From 0 to `most`, both included.
-    pub(crate) fn up_to(&mut self, most: i64) -> i64 {
-        let range = most.unsigned_abs() + 1;
+    /// From 0 to `max`, both included.
+    pub(crate) fn up_to(&mut self, max: i64) -> i64 {
+        let range = max.unsigned_abs() + 1;
         (self.next() % range).cast_signed()
     }
 

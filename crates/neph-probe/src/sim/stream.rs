@@ -299,8 +299,8 @@ impl World {
             let mut bytes = bytes.to_vec();
             let whole = bytes.len();
             if self.random.chance(self.net.partial) {
-                let most = i64::try_from(whole).expect("small") - 1;
-                let kept = usize::try_from(self.random.up_to(most)).expect("not negative") + 1;
+                let max = i64::try_from(whole).expect("small") - 1;
+                let kept = usize::try_from(self.random.up_to(max)).expect("not negative") + 1;
                 bytes.truncate(kept);
             }
             let count = bytes.len();

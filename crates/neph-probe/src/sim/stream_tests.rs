@@ -66,7 +66,7 @@ fn assert_true(outcomes: &Outcomes) -> usize {
             continue;
         };
         let truth = truth.expect("a reply to what was wholly written");
-        let seen = [
+        let observed = [
             (marks.nic_tx.map(neph_model::Instant::nanos), truth.nic_tx),
             (marks.acked.map(neph_model::Instant::nanos), truth.acked),
             (peer(marks.peer.rx), truth.peer_rx),
@@ -79,7 +79,7 @@ fn assert_true(outcomes: &Outcomes) -> usize {
                 truth.app_recv,
             ),
         ];
-        for (place, (mark, true_mark)) in seen.iter().enumerate() {
+        for (place, (mark, true_mark)) in observed.iter().enumerate() {
             assert!(
                 mark.is_none_or(|mark| mark == *true_mark),
                 "{place}: {mark:?} {truth:?}"

@@ -159,7 +159,7 @@ impl Driver<'_> {
     fn send(&mut self, due: Instant<Own>) {
         match self.gate.refusal(due, self.session.end(), now()) {
             // A message that is already built is sent.
-            Some(why) if !self.session.has_prepared() => self.session.skip(why, now()),
+            Some(reason) if !self.session.has_prepared() => self.session.skip(reason, now()),
             _ => self.send_now(due),
         }
         // A late schedule, or one so dense that its next message is near, must still read and report replies.
@@ -266,8 +266,8 @@ impl Driver<'_> {
             }
             open.connected = true;
             let at = now();
-            if let Err(why) = set_up(&open.socket, self.spec) {
-                return self.session.broke(number, Parting::new(why, None), at);
+            if let Err(reason) = set_up(&open.socket, self.spec) {
+                return self.session.broke(number, Parting::new(reason, None), at);
             }
             self.outlet.opened(&open.socket);
             self.session.connected(number, at, &mut now);

@@ -194,11 +194,11 @@ impl Session {
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
-    pub(crate) fn skip(&mut self, why: LocalFault, at: Instant<Own>) {
+    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Own>) {
         if let Some(due) = self.next_due() {
             let seq = self.book.enter(due);
             self.entered += 1;
-            self.book.failed(seq, Some(Answer::Local(why)), at);
+            self.book.failed(seq, Some(Answer::Local(reason)), at);
         }
     }
 

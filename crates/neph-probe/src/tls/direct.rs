@@ -56,11 +56,11 @@ impl ServerCertVerifier for Direct {
         let found = fingerprint_of(end_entity);
         match &self.pinned {
             Some(expected) if !expected.contains(&found) => {
-                let why = NotPinned {
+                let reason = NotPinned {
                     found,
                     expected: expected.clone(),
                 };
-                Err(CertificateError::Other(OtherError(Arc::new(why))).into())
+                Err(CertificateError::Other(OtherError(Arc::new(reason))).into())
             }
             _ => Ok(ServerCertVerified::assertion()),
         }

@@ -40,8 +40,8 @@ impl ServerCertVerifier for Given {
         );
         match verified {
             // Validity in time was checked before this error.
-            Err(Error::InvalidCertificate(why))
-                if is_an_authority(&why) && self.certificates.contains(end_entity) =>
+            Err(Error::InvalidCertificate(reason))
+                if is_an_authority(&reason) && self.certificates.contains(end_entity) =>
             {
                 let parsed = ParsedCertificate::try_from(end_entity)
                     .map_err(|_| CertificateError::BadEncoding)?;

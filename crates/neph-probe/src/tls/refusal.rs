@@ -10,35 +10,35 @@ use super::direct::NotPinned;
 const ANY: &str = "or accept any certificate with --insecure";
 
 /// Whether the certificate is marked as an authority and was shown as a server's own.
-pub(super) fn is_an_authority(why: &CertificateError) -> bool {
-    let CertificateError::Other(other) = why else {
+pub(super) fn is_an_authority(reason: &CertificateError) -> bool {
+    let CertificateError::Other(other) = reason else {
         return false;
     };
     other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
 /// The certificate was compared with pinned fingerprints, and is none of them.
-fn not_pinned(why: &CertificateError) -> Option<&NotPinned> {
-    match why {
+fn not_pinned(reason: &CertificateError) -> Option<&NotPinned> {
+    match reason {
         CertificateError::Other(other) => other.0.downcast_ref(),
         _ => None,
     }
 }
 
 /// Why a certificate is not trusted, and the remedy.
-pub(crate) fn certificate(why: &CertificateError) -> String {
-    if let Some(not_pinned) = not_pinned(why) {
+pub(crate) fn certificate(reason: &CertificateError) -> String {
+    if let Some(not_pinned) = not_pinned(reason) {
         return format!(
             "the server's certificate is not the pinned one: {not_pinned}. If it was replaced on purpose, compare the new fingerprint with the server's output and pin it. Otherwise the connection may be intercepted"
         );
     }
-    let (what, remedy) = causes(why);
+    let (what, remedy) = causes(reason);
     format!("the server's certificate is not trusted: {what}; {remedy}, {ANY}")
 }
 
-fn causes(why: &CertificateError) -> (String, &'static str) {
+fn causes(reason: &CertificateError) -> (String, &'static str) {
     let renew = "renew it at the server";
-    match why {
+    match reason {
         CertificateError::Expired => ("it has expired".to_owned(), renew),
         CertificateError::ExpiredContext { time, not_after } => {
             let (end, now) = (moment(*not_after), moment(*time));
@@ -54,7 +54,7 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
             (what, "set this host's clock right, or wait")
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            of_names(why)
+            of_names(reason)
         }
         CertificateError::UnknownIssuer => (
             "no authority that is known here issued it".to_owned(),
@@ -64,12 +64,12 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
             "its authority has revoked it".to_owned(),
             "have a new one issued",
         ),
-        why if is_an_authority(why) => (
+        reason if is_an_authority(reason) => (
             "it is a certificate of an authority, used as a server's (openssl req -x509 creates these)"
                 .to_owned(),
             "give this very certificate with --ca-file",
         ),
-        why if is_weak(why) => (
+        reason if is_weak(reason) => (
             "its signature or its key is too weak or unknown (SHA-1, a short RSA key)".to_owned(),
             "have it reissued with SHA-256 and a key of 2048 bits or more",
         ),
@@ -90,19 +90,20 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
 }
 
 /// For a certificate with other names than the requested one.
-fn of_names(why: &CertificateError) -> (String, &'static str) {
-    match why {
+fn of_names(reason: &CertificateError) -> (String, &'static str) {
+    match reason {
         CertificateError::NotValidForNameContext {
             expected,
             presented,
         } => {
-            let asked = expected.to_str();
+            let requested = expected.to_str();
             if presented.is_empty() {
-                let what = format!("it has no name (subjectAltName), and {asked} was requested");
+                let what =
+                    format!("it has no name (subjectAltName), and {requested} was requested");
                 (what, "recreate it with a subjectAltName")
             } else {
                 let names = names(presented);
-                let what = format!("it is for {names} and not for {asked}");
+                let what = format!("it is for {names} and not for {requested}");
                 (what, "use a name that it is for")
             }
         }
@@ -113,15 +114,15 @@ fn of_names(why: &CertificateError) -> (String, &'static str) {
     }
 }
 
-fn is_weak(why: &CertificateError) -> bool {
+fn is_weak(reason: &CertificateError) -> bool {
     #[expect(
         deprecated,
         reason = "rustls may still return it, and means the same by it"
     )]
-    let of_old = matches!(why, CertificateError::UnsupportedSignatureAlgorithm);
+    let of_old = matches!(reason, CertificateError::UnsupportedSignatureAlgorithm);
     of_old
         || matches!(
-            why,
+            reason,
             CertificateError::UnsupportedSignatureAlgorithmContext { .. }
                 | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. }
         )
@@ -149,8 +150,8 @@ fn moment(at: UnixTime) -> String {
 }
 
 /// Why else TLS failed, with a remedy if there is one.
-pub(crate) fn handshake(why: &Error) -> String {
-    let (what, remedy) = match why {
+pub(crate) fn handshake(reason: &Error) -> String {
+    let (what, remedy) = match reason {
         Error::AlertReceived(AlertDescription::CertificateRequired) => (
             "the server requires a client certificate".to_owned(),
             "neph has none: measure at a port that does not require one",

@@ -52,13 +52,14 @@ fn in_doubt(probes: &[Probe], anew: &[u8]) -> Option<u8> {
     let router = before_end.map(|(ttl, _)| ttl).max().unwrap_or(0);
     let farthest = probes.iter().map(|probe| probe.ttl).max()?;
     let end = end.unwrap_or_else(|| farthest.min(router + 1) + 1);
-    let mut asked: BTreeMap<u8, usize> = (router + 1..end).map(|ttl| (ttl, 0)).collect();
+    let mut requested: BTreeMap<u8, usize> = (router + 1..end).map(|ttl| (ttl, 0)).collect();
     for ttl in anew {
-        asked.entry(*ttl).and_modify(|times| *times += 1);
+        requested.entry(*ttl).and_modify(|times| *times += 1);
     }
-    let least = asked.into_iter().min_by_key(|(ttl, times)| (*times, *ttl));
-    least
-        .filter(|(_, times)| *times < RETRY_EACH)
+    let min = requested
+        .into_iter()
+        .min_by_key(|(ttl, times)| (*times, *ttl));
+    min.filter(|(_, times)| *times < RETRY_EACH)
         .map(|(ttl, _)| ttl)
 }
 
@@ -105,10 +106,10 @@ mod tests {
 
     #[test]
     fn silent_hops_are_asked_in_turn_and_no_hop_for_ever() {
-        let (all, mut asked) = (probes("r..D"), Vec::new());
-        while let Some(ttl) = in_doubt(&all, &asked) {
-            asked.push(ttl);
+        let (all, mut requested) = (probes("r..D"), Vec::new());
+        while let Some(ttl) = in_doubt(&all, &requested) {
+            requested.push(ttl);
         }
-        assert_eq!(asked, [2, 3, 2, 3]);
+        assert_eq!(requested, [2, 3, 2, 3]);
     }
 }

@@ -110,11 +110,11 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
     }
     let count = |address: &IpAddr| trips.get(address).map(Vec::len);
     let first = spot.and_then(|spot| spot.address);
-    let most = trips.values().map(Vec::len).max();
+    let max = trips.values().map(Vec::len).max();
     // The first to answer, if several answered equally often: multipath detection used that one.
     let address = first
-        .filter(|first| count(first) == most)
-        .or_else(|| trips.keys().find(|one| count(one) == most).copied());
+        .filter(|first| count(first) == max)
+        .or_else(|| trips.keys().find(|one| count(one) == max).copied());
     let own = address.and_then(|address| trips.remove(&address));
     let (others, other_addresses_round_trips) = trips.into_iter().unzip();
     FlowHop {

@@ -219,8 +219,11 @@ fn silent_hops_are_holes_and_cost_little() {
             Some(net::DESTINATION),
         ];
         assert!(addresses(&run).iter().all(|one| *one == expected));
-        let asked: u32 = run.routes.iter().map(|route| route.hops[1].probes).sum();
-        assert!(asked <= 40, "{asked} probes of 32 flows for nothing");
+        let requested: u32 = run.routes.iter().map(|route| route.hops[1].probes).sum();
+        assert!(
+            requested <= 40,
+            "{requested} probes of 32 flows for nothing"
+        );
     }
 }
 
@@ -266,15 +269,15 @@ fn lost_probes_are_asked_again() {
         );
         assert!(route.hops.iter().any(|hop| hop.probes > 0));
     }
-    let (asked, answered) = run
+    let (requested, answered) = run
         .routes
         .iter()
         .flat_map(|route| &route.hops)
-        .fold((0, 0), |(asked, answered), hop| {
-            (asked + hop.probes, answered + hop.round_trips.len())
+        .fold((0, 0), |(requested, answered), hop| {
+            (requested + hop.probes, answered + hop.round_trips.len())
         });
     assert!(
-        answered < usize::try_from(asked).expect("few"),
+        answered < usize::try_from(requested).expect("few"),
         "loss is counted"
     );
 }

@@ -88,8 +88,8 @@ pub(crate) struct Tracer {
 impl Tracer {
     /// Without flows yet: the first turn requests them.
     pub(crate) fn new(spec: &TraceSpec, apart: Apart, now: Instant<Own>) -> Self {
-        let least = interval(spec.hop_rate);
-        let hops = (0..spec.max_hops).map(|_| HopState::new(least, now));
+        let min = interval(spec.hop_rate);
+        let hops = (0..spec.max_hops).map(|_| HopState::new(min, now));
         let manner = spec.manner();
         Self {
             manner,

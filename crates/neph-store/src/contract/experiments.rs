@@ -72,9 +72,9 @@ pub(super) fn a_running_experiment_can_be_watched(place: &Place) {
     let reader = place.open(Access::Read);
     for seq in 0..10 {
         recorder.messages(&[message(0, seq)]).expect("recorded");
-        let seen = reader.messages(experiment.id).expect("readable");
-        assert_eq!(seen.last(), Some(&message(0, seq)));
-        assert_eq!(seen.len() as u64, seq + 1);
+        let observed = reader.messages(experiment.id).expect("readable");
+        assert_eq!(observed.last(), Some(&message(0, seq)));
+        assert_eq!(observed.len() as u64, seq + 1);
     }
     recorder
         .event(&event(1, EventKind::Refused))

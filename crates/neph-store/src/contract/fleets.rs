@@ -25,20 +25,20 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(pl
     recorder.fleet(&fleet_messages(0..700)).expect("recorded");
     recorder.messages(&[message(1, 0)]).expect("recorded");
     let reader = place.open(Access::Read);
-    let seen = fleet_of(&*reader, experiment.id, SentWithin::ALL);
-    assert_eq!(seen, fleet_messages(0..700));
+    let observed = fleet_of(&*reader, experiment.id, SentWithin::ALL);
+    assert_eq!(observed, fleet_messages(0..700));
     recorder
         .fleet(&fleet_messages(700..9000))
         .expect("recorded");
     let ended = complete(&experiment);
     let facts = provenance(experiment.id);
     store.finish(recorder, &ended, &facts).expect("finished");
-    let seen = fleet_of(&*reader, experiment.id, SentWithin::ALL);
-    assert_eq!(seen, fleet_messages(0..9000));
+    let observed = fleet_of(&*reader, experiment.id, SentWithin::ALL);
+    assert_eq!(observed, fleet_messages(0..9000));
     let second = |n: i64| Some(Instant::from_nanos(n * 1_000_000_000));
     let (from, until) = (second(10), second(20));
-    let seen = fleet_of(&*reader, experiment.id, SentWithin { from, until });
-    assert_eq!(seen, fleet_messages(400..800));
+    let observed = fleet_of(&*reader, experiment.id, SentWithin { from, until });
+    assert_eq!(observed, fleet_messages(400..800));
     assert_eq!(
         reader.experiments(ended.campaign).expect("readable"),
         std::slice::from_ref(&ended)
@@ -75,7 +75,7 @@ pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted
             .expect("a reason")
             .contains("30000 messages")
     );
-    let seen = fleet_of(&*store, experiment.id, SentWithin::ALL);
-    assert_eq!(seen, fleet_messages(0..30_000));
+    let observed = fleet_of(&*store, experiment.id, SentWithin::ALL);
+    assert_eq!(observed, fleet_messages(0..30_000));
     assert_eq!(store.recover().expect("nothing left"), []);
 }

@@ -115,8 +115,8 @@ struct Acknowledged {
 
 /// `None` for other lines, and for a last line that the kill cut off: it has fewer words.
 fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [what @ ("safe" | "finished"), experiment, safe, writer] = words[..] else {
+    let text: Vec<&str> = line.split_whitespace().collect();
+    let [what @ ("safe" | "finished"), experiment, safe, writer] = text[..] else {
         return None;
     };
     let acknowledged = Acknowledged {
@@ -183,10 +183,10 @@ pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
             holds(store.as_ref(), experiment, one);
         }
     }
-    let least = kills.writers.min(2);
+    let min = kills.writers.min(2);
     assert!(
-        most_running >= usize::try_from(least).expect("few"),
-        "no kill met {least} experiments that ran"
+        most_running >= usize::try_from(min).expect("few"),
+        "no kill met {min} experiments that ran"
     );
 }
 
@@ -230,10 +230,10 @@ fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged
         .expect("there");
     let written: Vec<FleetMessage> = batches.flat_map(|at| fleet_of(writer, at)).collect();
     assert_eq!(fleet, written[..fleet.len()]);
-    let least = usize::try_from(safe / BATCH).expect("few") * 40;
+    let min = usize::try_from(safe / BATCH).expect("few") * 40;
     assert!(
-        fleet.len() >= least,
-        "{} found, {least} acknowledged",
+        fleet.len() >= min,
+        "{} found, {min} acknowledged",
         fleet.len()
     );
     if acknowledged.is_finished {

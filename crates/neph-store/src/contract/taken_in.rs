@@ -220,8 +220,11 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(pla
     assert_eq!(found.status, ExperimentStatus::Interrupted);
     let all = MESSAGES + of_fleet().len() as u64;
     assert_eq!(found.tally.messages, all);
-    let why = found.reason.as_ref().expect("a reason");
-    assert!(why.contains(&format!("{all} messages were kept")), "{why}");
+    let reason = found.reason.as_ref().expect("a reason");
+    assert!(
+        reason.contains(&format!("{all} messages were kept")),
+        "{reason}"
+    );
     is_there(store.as_ref(), found, &recorded(), of_fleet().len());
     assert_eq!(store.events(running.id).expect("readable"), []);
     let anew = take_in(store.as_mut(), folder.path(), &running).expect("it is there");

@@ -19,29 +19,29 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn in_journal(contents: &Contents) -> Result<Self, StoreError> {
-        let mut seen = Self::default();
+        let mut observed = Self::default();
         contents.each_message(|message| {
-            seen.count(&message);
+            observed.count(&message);
             Ok::<(), StoreError>(())
         })?;
         for event in &contents.events {
-            seen.last = seen.last.max(event.at);
+            observed.last = observed.last.max(event.at);
             if event.flow == FlowIndex(0) && event.kind == EventKind::LateReply {
-                seen.tally.late += 1;
+                observed.tally.late += 1;
             }
         }
-        Ok(seen)
+        Ok(observed)
     }
 
     pub(super) fn in_columns(columns: &ColumnsReader) -> Result<Self, StoreError> {
-        let mut seen = Self::default();
+        let mut observed = Self::default();
         for group in 0..columns.row_groups() {
             columns
                 .row_group(group)?
                 .iter()
-                .for_each(|message| seen.count(message));
+                .for_each(|message| observed.count(message));
         }
-        Ok(seen)
+        Ok(observed)
     }
 
     /// Adds the counts of a fleet, which replaces a main flow.

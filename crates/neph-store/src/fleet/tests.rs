@@ -74,13 +74,13 @@ fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
         .collect();
     for message in &all {
         recorder.append(&[*message]).expect("recorded");
-        let seen = visited(&place, SentWithin::ALL);
+        let observed = visited(&place, SentWithin::ALL);
         assert_eq!(
-            seen.last(),
+            observed.last(),
             Some(message),
             "a reader sees all of it at any moment"
         );
-        assert_eq!(seen.len(), message.seq as usize + 1);
+        assert_eq!(observed.len(), message.seq as usize + 1);
     }
     // Messages of 0..=10 min, then of 11..=21 ...: four full segments and an open one.
     drop(recorder);

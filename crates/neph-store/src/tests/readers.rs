@@ -17,12 +17,12 @@ fn python() -> String {
     std::env::var("NEPH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-fn skip(why: &str) {
+fn skip(reason: &str) {
     assert!(
         std::env::var("CI").as_deref() != Ok("true"),
-        "skipped in CI: {why}"
+        "skipped in CI: {reason}"
     );
-    println!("SKIP duckdb_and_pandas_read_the_store_as_the_page_shows: {why}");
+    println!("SKIP duckdb_and_pandas_read_the_store_as_the_page_shows: {reason}");
 }
 
 #[test]

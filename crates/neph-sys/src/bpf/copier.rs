@@ -144,7 +144,7 @@ impl Copier {
 
     /// Shows packets in the order of their timestamps, at most about so many. The last millisecond's wait
     /// for the next look, unless this is the last.
-    pub fn look(&mut self, most: usize, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> Look {
+    pub fn look(&mut self, max: usize, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> Look {
         let filled = self.memory.filled();
         let clocks = Clocks::read();
         let until = if is_last {
@@ -166,12 +166,12 @@ impl Copier {
             if part.is_done() || part.next > until {
                 break false;
             }
-            if taken >= most {
+            if taken >= max {
                 break true;
             }
             // As long as no other processor's packet is earlier.
             let end = second.min(until);
-            while !part.is_done() && part.next <= end && taken < most {
+            while !part.is_done() && part.next <= end && taken < max {
                 let record = memory.record(number, part.at);
                 let (interface, hardware) = self.place;
                 show(&record.packet(record.stamp(clocks.leap), interface, hardware));
@@ -287,11 +287,11 @@ fn shape(memory: u64) -> io::Result<Shape> {
         return unsupported("the processors are unknown");
     };
     let each = |bytes: u64| u32::try_from(bytes / u64::from(parts)).unwrap_or(u32::MAX);
-    let most = each(MOST_MEMORY);
-    if most < LEAST_ROOM {
+    let max = each(MOST_MEMORY);
+    if max < LEAST_ROOM {
         return unsupported("there are too many processors");
     }
-    let room = 1 << each(memory).max(GOOD_ROOM).min(most).ilog2();
+    let room = 1 << each(memory).max(GOOD_ROOM).min(max).ilog2();
     Ok(Shape { parts, room })
 }
 

@@ -150,8 +150,8 @@ impl Memory {
             let (tail, head) = self.waiting(part);
             low(head.saturating_sub(tail))
         };
-        let most = (0..self.shape.parts).map(waits).max().unwrap_or(0);
-        f64::from(most) / f64::from(self.shape.room)
+        let max = (0..self.shape.parts).map(waits).max().unwrap_or(0);
+        f64::from(max) / f64::from(self.shape.room)
     }
 }
 

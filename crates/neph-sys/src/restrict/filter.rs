@@ -35,7 +35,7 @@ pub(super) fn install(extra: &[Extra]) -> Result<Force, RestrictError> {
     let program = match program(extra) {
         Ok(program) => program,
         // No table of calls for this kind of processor.
-        Err(why) => return Ok(Force::Off(why)),
+        Err(reason) => return Ok(Force::Off(reason)),
     };
     // Without SPEC_ALLOW kernels before 5.16 switch on a mitigation that slows this process down.
     let all_threads = libc::SECCOMP_FILTER_FLAG_TSYNC;

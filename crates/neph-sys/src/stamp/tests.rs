@@ -10,15 +10,15 @@ use crate::clock;
 
 fn stamps(socket: BorrowedFd<'_>, wanted: usize) -> Vec<SendStamp> {
     let deadline = Deadline::after(Duration::from_secs(2));
-    let mut seen = Vec::new();
-    while seen.len() < wanted && !deadline.has_passed() {
+    let mut observed = Vec::new();
+    while observed.len() < wanted && !deadline.has_passed() {
         match take_notice(socket).expect("the error queue can be read") {
-            Some(Notice::Stamp(stamp)) => seen.push(stamp),
+            Some(Notice::Stamp(stamp)) => observed.push(stamp),
             Some(Notice::Other) => {}
             None => std::thread::yield_now(),
         }
     }
-    seen
+    observed
 }
 
 /// Enables receive timestamps, and waits until they arrive: the kernel enables them with a delay.
@@ -55,14 +55,17 @@ fn a_datagram_is_stamped_when_queued_sent_and_received() {
     let at = received.stamp.expect("received datagrams are stamped");
     assert!(before < at && at < after);
     assert_eq!(received.from, ours.local_addr().ok());
-    let seen = stamps(ours.as_fd(), 6);
-    let sent: Vec<u32> = seen
+    let observed = stamps(ours.as_fd(), 6);
+    let sent: Vec<u32> = observed
         .iter()
         .filter(|s| s.point == Point::Sent)
         .map(|s| s.id)
         .collect();
     assert_eq!(sent, [0, 1, 2]);
-    assert_eq!(seen.iter().filter(|s| s.point == Point::Queued).count(), 3);
+    assert_eq!(
+        observed.iter().filter(|s| s.point == Point::Queued).count(),
+        3
+    );
 }
 
 #[test]
@@ -78,8 +81,13 @@ fn a_count_that_is_restarted_begins_at_zero() {
         for _ in 0..2 {
             ours.send(b"hello").expect("send");
         }
-        let seen = stamps(ours.as_fd(), 4);
-        ids.extend(seen.iter().filter(|s| s.point == Point::Sent).map(|s| s.id));
+        let observed = stamps(ours.as_fd(), 4);
+        ids.extend(
+            observed
+                .iter()
+                .filter(|s| s.point == Point::Sent)
+                .map(|s| s.id),
+        );
         restart_count(ours.as_fd(), Carrier::Datagrams).expect("stamps");
     }
     assert_eq!(ids, [0, 1, 0, 1]);
@@ -103,16 +111,16 @@ fn a_stream_write_is_stamped_at_its_last_byte_with_the_connections_state() {
     theirs.read_exact(&mut [0; 1024]).expect("read");
     theirs.write_all(b"x").expect("write");
     ours.read_exact(&mut [0]).expect("read");
-    let seen = stamps(ours.as_fd(), 6);
+    let observed = stamps(ours.as_fd(), 6);
     for point in [Point::Queued, Point::Sent, Point::Acked] {
-        let ids: Vec<u32> = seen
+        let ids: Vec<u32> = observed
             .iter()
             .filter(|s| s.point == point)
             .map(|s| s.id)
             .collect();
         assert_eq!(ids, [999, 1023], "{point:?}");
     }
-    let acked = seen
+    let acked = observed
         .iter()
         .find(|s| s.point == Point::Acked)
         .expect("acknowledged");
@@ -147,17 +155,17 @@ fn renounce() {
 
 #[test]
 fn who_may_not_have_all_the_room_has_the_most_that_is_permitted() {
-    let Ok(most) = std::fs::read_to_string("/proc/sys/net/core/rmem_max") else {
+    let Ok(max) = std::fs::read_to_string("/proc/sys/net/core/rmem_max") else {
         println!("SKIP who_may_not_have_all_the_room: net.core.rmem_max is not told here");
         return;
     };
-    let most: i32 = most.trim().parse().expect("a number");
+    let max: i32 = max.trim().parse().expect("a number");
     let thread = std::thread::spawn(move || {
         renounce();
-        for asked in [most.saturating_add(1 << 20), most / 2] {
+        for requested in [max.saturating_add(1 << 20), max / 2] {
             let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
-            make_room(socket.as_fd(), asked).expect("none known");
-            assert_eq!(room(&socket), 2 * asked.min(most));
+            make_room(socket.as_fd(), requested).expect("none known");
+            assert_eq!(room(&socket), 2 * requested.min(max));
         }
     });
     thread.join().expect("as claimed");

@@ -7,10 +7,10 @@ use super::*;
 #[test]
 fn what_a_terminal_obeys_is_written_out() {
     let hostile = "\x1b]52;c;Y3VybA==\x07 a\u{9b}31m b\u{202e}c\u{200b}d\u{7f}";
-    let seen = "\\u001b]52;c;Y3VybA==\\u0007 a\\u009b31m b\\u202ec\\u200bd\\u007f";
-    assert_eq!(visible(hostile), seen);
-    assert_eq!(Outside::text(hostile).as_str(), seen);
-    assert_eq!(Outside::bytes(hostile.as_bytes()).as_str(), seen);
+    let observed = "\\u001b]52;c;Y3VybA==\\u0007 a\\u009b31m b\\u202ec\\u200bd\\u007f";
+    assert_eq!(visible(hostile), observed);
+    assert_eq!(Outside::text(hostile).as_str(), observed);
+    assert_eq!(Outside::bytes(hostile.as_bytes()).as_str(), observed);
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn json_means_the_same_behind_the_filter() {
 
 proptest! {
     #[test]
-    fn what_is_shown_is_clean_bounded_and_stays_as_it_is(text in any::<String>(), most in 0_usize..80) {
-        let shown = one_line(&text, most).into_owned();
+    fn what_is_shown_is_clean_bounded_and_stays_as_it_is(text in any::<String>(), max in 0_usize..80) {
+        let shown = one_line(&text, max).into_owned();
         prop_assert!(!shown.contains(is_hidden));
-        prop_assert!(shown.chars().count() <= most.max(CUT.len()));
-        prop_assert_eq!(one_line(&shown, most), shown.as_str());
+        prop_assert!(shown.chars().count() <= max.max(CUT.len()));
+        prop_assert_eq!(one_line(&shown, max), shown.as_str());
         let whole = visible(&text).into_owned();
         prop_assert_eq!(visible(&whole), whole.as_str());
     }

@@ -107,8 +107,8 @@ mod tests {
             packet.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
             let link = Link::numbered(COOKED);
             prop_assert_eq!(link.interface(&packet), Some(interface));
-            let seen = dissect(link, &packet, 40).expect("a packet");
-            prop_assert_eq!(seen.ip.protocol, 99);
+            let observed = dissect(link, &packet, 40).expect("a packet");
+            prop_assert_eq!(observed.ip.protocol, 99);
         }
     }
 }

@@ -91,8 +91,8 @@ mod tests {
         bytes.extend(total_len.to_be_bytes());
         bytes.extend([0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         bytes.extend([0x9c, 0x40, 1, 0xbb, 0, 0, 0, 9, 0, 0, 0, 8]);
-        let words = u8::try_from(5 + options.len() / 4).expect("few");
-        bytes.extend([words << 4, 0x18, 1, 0, 0, 0, 0, 0]);
+        let text = u8::try_from(5 + options.len() / 4).expect("few");
+        bytes.extend([text << 4, 0x18, 1, 0, 0, 0, 0, 0]);
         bytes.extend(options);
         bytes.resize(bytes.len() + payload, 0);
         bytes

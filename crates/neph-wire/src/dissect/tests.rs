@@ -48,14 +48,14 @@ fn length(bytes: &[u8]) -> u32 {
 }
 
 fn payload_of(link: Link, bytes: &[u8]) -> Option<(u32, Option<Tunnel>)> {
-    let seen = dissect(link, bytes, length(bytes))?;
-    match seen.transport {
+    let observed = dissect(link, bytes, length(bytes))?;
+    match observed.transport {
         Transport::Tcp {
             header,
             payload_len,
         } => {
             assert_eq!((header.seq, header.ack), (5, 9));
-            Some((payload_len, seen.tunnel))
+            Some((payload_len, observed.tunnel))
         }
         _ => None,
     }
@@ -135,8 +135,8 @@ fn netfilter(packet: &[u8]) -> Vec<u8> {
 fn a_payload_that_was_not_kept_has_its_length_all_the_same() {
     let bytes = ethernet(0x0800, &v4(6, &tcp(&[7; 1000])));
     for kept in 14 + 20 + 20..bytes.len() {
-        let seen = dissect(Link::Ethernet, &bytes[..kept], length(&bytes)).expect("IP");
-        let Transport::Tcp { payload_len, .. } = seen.transport else {
+        let observed = dissect(Link::Ethernet, &bytes[..kept], length(&bytes)).expect("IP");
+        let Transport::Tcp { payload_len, .. } = observed.transport else {
             panic!("no segment with {kept} bytes kept");
         };
         assert_eq!(payload_len, 1000, "with {kept} bytes kept");
@@ -147,9 +147,9 @@ fn a_payload_that_was_not_kept_has_its_length_all_the_same() {
 fn a_packet_of_offload_without_a_length_is_as_long_as_the_capture_says() {
     let mut packet = v4(6, &tcp(&[7; 100]));
     packet[2..4].fill(0);
-    let seen = dissect(Link::Ip, &packet, 100_052).expect("IP");
+    let observed = dissect(Link::Ip, &packet, 100_052).expect("IP");
     assert!(matches!(
-        seen.transport,
+        observed.transport,
         Transport::Tcp {
             payload_len: 100_000,
             ..
@@ -164,9 +164,9 @@ fn a_datagram_of_offload_without_a_length_is_as_long_however_little_was_kept() {
     let mut packet = v4(17, &datagram);
     packet[2..4].fill(0);
     for kept in [28, 40, packet.len()] {
-        let seen = dissect(Link::Ip, &packet[..kept], 100_000).expect("a packet");
-        let Transport::Udp { payload_len, .. } = seen.transport else {
-            panic!("{:?}", seen.transport);
+        let observed = dissect(Link::Ip, &packet[..kept], 100_000).expect("a packet");
+        let Transport::Udp { payload_len, .. } = observed.transport else {
+            panic!("{:?}", observed.transport);
         };
         assert_eq!(payload_len, 100_000 - 28, "{kept}");
     }
@@ -182,9 +182,9 @@ fn padding_of_short_frames_is_no_payload() {
 fn a_tunnel_of_something_else_than_ip_is_a_datagram() {
     let arp = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &ethernet(0x0806, &[0; 28])].concat();
     let packet = v4(17, &udp(4789, &arp));
-    let seen = dissect(Link::Ip, &packet, length(&packet)).expect("IP");
+    let observed = dissect(Link::Ip, &packet, length(&packet)).expect("IP");
     assert!(matches!(
-        seen.transport,
+        observed.transport,
         Transport::Udp {
             payload_len: 50,
             ..
@@ -257,11 +257,11 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
     for (link, bytes, headers) in cases {
         for kept in 0..bytes.len() {
             let part = &bytes[..kept];
-            let seen = dissect(link, part, length(&bytes));
-            let is_reported =
-                seen.is_some_and(|seen| matches!(seen.transport, Transport::Tcp { .. }));
-            let is_cut_off = match seen {
-                Some(seen) => seen.is_cut(),
+            let observed = dissect(link, part, length(&bytes));
+            let is_reported = observed
+                .is_some_and(|observed| matches!(observed.transport, Transport::Tcp { .. }));
+            let is_cut_off = match observed {
+                Some(observed) => observed.is_cut(),
                 None => why_not(link, part, length(&bytes)) == Nothing::Cut,
             };
             let is_enough = kept >= headers + 20;
@@ -284,8 +284,8 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
 #[test]
 fn a_header_of_tcp_or_udp_that_was_cut_off_is_no_other_protocol() {
     let is_cut = |packet: &[u8], kept: usize| {
-        let seen = dissect(Link::Ip, &packet[..kept], length(packet)).expect("IP");
-        seen.is_cut()
+        let observed = dissect(Link::Ip, &packet[..kept], length(packet)).expect("IP");
+        observed.is_cut()
     };
     let (segment, datagram) = (v4(6, &tcp(b"data")), v4(17, &udp(9, b"data")));
     assert_eq!([39, 40].map(|kept| is_cut(&segment, kept)), [true, false]);
@@ -296,9 +296,9 @@ fn a_header_of_tcp_or_udp_that_was_cut_off_is_no_other_protocol() {
 #[test]
 fn of_a_packet_in_a_netfilter_log_there_is_what_was_kept() {
     let bytes = netfilter(&v4(6, &tcp(&[7; 100])));
-    let seen = dissect(Link::NetfilterLog, &bytes[..80], length(&bytes)).expect("IP");
+    let observed = dissect(Link::NetfilterLog, &bytes[..80], length(&bytes)).expect("IP");
     assert!(matches!(
-        seen.transport,
+        observed.transport,
         Transport::Tcp {
             payload_len: 100,
             ..

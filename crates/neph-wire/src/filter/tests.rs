@@ -127,16 +127,16 @@ prop_compose! {
         fragment in select(vec![0_u16, 0, 0, 0x4000, 0x2000, 1, 0x2001, 0x1000, 0x1fff]),
     ) -> Vec<u8> {
         let carried = transport(protocol, ports);
-        let words = 5 + options;
-        let length = u16::try_from(usize::from(words) * 4 + carried.len()).expect("small");
-        let mut packet = vec![0x40 | words, 0];
+        let text = 5 + options;
+        let length = u16::try_from(usize::from(text) * 4 + carried.len()).expect("small");
+        let mut packet = vec![0x40 | text, 0];
         packet.extend(length.to_be_bytes());
         packet.extend([0, 7]);
         packet.extend(fragment.to_be_bytes());
         packet.extend([64, protocol, 0, 0]);
         packet.extend(from.octets());
         packet.extend(to.octets());
-        packet.resize(usize::from(words) * 4, 1);
+        packet.resize(usize::from(text) * 4, 1);
         packet.extend(carried);
         packet
     }

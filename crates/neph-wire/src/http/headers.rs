@@ -33,10 +33,10 @@ impl<'a> Headers<'a> {
         }
     }
 
-    /// Storage for up to `most` lines.
-    pub(super) fn with_room(most: usize) -> Self {
+    /// Storage for up to `max` lines.
+    pub(super) fn with_room(max: usize) -> Self {
         Self {
-            lines: Lines::Many(vec![EMPTY_HEADER; most]),
+            lines: Lines::Many(vec![EMPTY_HEADER; max]),
             count: 0,
         }
     }

@@ -30,11 +30,11 @@ pub enum QueryError {
 /// # Errors
 /// When the parameter is present but not one number within the limit.
 pub fn reply_size(target: &str, max: u64) -> Result<Option<u64>, QueryError> {
-    let mut asked = values(target, "reply");
-    let Some(value) = asked.next() else {
+    let mut requested = values(target, "reply");
+    let Some(value) = requested.next() else {
         return Ok(None);
     };
-    if asked.next().is_some() {
+    if requested.next().is_some() {
         return Err(QueryError::Repeated);
     }
     number(value, max).map(Some)

@@ -75,12 +75,12 @@ const EXTENSIONS: [u8; 20] = [
 fn labels_are_read_where_the_length_is_told_and_where_it_is_not() {
     let family = Family::V4;
     let (source, destination) = ends(family);
-    let asked = syn(
+    let requested = syn(
         SocketAddr::new(source, 1000),
         SocketAddr::new(destination, 443),
         77,
     );
-    let mut quoted = packet(family, TCP, &asked.expect("one version"));
+    let mut quoted = packet(family, TCP, &requested.expect("one version"));
     quoted.resize(128, 0);
     let mut extensions = EXTENSIONS;
     let sum = internet_checksum(&[&extensions]);

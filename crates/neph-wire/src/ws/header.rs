@@ -123,14 +123,14 @@ pub fn parse_header(bytes: &[u8]) -> Result<Option<FrameHeader>, WsError> {
 }
 
 fn read_length(short: u64, reader: &mut Reader<'_>) -> Result<Option<u64>, WsError> {
-    let (len, least) = match short {
+    let (len, min) = match short {
         126 => (reader.u16().map(u64::from), 126),
         127 => (reader.u64(), 1 << 16),
         _ => (Some(short), 0),
     };
     match len {
         Some(len) if len >> 63 != 0 => Err(WsError::LengthSign),
-        Some(len) if len < least => Err(WsError::LengthForm(len)),
+        Some(len) if len < min => Err(WsError::LengthForm(len)),
         other => Ok(other),
     }
 }

@@ -7,8 +7,8 @@
 pub fn mask_in_place(payload: &mut [u8], key: [u8; 4]) {
     let [a, b, c, d] = key;
     let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
-    let (words, tail) = payload.as_chunks_mut::<8>();
-    for word in words {
+    let (text, tail) = payload.as_chunks_mut::<8>();
+    for word in text {
         *word = (u64::from_ne_bytes(*word) ^ wide).to_ne_bytes();
     }
     for (byte, key) in tail.iter_mut().zip(key.iter().cycle()) {

@@ -121,12 +121,12 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
 
 /// Reports every missing site of a load.
 fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
-    for asked in &plan.stresses {
-        let loads = asked.value.loads().iter();
+    for requested in &plan.stresses {
+        let loads = requested.value.loads().iter();
         for load in loads.filter(|load| !known.contains(&load.site.as_str())) {
             let what = format!("the topology has no site '{}' to load", load.site);
             let fault = Fault::new(what, did_you_mean(&load.site, known));
-            problems.add(asked.span.clone(), fault);
+            problems.add(requested.span.clone(), fault);
         }
     }
 }

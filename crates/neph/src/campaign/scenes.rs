@@ -62,10 +62,10 @@ pub(super) fn read(
                 source,
             })
         }
-        Err(why) => {
+        Err(reason) => {
             let remedy = "write the file's path as seen from the plan's folder";
             Err(Unread::File(Placed {
-                value: Fault::new(why, remedy),
+                value: Fault::new(reason, remedy),
                 span: file.span.clone(),
             }))
         }

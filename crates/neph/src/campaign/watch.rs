@@ -234,9 +234,9 @@ fn pair(site: Option<&str>, endpoint: &str) -> String {
 fn traced(route: &Traceroute) -> String {
     let pair = pair(route.site.as_deref(), &route.endpoint);
     let hops = counted(route.hops.len() as u64, "hop");
-    let least = route.length().filter(|length| !length.is_sure());
+    let min = route.length().filter(|length| !length.is_sure());
     match &route.failure {
-        None if least.is_some() => format!("traceroute {pair}: at most {hops}"),
+        None if min.is_some() => format!("traceroute {pair}: at most {hops}"),
         None if !route.reached => format!("traceroute {pair}: {hops}, not reached"),
         None => format!("traceroute {pair}: {hops}"),
         Some(why) => format!("traceroute {pair}: none: {why}"),
@@ -276,7 +276,7 @@ fn reported_of_all(all: &[Figures]) -> String {
         .map(|figures| figures.tally.without_response())
         .sum();
     let middle = match (medians().min(), medians().max()) {
-        (Some(least), Some(greatest)) => format!("medians {least} to {greatest}"),
+        (Some(min), Some(greatest)) => format!("medians {min} to {greatest}"),
         _ if all.iter().any(|figures| figures.tally.replies > 0) => {
             format!("medians: {}", none.word())
         }

@@ -80,11 +80,11 @@ fn the_commands_in_the_pages_exist_with_their_options() {
     let mut pages = tree::files(&root.join("docs"));
     pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
     pages.push(root.join("README.md"));
-    let (mut wrong, mut seen) = (Vec::new(), 0);
+    let (mut wrong, mut observed) = (Vec::new(), 0);
     for path in &pages {
         let text = fs::read_to_string(path).expect("UTF-8");
         for (line, words) in commands(&text) {
-            seen += 1;
+            observed += 1;
             if let Err(error) = Cli::try_parse_from(&words)
                 && is_wrong(error.kind())
             {
@@ -98,7 +98,7 @@ fn the_commands_in_the_pages_exist_with_their_options() {
             }
         }
     }
-    assert!(seen > 100, "only {seen} commands were found");
+    assert!(observed > 100, "only {observed} commands were found");
     assert!(
         wrong.is_empty(),
         "these are no commands:\n{}",

@@ -149,7 +149,10 @@ fn remarks(met: &Met) {
         ),
         (met.here.cut + met.there.cut, &cut),
     ];
-    for (count, why) in of.into_iter().filter(|(count, _)| *count > 0) {
-        output::say(&format!("neph clock: {} {why}", counted(count, "packet")));
+    for (count, reason) in of.into_iter().filter(|(count, _)| *count > 0) {
+        output::say(&format!(
+            "neph clock: {} {reason}",
+            counted(count, "packet")
+        ));
     }
 }

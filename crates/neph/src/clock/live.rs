@@ -207,7 +207,7 @@ impl Live<'_> {
             every,
         );
         let (Ok(course), Some(row)) = (course, row) else {
-            let why = self.refused.as_deref().unwrap_or("no reply came");
+            let reason = self.refused.as_deref().unwrap_or("no reply came");
             self.reporting.nothing()?;
             let key = match (&self.refused, &self.args.stamp_key) {
                 (None, Some(_)) => ", or if it runs, with the --stamp-key of here",
@@ -215,7 +215,7 @@ impl Live<'_> {
                 (Some(_), _) => "",
             };
             output::say(&format!(
-                "neph clock: no answer from {name}: {why}; start neph reflect{} there{key}",
+                "neph clock: no answer from {name}: {reason}; start neph reflect{} there{key}",
                 self.listen
             ));
             return Ok(false);

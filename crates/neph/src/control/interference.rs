@@ -96,13 +96,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Carries out the design; `None` if it is only printed.
 fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
     let read = campaign::read(path)?;
-    let asked = Asked {
+    let requested = Asked {
         blocks: args.blocks,
         duration: args.duration,
         rate: args.rate,
         bytes: args.bytes,
     };
-    let design = design(&read.plan, &asked).map_err(Failure::usage)?;
+    let design = design(&read.plan, &requested).map_err(Failure::usage)?;
     if args.print_plan {
         let mut out = output::data();
         out.write_all(design.text.as_bytes())?;

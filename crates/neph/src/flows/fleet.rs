@@ -18,12 +18,12 @@ const PAYLOAD: usize = 64;
 
 /// The complete specification.
 pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
-    let asked = args
+    let requested = args
         .targets
         .iter()
         .map(|text| endpoint(text, args))
         .collect::<Result<Vec<_>, _>>()?;
-    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) = asked.into_iter().unzip();
+    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) = requested.into_iter().unzip();
     let probe = kinds[0];
     if let Some(other) = kinds.iter().find(|kind| **kind != probe) {
         return Err(Failure::Usage(format!(
@@ -79,8 +79,8 @@ fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
 
 /// Checks that one fleet can measure all these targets.
 fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
-    if let Some(duplicates) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
+    let mut observed = BTreeSet::new();
+    if let Some(duplicates) = endpoints.iter().find(|one| !observed.insert(&one.name)) {
         return Err(Failure::Usage(format!(
             "target {} is there twice; name each once",
             duplicates.name

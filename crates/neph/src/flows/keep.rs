@@ -244,9 +244,9 @@ impl Keep {
 
     /// The measurement cannot continue: the results so far are stored as failed. If the store
     /// refuses, the next writer of the workspace ends the experiment.
-    pub(super) fn broken_off(self, why: &Failure) {
-        let ending = match why {
-            Failure::Usage(why) | Failure::Refused(why) => Ending::Failed(why.clone()),
+    pub(super) fn broken_off(self, reason: &Failure) {
+        let ending = match reason {
+            Failure::Usage(reason) | Failure::Refused(reason) => Ending::Failed(reason.clone()),
             // The reader closed the pipe on purpose.
             Failure::OutputClosed | Failure::Interrupted(_) | Failure::Text(..) => {
                 Ending::Interrupted

@@ -229,8 +229,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .silence
         .iter()
         .filter(|_| !watched.is_silence_reported);
-    for why in silence.chain(&watched.given_up) {
-        output::say(&format!("neph: {why}"));
+    for reason in silence.chain(&watched.given_up) {
+        output::say(&format!("neph: {reason}"));
     }
     exporting.finish();
     made?;

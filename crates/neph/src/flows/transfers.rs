@@ -80,12 +80,12 @@ pub(super) fn make(
         return Ok(());
     };
     let mut kept = watched.kept.take();
-    let asked = Asked {
+    let requested = Asked {
         args,
         of_each,
         spec,
     };
-    let made = all(&asked, watched, &mut kept, stop);
+    let made = all(&requested, watched, &mut kept, stop);
     let ending = match &made {
         Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
@@ -110,7 +110,7 @@ struct Asked<'a> {
 
 /// For each endpoint; ends early when `stop` is set.
 fn all(
-    asked: &Asked<'_>,
+    requested: &Asked<'_>,
     watched: &mut Watched,
     kept: &mut Option<Kept>,
     stop: &Stop,
@@ -119,7 +119,7 @@ fn all(
         args,
         of_each,
         spec,
-    } = *asked;
+    } = *requested;
     for endpoint in 0..spec.fleet.endpoints.len() {
         if stop.is_set() {
             break;

@@ -17,7 +17,7 @@ use crate::{output, sink};
 pub(super) fn check(folder: Option<&Path>, force: Force) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     check_figures(folder, "hops", force.existing())
-        .map_err(|why| Failure::Usage(format!("--figure {}: {why}", folder.display())))
+        .map_err(|reason| Failure::Usage(format!("--figure {}: {reason}", folder.display())))
 }
 
 /// Draws all figures, and writes them if requested.

@@ -162,12 +162,12 @@ fn report(
 
 /// The points with packets, if they can be compared: files without packets are refused.
 fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
-    let seen = recorded.iter().filter(|point| point.packets > 0).cloned();
-    let seen: Vec<recording::Recorded> = seen.collect();
-    if seen.len() < 2 {
+    let observed = recorded.iter().filter(|point| point.packets > 0).cloned();
+    let observed: Vec<recording::Recorded> = observed.collect();
+    if observed.len() < 2 {
         return recorded.to_vec();
     }
-    seen
+    observed
 }
 
 /// The command that repeats the analysis with the same clocks: a capture file does not record which

@@ -206,18 +206,19 @@ fn analyse(
     report_idle_rules(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = order(&names[..points.len()], &followed, one_clock);
-    let asked = Asked {
+    let requested = Asked {
         nature: nature(args.wander),
         one_clock,
     };
-    let (clocks, false_clocks) =
-        clocks(points, &followed, &asked, &say).map_err(|error| match Failure::from(error) {
+    let (clocks, false_clocks) = clocks(points, &followed, &requested, &say).map_err(|error| {
+        match Failure::from(error) {
             // The unread part may have common packets.
             Failure::Usage(_) if is_cut => Failure::Interrupted(
                 "interrupted before the captures that were read had enough in common".to_owned(),
             ),
             failure => failure,
-        })?;
+        }
+    })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     let (order, misplaced) = order.unzip();
     passages.doubts = misplaced.into_iter().chain(false_clocks).collect();

@@ -75,8 +75,8 @@ impl AlarmReporter {
     fn cut_off(&mut self, error: io::Error) {
         self.is_cut_off = true;
         self.stop.set();
-        if let Failure::Refused(why) = Failure::from(error) {
-            output::say(&format!("neph hops: {why}; the recording ends"));
+        if let Failure::Refused(reason) = Failure::from(error) {
+            output::say(&format!("neph hops: {reason}; the recording ends"));
         }
     }
 

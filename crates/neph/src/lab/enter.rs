@@ -56,8 +56,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 
 /// Runs the program in a guest, through its console: setns cannot enter another kernel.
 fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
-    let words = command.iter().map(|word| quoted(&word.to_string_lossy()));
-    let line = words.collect::<Vec<_>>().join(" ");
+    let text = command.iter().map(|word| quoted(&word.to_string_lossy()));
+    let line = text.collect::<Vec<_>>().join(" ");
     // The output of the user's program is copied unchanged: it may be binary.
     let status = console
         .run(&line, &mut output::bytes()?)

@@ -44,8 +44,8 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     let table = hear(&mut keeper, &stop).map_err(refused)?;
     let mut reported = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
-        let mut why = String::new();
-        reported.read_to_string(&mut why).map_err(refused)?;
+        let mut reason = String::new();
+        reported.read_to_string(&mut reason).map_err(refused)?;
         let ended = keeper.wait().map_err(refused)?;
         if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
             return Err(Failure::Interrupted(format!(
@@ -54,24 +54,24 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
             )));
         }
         // Warnings, and the reason of the end in the last line.
-        let (warnings, why) = why
+        let (warnings, reason) = reason
             .trim()
             .rsplit_once('\n')
-            .unwrap_or_else(|| ("", why.trim()));
+            .unwrap_or_else(|| ("", reason.trim()));
         if !warnings.is_empty() {
             output::report_lines(warnings);
         }
         return Err(Failure::Refused(
-            why.strip_prefix("neph: ").unwrap_or(why).to_owned(),
+            reason.strip_prefix("neph: ").unwrap_or(reason).to_owned(),
         ));
     };
     let mut out = output::data();
     out.write_all(&table)?;
     out.flush()?;
     // Warnings so far; later ones are not shown.
-    let words = at_hand(&mut reported).map_err(refused)?;
-    if !words.is_empty() {
-        output::report_lines(String::from_utf8_lossy(&words).trim_end());
+    let text = at_hand(&mut reported).map_err(refused)?;
+    if !text.is_empty() {
+        output::report_lines(String::from_utf8_lossy(&text).trim_end());
     }
     output::say(&format!(
         "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
@@ -130,11 +130,11 @@ fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
 fn at_hand(from: &mut (impl Read + AsFd)) -> io::Result<Vec<u8>> {
     let mut awaited = [Awaited::readable(from.as_fd())];
     ppoll::wait(&mut awaited, Some(Duration::ZERO))?;
-    let mut words = Vec::new();
+    let mut text = Vec::new();
     if awaited[0].is_readable() {
-        words.resize(CHUNK, 0);
-        let length = from.read(&mut words)?;
-        words.truncate(length);
+        text.resize(CHUNK, 0);
+        let length = from.read(&mut text)?;
+        text.truncate(length);
     }
-    Ok(words)
+    Ok(text)
 }

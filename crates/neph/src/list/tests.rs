@@ -103,9 +103,9 @@ fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u6
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
     let reported = experiments.iter().map(|one| {
-        let seen = Seen::of(store.as_ref(), one, &mut unread).expect("readable");
-        assert_eq!(seen.messages, u64::from(MESSAGES));
-        seen.p50.time()
+        let observed = Seen::of(store.as_ref(), one, &mut unread).expect("readable");
+        assert_eq!(observed.messages, u64::from(MESSAGES));
+        observed.p50.time()
     });
     (reported.collect(), unread)
 }

@@ -56,9 +56,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let rate = trace.mean_rate();
     if rate.bits_per_second() > args.max_rate.bits_per_second() {
-        let most = args.max_rate;
+        let max = args.max_rate;
         return Err(Failure::Usage(format!(
-            "a stream has {rate}, --max-rate grants {most} to all: raise --max-rate"
+            "a stream has {rate}, --max-rate grants {max} to all: raise --max-rate"
         )));
     }
     let spec = ServerSpec {

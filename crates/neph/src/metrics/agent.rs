@@ -33,7 +33,7 @@ fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
     all.extend(
         status
             .day_bytes
-            .map(|most| of(&AGENT_LIMIT, Value::Count(most))),
+            .map(|max| of(&AGENT_LIMIT, Value::Count(max))),
     );
     let mut refusals = Metric::new(&AGENT_REFUSALS);
     for (reason, count) in &status.refusals {

@@ -220,12 +220,12 @@ fn ask(
     sender: Sender<Reported>,
 ) -> Result<(), ProbeError> {
     let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
-    let asked = move || {
+    let requested = move || {
         // The receiver may be gone.
         let _ = sender.send((number, neph_probe::discover(&target, address, &asking)));
     };
     let thread = thread::Builder::new().name("neph-ask".to_owned());
-    thread.spawn(asked).map_err(ProbeError::Thread)?;
+    thread.spawn(requested).map_err(ProbeError::Thread)?;
     Ok(())
 }
 
@@ -248,8 +248,8 @@ fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
         let name = named(&place.target, place, places);
         let printed = place.printed.as_ref().filter(|printed| printed.accepted);
         match printed.map(|printed| &printed.silence) {
-            Some(Some(why)) if place.is_missed_by(best) => {
-                text.push_str(&format!("; {name}: {why}"));
+            Some(Some(reason)) if place.is_missed_by(best) => {
+                text.push_str(&format!("; {name}: {reason}"));
             }
             Some(None) if place.rank().is_some_and(|rank| rank < Rank::Tcp) => {
                 text.push_str(&format!("; {name} too"));

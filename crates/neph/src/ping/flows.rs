@@ -79,7 +79,7 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
 /// Refuses sizes that are impossible for this kind. Replies of datagrams have the size of their
 /// requests, for any requested size.
 fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
-    let most = kind.facts().most_payload;
+    let max = kind.facts().most_payload;
     let is_datagram = kind.is_datagram();
     let sizes = [
         ("--request-size", args.request_size),
@@ -87,11 +87,11 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
     ];
     let asked_for = sizes.into_iter().take(if is_datagram { 1 } else { 2 });
     for (option, size) in asked_for {
-        if size > most {
+        if size > max {
             return Err(Failure::Usage(format!(
                 "{option} {}: {kind} carries at most {}",
                 size.exact(),
-                most.exact()
+                max.exact()
             )));
         }
     }
@@ -101,8 +101,8 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
 /// The message that a requested size is not sent exactly; `None` for the default.
 fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
     let authenticated = Authenticated::by(args.stamp_key.as_ref());
-    let asked = Some(args.request_size).filter(|size| *size != super::REQUEST_SIZE)?;
-    why_raised(kind, asked, sent_size(kind, asked, authenticated))
+    let requested = Some(args.request_size).filter(|size| *size != super::REQUEST_SIZE)?;
+    why_raised(kind, requested, sent_size(kind, requested, authenticated))
 }
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.

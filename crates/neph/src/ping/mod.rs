@@ -245,13 +245,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let watched = watch::run(&found, &stop, &mut show, &metrics)?;
     show.end(&found, &watched)?;
     exporting.finish();
-    if let Some(why) = &watched.given_up {
-        output::say(&format!("neph: {why}"));
+    if let Some(reason) = &watched.given_up {
+        output::say(&format!("neph: {reason}"));
     }
     let silent = found.flows.iter().zip(&watched.flows);
     let silent = silent.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
-    for why in silent.filter_map(|(planned, _)| flows::silent_over_udp(planned)) {
-        output::say(&format!("neph: {why}"));
+    for reason in silent.filter_map(|(planned, _)| flows::silent_over_udp(planned)) {
+        output::say(&format!("neph: {reason}"));
     }
     let main = |at: usize| found.flows.get(at).is_some_and(Planned::is_asked_for);
     let measured = watched

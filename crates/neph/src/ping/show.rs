@@ -83,8 +83,8 @@ impl Echo {
     /// interval, allowing for the offset between the flows' starts.
     fn is_of(&self, message: &Message) -> bool {
         let apart = message.marks.intended - self.at;
-        let most = self.every + Span::from_nanos(self.every.nanos() / 2);
-        (-most..=most).contains(&apart)
+        let max = self.every + Span::from_nanos(self.every.nanos() / 2);
+        (-max..=max).contains(&apart)
     }
 }
 

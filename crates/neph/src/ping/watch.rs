@@ -147,10 +147,10 @@ fn hopeless(
     let asked_for = first_replies.iter().zip(&found.flows);
     let asked_for = asked_for.filter(|(_, planned)| planned.is_asked_for());
     let mut whys = asked_for.map(|(first_reply, planned)| {
-        let why = first_reply.lost(now)?;
+        let reason = first_reply.lost(now)?;
         let is_endless = planned.spec.schedule.messages().is_none();
-        is_endless.then(|| format!("{}: {why}", planned.spec.target))
+        is_endless.then(|| format!("{}: {reason}", planned.spec.target))
     });
     let first = whys.next()??;
-    whys.all(|why| why.is_some()).then_some(first)
+    whys.all(|reason| reason.is_some()).then_some(first)
 }

@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows,
         ..Limits::default()
     };
-    let (mut seen, mut reporting) = (
+    let (mut observed, mut reporting) = (
         Conversations::new(limits, &args.quic_port),
         Forwarder::new(args.shown(), output::data()),
     );
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut wrong = None;
     let reader = reader(&stop, &say);
     for path in &order::by_time(&args.files, reader) {
-        match read(path, reader, &mut seen, &mut reporting) {
+        match read(path, reader, &mut observed, &mut reporting) {
             Ok((file, of_a_part)) => {
                 wrong = of_a_part.map(Failure::from).or_else(|| failure(&file));
                 let unlike = [
@@ -163,8 +163,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(failure) = wrong.take_if(|_| is_empty) {
         return Err(failure);
     }
-    seen.end(&mut reporting);
-    reporting.finish(&seen, &files)?;
+    observed.end(&mut reporting);
+    reporting.finish(&observed, &files)?;
     match wrong {
         Some(failure) => Err(failure),
         None if stop.is_set() => Ok(Outcome::Interrupted),
@@ -206,22 +206,22 @@ fn say_stopped(files: &[File], given: usize, stop: &Stop) {
 fn read(
     path: &Path,
     reader: Reader<'_>,
-    seen: &mut Conversations,
+    observed: &mut Conversations,
     reporting: &mut Forwarder,
 ) -> Result<(File, Option<ReadError>), ReadError> {
     let stop = reader.stop;
     let source = source::open(path, reader)?;
-    seen.begin();
+    observed.begin();
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |reporting: &Forwarder| stop.is_set() || reporting.is_refused();
     let Taken { mut account, wrong } = source.read(reader, |record| {
-        if seen.takes_plain()
+        if observed.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
         {
             times.get_or_insert_with(|| Times::from(at)).see(at);
-            seen.see_plain(Wall::from_unix_nanos(at), &read, reporting);
+            observed.see_plain(Wall::from_unix_nanos(at), &read, reporting);
             return flow_unless(is_over(reporting));
         }
         let packet = dissect(record.link, record.bytes, record.length);
@@ -231,11 +231,11 @@ fn read(
                 times.get_or_insert_with(|| Times::from(at)).see(at);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                seen.see(Wall::from_unix_nanos(at), interface, packet, reporting);
+                observed.see(Wall::from_unix_nanos(at), interface, packet, reporting);
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == Nothing::Cut => {
-                seen.see_cut();
+                observed.see_cut();
             }
             (_, None) => {
                 not_ip += 1;

@@ -23,21 +23,21 @@ fn summary(path: &Path) -> Option<(Value, String)> {
         method: Method::Acknowledgement,
         samples: false,
     };
-    let mut seen = Conversations::new(Limits::default(), &[]);
+    let mut observed = Conversations::new(Limits::default(), &[]);
     let mut reporting = Forwarder::new(shown, crate::output::data());
     let (file, _) = read(
         path,
         crate::read::reader(&Stop::default(), &|_| {}),
-        &mut seen,
+        &mut observed,
         &mut reporting,
     )
     .ok()?;
-    seen.end(&mut reporting);
+    observed.end(&mut reporting);
     let (files, mut text) = ([file], Vec::new());
     let summary = reporting.summary();
-    (summary.write(Method::Acknowledgement, &seen, &files, &mut text)).expect("written");
+    (summary.write(Method::Acknowledgement, &observed, &files, &mut text)).expect("written");
     let text = String::from_utf8(text).expect("text");
-    let document = summary.document(&seen, &files);
+    let document = summary.document(&observed, &files);
     Some((serde_json::to_value(document).expect("JSON"), text))
 }
 

@@ -16,12 +16,12 @@ use crate::{output, privileges};
 
 /// Prints the effective limits if the memory or the limit on open files does not allow the
 /// requested ones.
-pub(super) fn report_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
-    if fitting != asked {
+pub(super) fn report_what_fits(requested: &ReflectorCaps, fitting: &ReflectorCaps) {
+    if fitting != requested {
         output::say(&format!(
             "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
              {} and replies up to {}",
-            asked.memory, fitting.connections, fitting.request_size, fitting.reply_size
+            requested.memory, fitting.connections, fitting.request_size, fitting.reply_size
         ));
     }
 }
@@ -123,13 +123,13 @@ pub(super) fn report(
         *reported = counted;
         return Ok(());
     }
-    let words: Vec<String> = counted
+    let text: Vec<String> = counted
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|(what, count)| format!("{what} {count}"))
         .collect();
-    if !words.is_empty() {
-        output::say(&format!("neph reflect: {}", words.join(", ")));
+    if !text.is_empty() {
+        output::say(&format!("neph reflect: {}", text.join(", ")));
     }
     *reported = counted;
     Ok(())

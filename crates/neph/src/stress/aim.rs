@@ -82,13 +82,13 @@ mod tests {
         assert_eq!(at("[::1]:9").as_deref(), Some("[::1]:9"));
         assert!(at("127.0.0.1:http").is_none());
         for wrong in ["127.0.0.1:http", "udp://127.0.0.1"] {
-            let Err(Failure::Usage(why)) = address(wrong) else {
+            let Err(Failure::Usage(reason)) = address(wrong) else {
                 panic!("{wrong}")
             };
-            assert!(why.contains(&format!("'{wrong}'")), "{why}");
+            assert!(reason.contains(&format!("'{wrong}'")), "{reason}");
             assert!(
-                why.contains("write host[:port]") && !why.contains("http://"),
-                "{why}"
+                reason.contains("write host[:port]") && !reason.contains("http://"),
+                "{reason}"
             );
         }
     }

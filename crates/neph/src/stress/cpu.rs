@@ -102,7 +102,7 @@ pub(super) fn show(
     overcommit: Option<&Overcommit>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    let asked = done.share.in_percent();
+    let requested = done.share.in_percent();
     write(&CpuRow::all(done), reporting.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
@@ -110,7 +110,7 @@ pub(super) fn show(
     let all = done.threads.iter();
     let missed: Vec<&Worked> = all
         .clone()
-        .filter(|one| (one.percent() - asked).abs() > HELD)
+        .filter(|one| (one.percent() - requested).abs() > HELD)
         .collect();
     let unknown = || "other processes used it, or a CPU limit applies".to_owned();
     let worked = all.map(Worked::percent).sum();
@@ -119,7 +119,7 @@ pub(super) fn show(
     let is_pinned = missed.iter().any(|one| one.cpu.is_some());
     let together = if is_pinned { 1 } else { missed.len().max(1) };
     for some in missed.chunks(together) {
-        report_missed(some, asked, &why);
+        report_missed(some, requested, &why);
     }
     Ok(if missed.is_empty() {
         Outcome::Done
@@ -139,13 +139,13 @@ pub(super) fn failure(error: LoadError) -> Failure {
 }
 
 /// Reports that these threads missed the target, and why; nothing for none.
-fn report_missed(missed: &[&Worked], asked: f64, why: &str) {
+fn report_missed(missed: &[&Worked], requested: f64, why: &str) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents
         .clone()
         .reduce(f64::min)
         .zip(percents.reduce(f64::max));
-    let Some((least, most)) = ends else { return };
+    let Some((min, max)) = ends else { return };
     let who = match missed {
         [one] => one
             .cpu
@@ -153,11 +153,11 @@ fn report_missed(missed: &[&Worked], asked: f64, why: &str) {
         many => format!("{} threads", many.len()),
     };
     let worked = if missed.len() == 1 {
-        format!("{least:.1}")
+        format!("{min:.1}")
     } else {
-        format!("{least:.1} to {most:.1}")
+        format!("{min:.1} to {max:.1}")
     };
     output::say(&format!(
-        "neph stress: {who} used {worked} % of the CPU time, {asked:.0} % was requested: {why}"
+        "neph stress: {who} used {worked} % of the CPU time, {requested:.0} % was requested: {why}"
     ));
 }

@@ -69,8 +69,8 @@ impl Args {
             reply,
         });
         if turns.is_some_and(|sizes| sizes.request.max(sizes.reply) > TurnSizes::LARGEST) {
-            let why = "--request and --reply are 16MiB at most";
-            return Err(Failure::usage(why));
+            let reason = "--request and --reply are 16MiB at most";
+            return Err(Failure::usage(reason));
         }
         Ok(LoadOrder {
             work: LoadWork::Flow {
@@ -112,10 +112,10 @@ pub(super) fn show(
             broken: Some(refused),
             ..Carried::default()
         });
-        if let Some(why) = &flow.broken {
+        if let Some(reason) = &flow.broken {
             whole = false;
             let flow = number + 1;
-            output::say(&format!("neph stress: flow {flow} to {address}: {why}"));
+            output::say(&format!("neph stress: flow {flow} to {address}: {reason}"));
         }
         carried.push(flow);
     }

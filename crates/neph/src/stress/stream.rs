@@ -73,9 +73,9 @@ pub(super) fn show(
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
-    let Some(why) = &done.fault else {
+    let Some(reason) = &done.fault else {
         return Ok(Outcome::Done);
     };
-    output::say(&format!("neph stress: {why}"));
+    output::say(&format!("neph stress: {reason}"));
     Ok(Outcome::Nothing)
 }

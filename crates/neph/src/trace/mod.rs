@@ -162,10 +162,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let traced = trace(&spec, site.as_ref(), &stop);
     drop(waiting);
     let traced = traced.map_err(|error| refusal(error, spec.destination.ip()))?;
-    for why in &traced.left_out {
-        output::say(&format!("neph: a flow is left out: {why}"));
+    for reason in &traced.left_out {
+        output::say(&format!("neph: a flow is left out: {reason}"));
     }
-    let asked = Asked {
+    let requested = Asked {
         confidence: args.confidence.0,
         stopped: traced.stopped,
     };
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let drawn = diamond(&reported.routes);
     let document = TraceDocument::of(&reported, &drawn);
     match args.format {
-        Format::Text => out.write_all(documents::text(&reported, &drawn, asked).as_bytes())?,
+        Format::Text => out.write_all(documents::text(&reported, &drawn, requested).as_bytes())?,
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document.lines().try_for_each(|one| line(&one, &mut *out))?,
         Format::Csv => documents::write_csv(&reported, &mut *out)?,

@@ -68,7 +68,7 @@ impl Alarm {
     pub(super) fn too_few(&self) -> Option<String> {
         let rule = self.rule();
         let (counted, needs) = (self.counted, rule.quantile.needs);
-        let why = match rule.subject {
+        let reason = match rule.subject {
             Subject::Path if counted == 0 && self.with_data > 0 => {
                 "; acknowledgements that carry data include the server's time; with-data judges those"
             }
@@ -76,7 +76,7 @@ impl Alarm {
         };
         (counted < needs).then(|| {
             format!(
-                "--alarm '{}' is not judged: {needs} round trips are needed for {}, and there were {counted}{why}",
+                "--alarm '{}' is not judged: {needs} round trips are needed for {}, and there were {counted}{reason}",
                 rule.text, rule.quantile.name
             )
         })

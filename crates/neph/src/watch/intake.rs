@@ -76,13 +76,13 @@ impl Intake {
         }
     }
 
-    /// Ends a period; `seen` counts from the start.
-    pub(super) fn period(&mut self, seen: Seen) {
+    /// Ends a period; `observed` counts from the start.
+    pub(super) fn period(&mut self, observed: Seen) {
         let now = clock::pair();
         let wall = Wall::from_unix_nanos(now.wall.0);
         self.conversations.silence(wall, &mut self.watching);
         self.watching
-            .period(&mut self.conversations, self.way, seen, now);
+            .period(&mut self.conversations, self.way, observed, now);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }
@@ -94,8 +94,8 @@ impl Intake {
     }
 
     /// Answers a request of Prometheus, if there is one.
-    pub(super) fn answer(&mut self, seen: Seen) {
-        self.watching.answer(&self.conversations, seen);
+    pub(super) fn answer(&mut self, observed: Seen) {
+        self.watching.answer(&self.conversations, observed);
     }
 
     /// Whether the reader of the output has closed it.
@@ -105,10 +105,10 @@ impl Intake {
 
     /// Ends the watch: reports the last period, all flows, and the written packets. Returns whether
     /// an alarm was raised, and any output error.
-    pub(super) fn finish(mut self, seen: Seen) -> (bool, Result<(), Failure>) {
-        self.period(seen);
+    pub(super) fn finish(mut self, observed: Seen) -> (bool, Result<(), Failure>) {
+        self.period(observed);
         let written = self.writing.take().map(Writing::finish);
-        let (was_alarmed, reported) = self.watching.finish(self.conversations, seen);
+        let (was_alarmed, reported) = self.watching.finish(self.conversations, observed);
         let written = written.transpose().map_err(Failure::from).map(|sentence| {
             if let Some(sentence) = sentence {
                 output::say(&format!("neph watch: {sentence}"));

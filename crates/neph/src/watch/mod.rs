@@ -190,10 +190,10 @@ pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
 
 /// Size of the ring buffer, rounded up to whole blocks.
 pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
-    let (least, most) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
+    let (min, most) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
     let ByteSize(bytes) = value::size(text)?;
     let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
-    if (least as u64..=most as u64).contains(&blocks) {
+    if (min as u64..=most as u64).contains(&blocks) {
         return Ok(ByteSize(bytes));
     }
     Err("write a size from 2MiB to 1GiB, as 32MiB".to_owned())
@@ -355,7 +355,9 @@ mod tests {
             assert_eq!(reported.is_ok(), is_taken, "{text}");
             let remedy = "write a size from 2MiB to 1GiB";
             assert!(
-                reported.err().is_none_or(|why| why.starts_with(remedy)),
+                reported
+                    .err()
+                    .is_none_or(|reason| reason.starts_with(remedy)),
                 "{text}"
             );
         }

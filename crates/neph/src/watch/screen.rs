@@ -80,14 +80,14 @@ impl Screen {
     /// Draws the period, and starts the next.
     pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
         let mut flows = self.rows.take();
-        let asked = self.exchanges.take();
-        if !asked.is_empty() {
-            let room = self.room.saturating_sub(asked.len() + SECOND);
+        let requested = self.exchanges.take();
+        if !requested.is_empty() {
+            let room = self.room.saturating_sub(requested.len() + SECOND);
             self.hidden += flows.len().saturating_sub(room) as u64;
             flows.truncate(room);
         }
         let mut tables = [Table::new(PERIOD_COLUMNS), Table::new(exchanges::COLUMNS)];
-        for (table, rows) in tables.iter_mut().zip([flows, asked]) {
+        for (table, rows) in tables.iter_mut().zip([flows, requested]) {
             for row in rows {
                 table.push(row);
             }

@@ -71,10 +71,10 @@ fn a_transfer_that_is_cancelled_keeps_what_it_came_to() {
 fn a_transfer_without_a_server_has_failed_and_names_it() {
     let order = transfer_order("tcp throughput", free_port().get(), 1);
     let run = run(&order);
-    let Ending::Failed(why) = &run.result().ending else {
+    let Ending::Failed(reason) = &run.result().ending else {
         panic!("{:?}", run.result().ending)
     };
-    assert!(why.contains("127.0.0.1"), "{why}");
+    assert!(reason.contains("127.0.0.1"), "{reason}");
 }
 
 #[test]

@@ -77,11 +77,11 @@ impl GuestCpu {
 /// The sites at the ends of loads that are traffic.
 fn ends(lab: &Lab, wanted: &[SiteLoad]) -> Vec<(String, (u16, LoadEnd))> {
     let mut all = Vec::new();
-    for (load, asked) in (1..).zip(wanted) {
-        let (LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. }) = &asked.load else {
+    for (load, requested) in (1..).zip(wanted) {
+        let (LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. }) = &requested.load else {
             continue;
         };
-        all.push((asked.site.clone(), (load, LoadEnd::Sent)));
+        all.push((requested.site.clone(), (load, LoadEnd::Sent)));
         let host = to.rsplit_once(':').map_or(to.as_str(), |(host, _)| host);
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
         let mut sites = lab.topology().sites.iter();

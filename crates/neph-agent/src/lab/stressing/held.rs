@@ -21,32 +21,32 @@ struct Instead {
 }
 
 /// The warning about a load with this report of `neph stress`; none if the target was reached.
-pub(super) fn judge(asked: &SiteLoad, reported: &[u8]) -> Option<Warning> {
+pub(super) fn judge(requested: &SiteLoad, reported: &[u8]) -> Option<Warning> {
     let reported: Option<Value> = serde_json::from_slice(reported).ok();
     let rows = reported.as_ref().and_then(Value::as_array);
     let rows = rows.map_or(&[][..], Vec::as_slice);
-    let instead = match &asked.load {
+    let instead = match &requested.load {
         LoadSpec::Cpu(share) => worked(share.in_percent(), rows)?,
         LoadSpec::Flow { rate, .. } => carried(rate.map(bits), rows)?,
         // Packets that are lost on the path were still sent: the stream itself reports what it left out.
         LoadSpec::Stream { rate, .. } => streamed(bits(*rate), rows)?,
     };
-    Some(not_held(asked, instead))
+    Some(not_held(requested, instead))
 }
 
 /// The warning about a load that started later than it should.
-pub(super) fn late(asked: &SiteLoad) -> Warning {
+pub(super) fn late(requested: &SiteLoad) -> Warning {
     let instead = Instead {
         had: format!("did not work yet after {WITHIN}, when measuring began"),
         percent: None,
         why: None,
     };
-    not_held(asked, instead)
+    not_held(requested, instead)
 }
 
-fn not_held(asked: &SiteLoad, instead: Instead) -> Warning {
+fn not_held(requested: &SiteLoad, instead: Instead) -> Warning {
     Warning::LoadTargetMissed {
-        load: asked.to_string(),
+        load: requested.to_string(),
         achieved: instead.had,
         achieved_percent: instead.percent,
         reason: instead.why,
@@ -54,20 +54,20 @@ fn not_held(asked: &SiteLoad, instead: Instead) -> Warning {
 }
 
 /// The thread that was kept most from what it should do counts.
-fn worked(asked: f64, rows: &[Value]) -> Option<Instead> {
-    let off = |worked: &f64| (worked - asked).abs();
+fn worked(requested: f64, rows: &[Value]) -> Option<Instead> {
+    let off = |worked: &f64| (worked - requested).abs();
     let threads = column(rows, "achieved_percent");
     let Some(worst) = threads.max_by(|one, other| off(one).total_cmp(&off(other))) else {
         return Some(unreported());
     };
     (off(&worst) > HELD).then(|| Instead {
         had: format!("worked {worst:.1} % of the time"),
-        percent: Some(100.0 * worst / asked),
+        percent: Some(100.0 * worst / requested),
         why: None,
     })
 }
 
-fn carried(asked: Option<f64>, rows: &[Value]) -> Option<Instead> {
+fn carried(requested: Option<f64>, rows: &[Value]) -> Option<Instead> {
     let all = column(rows, "received_bit_s").reduce(|one, more| one + more);
     let Some(all) = all else {
         return Some(unreported());
@@ -75,11 +75,11 @@ fn carried(asked: Option<f64>, rows: &[Value]) -> Option<Instead> {
     let why = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
     let some = all > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
-    let is_held = why.is_none() && some && all >= CARRIED * asked.unwrap_or(0.0);
-    (!is_held).then(|| had(all, asked, why))
+    let is_held = why.is_none() && some && all >= CARRIED * requested.unwrap_or(0.0);
+    (!is_held).then(|| had(all, requested, why))
 }
 
-fn streamed(asked: f64, rows: &[Value]) -> Option<Instead> {
+fn streamed(requested: f64, rows: &[Value]) -> Option<Instead> {
     let reported = column(rows, "sent_bit_s")
         .next()
         .zip(column(rows, "reverse_bit_s").next());
@@ -89,12 +89,12 @@ fn streamed(asked: f64, rows: &[Value]) -> Option<Instead> {
     let why = fault(rows)?;
     // If nothing came back, it is not known that anything arrived.
     let had_there = if back > 0.0 { sent } else { 0.0 };
-    Some(had(had_there, Some(asked), Some(why)))
+    Some(had(had_there, Some(requested), Some(why)))
 }
 
 /// So many bits a second instead of those that were asked.
-fn had(all: f64, asked: Option<f64>, why: Option<String>) -> Instead {
-    let known = asked.map(|asked| 100.0 * all / asked);
+fn had(all: f64, requested: Option<f64>, why: Option<String>) -> Instead {
+    let known = requested.map(|requested| 100.0 * all / requested);
     Instead {
         had: format!("carried {:.2} Mbit/s", all / 1e6),
         percent: if all > 0.0 { known } else { Some(0.0) },
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
 
     fn judged(load: &str, reported: &str) -> Option<String> {
-        let asked = parse_stress(load).expect("a load");
-        let warning = judge(&asked.loads()[0], reported.as_bytes());
+        let requested = parse_stress(load).expect("a load");
+        let warning = judge(&requested.loads()[0], reported.as_bytes());
         warning.map(|warning| warning.to_string())
     }
 
@@ -162,9 +162,9 @@ mod tests {
         let reported = not_held(slow, "carried 2.00 Mbit/s)");
         assert_eq!(judged(slow, two), Some(reported));
         let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
-        let most = "a flow h:1 max";
-        let reported = not_held(most, "carried 1.50 Mbit/s): it broke");
-        assert_eq!(judged(most, broke), Some(reported));
+        let max = "a flow h:1 max";
+        let reported = not_held(max, "carried 1.50 Mbit/s): it broke");
+        assert_eq!(judged(max, broke), Some(reported));
     }
 
     #[test]
@@ -175,8 +175,8 @@ mod tests {
         let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
         let reported = not_held(stream, "carried 0.00 Mbit/s): nobody");
         assert_eq!(judged(stream, unanswered), Some(reported));
-        let asked = parse_stress(stream).expect("a load");
-        let warning = judge(&asked.loads()[0], unanswered.as_bytes()).expect("not held");
+        let requested = parse_stress(stream).expect("a load");
+        let warning = judge(&requested.loads()[0], unanswered.as_bytes()).expect("not held");
         assert!(
             matches!(warning, Warning::LoadTargetMissed { achieved_percent: Some(percent), .. } if percent == 0.0)
         );

@@ -65,13 +65,13 @@ impl Scope<'_> {
     pub(super) fn axes(&self) -> Option<Axes> {
         one_length(&self.own.axes, self.problems);
         let parameters = self.parameters();
-        let asked = self.request_sizes();
+        let requested = self.request_sizes();
         let kind = self.target.kind();
         let key = parameters.get(&ParameterName::KeyFile);
         let authenticated = Authenticated::by(key);
         let sent = |size: &ByteSize| sent_size(kind, *size, authenticated);
-        let request_sizes = once_each(asked.iter().map(sent));
-        let raised = asked
+        let request_sizes = once_each(requested.iter().map(sent));
+        let raised = requested
             .iter()
             .filter(|_| self.has_written_sizes())
             .filter_map(|size| why_raised(kind, *size, sent(size)));
@@ -204,16 +204,16 @@ impl Scope<'_> {
     }
 
     fn sizes(&self, written: Option<&Vec<Placed<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
-        let most = self.target.kind().facts().most_payload;
+        let max = self.target.kind().facts().most_payload;
         for size in written.into_iter().flatten() {
             let bytes = ByteSize(size.value.0);
-            if bytes > most {
+            if bytes > max {
                 let what = format!(
                     "{} is more than {} carries",
                     bytes.exact(),
                     self.target.kind()
                 );
-                let remedy = format!("write at most {}", most.exact());
+                let remedy = format!("write at most {}", max.exact());
                 self.fault(&size.span, what, remedy);
             }
         }
@@ -304,8 +304,8 @@ impl Scope<'_> {
             (false, Ok(_)) => (IpVersion::V4, IpVersion::V6),
             (false, Err(_)) => return,
         };
-        let mut asked = axes.values(Parameter::ip_version);
-        if asked.any(|version| *version == other) {
+        let mut requested = axes.values(Parameter::ip_version);
+        if requested.any(|version| *version == other) {
             let what = format!(
                 "{} is an IPv{own} address: IPv{other} does not reach it",
                 self.target

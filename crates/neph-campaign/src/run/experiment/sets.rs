@@ -35,11 +35,11 @@ pub(super) fn spoil(
         if let (Ok(result), Some((_, endpoint, was_interrupted))) = (result, cause)
             && result.ending == Ending::Complete
         {
-            let why = format!("the streams of '{endpoint}' failed, and these had its share");
+            let reason = format!("the streams of '{endpoint}' failed, and these had its share");
             result.ending = if *was_interrupted {
                 Ending::Interrupted
             } else {
-                Ending::Failed(why)
+                Ending::Failed(reason)
             };
         }
     }

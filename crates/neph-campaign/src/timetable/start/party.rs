@@ -66,7 +66,7 @@ impl Party {
     /// What it can report before the slot; `offset` is the common clock minus its own.
     pub const fn readiness(&self, offset: Option<ClockOffset>) -> Report {
         match (self.state, offset) {
-            (State::Missed(why), _) => Report::Refused(why),
+            (State::Missed(reason), _) => Report::Refused(reason),
             (State::CarriedOut, _) => Report::CarriedOut,
             (State::Running, _) => Report::Busy,
             (State::Waiting, None) => Report::Refused(Missed::ClockTooWide(None)),
@@ -101,7 +101,7 @@ impl Party {
                 Step::Over(Report::CarriedOut)
             }
             State::CarriedOut => Step::Over(Report::CarriedOut),
-            State::Missed(why) => Step::Over(Report::Refused(why)),
+            State::Missed(reason) => Step::Over(Report::Refused(reason)),
         }
     }
 
@@ -116,12 +116,12 @@ impl Party {
                 self.miss(Missed::ClockTooWide(offset.map(ClockOffset::bound)))
             }
             State::CarriedOut => Step::Over(Report::CarriedOut),
-            State::Missed(why) => Step::Over(Report::Refused(why)),
+            State::Missed(reason) => Step::Over(Report::Refused(reason)),
         }
     }
 
-    const fn miss(&mut self, why: Missed) -> Step {
-        self.state = State::Missed(why);
-        Step::Over(Report::Refused(why))
+    const fn miss(&mut self, reason: Missed) -> Step {
+        self.state = State::Missed(reason);
+        Step::Over(Report::Refused(reason))
     }
 }

@@ -10,7 +10,7 @@ type Seen = Vec<(i64, Vec<u8>)>;
 /// Ten packets that pass three points, one each us, 100 ns from point to point, in alternating directions.
 fn once() -> [Seen; 3] {
     [0, 1, 2].map(|point: i64| {
-        let mut seen: Seen = (0..10_u16)
+        let mut observed: Seen = (0..10_u16)
             .map(|number| {
                 let is_there = number.is_multiple_of(2);
                 let along = if is_there { point } else { 2 - point };
@@ -19,8 +19,8 @@ fn once() -> [Seen; 3] {
                 (at, datagram(number + 1, from, to))
             })
             .collect();
-        seen.sort();
-        seen
+        observed.sort();
+        observed
     })
 }
 

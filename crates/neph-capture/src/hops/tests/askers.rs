@@ -31,14 +31,14 @@ fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) ->
     let mut number = 0;
     let mut packets = Vec::new();
     for round in 0..30 {
-        let asked = round * 10 * MILLI;
-        let replied = asked + DELAY + 50 * MICRO;
+        let requested = round * 10 * MILLI;
+        let replied = requested + DELAY + 50 * MICRO;
         let other = if asks == Direction::Forward {
             Direction::Reverse
         } else {
             Direction::Forward
         };
-        for (left, direction) in [(asked, asks), (replied, other)] {
+        for (left, direction) in [(requested, asks), (replied, other)] {
             packets.push((
                 left,
                 direction,

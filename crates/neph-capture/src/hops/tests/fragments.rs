@@ -26,8 +26,7 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
     ] {
         for is_turned in [false, true] {
             let body = body(protocol, 3, 3_000);
-            let sent =
-                |most, from| times(packets(is_six, protocol, 5, &body, most), from, is_turned);
+            let sent = |max, from| times(packets(is_six, protocol, 5, &body, max), from, is_turned);
             // In three parts, and in five others.
             for (here, there) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
                 let (here, there) = (sent(here, 10), sent(there, 50));

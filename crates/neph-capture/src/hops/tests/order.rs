@@ -17,8 +17,8 @@ fn what_comes_out_behind_one_that_went_in_behind_it_was_overtaken() {
 
 /// Four datagrams of a flow by a point that has these stamps of them, in the order of its capture.
 fn by(stamps: [(i64, u16); 4]) -> Vec<(i64, Vec<u8>)> {
-    let seen = stamps.map(|(at, number)| (at, datagram(number, 1, 2)));
-    seen.into()
+    let observed = stamps.map(|(at, number)| (at, datagram(number, 1, 2)));
+    observed.into()
 }
 
 fn out_of_order(here: [(i64, u16); 4], there: [(i64, u16); 4]) -> Vec<bool> {

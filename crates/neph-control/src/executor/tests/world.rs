@@ -191,12 +191,12 @@ impl World {
             Ok(OrderResult::Experiments(all)) => {
                 let each = all.into_iter().map(|one| match one {
                     Ok(one) => one.ending,
-                    Err(why) => Ending::Failed(why.to_string()),
+                    Err(reason) => Ending::Failed(reason.to_string()),
                 });
                 each.collect()
             }
             Ok(_) => panic!("a result of another kind"),
-            Err(why) => vec![Ending::Failed(why.to_string()); experiments.len()],
+            Err(reason) => vec![Ending::Failed(reason.to_string()); experiments.len()],
         };
         assert_eq!(endings.len(), experiments.len());
         for (id, ending) in experiments.iter().zip(endings) {
@@ -364,7 +364,7 @@ impl World {
         for (id, (messages, ending)) in &self.stored {
             match ending {
                 Ending::Complete => assert_eq!(*messages, whole, "{id}"),
-                Ending::Failed(why) if why.contains("agent was ended") => {
+                Ending::Failed(reason) if reason.contains("agent was ended") => {
                     assert!(whole.starts_with(messages), "{id}");
                 }
                 other => panic!("{other:?}"),

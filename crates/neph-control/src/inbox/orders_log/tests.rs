@@ -48,13 +48,13 @@ fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
     );
     let all = fs::read(&path).expect("there");
     drop(log);
-    let mut seen = std::collections::BTreeSet::new();
+    let mut observed = std::collections::BTreeSet::new();
     for cut in usize::try_from(synced).expect("short")..=all.len() {
         fs::write(&path, &all[..cut]).expect("writable");
         let left = left(folder.path());
         assert_eq!(left.last(), Some(&(ids[2], false)));
         assert!(left.iter().any(|(id, _)| *id == ids[1]));
-        seen.insert(left);
+        observed.insert(left);
     }
     let (first, second, third) = (ids[0], ids[1], (ids[2], false));
     let states = [
@@ -63,7 +63,7 @@ fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
         vec![(first, true), (second, true), third],
         vec![(second, true), third],
     ];
-    assert_eq!(seen, states.into());
+    assert_eq!(observed, states.into());
 }
 
 #[test]

@@ -38,11 +38,11 @@ fn trajectory(first: i64, mut count: i32, until: i64) -> Vec<(i64, u32)> {
     loop {
         next += 100.0 / f64::from(count).sqrt();
         count += 1;
-        let asked = next.ceil() as i64;
-        if asked >= until {
+        let requested = next.ceil() as i64;
+        if requested >= until {
             return drops;
         }
-        drops.push((asked, 1));
+        drops.push((requested, 1));
     }
 }
 

@@ -63,15 +63,15 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
                 TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
             })
         }
-        ReadyCheck::Command(words) => is_affirmative(words, patience).unwrap_or(false),
+        ReadyCheck::Command(text) => is_affirmative(text, patience).unwrap_or(false),
     }
 }
 
 /// Whether a program ends with status 0 in time; it is killed when patience is over.
-fn is_affirmative(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
-    let mut command = process::command(&words[0]);
+fn is_affirmative(text: &[String], patience: Patience<'_>) -> io::Result<bool> {
+    let mut command = process::command(&text[0]);
     command
-        .args(&words[1..])
+        .args(&text[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -106,13 +106,13 @@ mod tests {
             stop: &stop,
         };
         let folder = tempfile::tempdir().expect("a folder");
-        let asked = folder.path().join("asked");
-        let script = format!("touch {}; exec sleep 60", asked.display());
+        let requested = folder.path().join("asked");
+        let script = format!("touch {}; exec sleep 60", requested.display());
         let check = ReadyCheck::Command(["sh", "-c", &script].map(str::to_owned).to_vec());
         let begun = Stopwatch::start();
         thread::scope(|scope| {
             let asking = scope.spawn(|| ask(&check, &[], patience, || true));
-            let is_asked = wait_until(Duration::from_secs(20), || asked.exists());
+            let is_asked = wait_until(Duration::from_secs(20), || requested.exists());
             stop.store(true, Ordering::Relaxed);
             assert!(is_asked && !asking.join().expect("it ends"));
         });

@@ -46,12 +46,12 @@ pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
 fn roomy<A: Copy + PartialEq + std::fmt::Display>(
     given: Prefix<A>,
     address: A,
-    most: u8,
+    max: u8,
 ) -> Result<Prefix<A>, Fault> {
     let bits = given.bits;
-    if bits > most {
+    if bits > max {
         let what = format!("a network of {bits} bits has no room for sites");
-        return Err(Fault::new(what, format!("write at most /{most}")));
+        return Err(Fault::new(what, format!("write at most /{max}")));
     }
     if address != given.address {
         let what = format!("{}/{bits} is not the network's own address", given.address);

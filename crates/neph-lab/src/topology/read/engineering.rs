@@ -133,13 +133,13 @@ mod tests {
             (controller.at, controller.every),
             (HIGH.every, Some(HIGH.every))
         );
-        let asked = Engineering {
+        let requested = Engineering {
             demand: Share::ALL,
             swing: HIGH.swing,
             preference: 4,
             period: Span::from_secs(60),
         };
-        assert_eq!(controller.what, What::Engineer(asked));
+        assert_eq!(controller.what, What::Engineer(requested));
     }
 
     #[test]

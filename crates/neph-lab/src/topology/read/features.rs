@@ -57,16 +57,16 @@ fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
     let target = inner.optional_with("target", quantity::codel_time);
     let interval = inner.optional_with("interval", quantity::codel_time);
     let usual = CoDel::default();
-    let asked = CoDel {
+    let requested = CoDel {
         target: target.as_ref().map_or(usual.target, |target| target.value),
         interval: value(interval).unwrap_or(usual.interval),
     };
-    if let Some(target) = target.filter(|target| target.value >= asked.interval) {
+    if let Some(target) = target.filter(|target| target.value >= requested.interval) {
         let what = "the target is not below the interval";
         inner.fault(target.span, what, "write for example \"5ms\" of \"100ms\"");
     }
     inner.finish();
-    given.map(|_| Discipline::CoDel(asked))
+    given.map(|_| Discipline::CoDel(requested))
 }
 
 /// A share, or a table that describes bursts.

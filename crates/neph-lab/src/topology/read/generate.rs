@@ -30,13 +30,13 @@ enum Form {
 /// The document with all generated parts written out.
 pub(super) fn write_out(document: Table, problems: &Problems<'_>) -> Table {
     let mut top = Fields::new(&document, 0..0, problems);
-    let asked = top.tables("generate");
-    if asked.is_empty() {
+    let requested = top.tables("generate");
+    if requested.is_empty() {
         // Also if it is no list of tables, which was reported.
         return tables::without(document, "generate");
     }
     let mut written = Document::default();
-    for table in asked {
+    for table in requested {
         generate(table, &mut written);
     }
     written.added_to(tables::without(document, "generate"))

@@ -34,7 +34,7 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
             ("sysctls", !site.sysctls.is_empty()),
             ("congestion_control", site.congestion_control.is_some()),
         ];
-        for (key, _) in settings.into_iter().filter(|(_, asked)| *asked) {
+        for (key, _) in settings.into_iter().filter(|(_, requested)| *requested) {
             let what = format!("'{name}' is a guest: '{key}' does not reach its kernel");
             note(
                 what,

@@ -47,12 +47,12 @@ fn a_discipline_is_a_name_or_has_times_of_its_own() {
     };
     assert_eq!(of("\"drop-tail\""), Ok(Discipline::DropTail));
     assert_eq!(of("\"codel\""), Ok(Discipline::CoDel(CoDel::default())));
-    let asked = CoDel {
+    let requested = CoDel {
         target: Span::from_millis(1),
         ..CoDel::default()
     };
     let given = of("{ name = \"codel\", target = \"1ms\" }");
-    assert_eq!(given, Ok(Discipline::CoDel(asked)));
+    assert_eq!(given, Ok(Discipline::CoDel(requested)));
     for (wrong, part) in [
         ("\"red\"", "known here"),
         ("{ name = \"codel\", target = \"1us\" }", "from 10us"),

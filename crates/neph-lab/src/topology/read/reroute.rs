@@ -154,7 +154,7 @@ mod tests {
                     [[reroute]]\nsite = \"b\"\nlink = \"n-b\"\nweight = 0\nuntil = \"3s\"";
         let topology = diamond(rest).expect("fine");
         let secs = Span::from_secs;
-        let asked = [
+        let requested = [
             Reroute {
                 site: 0,
                 at: secs(5),
@@ -170,7 +170,7 @@ mod tests {
                 what: Rerouted::Weight { link: 3, weight: 0 },
             },
         ];
-        assert_eq!(topology.reroutes, asked);
+        assert_eq!(topology.reroutes, requested);
     }
 
     #[test]

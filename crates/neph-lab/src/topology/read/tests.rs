@@ -169,8 +169,8 @@ fn what_is_inside_another_site_has_no_ipv6() {
     assert_eq!(v6(0).as_deref(), Some("fd00::1"));
     assert_eq!(v6(1), None);
     assert_eq!(v6(2).as_deref(), Some("fd00::3"), "as it always was");
-    let asked = text(", address_v6 = \"fd00::9\"");
-    let mistakes = Topology::parse(&Source::new("lab", asked)).expect_err("no IPv6");
+    let requested = text(", address_v6 = \"fd00::9\"");
+    let mistakes = Topology::parse(&Source::new("lab", requested)).expect_err("no IPv6");
     let reported = mistakes[0].to_string();
     assert!(reported.starts_with("lab:3:"), "{reported}");
     assert!(

@@ -300,9 +300,9 @@ fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
         sources.push(Source::Capture(Tail::of(path)));
     }
     sources[0] = Source::Samples(Samples::of(0));
-    let asked = judge.sampled();
-    assert_eq!(asked, [0]);
-    for point in asked {
+    let requested = judge.sampled();
+    assert_eq!(requested, [0]);
+    for point in requested {
         let sample = samples(&folder.path().join("a"), "one", 0);
         judge.take(LivePackets::Sample(point, sample), &mut sources);
     }

@@ -52,7 +52,7 @@ pub(in crate::throughput) fn answer(
             .map(|(stream, carrier)| (stream, Some(carrier)))
             .collect(),
     };
-    let asked = AtomicI64::new(clock::raw().0);
+    let requested = AtomicI64::new(clock::raw().0);
     let work = |part: Option<Carrier>, stream, board: &Board, stop: &Stop| {
         let mut guard = Guard::new(ask, answering.spec, Recorder::of_server(stream, board));
         match part {
@@ -61,7 +61,7 @@ pub(in crate::throughput) fn answer(
             }
             Some(Carrier::Tcp(stream)) => stream_answers::answer(&stream, ask, stop, guard),
             None => {
-                guard.share(&asked);
+                guard.share(&requested);
                 let acceptor = Acceptor {
                     listening: answering.listening,
                     ask,

@@ -30,11 +30,11 @@ use super::{datagram_asker, stream_asker};
 /// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
 /// fault the result has the counts so far and the fault ([`RrMeasured::fault`]).
 pub fn measure(
-    asked: RrAsked<'_>,
+    requested: RrAsked<'_>,
     stop: &Stop,
     on_second: &mut dyn FnMut(&RrSecond),
 ) -> Result<RrMeasured, ThroughputError> {
-    let RrAsked { server, spec, .. } = asked;
+    let RrAsked { server, spec, .. } = requested;
     spec.ask.check()?;
     let job = Job::Rr(spec.ask.clone());
     let Started {
@@ -54,12 +54,12 @@ pub fn measure(
         let recorder = Recorder::of_client(stream, job.duration(), board, &sink);
         match part {
             Some(Carrier::Udp(socket)) => {
-                datagram_asker::ask(&socket, asked, token, stop, recorder)
+                datagram_asker::ask(&socket, requested, token, stop, recorder)
             }
-            Some(Carrier::Tcp(stream)) => stream_asker::ask(&stream, asked, stop, recorder),
+            Some(Carrier::Tcp(stream)) => stream_asker::ask(&stream, requested, stop, recorder),
             None => {
                 let preamble = Preamble { stream, token };
-                stream_asker::ask_anew(asked, preamble, stop, recorder)
+                stream_asker::ask_anew(requested, preamble, stop, recorder)
             }
         }
     };

@@ -33,15 +33,15 @@ fn answer_on(
     stop: &Stop,
     guard: &mut Guard<'_>,
 ) -> io::Result<()> {
-    let asked = usize::try_from(ask.request_bytes).unwrap_or(usize::MAX);
-    let mut request = vec![0; asked + 1];
+    let requested = usize::try_from(ask.request_bytes).unwrap_or(usize::MAX);
+    let mut request = vec![0; requested + 1];
     let mut reply = vec![0x5a; usize::try_from(ask.reply_bytes).unwrap_or(usize::MAX)];
     let mut window = Window::default();
     while !stop.is_set() {
         match socket.recv(&mut request) {
             Ok(length) => {
                 let tag = RrTag::decode(&request[..length]);
-                let tag = tag.filter(|tag| tag.token == token && length == asked);
+                let tag = tag.filter(|tag| tag.token == token && length == requested);
                 let Some(tag) = tag else {
                     count_foreign(&request[..length], &mut guard.recorder);
                     guard.idle(clock::raw())?;

@@ -148,9 +148,9 @@ impl Asker<'_> {
                 std::hint::spin_loop();
                 return Ok(None);
             }
-            let most = (self.spec.timeout - waited).min(TICK);
+            let max = (self.spec.timeout - waited).min(TICK);
             let mut awaited = [Awaited::readable(self.socket.as_fd())];
-            ppoll::wait(&mut awaited, Some(most.to_duration()))?;
+            ppoll::wait(&mut awaited, Some(max.to_duration()))?;
             if awaited[0].has_something() {
                 return Ok(None);
             }

@@ -119,7 +119,9 @@ impl<'a> Guard<'a> {
             self.read(now)?;
         }
         self.recorder.tick(now);
-        let of_all = self.last_request_of_all.map(|shared| shared.load(Ordering::Relaxed));
+        let of_all = self
+            .last_request_of_all
+            .map(|shared| shared.load(Ordering::Relaxed));
         let last_request = of_all.unwrap_or(self.last_request.0);
         if Span::from_nanos(now.0 - last_request) >= IDLE {
             return Err(io::Error::other(format!("no request came for {IDLE}")));

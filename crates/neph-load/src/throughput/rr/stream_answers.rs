@@ -34,14 +34,14 @@ fn answer_on(
 ) -> io::Result<()> {
     let (mut request, reply) = (buffer(ask.request_bytes), buffer(ask.reply_bytes));
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let (asked, answered) = (size(ask.request_bytes), size(ask.reply_bytes));
+    let (requested, answered) = (size(ask.request_bytes), size(ask.reply_bytes));
     while !stop.is_set() {
         let mut fault = None;
         let mut look = || {
             fault = guard.idle(clock::raw()).err();
             fault.is_none() && !stop.is_set()
         };
-        let mut moved = take(stream, &mut request, asked, &mut look)?;
+        let mut moved = take(stream, &mut request, requested, &mut look)?;
         if moved == Moved::All {
             if !guard.await_permit(stop)? {
                 return Ok(());

@@ -33,12 +33,12 @@ fn size(bytes: u32) -> usize {
 /// Runs transactions on one connection until the time is over or it is stopped.
 pub(super) fn ask(
     stream: &TcpStream,
-    asked: RrAsked<'_>,
+    requested: RrAsked<'_>,
     stop: &Stop,
     mut recorder: Recorder<'_>,
 ) -> io::Result<()> {
-    stream.set_nonblocking(asked.spec.busy_poll)?;
-    let ended = ask_on(stream, asked, stop, &mut recorder);
+    stream.set_nonblocking(requested.spec.busy_poll)?;
+    let ended = ask_on(stream, requested, stop, &mut recorder);
     recorder.finish();
     ended
 }
@@ -51,7 +51,7 @@ fn ask_on(
 ) -> io::Result<()> {
     let spec = of.spec;
     let (request, mut reply) = (buffer(spec.ask.request_bytes), buffer(spec.ask.reply_bytes));
-    let (asked, answered) = (size(spec.ask.request_bytes), size(spec.ask.reply_bytes));
+    let (requested, answered) = (size(spec.ask.request_bytes), size(spec.ask.reply_bytes));
     let end = recorder.moment(duration(spec));
     let latest = recorder.moment(duration(spec) + PATIENCE);
     let mut began = clock::raw();
@@ -65,7 +65,7 @@ fn ask_on(
             let now = recorder.tick(clock::raw());
             now < latest && !stop.is_set()
         };
-        let mut moved = put(stream, &request, asked, &mut look)?;
+        let mut moved = put(stream, &request, requested, &mut look)?;
         if moved == Moved::All {
             moved = take(stream, &mut reply, answered, &mut look)?;
         }
@@ -80,12 +80,12 @@ fn ask_on(
 
 /// Runs transactions, each on its own connection, until the time is over or it is stopped.
 pub(super) fn ask_anew(
-    asked: RrAsked<'_>,
+    requested: RrAsked<'_>,
     preamble: Preamble,
     stop: &Stop,
     recorder: Recorder<'_>,
 ) -> io::Result<()> {
-    let RrAsked { server, spec, .. } = asked;
+    let RrAsked { server, spec, .. } = requested;
     let mut request = buffer(spec.ask.request_bytes);
     request[..Preamble::LEN].copy_from_slice(&preamble.encode());
     let end = recorder.moment(duration(spec));
@@ -101,7 +101,7 @@ pub(super) fn ask_anew(
     let mut began = clock::raw();
     let mut ended = Ok(());
     while began < end && !stop.is_set() && ended.is_ok() {
-        if !asked.may_begin(began) {
+        if !requested.may_begin(began) {
             clock::nap(PAUSE.to_duration());
             began = each.recorder.tick(clock::raw());
             continue;
@@ -163,11 +163,11 @@ impl Connections<'_> {
         if !connect(&socket, &self.to, &mut look)? {
             return Ok(Moved::Stopped);
         }
-        let (asked, answered) = (
+        let (requested, answered) = (
             size(self.spec.ask.request_bytes),
             size(self.spec.ask.reply_bytes),
         );
-        let moved = put(&socket, &self.request, asked, &mut look)?;
+        let moved = put(&socket, &self.request, requested, &mut look)?;
         if moved != Moved::All {
             return Ok(moved);
         }

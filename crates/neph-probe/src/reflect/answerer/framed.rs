@@ -115,15 +115,15 @@ impl Framed {
     }
 }
 
-pub(super) fn reply(asked: &Asked, marks: &Marks, line: &mut Line) {
-    let size = u32::try_from(asked.reply_size).expect("the hello's size is 32 bits wide");
+pub(super) fn reply(requested: &Asked, marks: &Marks, line: &mut Line) {
+    let size = u32::try_from(requested.reply_size).expect("the hello's size is 32 bits wide");
     line.plain.extend_from_slice(&frame_prefix(size));
     Reply {
-        seq: asked.seq,
+        seq: requested.seq,
         marks: *marks,
     }
-    .encode_into(asked.reply_size, &mut line.plain);
-    line.reply = Some(Seq(asked.seq));
+    .encode_into(requested.reply_size, &mut line.plain);
+    line.reply = Some(Seq(requested.seq));
 }
 
 fn ask(input: &[u8], reply_size: usize, line: &Line) -> Result<Step, End> {

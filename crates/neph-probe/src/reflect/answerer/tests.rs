@@ -110,10 +110,10 @@ fn sent(answerer: &mut Answerer) -> Vec<u8> {
 }
 
 /// The bytes that a reflector sends for one request of a flow that asks for replies of so many bytes.
-fn reply_sent(url: &str, asked: usize) -> Vec<u8> {
+fn reply_sent(url: &str, requested: usize) -> Vec<u8> {
     let spec = FlowSpec {
         request_size: 64,
-        response_size: asked,
+        response_size: requested,
         reflector: true,
         ..FlowSpec::plain(
             Target::parse(url).expect("a good target"),
@@ -137,18 +137,18 @@ fn reply_sent(url: &str, asked: usize) -> Vec<u8> {
 
 #[test]
 fn a_reply_has_the_payload_that_labels_name_behind_its_protocols_header() {
-    for asked in [1, 64, 67, 68, 69, 125, 126, 1_024] {
-        let named = |kind| reply_size(kind, ByteSize(asked as u64)).bytes();
-        let tcp = reply_sent("tcp://127.0.0.1:1", asked);
+    for requested in [1, 64, 67, 68, 69, 125, 126, 1_024] {
+        let named = |kind| reply_size(kind, ByteSize(requested as u64)).bytes();
+        let tcp = reply_sent("tcp://127.0.0.1:1", requested);
         let payload = tcp.len() - frame_prefix(0).len();
-        assert_eq!(payload as u64, named(ProbeKind::Tcp), "tcp, {asked} B");
-        let ws = reply_sent("ws://127.0.0.1:1", asked);
+        assert_eq!(payload as u64, named(ProbeKind::Tcp), "tcp, {requested} B");
+        let ws = reply_sent("ws://127.0.0.1:1", requested);
         let header = parse_header(&ws).expect("a frame").expect("a whole header");
         let payload = ws.len() - header.header_len;
-        assert_eq!(payload as u64, named(ProbeKind::Ws), "ws, {asked} B");
-        let http = reply_sent("http://127.0.0.1:1", asked);
+        assert_eq!(payload as u64, named(ProbeKind::Ws), "ws, {requested} B");
+        let http = reply_sent("http://127.0.0.1:1", requested);
         let blank = http.windows(4).position(|four| four == b"\r\n\r\n");
         let body = http.len() - blank.expect("the end of the head") - 4;
-        assert_eq!(body as u64, named(ProbeKind::Http), "http, {asked} B");
+        assert_eq!(body as u64, named(ProbeKind::Http), "http, {requested} B");
     }
 }

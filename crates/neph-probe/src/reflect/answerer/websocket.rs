@@ -91,20 +91,20 @@ impl WebSocket {
     }
 }
 
-pub(super) fn reply(asked: &Asked, marks: &Marks, line: &mut Line) {
+pub(super) fn reply(requested: &Asked, marks: &Marks, line: &mut Line) {
     encode_header(
         &mut line.plain,
         Opcode::Binary,
         Fin::Last,
         None,
-        asked.reply_size,
+        requested.reply_size,
     );
     Reply {
-        seq: asked.seq,
+        seq: requested.seq,
         marks: *marks,
     }
-    .encode_into(asked.reply_size, &mut line.plain);
-    line.reply = Some(Seq(asked.seq));
+    .encode_into(requested.reply_size, &mut line.plain);
+    line.reply = Some(Seq(requested.seq));
 }
 
 /// Another client than neph: its bytes are returned.

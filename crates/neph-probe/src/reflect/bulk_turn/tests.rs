@@ -17,7 +17,8 @@ fn lost(turn: &BulkTurn, from: i64, bytes: u64) -> Option<(i64, Counted)> {
     (1..=400).find_map(|tick| {
         let now = from + tick * 100;
         let done = bytes * tick.cast_unsigned();
-        turn.progress(done, at(now)).map(|why| (now - from, why))
+        turn.progress(done, at(now))
+            .map(|reason| (now - from, reason))
     })
 }
 
@@ -47,8 +48,8 @@ fn who_is_silent_loses_the_turn_at_once_when_others_wait() {
     let silent = gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(silent.progress(1_000_000, at(100)), None);
     let waits = gate.ask(peer(2), at(200)).expect("there is a place");
-    let why = lost(&silent, 100, 0).expect("lost");
-    assert_eq!(why, (SILENCE.nanos() / 1_000_000, Counted::BulkStalled));
+    let reason = lost(&silent, 100, 0).expect("lost");
+    assert_eq!(reason, (SILENCE.nanos() / 1_000_000, Counted::BulkStalled));
     drop(silent);
     assert!(waits.has_come(at(2_000)));
 }

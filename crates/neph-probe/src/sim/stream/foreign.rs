@@ -98,8 +98,8 @@ impl World {
         while !rest.is_empty() {
             let mut count = rest.len();
             if self.random.chance(self.net.partial) {
-                let most = i64::try_from(count).expect("small") - 1;
-                count = usize::try_from(self.random.up_to(most)).expect("not negative") + 1;
+                let max = i64::try_from(count).expect("small") - 1;
+                count = usize::try_from(self.random.up_to(max)).expect("not negative") + 1;
             }
             let bytes: Vec<u8> = rest.drain(..count).collect();
             let nic_tx = from + self.random.up_to(self.net.kernel);

@@ -23,8 +23,8 @@ impl Session {
             .map(|(number, _)| *number)
             .collect();
         for number in overdue {
-            let why = format!("no connection within {timeout}");
-            let parting = Parting::new(why, None);
+            let reason = format!("no connection within {timeout}");
+            let parting = Parting::new(reason, None);
             self.drop_connection(number, EventKind::ConnectFailed, parting, now);
         }
     }

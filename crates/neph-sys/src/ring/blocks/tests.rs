@@ -44,8 +44,8 @@ struct Seen {
 
 /// Takes packets until there are `many`, or nothing comes for two seconds; times must not go back.
 fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
-    let (mut seen, mut last) = (Vec::new(), 0);
-    while seen.len() < many {
+    let (mut observed, mut last) = (Vec::new(), 0);
+    while observed.len() < many {
         let mut awaited = [Awaited::readable(ring.as_fd())];
         wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
         if !awaited[0].is_readable() {
@@ -55,7 +55,7 @@ fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
             for packet in block.packets() {
                 assert!(packet.stamp() >= last, "{} then {last}", packet.stamp());
                 last = packet.stamp();
-                seen.push(Seen {
+                observed.push(Seen {
                     bytes: packet.bytes().to_vec(),
                     wire_length: packet.wire_length(),
                     tag: packet.tag(),
@@ -64,7 +64,7 @@ fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
             }
         }
     }
-    seen
+    observed
 }
 
 /// An Ethernet frame of an unused type.
@@ -100,13 +100,13 @@ fn packets_come_in_order_whole_or_cut_by_the_filter() {
                 send(&sender, frame);
             }
             let expected = |kept: usize| -> Vec<Seen> {
-                let seen = frames.iter().map(|frame| Seen {
+                let observed = frames.iter().map(|frame| Seen {
                     bytes: frame[..kept].to_vec(),
                     wire_length: 1400,
                     tag: None,
                     is_outgoing: false,
                 });
-                seen.collect()
+                observed.collect()
             };
             assert_eq!(take(&mut whole, 40), expected(1400));
             assert_eq!(take(&mut cut, 40), expected(16));
@@ -155,9 +155,9 @@ fn a_tag_that_the_kernel_took_out_is_told_beside_the_packet() {
                 control: 0xa007,
                 protocol,
             });
-            let seen = take(&mut ring, 1);
-            assert_eq!((seen.len(), seen[0].tag), (1, tag));
-            assert_eq!((&seen[0].bytes, seen[0].wire_length), (&plain, 100));
+            let observed = take(&mut ring, 1);
+            assert_eq!((observed.len(), observed[0].tag), (1, tag));
+            assert_eq!((&observed[0].bytes, observed[0].wire_length), (&plain, 100));
         }
     });
 }
@@ -170,8 +170,11 @@ fn what_the_host_sends_is_told_from_what_arrives() {
         socket.send_to(b"out", "10.9.0.2:9").expect("send");
         let other = PacketRing::open("far", 1, Seat::Wire).expect("a sender");
         other.send(&frame(1, 60)).expect("send");
-        let seen = take(&mut ring, 2);
-        let directions: Vec<bool> = seen.iter().map(|seen| seen.is_outgoing).collect();
+        let observed = take(&mut ring, 2);
+        let directions: Vec<bool> = observed
+            .iter()
+            .map(|observed| observed.is_outgoing)
+            .collect();
         assert_eq!(directions, [true, false]);
         let mut loopback = BlockRing::open("lo", &TAKING).expect("a ring");
         assert_eq!(hardware("lo").ok(), Some(libc::ARPHRD_LOOPBACK));
@@ -181,7 +184,7 @@ fn what_the_host_sends_is_told_from_what_arrives() {
         }
         let numbers: Vec<u8> = take(&mut loopback, 3)
             .iter()
-            .map(|seen| seen.bytes[42])
+            .map(|observed| observed.bytes[42])
             .collect();
         assert_eq!(numbers, [0, 1, 2], "each once");
     });
@@ -197,21 +200,21 @@ fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_h
         let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
         let target = socket.local_addr().expect("address");
         socket.send_to(b"!", target).expect("send");
-        let mut seen = Vec::new();
-        while seen.len() < 3 {
+        let mut observed = Vec::new();
+        while observed.len() < 3 {
             let mut awaited = [Awaited::readable(ring.as_fd())];
             wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
-            assert!(awaited[0].is_readable(), "{seen:?}");
+            assert!(awaited[0].is_readable(), "{observed:?}");
             while let Some(block) = ring.next_block() {
                 let each = block.packets().map(|packet| {
                     let passed = (packet.interface(), packet.is_echo());
                     (passed, packet.protocol(), packet.bytes().to_vec())
                 });
-                seen.extend(each);
+                observed.extend(each);
             }
         }
         let index = |name| interface_index(name).expect("an index").cast_unsigned();
-        let what: Vec<_> = seen
+        let what: Vec<_> = observed
             .iter()
             .map(|(passed, kind, _)| (*passed, *kind))
             .collect();
@@ -222,8 +225,12 @@ fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_h
             ((lo, false), 0x0800),
         ];
         assert_eq!(what, expected);
-        assert_eq!(seen[0].2, frame(1, 60)[14..]);
-        assert_eq!((seen[2].2[0], seen[2].2.len()), (0x45, 29), "an IP packet");
+        assert_eq!(observed[0].2, frame(1, 60)[14..]);
+        assert_eq!(
+            (observed[2].2[0], observed[2].2.len()),
+            (0x45, 29),
+            "an IP packet"
+        );
     });
 }
 

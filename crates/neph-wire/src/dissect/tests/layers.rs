@@ -44,13 +44,13 @@ fn each_layer_is_looked_through() {
     } in rows
     {
         let length = u32::try_from(bytes.len()).expect("short");
-        let seen = dissect(link, &bytes, length).unwrap_or_else(|| panic!("{name}"));
+        let observed = dissect(link, &bytes, length).unwrap_or_else(|| panic!("{name}"));
         let Transport::Tcp {
             header,
             payload_len,
-        } = seen.transport
+        } = observed.transport
         else {
-            panic!("{name}: {seen:?}");
+            panic!("{name}: {observed:?}");
         };
         assert_eq!((header.source, header.destination), (4_000, 80), "{name}");
         assert_eq!(
@@ -58,8 +58,8 @@ fn each_layer_is_looked_through() {
             (1_000, 2, 0),
             "{name}"
         );
-        assert_eq!(seen.vlan, vlan, "{name}");
-        let found = seen.tunnel.map(|tunnel| format!("{tunnel:?}"));
+        assert_eq!(observed.vlan, vlan, "{name}");
+        let found = observed.tunnel.map(|tunnel| format!("{tunnel:?}"));
         let found = found.unwrap_or_else(|| "-".to_owned());
         assert_eq!(found, tunnel, "{name}");
     }
@@ -79,8 +79,8 @@ fn what_is_cut_within_a_layer_is_cut_or_says_the_same() {
                     Nothing::Cut,
                     "{name} {kept}"
                 ),
-                Some(seen) => {
-                    let is_header = matches!(seen.transport, Transport::Tcp { .. });
+                Some(observed) => {
+                    let is_header = matches!(observed.transport, Transport::Tcp { .. });
                     assert!(!is_header, "{name} {kept}: its header is cut");
                 }
             }

@@ -27,11 +27,11 @@ pub(super) struct GuestCheck {
 
 impl GuestCheck {
     pub(super) fn is_ok(&self) -> bool {
-        let most = self
+        let max = self
             .ceiling
             .map(|rate| rate.bits_per_second().saturating_mul(100 + OVER) / 100);
         match &self.took {
-            Ok(took) => most.is_none_or(|most| took.bits_per_second() <= most),
+            Ok(took) => max.is_none_or(|max| took.bits_per_second() <= max),
             Err(_) => false,
         }
     }
@@ -43,18 +43,18 @@ impl GuestCheck {
             to: self.guest.clone(),
             path: None,
         };
-        let asked = Asked {
+        let requested = Asked {
             ceiling: self.ceiling,
             measured: self.took.as_ref().ok().copied(),
             ok: self.is_ok(),
             verdict: self.verdict(),
         };
-        VerifiedRow::guest(place, asked)
+        VerifiedRow::guest(place, requested)
     }
 
     fn verdict(&self) -> String {
         match &self.took {
-            Err(why) => format!("differs from the topology: {why}"),
+            Err(reason) => format!("differs from the topology: {reason}"),
             Ok(_) if self.is_ok() => "ok".to_owned(),
             Ok(_) => "differs from the topology: rate".to_owned(),
         }

@@ -186,7 +186,7 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
                 counts.slots += 1;
                 match outcome {
                     Outcome::CarriedOut => counts.carried_out += 1,
-                    Outcome::Missed(why) => counts.missed += u64::from(!why.is_empty()),
+                    Outcome::Missed(reason) => counts.missed += u64::from(!reason.is_empty()),
                 }
                 for (from, until) in sends {
                     let early = times.start + -BOUND;

@@ -92,8 +92,8 @@ fn another_kernel_and_what_is_no_capture_end_it() {
         let (mut clocks, mut samples) = (Clocks::default(), Samples::of(0));
         let mut take = |sample: &PacketSample| samples.take(sample, &mut clocks);
         take(&sample("other", Some(Span::ZERO), &[1_000])).expect("a sample");
-        let why = take(&last).expect_err("it is the last");
-        assert!(why.contains(expected), "{why}");
+        let reason = take(&last).expect_err("it is the last");
+        assert!(reason.contains(expected), "{reason}");
         take(&last).expect("nobody looks at it");
         let mut source = Source::Samples(samples);
         assert!(shown(&mut source, &clocks, 0..i64::MAX, 0).is_empty());
